@@ -1,0 +1,3 @@
+module apiext.dev/loadgen
+
+go 1.24

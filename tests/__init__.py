@@ -1,0 +1,1 @@
+"""Tests: unit (no I/O), contract (one suite for each seam), integration (real processes), support (what they share)."""

@@ -1,0 +1,38 @@
+"""Fixtures that tests of every kind may ask for."""
+
+import logging
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from tests.support.controlplane import ControlPlane
+from tests.support.etcd import Etcd
+
+_LOGGERS: Final = ("", "apiext", "aiohttp.server", "asyncio")
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """A test that starts the program in its own process leaves logging as it was for the tests after it."""
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    levels = [logger.level for logger in loggers]
+    handlers = list(loggers[0].handlers)
+    yield
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
+    loggers[0].handlers[:] = handlers
+
+
+@pytest.fixture(scope="session")
+def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
+    """An etcd for the whole run; a test keeps to a prefix of its own and leaves the server running."""
+    with Etcd(tmp_path_factory.mktemp("etcd"), durable=False) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """The reference, etcd and kube-apiserver, for the whole run; a test that asks for it is `slow`."""
+    with ControlPlane(tmp_path_factory.mktemp("control-plane"), durable=False) as plane:
+        yield plane

@@ -1,0 +1,113 @@
+"""The servers under comparison, each in a folder of its own, and what the kernel says of their processes."""
+
+import os
+import time
+from pathlib import Path
+from typing import Final, Protocol
+
+from tests.support.controlplane import ControlPlane
+from tests.support.etcd import Etcd
+from tests.support.server import ApiextServer
+
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+_MIB: Final = 1024
+
+
+class Target(Protocol):
+    """A server that can be measured."""
+
+    name: str
+
+    def start(self) -> float:
+        """Start it with its store; the seconds from the start of the server's process to its readiness."""
+        ...
+
+    def stop(self) -> None:
+        """Stop everything."""
+        ...
+
+    def access(self) -> dict[str, str]:
+        """URL and files of an admin, as the load generator names them."""
+        ...
+
+    def pid(self) -> int:
+        """The server's process, without its store."""
+        ...
+
+
+class Reference:
+    """The real kube-apiserver on etcd."""
+
+    name = "kube-apiserver"
+
+    def __init__(self, folder: Path) -> None:
+        self._plane = ControlPlane(folder)
+
+    def start(self) -> float:
+        """Start etcd, then kube-apiserver."""
+        assert self._plane.etcd
+        self._plane.start()
+        start = time.monotonic()
+        self._plane.restart_apiserver()
+        return time.monotonic() - start
+
+    def stop(self) -> None:
+        """Stop both."""
+        self._plane.stop()
+
+    def access(self) -> dict[str, str]:
+        """See Target."""
+        plane = self._plane
+        return {"URL": plane.url, "CA": str(plane.ca), "Cert": str(plane.admin_cert), "Key": str(plane.admin_key)}
+
+    def pid(self) -> int:
+        """See Target."""
+        return self._plane.apiserver.pid
+
+
+class Apiext:
+    """apiext on etcd, or on its embedded store."""
+
+    def __init__(self, folder: Path, *, embedded: bool = False) -> None:
+        self.name = "apiext on sqlite" if embedded else "apiext"
+        self._etcd = None if embedded else Etcd(folder / "etcd")
+        self._server = ApiextServer(folder, etcd_url=self._etcd.url if self._etcd else None)
+
+    def start(self) -> float:
+        """Start etcd where it is used, then apiext twice: the second start has its certificates, as the reference has."""
+        if self._etcd:
+            self._etcd.start()
+        self._server.start()
+        self._server.stop()
+        start = time.monotonic()
+        self._server.start()
+        return time.monotonic() - start
+
+    def stop(self) -> None:
+        """Stop both."""
+        self._server.stop()
+        if self._etcd:
+            self._etcd.stop()
+
+    def access(self) -> dict[str, str]:
+        """See Target."""
+        server = self._server
+        return {"URL": server.url, "CA": str(server.ca), "Cert": str(server.client_cert), "Key": str(server.client_key)}
+
+    def pid(self) -> int:
+        """See Target."""
+        return self._server.pid
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time that a process has used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def resident_mib(pid: int) -> float:
+    """Memory of a process that is in RAM, in MiB."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / _MIB
+    return 0.0

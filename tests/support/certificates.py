@@ -1,0 +1,124 @@
+"""Keys and certificates for the programs that tests start: files in PEM, good for a day."""
+
+import datetime
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+_LIFETIME: Final = datetime.timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class KeyPair:
+    """A certificate and its key, as files."""
+
+    cert: Path
+    key: Path
+
+
+class Authority:
+    """A certificate authority that keeps what it issues in one folder."""
+
+    def __init__(self, folder: Path, name: str = "ca") -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._subject = _subject(name, ())
+        certificate = (
+            _builder(self._subject, self._subject, self._key.public_key())
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .add_extension(_usage(authority=True), critical=True)
+            .sign(self._key, hashes.SHA256())
+        )
+        self.pair = _write(folder, name, certificate, self._key)
+
+    @property
+    def cert(self) -> Path:
+        """The file of the authority's certificate."""
+        return self.pair.cert
+
+    def issue(self, name: str, *, groups: Sequence[str] = (), hosts: Sequence[str] = LOOPBACK) -> KeyPair:
+        """Issue a certificate for clients and servers.
+
+        `name` becomes the common name (a Kubernetes user) and the file's name, `groups` the organizations.
+        """
+        key = ec.generate_private_key(ec.SECP256R1())
+        certificate = (
+            _builder(_subject(name, groups), self._subject, key.public_key())
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_usage(authority=False), critical=True)
+            .add_extension(
+                x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]),
+                critical=False,
+            )
+            .add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
+            .sign(self._key, hashes.SHA256())
+        )
+        return _write(self.folder, name.replace(":", "-"), certificate, key)
+
+
+def write_key(path: Path) -> Path:
+    """Write a new private key, such as the one that signs the tokens of service accounts."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(_key_pem(ec.generate_private_key(ec.SECP256R1())))
+    path.chmod(0o600)
+    return path
+
+
+def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(minutes=5))
+        .not_valid_after(now + _LIFETIME)
+    )
+
+
+def _subject(name: str, groups: Sequence[str]) -> x509.Name:
+    organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
+    return x509.Name([*organizations, x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _host(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _usage(*, authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=not authority,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=authority,
+        crl_sign=authority,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _write(folder: Path, name: str, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> KeyPair:
+    pair = KeyPair(folder / f"{name}.crt", folder / f"{name}.key")
+    pair.cert.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    pair.key.write_bytes(_key_pem(key))
+    pair.key.chmod(0o600)
+    return pair
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption())

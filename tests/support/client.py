@@ -1,0 +1,182 @@
+"""A client of one keep-alive connection, and watches that tests read event by event."""
+
+import http.client
+import json
+import socket
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+
+import orjson
+
+from tests.support.server import ApiextServer
+
+CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+MERGE_PATCH: Final = {"Content-Type": "application/merge-patch+json"}
+
+# What a request meets when the server goes away under it.
+GONE: Final = (OSError, http.client.HTTPException)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A complete answer."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body as JSON."""
+        return json.loads(self.body)
+
+
+class Client:
+    """An administrator with one connection, opened again when it was lost. For one thread."""
+
+    def __init__(self, server: ApiextServer, *, timeout: float = 30) -> None:
+        self._netloc = urlsplit(server.url).netloc
+        self._context = server.ssl_context()
+        self._timeout = timeout
+        self._connection = self._connect()
+
+    def _connect(self) -> http.client.HTTPSConnection:
+        return http.client.HTTPSConnection(self._netloc, timeout=self._timeout, context=self._context)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another."""
+        self._connection.close()
+
+    def ask(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, *, streams: bool = True) -> Reply:
+        """One request; a body that is no bytes is sent as JSON. Without `streams` an answer of unknown length is broken off.
+
+        Raises:
+            OSError, HTTPException: the server is not there or went away (GONE); whether it did what was asked is not known.
+        """
+        sent = dict(headers or {})
+        data = body if isinstance(body, bytes) or body is None else orjson.dumps(body)
+        if data is not None:
+            sent.setdefault("Content-Type", "application/json")
+        try:
+            self._connection.request(method, path, data, sent)
+            response = self._connection.getresponse()
+            if not streams and response.headers.get("Transfer-Encoding") == "chunked":
+                response.close()
+                self._connection.close()
+                return Reply(response.status, response.headers, b"")
+            return Reply(response.status, response.headers, response.read())
+        except GONE:
+            self._connection.close()
+            raise
+
+    def must(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
+        """The parsed answer of a request that succeeds."""
+        reply = self.ask(method, path, body, headers)
+        assert reply.status < 300, (method, path, reply.body[:2000])
+        return reply.json
+
+    def merge(self, path: str, patch: Any) -> Any:
+        """The object as a merge patch leaves it."""
+        return self.must("PATCH", path, patch, MERGE_PATCH)
+
+    def define(self, crd: dict[str, Any]) -> Any:
+        """Create a definition and return it when it is established."""
+        created = self.must("POST", CRDS, crd)
+        self.until_established(crd["metadata"]["name"])
+        return created
+
+    def until_established(self, name: str) -> None:
+        """Return when a definition is established."""
+        self.until(CRDS, name, _is_established)
+
+    def until(self, collection: str, name: str, holds: Callable[[dict[str, Any]], bool], *, seconds: int = 20) -> dict[str, Any]:
+        """The object, as soon as it is there and a condition holds for it."""
+        return self.until_any(collection, f"metadata.name={name}", holds, seconds=seconds)
+
+    def until_any(
+        self, collection: str, field_selector: str, holds: Callable[[dict[str, Any]], bool] = bool, *, seconds: int = 20
+    ) -> dict[str, Any]:
+        """The first of the selected objects for which a condition holds, as soon as it does."""
+        last: Any = "there is none"
+        with self.watch(collection, fieldSelector=field_selector, timeoutSeconds=seconds) as events:
+            for event in events:
+                last = event
+                if event["type"] != "DELETED" and holds(event["object"]):
+                    found: dict[str, Any] = event["object"]
+                    return found
+        raise AssertionError(f"{field_selector} of {collection} is not as expected after {seconds} s: {last}")
+
+    def until_gone(self, collection: str, name: str, *, seconds: int = 20) -> None:
+        """Return when an object is not there."""
+        found = self.must("GET", f"{collection}?fieldSelector=metadata.name={name}")
+        if not found["items"]:
+            return
+        start = found["metadata"]["resourceVersion"]
+        with self.watch(collection, fieldSelector=f"metadata.name={name}", resourceVersion=start, timeoutSeconds=seconds) as events:
+            if any(event["type"] == "DELETED" for event in events):
+                return
+        raise AssertionError(f"{name} of {collection} is still there after {seconds} s")
+
+    def watch(self, path: str, **query: object) -> "Watch":
+        """A watch on a connection of its own."""
+        text = "&".join(f"{key}={value}" for key, value in {"watch": "true", **query}.items())
+        return Watch(self._connect(), f"{path}?{text}")
+
+
+class Watch:
+    """The events of one watch. `close` may be called from another thread and ends the iteration."""
+
+    def __init__(self, connection: http.client.HTTPSConnection, path: str) -> None:
+        self._connection = connection
+        try:
+            connection.request("GET", path)
+            self._socket: ssl.SSLSocket | socket.socket = connection.sock
+            self._response = connection.getresponse()
+        except GONE:
+            connection.close()
+            raise
+        self.status = self._response.status
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+        self._response.close()
+        self._connection.close()
+
+    def close(self) -> None:
+        """End the watch."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Events until the server ends the watch in order.
+
+        Raises:
+            OSError, HTTPException: the connection broke.
+        """
+        while line := self._response.readline():
+            event: dict[str, Any] = orjson.loads(line)
+            yield event
+
+    def take(self, count: int) -> list[dict[str, Any]]:
+        """The next events, as many as asked for."""
+        events = [event for _, event in zip(range(count), self, strict=False)]
+        assert len(events) == count, f"the watch ended after {len(events)} of {count} events"
+        return events
+
+
+def _is_established(crd: dict[str, Any]) -> bool:
+    conditions = crd.get("status", {}).get("conditions") or []
+    return any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions)

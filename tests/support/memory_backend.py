@@ -1,0 +1,176 @@
+"""A Backend that keeps everything in memory: for stores under test, and for backends that misbehave when told to."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left
+from collections.abc import AsyncIterator
+
+from apiext.storage.backend import (
+    BackendEvent,
+    CompactedError,
+    FutureRevisionError,
+    KeyValue,
+    RangeResult,
+    UnavailableError,
+    WatchBatch,
+    WriteResult,
+)
+
+
+class MemoryBackend:
+    """Implements backend.Backend over a list of all changes."""
+
+    def __init__(self) -> None:
+        self._revision = 1
+        self._log: list[BackendEvent] = []
+        self._state: dict[str, KeyValue] = {}
+        self._compacted = 0
+        self._aged = 0
+        self._news = asyncio.Condition()
+        self._progress = 0
+        self._closed = False
+        self.calls: dict[str, int] = {}
+        self.gate = asyncio.Event()
+        """Calls wait while it is not set: a backend that answers late, or never."""
+        self.gate.set()
+        self.broken = False
+        """Calls raise UnavailableError, and open watches break."""
+        self.deaf = False
+        """Watches tell nothing any more, not even progress."""
+
+    async def _enter(self, call: str) -> None:
+        self.calls[call] = self.calls.get(call, 0) + 1
+        await self.gate.wait()
+        if self.broken or self._closed:
+            raise UnavailableError("the backend is broken")
+
+    async def _tell(self) -> None:
+        async with self._news:
+            self._news.notify_all()
+
+    async def get(self, key: str) -> tuple[KeyValue | None, int]:
+        """Implements Backend.get."""
+        await self._enter("get")
+        return self._state.get(key), self._revision
+
+    def _at(self, revision: int) -> dict[str, KeyValue]:
+        state: dict[str, KeyValue] = {}
+        for event in self._log:
+            if event.revision > revision:
+                break
+            if event.value is None:
+                state.pop(event.key, None)
+            else:
+                state[event.key] = KeyValue(event.key, event.value, event.revision)
+        return state
+
+    async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
+        """Implements Backend.list."""
+        await self._enter("list")
+        if revision > self._revision:
+            raise FutureRevisionError(self._revision)
+        if revision and revision < self._compacted:
+            raise CompactedError(self._compacted)
+        state = self._at(revision) if revision else self._state
+        found = sorted(key for key in state if key.startswith(prefix) and key >= start)
+        items = [state[key] for key in (found[:limit] if limit else found)]
+        return RangeResult(items=items, revision=self._revision, count=len(found))
+
+    async def count(self, prefix: str) -> int:
+        """Implements Backend.count."""
+        return (await self.list(prefix)).count
+
+    async def _write(self, key: str, value: bytes | None, expected: int) -> WriteResult:
+        await self._enter("write")
+        previous = self._state.get(key)
+        if (previous.revision if previous else 0) != expected:
+            return WriteResult(succeeded=False, revision=self._revision, current=previous)
+        self._revision += 1
+        if value is None:
+            self._state.pop(key)
+        else:
+            self._state[key] = KeyValue(key, value, self._revision)
+        self._log.append(BackendEvent(key=key, revision=self._revision, value=value, previous=previous))
+        revision = self._revision
+        await self._tell()
+        return WriteResult(succeeded=True, revision=revision, current=previous)
+
+    async def create(self, key: str, value: bytes) -> WriteResult:
+        """Implements Backend.create."""
+        return await self._write(key, value, 0)
+
+    async def update(self, key: str, value: bytes, *, expected: int) -> WriteResult:
+        """Implements Backend.update."""
+        return await self._write(key, value, expected)
+
+    async def delete(self, key: str, *, expected: int) -> WriteResult:
+        """Implements Backend.delete."""
+        return await self._write(key, None, expected)
+
+    async def watch(self, prefix: str, *, start: int = 0) -> AsyncIterator[WatchBatch]:
+        """Implements Backend.watch."""
+        await self._enter("watch")
+        told = start - 1 if start else self._revision
+        if start and start < self._compacted:
+            raise CompactedError(self._compacted)
+        if not start:
+            yield WatchBatch(events=[], revision=told)
+        progress = self._progress
+        while not self._closed:
+            if self.broken:
+                raise UnavailableError("the backend is broken")
+            first = bisect_left(self._log, told + 1, key=lambda event: event.revision)
+            events = [event for event in self._log[first:] if event.key.startswith(prefix)]
+            # what happens outside the prefix is not told of until somebody asks
+            if not self.deaf and (events or self._progress > progress):
+                told, progress = max(told, self._revision), self._progress
+                yield WatchBatch(events=events, revision=told)
+                continue
+            async with self._news:
+                await self._news.wait()
+
+    async def request_progress(self) -> None:
+        """Implements Backend.request_progress."""
+        await self._enter("request_progress")
+        self._progress += 1
+        await self._tell()
+
+    async def revision(self) -> int:
+        """Implements Backend.revision."""
+        await self._enter("revision")
+        return self._revision
+
+    def known_revision(self) -> None:
+        """Implements Backend.known_revision: it is one that must be asked."""
+        return
+
+    async def compact(self, revision: int) -> None:
+        """Implements Backend.compact; the log keeps what `list` rebuilds states from."""
+        await self._enter("compact")
+        if revision > self._revision:
+            raise FutureRevisionError(self._revision)
+        if revision <= self._compacted:
+            raise CompactedError(self._compacted)
+        self._compacted = revision
+
+    async def compact_aged(self) -> None:
+        """Implements Backend.compact_aged."""
+        aged, self._aged = self._aged, await self.revision()
+        if aged:
+            await self.compact(aged)
+
+    async def healthy(self) -> None:
+        """Implements Backend.healthy."""
+        await self._enter("healthy")
+
+    async def change(self, **switches: bool) -> None:
+        """Set `broken` or `deaf` and let the watches notice."""
+        for name, value in switches.items():
+            setattr(self, name, value)
+        await self._tell()
+
+    async def close(self) -> None:
+        """Implements Backend.close."""
+        self._closed = True
+        await self._tell()
