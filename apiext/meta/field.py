@@ -1,0 +1,187 @@
+"""Field paths and field errors: validation speaks in these, and one place turns them into a Status.
+
+Mirrors apimachinery pkg/util/validation/field.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from . import goformat, wire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Path:
+    """Where a value stands in an object; immutable, cheap to extend, printed only when asked."""
+
+    __slots__ = ("name", "parent", "subscript")
+
+    def __init__(self, *names: str) -> None:
+        self.parent: Path | None = None if not names[1:] else Path(*names[:-1])
+        self.name: str | None = names[-1] if names else None
+        self.subscript: str | None = None
+
+    def child(self, name: str, *more: str) -> Path:
+        """The path of a member (and of members below it)."""
+        path = _extend(self, name, None)
+        for member in more:
+            path = _extend(path, member, None)
+        return path
+
+    def index(self, position: int) -> Path:
+        """The path of a list element."""
+        return _extend(self, None, str(position))
+
+    def key(self, name: str) -> Path:
+        """The path of a map entry."""
+        return _extend(self, None, name)
+
+    @property
+    def is_root(self) -> bool:
+        """Whether this is the path of the object itself."""
+        return self.name is None and self.subscript is None
+
+    def __str__(self) -> str:
+        if self.is_root:
+            return "<nil>"
+        parts: list[str] = []
+        path: Path | None = self
+        while path is not None:
+            if path.name:
+                parts.append(path.name)
+                if path.parent is not None:
+                    parts.append(".")
+            else:
+                parts.append(f"[{path.subscript or ''}]")
+            path = path.parent
+        return "".join(reversed(parts))
+
+
+def _extend(parent: Path, name: str | None, subscript: str | None) -> Path:
+    path = Path.__new__(Path)
+    path.parent = None if parent.is_root else parent
+    path.name, path.subscript = name, subscript
+    return path
+
+
+ROOT: Final = Path()
+"""The path of the object itself."""
+
+
+class ErrorType(Enum):
+    """The kinds of field errors: the value is the cause's reason, the label what messages begin with."""
+
+    NOT_FOUND = "FieldValueNotFound", "Not found"
+    REQUIRED = "FieldValueRequired", "Required value"
+    DUPLICATE = "FieldValueDuplicate", "Duplicate value"
+    INVALID = "FieldValueInvalid", "Invalid value"
+    NOT_SUPPORTED = "FieldValueNotSupported", "Unsupported value"
+    FORBIDDEN = "FieldValueForbidden", "Forbidden"
+    TOO_LONG = "FieldValueTooLong", "Too long"
+    TOO_SHORT = "FieldValueTooShort", "Too short"
+    TOO_MANY = "FieldValueTooMany", "Too many"
+    TOO_FEW = "FieldValueTooFew", "Too few"
+    INTERNAL = "InternalError", "Internal error"
+    TYPE_INVALID = "FieldValueTypeInvalid", "Invalid value"
+
+    def __init__(self, reason: str, label: str) -> None:
+        self.reason = reason
+        self.label = label
+
+
+OMIT: Final = object()
+"""A bad value that is not to be shown."""
+
+_WITHOUT_VALUE = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG, ErrorType.TOO_SHORT, ErrorType.INTERNAL})
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One thing wrong with one field; the text is made when asked for."""
+
+    type: ErrorType
+    field: str
+    bad_value: Any = ""
+    detail: str = ""
+
+    def body(self) -> str:
+        """The message without the field's name."""
+        text = self.type.label
+        if self.type not in _WITHOUT_VALUE and self.bad_value is not OMIT:
+            text += f": {_value(self.bad_value)}"
+        return f"{text}: {self.detail}" if self.detail else text
+
+    def cause(self) -> dict[str, str]:
+        """The StatusCause of this error."""
+        cause = {"reason": self.type.reason, "message": self.body()}
+        return cause | {"field": self.field} if self.field else cause
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.body()}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return goformat.quote(value)
+    if isinstance(value, float | bool):
+        return goformat.value(value)
+    return wire.dumps(value).decode()
+
+
+def aggregate(errors: Iterable[FieldError]) -> str:
+    """All messages once each: one alone as it is, several in brackets (ErrorList.ToAggregate)."""
+    messages = list(dict.fromkeys(map(str, errors)))
+    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
+
+
+def required(path: Path, detail: str = "") -> FieldError:
+    """A value that must be there is not."""
+    return FieldError(ErrorType.REQUIRED, str(path), "", detail)
+
+
+def invalid(path: Path, value: Any, detail: str) -> FieldError:
+    """A malformed value."""
+    return FieldError(ErrorType.INVALID, str(path), value, detail)
+
+
+def duplicate(path: Path, value: Any) -> FieldError:
+    """A value that must be unique is not."""
+    return FieldError(ErrorType.DUPLICATE, str(path), value)
+
+
+def not_found(path: Path, value: Any) -> FieldError:
+    """A value that names nothing."""
+    return FieldError(ErrorType.NOT_FOUND, str(path), value)
+
+
+def not_supported(path: Path, value: Any, supported: Iterable[object]) -> FieldError:
+    """A value outside its enumeration; the supported values are listed in the order given."""
+    quoted = ", ".join(goformat.quote(goformat.value(item)) for item in supported)
+    return FieldError(ErrorType.NOT_SUPPORTED, str(path), value, f"supported values: {quoted}" if quoted else "")
+
+
+def forbidden(path: Path, detail: str) -> FieldError:
+    """A value that the present conditions forbid."""
+    return FieldError(ErrorType.FORBIDDEN, str(path), "", detail)
+
+
+def too_long(path: Path, max_length: int, unit: str = "byte") -> FieldError:
+    """A text of more than max_length units (bytes or characters); a negative limit is not named."""
+    detail = f"may not be more than {max_length} {unit if max_length == 1 else unit + 's'}" if max_length >= 0 else "value is too long"
+    return FieldError(ErrorType.TOO_LONG, str(path), "<value omitted>", detail)
+
+
+def too_many(path: Path, actual: int, max_items: int) -> FieldError:
+    """A list of more than max_items items; a negative count or limit is not named."""
+    noun = "item" if max_items == 1 else "items"
+    detail = f"must have at most {max_items} {noun}" if max_items >= 0 else "has too many items"
+    return FieldError(ErrorType.TOO_MANY, str(path), actual if actual >= 0 else OMIT, detail)
+
+
+def internal(path: Path, detail: str) -> FieldError:
+    """An error that is not about the user's input."""
+    return FieldError(ErrorType.INTERNAL, str(path), "", detail)

@@ -1,0 +1,210 @@
+"""The shape of metadata: what the reference's typed ObjectMeta makes of the JSON in an object's `metadata`.
+
+Mirrors apiextensions-apiserver pkg/apiserver/schema/objectmeta (coerce.go): unknown fields go, empty ones go, times become whole
+seconds of UTC, null members of maps and lists become empty. Metadata in this form already, which is the rule, is only looked at.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from . import nested, time
+from .gotimes import Time
+from .gotypes import Bool, DecodeError, Decoder, Field, Int, Map, Pointer, Raw, Slice, String, Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .wire import Object
+
+_STRING: Final = String()
+_INT64: Final = Int(64)
+_TIME: Final = Pointer(Time())
+_BOOL: Final = Pointer(Bool())
+_MAX_INT64: Final = 2**63
+
+OWNER_REFERENCE: Final = Struct("OwnerReference").define(
+    Field("apiVersion", _STRING, omit_empty=False),
+    Field("kind", _STRING, omit_empty=False),
+    Field("name", _STRING, omit_empty=False),
+    Field("uid", String("types.UID"), omit_empty=False),
+    Field("controller", _BOOL),
+    Field("blockOwnerDeletion", _BOOL),
+)
+
+MANAGED_FIELDS_ENTRY: Final = Struct("ManagedFieldsEntry").define(
+    Field("manager", _STRING),
+    Field("operation", String("v1.ManagedFieldsOperationType")),
+    Field("apiVersion", _STRING),
+    Field("time", _TIME),
+    Field("fieldsType", _STRING),
+    Field("fieldsV1", Pointer(Raw("v1.FieldsV1"))),
+    Field("subresource", _STRING),
+)
+
+OBJECT_META: Final = Struct("ObjectMeta").define(
+    Field("name", _STRING),
+    Field("generateName", _STRING),
+    Field("namespace", _STRING),
+    Field("selfLink", _STRING),
+    Field("uid", String("types.UID")),
+    Field("resourceVersion", _STRING),
+    Field("generation", _INT64),
+    Field("creationTimestamp", Time(omit_zero=True)),
+    Field("deletionTimestamp", _TIME),
+    Field("deletionGracePeriodSeconds", Pointer(_INT64)),
+    Field("labels", Map(_STRING)),
+    Field("annotations", Map(_STRING)),
+    Field("ownerReferences", Slice(OWNER_REFERENCE)),
+    Field("finalizers", Slice(_STRING)),
+    Field("managedFields", Slice(MANAGED_FIELDS_ENTRY)),
+)
+
+
+def coerce(obj: Object, *, drop_malformed: bool = False, report: bool = False, path: str = "metadata") -> tuple[list[str], bool]:
+    """Bring `obj["metadata"]`, if it is there, into the form it is stored in.
+
+    With `drop_malformed`, fields of a wrong type are left out. With `report`, the paths of unknown fields come back, below `path`.
+    The second result tells whether anything was changed; the metadata is replaced then, not altered.
+
+    Raises:
+        DecodeError: a field has the wrong type (without `drop_malformed`), or the metadata is no object; the text is Go's.
+    """
+    if "metadata" not in obj:
+        return [], False
+    metadata = obj["metadata"]
+    if is_canonical(metadata):
+        return [], False
+    decoded, unknown = _decode(metadata, drop_malformed=drop_malformed, report=report)
+    obj["metadata"] = decoded
+    return [f"{path}.{name}" for name in unknown], True
+
+
+def _decode(metadata: Any, *, drop_malformed: bool, report: bool) -> tuple[Object, list[str]]:
+    # The reference writes the metadata as JSON, in the order of its keys, and reads it again into its type.
+    document = _remarshal(metadata)
+    decoder = Decoder(report=report)
+    try:
+        decoder.run(OBJECT_META, document)
+    except DecodeError:
+        if not drop_malformed:
+            raise
+    else:
+        return OBJECT_META.canonical(document), list(decoder.unknown_paths)
+    if not isinstance(document, dict):
+        msg = f"invalid metadata: expected object, got {nested.type_name(document)}"
+        raise DecodeError(msg)
+    kept = {name: member for name, member in document.items() if _decodes({name: member})}
+    decoder = Decoder(report=report)
+    decoder.run(OBJECT_META, kept)
+    return OBJECT_META.canonical(kept), list(decoder.unknown_paths)
+
+
+def _decodes(document: Object) -> bool:
+    try:
+        Decoder(report=False).run(OBJECT_META, document)
+    except DecodeError:
+        return False
+    return True
+
+
+def _remarshal(value: Any) -> Any:
+    """A JSON value as it is after it was written and read again: keys in order, whole numbers without a fraction."""
+    if isinstance(value, dict):
+        return {key: _remarshal(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_remarshal(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and -_MAX_INT64 <= value < _MAX_INT64:
+        return int(value)
+    return value
+
+
+# --- the quick look ---------------------------------------------------------------------------------------------------
+
+
+def is_canonical(metadata: Any) -> bool:
+    """Whether decoding would change nothing."""
+    if type(metadata) is not dict:
+        return False
+    for name, member in metadata.items():
+        check = _CHECKS.get(name)
+        if check is None or not check(member):
+            return False
+    return True
+
+
+def _text(member: Any) -> bool:
+    return type(member) is str and member != ""
+
+
+def _number(member: Any) -> bool:
+    return type(member) is int and -_MAX_INT64 <= member < _MAX_INT64
+
+
+def _nonzero(member: Any) -> bool:
+    return _number(member) and member != 0
+
+
+def _texts(member: Any) -> bool:
+    return type(member) is dict and bool(member) and all(type(text) is str for text in member.values())
+
+
+def _names(member: Any) -> bool:
+    return type(member) is list and bool(member) and all(type(text) is str for text in member)
+
+
+def _owners(member: Any) -> bool:
+    return type(member) is list and bool(member) and all(map(_owner, member))
+
+
+def _owner(owner: Any) -> bool:
+    if type(owner) is not dict:
+        return False
+    flags = 0
+    for name, member in owner.items():
+        if name in ("controller", "blockOwnerDeletion"):
+            flags += 1
+            if type(member) is not bool:
+                return False
+        elif name not in ("apiVersion", "kind", "name", "uid") or type(member) is not str:
+            return False
+    return len(owner) - flags == 4
+
+
+def _managers(member: Any) -> bool:
+    return type(member) is list and bool(member) and all(map(_manager, member))
+
+
+def _manager(entry: Any) -> bool:
+    if type(entry) is not dict:
+        return False
+    for name, member in entry.items():
+        if name == "time":
+            if not time.is_canonical(member):
+                return False
+        elif name == "fieldsV1":
+            if type(member) is not dict:
+                return False
+        elif name not in _ENTRY_TEXTS or type(member) is not str or not member:
+            return False
+    return True
+
+
+_ENTRY_TEXTS: Final = frozenset({"manager", "operation", "apiVersion", "fieldsType", "subresource"})
+_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
+    "name": _text,
+    "generateName": _text,
+    "namespace": _text,
+    "selfLink": _text,
+    "uid": _text,
+    "resourceVersion": _text,
+    "generation": _nonzero,
+    "creationTimestamp": time.is_canonical,
+    "deletionTimestamp": time.is_canonical,
+    "deletionGracePeriodSeconds": _number,
+    "labels": _texts,
+    "annotations": _texts,
+    "ownerReferences": _owners,
+    "finalizers": _names,
+    "managedFields": _managers,
+}

@@ -1,0 +1,226 @@
+"""The rules of metadata that all objects keep (apimachinery pkg/api/validation/objectmeta.go, meta/v1/validation).
+
+The metadata is in the form that objectmeta.coerce gives it. Functions list field errors, in the reference's order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from . import field, goformat, names, wire
+from .gvk import GroupVersionKind, parse_group_version
+
+if TYPE_CHECKING:
+    from .field import FieldError, Path
+    from .wire import Object
+
+NameRule = Callable[[str, bool], list[str]]
+"""What is wrong with a name (or, if the flag is set, with the beginning of one)."""
+
+IMMUTABLE: Final = "field is immutable"
+NOT_NEGATIVE: Final = "must be greater than or equal to 0"
+FINALIZER_ORPHAN: Final = "orphan"
+FINALIZER_FOREGROUND: Final = "foregroundDeletion"
+MAX_ANNOTATIONS_SIZE: Final = 256 * 1024
+_MAX_MANAGER_LENGTH: Final = 128
+_MAX_SUBRESOURCE_LENGTH: Final = 256
+_LONGEST_LABEL: Final = 128
+"""Characters of key and value up to which it is remembered whether a label is valid."""
+_METADATA: Final = field.Path("metadata")
+_BANNED_OWNER: Final = GroupVersionKind("", "v1", "Event")
+_OWNER_ORDER: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+
+
+def validate(metadata: Object, *, namespaced: bool, name_rule: NameRule, path: Path = _METADATA) -> list[FieldError]:
+    """Everything wrong with the metadata of a new object, whose name has been generated if it was to be (ValidateObjectMeta)."""
+    errors: list[FieldError] = []
+    prefix = metadata.get("generateName")
+    if prefix:
+        errors += [field.invalid(path.child("generateName"), prefix, message) for message in name_rule(prefix, True)]  # noqa: FBT003
+    name = metadata.get("name")
+    if not name:
+        errors.append(field.required(path.child("name"), "name or generateName is required"))
+    else:
+        errors += [field.invalid(path.child("name"), name, message) for message in name_rule(name, False)]  # noqa: FBT003
+    errors += _namespace(metadata.get("namespace"), namespaced=namespaced, path=path)
+    errors += _generation(metadata, path)
+    for member, rule in _MEMBER_RULES:
+        if member in metadata:
+            errors += rule(metadata[member], path.child(member))
+    return errors
+
+
+def validate_update(new: Object, old: Object, *, path: Path = _METADATA) -> list[FieldError]:
+    """Everything wrong with changed metadata (ValidateObjectMetaUpdate)."""
+    errors: list[FieldError] = []
+    if "deletionTimestamp" in old:
+        errors += _no_new_finalizers(new.get("finalizers", ()), old.get("finalizers", ()), path.child("finalizers"))
+    if not new.get("resourceVersion"):
+        errors.append(field.invalid(path.child("resourceVersion"), "", "must be specified for an update"))
+    errors += _generation(new, path)
+    if new.get("generation", 0) < old.get("generation", 0):
+        errors.append(field.invalid(path.child("generation"), new.get("generation", 0), "must not be decremented"))
+    for name, nothing in _IMMUTABLE_FIELDS:
+        if new.get(name, nothing) != old.get(name, nothing):
+            errors.append(field.invalid(path.child(name), new.get(name, nothing), IMMUTABLE))
+    for member, rule in _MEMBER_RULES:
+        # Finalizers are not looked at again: those that nobody could add today may still be taken away one by one.
+        if member in new and member != "finalizers":
+            errors += rule(new[member], path.child(member))
+    return errors
+
+
+_IMMUTABLE_FIELDS: Final = (
+    ("name", ""),
+    ("namespace", ""),
+    ("uid", ""),
+    ("creationTimestamp", None),
+    ("deletionTimestamp", None),
+    ("deletionGracePeriodSeconds", None),
+)
+
+
+def _namespace(namespace: str | None, *, namespaced: bool, path: Path) -> list[FieldError]:
+    if not namespaced:
+        return [field.forbidden(path.child("namespace"), "not allowed on this type")] if namespace else []
+    if not namespace:
+        return [field.required(path.child("namespace"))]
+    return [field.invalid(path.child("namespace"), namespace, message) for message in names.name_is_dns_label(namespace)]
+
+
+def _generation(metadata: Object, path: Path) -> list[FieldError]:
+    generation = metadata.get("generation", 0)
+    return [field.invalid(path.child("generation"), generation, NOT_NEGATIVE)] if generation < 0 else []
+
+
+def validate_labels(labels: dict[str, str], path: Path) -> list[FieldError]:
+    """Keys are qualified names, values are label values."""
+    errors: list[FieldError] = []
+    for key, value in labels.items():
+        if len(key) + len(value) <= _LONGEST_LABEL and _is_label(key, value):
+            continue
+        if problems := names.label_key(key):
+            errors += [field.invalid(path, key, message) for message in problems]
+        if problems := names.label_value(value):
+            errors += [field.invalid(path, value, message) for message in problems]
+    return errors
+
+
+@lru_cache(maxsize=1024)  # objects of one kind have the same few labels, and each write looks at them three times
+def _is_label(key: str, value: str) -> bool:
+    return not names.label_key(key) and not names.label_value(value)
+
+
+def validate_annotations(annotations: dict[str, str], path: Path) -> list[FieldError]:
+    """Keys are qualified names in any case; all together keep to a size."""
+    errors: list[FieldError] = []
+    total = 0
+    for key, value in annotations.items():
+        if problems := names.label_key(key.lower()):
+            errors += [field.invalid(path, key, message) for message in problems]
+        total += names.size(key) + names.size(value)
+    if total > MAX_ANNOTATIONS_SIZE:
+        errors.append(field.too_long(path, MAX_ANNOTATIONS_SIZE))
+    return errors
+
+
+def _owner_references(owners: list[Object], path: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    controller = ""
+    for index, owner in enumerate(owners):
+        errors += _owner_reference(owner, path.index(index))
+        if owner.get("controller"):
+            name = f"{owner['kind']}/{owner['name']}"
+            if controller:
+                detail = f'Only one reference can have Controller set to true. Found "true" in references for {controller} and {name}'
+                errors.append(field.invalid(path, [_as_written(each) for each in owners], detail))
+            else:
+                controller = name
+    return errors
+
+
+def _owner_reference(owner: Object, path: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    api_version, group, version = owner["apiVersion"], "", ""
+    with contextlib.suppress(ValueError):
+        group, version = parse_group_version(api_version)
+    if not api_version:
+        errors.append(field.required(path.child("apiVersion"), "must not be empty"))
+    elif not version:
+        detail = "must be <group>/<version> or <version>"
+        errors.append(field.invalid(path.child("apiVersion"), api_version, detail))
+    errors += [field.required(path.child(name), "must not be empty") for name in ("kind", "name", "uid") if not owner[name]]
+    kind = GroupVersionKind(group, version, owner["kind"])
+    if kind == _BANNED_OWNER:
+        detail = f"{group}/{version}, Kind={kind.kind} is disallowed from being an owner"
+        errors.append(field.invalid(path, _as_written(owner), detail))
+    return errors
+
+
+def _as_written(owner: Object) -> Any:
+    # Bad values are shown as JSON with sorted keys, but this is a struct of the reference: its fields stand in its order.
+    return orjson.Fragment(wire.dumps({name: owner[name] for name in _OWNER_ORDER if name in owner}, sort_keys=False))
+
+
+def validate_finalizers(finalizers: list[str], path: Path) -> list[FieldError]:
+    """Names are qualified; orphaning and foreground deletion exclude each other."""
+    errors = [field.invalid(path, name, message) for name in finalizers for message in names.label_key(name)]
+    if FINALIZER_ORPHAN in finalizers and FINALIZER_FOREGROUND in finalizers:
+        detail = f"finalizer {FINALIZER_ORPHAN} and {FINALIZER_FOREGROUND} cannot be both set"
+        errors.append(field.invalid(path, finalizers, detail))
+    return errors
+
+
+def _no_new_finalizers(new: list[str], old: list[str], path: Path) -> list[FieldError]:
+    extra = sorted(set(new).difference(old))
+    if not extra:
+        return []
+    shown = ", ".join(map(goformat.quote, extra))
+    detail = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
+    return [field.forbidden(path, detail)]
+
+
+def _managed_fields(entries: list[Object], path: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for index, entry in enumerate(entries):
+        here = path.index(index)
+        operation = entry.get("operation", "")
+        if not operation:
+            errors.append(field.required(here.child("operation"), "must not be empty"))
+        elif operation not in ("Apply", "Update"):
+            errors.append(field.not_supported(here.child("operation"), operation, ("Apply", "Update")))
+        if entry.get("fieldsType", "FieldsV1") != "FieldsV1":
+            errors.append(field.invalid(here.child("fieldsType"), entry["fieldsType"], "must be `FieldsV1`"))
+        errors += validate_field_manager(entry.get("manager", ""), here.child("manager"))
+        if names.size(entry.get("subresource", "")) > _MAX_SUBRESOURCE_LENGTH:
+            errors.append(field.too_long(here.child("subresource"), _MAX_SUBRESOURCE_LENGTH))
+    return errors
+
+
+def validate_field_manager(manager: str, path: Path) -> list[FieldError]:
+    """The name of a field manager: short, and printable."""
+    errors = []
+    if names.size(manager) > _MAX_MANAGER_LENGTH:
+        errors.append(field.too_long(path, _MAX_MANAGER_LENGTH))
+    if manager.isprintable():
+        return errors
+    position = 0
+    for char in manager:
+        if not char.isprintable():
+            errors.append(field.invalid(path, manager, f"invalid character U+{ord(char):04X} (at position {position})"))
+        position += names.size(char)
+    return errors
+
+
+_MEMBER_RULES: Final[tuple[tuple[str, Callable[[Any, Path], list[FieldError]]], ...]] = (
+    ("labels", validate_labels),
+    ("annotations", validate_annotations),
+    ("ownerReferences", _owner_references),
+    ("finalizers", validate_finalizers),
+    ("managedFields", _managed_fields),
+)

@@ -1,0 +1,391 @@
+"""Label and field selectors: parsed with the reference's grammar, refused in its words, matched fast.
+
+Mirrors apimachinery pkg/labels and pkg/fields.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from . import field, names
+
+_SYMBOLS: Final = frozenset("=!(),><")
+_SPACES: Final = frozenset(" \t\r\n")
+_KEYWORDS: Final = frozenset({")", ",", "!", "==", "=", ">", "in", "<", "!=", "notin", "("})
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_MAX_INT64: Final = 2**63 - 1
+
+
+class Operator(StrEnum):
+    """How a requirement relates a key to values (apimachinery pkg/selection)."""
+
+    IN = "in"
+    NOT_IN = "notin"
+    EQUALS = "="
+    DOUBLE_EQUALS = "=="
+    NOT_EQUALS = "!="
+    GREATER_THAN = "gt"
+    LESS_THAN = "lt"
+    EXISTS = "exists"
+    DOES_NOT_EXIST = "!"
+
+
+_BINARY: Final = (
+    Operator.IN,
+    Operator.NOT_IN,
+    Operator.EQUALS,
+    Operator.DOUBLE_EQUALS,
+    Operator.NOT_EQUALS,
+    Operator.GREATER_THAN,
+    Operator.LESS_THAN,
+)
+_OPERATORS: Final = {
+    "in": Operator.IN,
+    "notin": Operator.NOT_IN,
+    "=": Operator.EQUALS,
+    "==": Operator.DOUBLE_EQUALS,
+    "!=": Operator.NOT_EQUALS,
+    ">": Operator.GREATER_THAN,
+    "<": Operator.LESS_THAN,
+}
+_JOINTS: Final = {
+    Operator.IN: " in ",
+    Operator.NOT_IN: " notin ",
+    Operator.GREATER_THAN: ">",
+    Operator.LESS_THAN: "<",
+    Operator.EQUALS: "=",
+    Operator.DOUBLE_EQUALS: "==",
+    Operator.NOT_EQUALS: "!=",
+}
+
+
+def _integer(text: str) -> int | None:
+    """An int64 as Go's ParseInt reads it, None for anything else."""
+    if not _INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -_MAX_INT64 - 1 <= number <= _MAX_INT64 else None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRequirement:
+    """One condition on one label; the values are sorted."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: dict[str, str]) -> bool:
+        """Whether labels satisfy the condition."""
+        value = labels.get(self.key)
+        match self.operator:
+            case Operator.EQUALS | Operator.DOUBLE_EQUALS | Operator.IN:
+                return value is not None and value in self.values
+            case Operator.NOT_EQUALS | Operator.NOT_IN:
+                return value is None or value not in self.values
+            case Operator.EXISTS:
+                return value is not None
+            case Operator.DOES_NOT_EXIST:
+                return value is None
+        number = _integer(value) if value is not None else None
+        bound = _integer(self.values[0])
+        if number is None or bound is None:
+            return False
+        return number > bound if self.operator is Operator.GREATER_THAN else number < bound
+
+    def __str__(self) -> str:
+        if self.operator is Operator.EXISTS:
+            return self.key
+        if self.operator is Operator.DOES_NOT_EXIST:
+            return f"!{self.key}"
+        values = ",".join(self.values)
+        if self.operator in (Operator.IN, Operator.NOT_IN):
+            values = f"({values})"
+        return f"{self.key}{_JOINTS[self.operator]}{values}"
+
+
+class LabelSelector:
+    """All of its requirements must hold; without any it selects everything."""
+
+    __slots__ = ("equality", "requirements")
+
+    def __init__(self, requirements: Iterable[LabelRequirement] = ()) -> None:
+        self.requirements = tuple(sorted(requirements, key=lambda requirement: requirement.key))
+        self.equality = self._single_equality()
+        """Key and value when the selector asks for just this one label: scans of a large list take a shortcut."""
+
+    def _single_equality(self) -> tuple[str, str] | None:
+        if len(self.requirements) != 1:
+            return None
+        only = self.requirements[0]
+        exact = only.operator in (Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN) and len(only.values) == 1
+        return (only.key, only.values[0]) if exact else None
+
+    @property
+    def empty(self) -> bool:
+        """Whether everything is selected."""
+        return not self.requirements
+
+    def matches(self, labels: dict[str, str]) -> bool:
+        """Whether labels satisfy every requirement."""
+        if self.equality is not None:
+            return labels.get(self.equality[0]) == self.equality[1]
+        return all(requirement.matches(labels) for requirement in self.requirements)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+
+class _Tokens:
+    """A label selector taken apart, with the place the parser has reached."""
+
+    def __init__(self, text: str) -> None:
+        self._items = list(_lex(text))
+        self._position = 0
+
+    def peek(self) -> tuple[str, str]:
+        """Kind and literal of the next token; `in` and `notin` count as identifiers."""
+        kind, literal = self._items[self._position]
+        return ("identifier" if kind in ("in", "notin") else kind), literal
+
+    def take(self) -> tuple[str, str]:
+        """Like peek, and go on."""
+        token = self.peek()
+        self._position += 1
+        return token
+
+    def take_operator(self) -> tuple[str, str]:
+        """The next token with `in` and `notin` as operators."""
+        self._position += 1
+        return self._items[self._position - 1]
+
+
+def _lex(text: str) -> Iterable[tuple[str, str]]:
+    # a NUL ends the text for the reference, whose reader tells the end by it
+    text = text.partition("\0")[0]
+    position = 0
+    while position < len(text):
+        char = text[position]
+        if char in _SPACES:
+            position += 1
+        elif char in _SYMBOLS:
+            kind, literal, position = _symbol(text, position)
+            yield kind, literal
+        else:
+            start = position
+            while position < len(text) and text[position] not in _SYMBOLS and text[position] not in _SPACES:
+                position += 1
+            literal = text[start:position]
+            yield (literal if literal in _KEYWORDS else "identifier"), literal
+    yield "end", ""
+
+
+def _symbol(text: str, position: int) -> tuple[str, str, int]:
+    """The longest operator that begins here; symbols that begin none are an error token."""
+    start, found = position, ""
+    while position < len(text) and text[position] in _SYMBOLS:
+        position += 1
+        if text[start:position] in _KEYWORDS:
+            found = text[start:position]
+        elif found:
+            position -= 1
+            break
+    if not found:
+        return "error", f"error expected: keyword found '{text[start:position]}'", position
+    return found, found, position
+
+
+def parse_label_selector(text: str) -> LabelSelector:
+    """Parse `a=b,c in (d,e),!f`; raises ValueError in the reference's words."""
+    tokens = _Tokens(text)
+    requirements: list[LabelRequirement] = []
+    while True:
+        kind, literal = tokens.peek()
+        if kind == "end":
+            return LabelSelector(requirements)
+        if kind not in ("identifier", "!"):
+            raise ValueError(f"found '{literal}', expected: !, identifier, or 'end of string'")
+        try:
+            requirements.append(_requirement(tokens))
+        except ValueError as error:
+            raise ValueError(f"unable to parse requirement: {error}") from error
+        kind, literal = tokens.take()
+        if kind == "end":
+            return LabelSelector(requirements)
+        if kind != ",":
+            raise ValueError(f"found '{literal}', expected: ',' or 'end of string'")
+        kind, literal = tokens.peek()
+        if kind not in ("identifier", "!"):
+            raise ValueError(f"found '{literal}', expected: identifier after ','")
+
+
+def _requirement(tokens: _Tokens) -> LabelRequirement:
+    kind, key = tokens.take()
+    absent = kind == "!"
+    if absent:
+        kind, key = tokens.take()
+    if kind != "identifier":
+        raise ValueError(f"found '{key}', expected: identifier")
+    if problems := names.label_key(key):
+        raise ValueError(str(field.invalid(field.ROOT, key, "; ".join(problems))))
+    if absent:
+        return LabelRequirement(key, Operator.DOES_NOT_EXIST)
+    if tokens.peek()[0] in ("end", ","):
+        return LabelRequirement(key, Operator.EXISTS)
+    literal = tokens.take_operator()[1]
+    operator = _OPERATORS.get(literal)
+    if operator is None:
+        raise ValueError(f"found '{literal}', expected: {', '.join(_BINARY)}")
+    values = _values(tokens) if operator in (Operator.IN, Operator.NOT_IN) else {_exact_value(tokens)}
+    return _checked(LabelRequirement(key, operator, tuple(sorted(values))))
+
+
+def _checked(requirement: LabelRequirement) -> LabelRequirement:
+    errors: list[field.FieldError] = []
+    path = field.Path("values")
+    for index, value in enumerate(requirement.values):
+        if requirement.operator in (Operator.GREATER_THAN, Operator.LESS_THAN) and _integer(value) is None:
+            detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+            errors.append(field.invalid(path.index(index), value, detail))
+    for index, value in enumerate(requirement.values):
+        if problems := names.label_value(value):
+            errors.append(field.invalid(path.index(index).key(requirement.key), value, "; ".join(problems)))
+    if errors:
+        raise ValueError(field.aggregate(errors))
+    return requirement
+
+
+def _values(tokens: _Tokens) -> set[str]:
+    kind, literal = tokens.take()
+    if kind != "(":
+        raise ValueError(f"found '{literal}' expected: '('")
+    kind, literal = tokens.peek()
+    if kind == ")":
+        tokens.take()
+        return {""}
+    if kind not in ("identifier", ","):
+        raise ValueError(f"found '{literal}', expected: ',', ')' or identifier")
+    values = _identifiers(tokens)
+    tokens.take()  # the closing parenthesis, which ended the list
+    return values
+
+
+def _identifiers(tokens: _Tokens) -> set[str]:
+    """Values up to the closing parenthesis; nothing between two commas, or at either end, is the empty value."""
+    values: set[str] = set()
+    while True:
+        kind, literal = tokens.take()
+        follower, following = tokens.peek() if kind != "end" else ("", "")
+        if kind == "identifier":
+            values.add(literal)
+            if follower == ")":
+                return values
+            if follower != ",":
+                raise ValueError(f"found '{following}', expected: ',' or ')'")
+        elif kind == ",":
+            if not values or follower in (")", ","):
+                values.add("")
+            if follower == ")":
+                return values
+        else:
+            raise ValueError(f"found '{literal}', expected: ',', or identifier")
+
+
+def _exact_value(tokens: _Tokens) -> str:
+    if tokens.peek()[0] in ("end", ","):
+        return ""
+    kind, literal = tokens.take()
+    if kind != "identifier":
+        raise ValueError(f"found '{literal}', expected: identifier")
+    return literal
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRequirement:
+    """One condition on one selectable field: equal, or not equal; an absent field counts as empty."""
+
+    field: str
+    operator: Operator
+    value: str
+
+    def matches(self, fields: dict[str, str]) -> bool:
+        """Whether the fields satisfy the condition."""
+        return (fields.get(self.field, "") == self.value) is (self.operator is Operator.EQUALS)
+
+    def __str__(self) -> str:
+        value = self.value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
+        return f"{self.field}{self.operator}{value}"
+
+
+class FieldSelector:
+    """All of its requirements must hold; without any it selects everything."""
+
+    __slots__ = ("requirements",)
+
+    def __init__(self, requirements: Iterable[FieldRequirement] = ()) -> None:
+        self.requirements = tuple(requirements)
+
+    @property
+    def empty(self) -> bool:
+        """Whether everything is selected."""
+        return not self.requirements
+
+    def matches(self, fields: dict[str, str]) -> bool:
+        """Whether the fields satisfy every requirement."""
+        return all(requirement.matches(fields) for requirement in self.requirements)
+
+    def requires_exact(self, name: str) -> str | None:
+        """The one value that a field must have, None when the selector does not say."""
+        for requirement in self.requirements:
+            if requirement.field == name and requirement.operator is Operator.EQUALS:
+                return requirement.value
+        return None
+
+    def transform(self, function: Callable[[str, str], tuple[str, str]]) -> FieldSelector:
+        """A selector with every field and value replaced; a pair that becomes empty is left out. Lets errors of the function pass."""
+        replaced = ((function(old.field, old.value), old.operator) for old in self.requirements)
+        return FieldSelector(FieldRequirement(name, operator, value) for (name, value), operator in replaced if name or value)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+
+def parse_field_selector(text: str) -> FieldSelector:
+    """Parse `metadata.name=a,spec.b!=c`; raises ValueError in the reference's words."""
+    requirements = []
+    for term in sorted(_terms(text)):
+        if not term:
+            continue
+        match = re.search("!=|==|=", term)
+        if match is None:
+            raise ValueError(f"invalid selector: '{text}'; can't understand '{term}'")
+        operator = Operator.NOT_EQUALS if match.group() == "!=" else Operator.EQUALS
+        requirements.append(FieldRequirement(term[: match.start()], operator, _unescape(term[match.end() :])))
+    return FieldSelector(requirements)
+
+
+def _terms(text: str) -> list[str]:
+    """Split at commas that no backslash protects."""
+    return re.findall(r"((?:\\.|\\$|[^,\\])*)(?:,|$)", text, re.DOTALL) if text else []
+
+
+def _unescape(value: str) -> str:
+    result, position = "", 0
+    while position < len(value):
+        char = value[position]
+        if char == "\\":
+            escaped = value[position + 1 : position + 2]
+            if escaped not in ("\\", ",", "="):
+                raise ValueError(f"invalid field selector: invalid escape sequence: \\{escaped}")
+            result += escaped
+            position += 2
+            continue
+        if char in ",=":
+            raise ValueError(f"invalid field selector: unescaped character in value: {ord(char)}")
+        result += char
+        position += 1
+    return result

@@ -1,0 +1,113 @@
+"""Times as metav1.Time and metav1.MicroTime read and write them: RFC 3339 in, UTC out."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from . import goformat
+
+_WHOLE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
+_MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
+_ZERO: Final = datetime(1, 1, 1, tzinfo=UTC)
+_SECOND: Final = ("05", re.compile(r"\d\d(?:[.,]\d+)?", re.ASCII), ("second", 0, 59))
+_ZONE: Final = ("Z07:00", re.compile(r"Z|[+-]\d\d:\d\d", re.ASCII), None)
+_UP_TO_MINUTE: Final = (
+    ("2006", re.compile(r"\d{4}", re.ASCII), None),
+    ("-", re.compile("-"), None),
+    ("01", re.compile(r"\d\d", re.ASCII), ("month", 1, 12)),
+    ("-", re.compile("-"), None),
+    ("02", re.compile(r"\d\d", re.ASCII), None),
+    ("T", re.compile("T"), None),
+    ("15", re.compile(r"\d{1,2}", re.ASCII), ("hour", 0, 23)),
+    (":", re.compile(":"), None),
+    ("04", re.compile(r"\d\d", re.ASCII), ("minute", 0, 59)),
+    (":", re.compile(":"), None),
+)
+_PARTS: Final = (*_UP_TO_MINUTE, _SECOND, _ZONE)
+_MICRO_PARTS: Final = (
+    *_UP_TO_MINUTE,
+    ("05", re.compile(r"\d\d", re.ASCII), ("second", 0, 59)),
+    (".000000", re.compile(r"\.\d{6}(?!\d)", re.ASCII), None),
+    _ZONE,
+)
+
+
+def now() -> str:
+    """This moment in whole seconds, as the server records it in metadata."""
+    return written(datetime.now(UTC))
+
+
+def written(moment: datetime) -> str:
+    """A moment of UTC in the form in which metadata holds it."""
+    return f"{moment.year:04}-{moment.month:02}-{moment.day:02}T{moment.hour:02}:{moment.minute:02}:{moment.second:02}Z"
+
+
+def is_canonical(text: object) -> bool:
+    """Whether a value is a time in exactly the form in which it is stored, and not the zero time."""
+    if type(text) is not str or _WHOLE.fullmatch(text) is None or text.startswith("0001-01-01T00:00:00"):
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def canonical(text: str) -> str | None:
+    """A time in the form in which it is stored; None for the zero time. Raises ValueError in the words of Go's time package."""
+    if is_canonical(text):
+        return text
+    moment = parse(text)
+    return None if moment == _ZERO else written(moment)
+
+
+def parse(text: str) -> datetime:
+    """The moment that an RFC 3339 time tells. Raises ValueError in the words of Go's time package."""
+    found = _scan(text, _PARTS, _LAYOUT)
+    return _moment(text, found, found[-1])
+
+
+def canonical_micro(text: str) -> str | None:
+    """A MicroTime in the form in which it is stored; None for the zero time. Raises ValueError in the words of Go's time package."""
+    found = _scan(text, _MICRO_PARTS, _MICRO_LAYOUT)
+    moment = _moment(text, found, found[-1])
+    if moment == _ZERO and found[-2] == ".000000":
+        return None
+    return f"{written(moment)[:-1]}{found[-2]}Z"
+
+
+def _scan(text: str, parts: tuple[tuple[str, re.Pattern[str], tuple[str, int, int] | None], ...], whole: str) -> list[str]:
+    rest, found = text, []
+    for layout, pattern, bounds in parts:
+        match = pattern.match(rest)
+        if match is None:
+            where = f" as {goformat.quote(whole)}: cannot parse {goformat.quote(rest)} as {goformat.quote(layout)}"
+            raise _error(text, where)
+        part = match.group()
+        if bounds is not None and not bounds[1] <= int(re.split("[.,]", part)[0]) <= bounds[2]:
+            raise _error(text, f": {bounds[0]} out of range")
+        found.append(part)
+        rest = rest[len(part) :]
+    if rest:
+        raise _error(text, f": extra text: {goformat.quote(rest)}")
+    return found
+
+
+def _moment(text: str, found: list[str], zone: str) -> datetime:
+    year, month, day, hour, minute = (int(found[index]) for index in (0, 2, 4, 6, 8))
+    second = int(re.split("[.,]", found[10])[0])
+    try:
+        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+        if zone != "Z":
+            offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
+            moment = moment - offset if zone[0] == "+" else moment + offset
+    except (ValueError, OverflowError):
+        raise _error(text, ": day out of range") from None
+    return moment
+
+
+def _error(text: str, what: str) -> ValueError:
+    return ValueError(f"parsing time {goformat.quote(text)}{what}")

@@ -1,0 +1,104 @@
+"""JSON as the reference reads and writes it: integers up to int64, other numbers as float64, sorted keys, HTML-safe.
+
+Mirrors apimachinery pkg/util/json and the unstructured JSON scheme. Objects are plain dicts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+
+from . import goformat
+
+Object = dict[str, Any]
+"""A Kubernetes object, or any JSON object, as a dict."""
+
+_MAX_INT64 = 2**63 - 1
+# Every digit as "0", so that a look for fixed bytes finds numbers: much quicker than a pattern on the data itself.
+_DIGITS = bytes(ord("0") if ord("0") <= code <= ord("9") else code for code in range(256))
+_LONG_INTEGER = b"0" * 19
+# digits that begin a number rather than a string
+_LONG_NUMBER = re.compile(rb"(?:^|[:,\[\s-])0{19}")
+# Patterns that begin with fixed bytes are quick to miss.
+_WHOLE_FLOAT = re.compile(rb"\.0(?:$|[,\]}])")
+_EXPONENT = re.compile(rb"e[+-][0-9]")
+# a number, not part of a longer string, whose shortest form may differ from Go's
+_ODD_FLOAT = re.compile(rb"(?:^|[:,\[])-?(?:[0-9]+\.0(?:$|[,\]}])|[0-9.]+[eE]|0\.0000)")
+_HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
+_SEPARATORS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
+
+
+def loads(data: bytes) -> Any:
+    """Parse JSON; a whole-number float such as 1.0 stays a float. Raises ValueError on malformed input."""
+    parsed = orjson.loads(data)
+    digits = data.translate(_DIGITS)
+    return _narrow(parsed) if _LONG_INTEGER in digits and _LONG_NUMBER.search(digits) else parsed
+
+
+def _narrow(item: Any) -> Any:
+    """Turn integers outside int64 into floats, as Go's parser does."""
+    if isinstance(item, dict):
+        return {key: _narrow(member) for key, member in item.items()}
+    if isinstance(item, list):
+        return [_narrow(member) for member in item]
+    if type(item) is int and not -_MAX_INT64 - 1 <= item <= _MAX_INT64:
+        return float(item)
+    return item
+
+
+def dumps(obj: Any, *, sort_keys: bool = True) -> bytes:
+    """Compact JSON with sorted keys, numbers and escapes as Go's encoder writes them, without a final newline."""
+    option = orjson.OPT_SORT_KEYS if sort_keys else 0
+    data = orjson.dumps(obj, option=option)
+    if _may_have_odd_float(data) and _ODD_FLOAT.search(data):
+        data = orjson.dumps(_gofloats(obj), option=option | orjson.OPT_PASSTHROUGH_SUBCLASS, default=_go_float)
+    return _html_safe(data)
+
+
+def _may_have_odd_float(data: bytes) -> bool:
+    if _WHOLE_FLOAT.search(data):
+        return True
+    if not _EXPONENT.search(data):
+        return False
+    digits = data.translate(_DIGITS)
+    return b"0e-0" in digits or b"0e+0" in digits
+
+
+def _html_safe(data: bytes) -> bytes:
+    for plain, escaped in _HTML:
+        if plain in data:
+            data = data.replace(plain, escaped)
+    if not data.isascii():
+        for plain, escaped in _SEPARATORS:
+            data = data.replace(plain, escaped)
+    return data
+
+
+class _Float(float):
+    """A float that the encoder hands back to be written in Go's form."""
+
+
+def _gofloats(item: Any) -> Any:
+    if isinstance(item, dict):
+        return {key: _gofloats(member) for key, member in item.items()}
+    if isinstance(item, list):
+        return [_gofloats(member) for member in item]
+    return _Float(item) if isinstance(item, float) else item
+
+
+def _go_float(item: Any) -> orjson.Fragment:
+    return orjson.Fragment(json_number(item).encode())
+
+
+def json_number(number: float) -> str:
+    """A number as Go's encoding/json writes it."""
+    text = goformat.number(number, min_exponent=-6)
+    # encoding/json cleans e-09 to e-9, but keeps e+21
+    return re.sub(r"e-0(\d)$", r"e-\1", text)
+
+
+def pretty(data: bytes) -> bytes:
+    """JSON bytes indented by two spaces, as `?pretty=1` prints them."""
+    return _html_safe(orjson.dumps(orjson.loads(data), option=orjson.OPT_INDENT_2))

@@ -1,0 +1,50 @@
+"""Field paths and field errors print as the reference's do."""
+
+from __future__ import annotations
+
+import pytest
+
+from apiext.meta import field
+
+
+@pytest.mark.parametrize(
+    "path, text",
+    [
+        (field.ROOT, "<nil>"),
+        (field.Path("spec"), "spec"),
+        (field.Path("spec", "names", "kind"), "spec.names.kind"),
+        (field.ROOT.child("spec").index(3).child("name"), "spec[3].name"),
+        (field.Path("metadata").child("labels").key("a/b"), "metadata.labels[a/b]"),
+        (field.ROOT.child(""), "[]"),
+    ],
+)
+def test_path_text(path: field.Path, text: str) -> None:
+    """A path prints names with dots and subscripts in brackets."""
+    assert str(path) == text
+
+
+@pytest.mark.parametrize(
+    "error, text",
+    [
+        (field.required(field.Path("spec"), ""), "spec: Required value"),
+        (field.invalid(field.Path("a"), 'x"y', "bad"), 'a: Invalid value: "x\\"y": bad'),
+        (field.invalid(field.Path("a"), 1.0, ""), "a: Invalid value: 1"),
+        (field.invalid(field.Path("a"), {"b": [1, None]}, "no"), 'a: Invalid value: {"b":[1,null]}: no'),
+        (field.invalid(field.Path("a"), None, "no"), "a: Invalid value: null: no"),
+        (field.not_supported(field.Path("a"), "z", ["x", "y"]), 'a: Unsupported value: "z": supported values: "x", "y"'),
+        (field.too_long(field.Path("a"), 1), "a: Too long: may not be more than 1 byte"),
+        (field.too_many(field.Path("a"), 5, 4), "a: Too many: 5: must have at most 4 items"),
+        (field.duplicate(field.Path("a"), True), "a: Duplicate value: true"),
+    ],
+)
+def test_error_text(error: field.FieldError, text: str) -> None:
+    """An error prints its field, its type's label, the value as Go prints it, and the detail."""
+    assert str(error) == text
+
+
+def test_aggregate_names_each_message_once() -> None:
+    """Equal messages are told once; several stand in brackets."""
+    one, two = field.required(field.Path("a"), ""), field.required(field.Path("b"), "")
+
+    assert field.aggregate([one, one]) == "a: Required value"
+    assert field.aggregate([one, two]) == "[a: Required value, b: Required value]"

@@ -1,0 +1,121 @@
+"""Metadata takes the form of the reference's ObjectMeta, or is refused in the words of its decoder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apiext.meta import objectmeta
+from apiext.meta.gotypes import DecodeError
+
+CANONICAL = {
+    "name": "a",
+    "creationTimestamp": "2026-11-21T08:47:45Z",
+    "generation": 1,
+    "labels": {"a": ""},
+    "finalizers": ["a/b"],
+    "ownerReferences": [{"apiVersion": "v1", "kind": "P", "name": "n", "uid": "u", "controller": True}],
+    "managedFields": [{"manager": "m", "operation": "Update", "time": "2019-12-31T23:00:00Z", "fieldsV1": {"f:spec": {}}}],
+}
+
+
+def test_metadata_in_its_form_is_left_alone() -> None:
+    """The very same object stays in place."""
+    obj = {"metadata": CANONICAL}
+
+    assert objectmeta.coerce(obj) == ([], False)
+    assert obj["metadata"] is CANONICAL
+    assert objectmeta.coerce({}) == ([], False)
+
+
+@pytest.mark.parametrize(
+    "metadata, coerced",
+    [
+        (None, {}),
+        ({"labels": {"a": None}, "annotations": {}, "finalizers": [], "generateName": "", "generation": 0}, {"labels": {"a": ""}}),
+        ({"finalizers": [None], "generation": 1.0}, {"finalizers": [""], "generation": 1}),
+        (
+            {"ownerReferences": [None, {"name": "n", "controller": None, "foo": 1}]},
+            {
+                "ownerReferences": [
+                    {"apiVersion": "", "kind": "", "name": "", "uid": ""},
+                    {"apiVersion": "", "kind": "", "name": "n", "uid": ""},
+                ]
+            },
+        ),
+        ({"creationTimestamp": None, "deletionTimestamp": "2020-01-01T00:00:00.5+02:00"}, {"deletionTimestamp": "2019-12-31T22:00:00Z"}),
+        ({"managedFields": [None, {"fieldsV1": "x", "bar": 1}]}, {"managedFields": [{}, {"fieldsV1": "x"}]}),
+    ],
+)
+def test_coerced(metadata: Any, coerced: dict[str, Any]) -> None:
+    """Unknown and empty fields go, nulls become empty, times become UTC."""
+    obj = {"metadata": metadata}
+
+    assert objectmeta.coerce(obj)[1]
+    assert obj["metadata"] == coerced
+
+
+@pytest.mark.parametrize(
+    "metadata, why",
+    [
+        ({"name": 5}, "json: cannot unmarshal number into Go struct field ObjectMeta.name of type string"),
+        ({"name": 5, "labels": {"a": 1}}, "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"),
+        ({"labels": []}, "json: cannot unmarshal array into Go struct field ObjectMeta.labels of type map[string]string"),
+        ({"finalizers": "x"}, "json: cannot unmarshal string into Go struct field ObjectMeta.finalizers of type []string"),
+        (
+            {"ownerReferences": {}},
+            "json: cannot unmarshal object into Go struct field ObjectMeta.ownerReferences of type []v1.OwnerReference",
+        ),
+        (
+            {"ownerReferences": [5]},
+            "json: cannot unmarshal number into Go struct field ObjectMeta.ownerReferences of type v1.OwnerReference",
+        ),
+        (
+            {"ownerReferences": [{"apiVersion": 1}]},
+            "json: cannot unmarshal number into Go struct field OwnerReference.ownerReferences.apiVersion of type string",
+        ),
+        ({"uid": 5}, "json: cannot unmarshal number into Go struct field ObjectMeta.uid of type types.UID"),
+        ({"generation": "1"}, "json: cannot unmarshal string into Go struct field ObjectMeta.generation of type int64"),
+        ({"generation": 1.5}, "json: cannot unmarshal number 1.5 into Go struct field ObjectMeta.generation of type int64"),
+        ({"generation": 1e30}, "json: cannot unmarshal number 1e+30 into Go struct field ObjectMeta.generation of type int64"),
+        ({"creationTimestamp": 5}, "json: cannot unmarshal number into Go struct field ObjectMeta.creationTimestamp of type string"),
+        (
+            {"annotations": {"a": 1}, "managedFields": [{"time": "x"}]},
+            'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
+        ),
+        ("str", "json: cannot unmarshal string into Go value of type v1.ObjectMeta"),
+        ([], "json: cannot unmarshal array into Go value of type v1.ObjectMeta"),
+    ],
+)
+def test_refused(metadata: Any, why: str) -> None:
+    """The first wrong type in the order of keys is named, but a time that cannot be read before all."""
+    with pytest.raises(DecodeError) as refused:
+        objectmeta.coerce({"metadata": metadata})
+
+    assert str(refused.value) == why
+
+
+def test_malformed_fields_are_dropped_from_what_is_stored() -> None:
+    """Field by field: what cannot be read goes, the rest stays."""
+    obj: dict[str, Any] = {"metadata": {"name": "a", "labels": {"a": 1}, "creationTimestamp": "foo", "generation": 3}}
+
+    objectmeta.coerce(obj, drop_malformed=True)
+
+    assert obj["metadata"] == {"name": "a", "generation": 3}
+    with pytest.raises(DecodeError, match="invalid metadata: expected object, got int64"):
+        objectmeta.coerce({"metadata": 5}, drop_malformed=True)
+
+
+def test_unknown_fields_are_reported_in_the_order_of_keys() -> None:
+    """Paths begin where the metadata stands."""
+    metadata = {"foo": 1, "Name": 2, "ownerReferences": [{"foo": 1}], "managedFields": [{"bar": 1}]}
+
+    unknown, _ = objectmeta.coerce({"metadata": metadata}, report=True, path="spec.metadata")
+
+    assert unknown == [
+        "spec.metadata.Name",
+        "spec.metadata.foo",
+        "spec.metadata.managedFields[0].bar",
+        "spec.metadata.ownerReferences[0].foo",
+    ]

@@ -1,0 +1,66 @@
+"""JSON is read and written as Go does it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apiext.meta import goformat, wire
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (1.0, b"1"),
+        (-0.0, b"-0"),
+        (1.5, b"1.5"),
+        (1e20, b"100000000000000000000"),
+        (1e21, b"1e+21"),
+        (1e-6, b"0.000001"),
+        (1e-7, b"1e-7"),
+        (1.5e-10, b"1.5e-10"),
+        (123456789.0, b"123456789"),
+        ({"b": 1, "a": 2.0}, b'{"a":2,"b":1}'),
+        ("<a&b>", b'"\\u003ca\\u0026b\\u003e"'),
+        ("\u2028", b'"\\u2028"'),
+    ],
+)
+def test_dumps(value: object, text: bytes) -> None:
+    """Numbers have Go's form, keys are sorted and HTML characters escaped."""
+    assert wire.dumps(value) == text
+
+
+@given(JSON)
+def test_round_trip(value: object) -> None:
+    """What is written reads back equal."""
+    assert wire.loads(wire.dumps(value)) == value
+
+
+@pytest.mark.parametrize("text, value", [(b"9223372036854775808", 9223372036854775808.0), (b"9223372036854775807", 2**63 - 1)])
+def test_integers_beyond_int64_are_floats(text: bytes, value: float) -> None:
+    """A number that int64 cannot hold is a float."""
+    parsed = wire.loads(text)
+
+    assert parsed == value
+    assert type(parsed) is type(value)
+
+
+def test_go_numbers_of_messages() -> None:
+    """%v turns to exponents earlier than JSON does below one."""
+    assert goformat.number(1e-5) == "1e-05"
+    assert goformat.number(0.0001) == "0.0001"
+    assert goformat.number(math.inf) == "+Inf"
+
+
+def test_quote() -> None:
+    """%q escapes quotes, control characters and what is not printable."""
+    assert goformat.quote('a"\n\x01\u200b') == '"a\\"\\n\\x01\\u200b"'
