@@ -1,0 +1,78 @@
+"""The shared question for the store's revision, behind every read that must see all acknowledged writes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from .backend import BackendError
+
+if TYPE_CHECKING:
+    from .backend import Backend
+
+
+class Barrier:
+    """Asks the backend for its revision, once for many readers.
+
+    An answer may be older than a reader who came while the question was on its way: those share the next question. It is
+    asked when all have been heard who came at the same time, for one that is asked at once is asked for the first alone.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._waiting: list[asyncio.Future[int]] = []
+        self._asking = False
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def revision(self) -> int:
+        """A revision that is not older than any write acknowledged before the call. Raises BackendError."""
+        known = self._backend.known_revision()
+        if known is not None:
+            return known
+        loop = asyncio.get_running_loop()
+        # each has a future of its own: one reader's going away does not take the answer from the others
+        answer: asyncio.Future[int] = loop.create_future()
+        self._waiting.append(answer)
+        if not self._asking:
+            self._asking = True
+            loop.call_soon(self._ask)
+        return await answer
+
+    def _ask(self) -> None:
+        """Ask for those who wait now; who comes later waits for the next answer."""
+        waiting, self._waiting = self._waiting, []
+        readers = [reader for reader in waiting if not reader.done()]
+        if self._closed or not readers:
+            _cancel(readers)
+            self._asking = False
+        else:
+            self._task = asyncio.get_running_loop().create_task(self._answer(readers))
+
+    async def _answer(self, readers: list[asyncio.Future[int]]) -> None:
+        try:
+            revision = await self._backend.revision()
+        except BackendError as error:
+            for reader in readers:
+                if not reader.done():
+                    reader.set_exception(error)
+        else:
+            for reader in readers:
+                if not reader.done():
+                    reader.set_result(revision)
+        finally:
+            _cancel(readers)
+            asyncio.get_running_loop().call_soon(self._ask)
+
+    async def close(self) -> None:
+        """Stop asking; who waits is cancelled."""
+        self._closed = True
+        _cancel(self._waiting)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+
+def _cancel(readers: list[asyncio.Future[int]]) -> None:
+    for reader in readers:
+        reader.cancel()

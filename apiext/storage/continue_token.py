@@ -1,0 +1,157 @@
+"""Continue tokens: where the next page of a list begins, and at which revision (apiserver pkg/storage/continue.go)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import string
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from apiext.meta import errors, goformat
+
+_VERSION: Final = "meta.k8s.io/v1"
+_ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "-_")
+_INVALID: Final = "continue key is not valid"
+_INCONSISTENT: Final = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+_MAX_INT64: Final = 2**63 - 1
+
+
+class Continue(NamedTuple):
+    """A decoded token."""
+
+    start: str
+    """The first key of the page, relative to the prefix of the list."""
+    revision: int
+    """The revision of the list; -1: go on at the latest one, though the pages then do not fit together."""
+
+
+def encode(start: str, revision: int) -> str:
+    """The token of a page that begins at a key (relative to the list's prefix)."""
+    # the watch cache of the reference writes the key with a slash in front; both readers take either form
+    document = orjson.dumps({"v": _VERSION, "rv": revision, "start": f"/{start}"})
+    return base64.urlsafe_b64encode(document).rstrip(b"=").decode()
+
+
+def encode_after(key: str, revision: int) -> str:
+    """The token of a page that begins right after a key."""
+    return encode(f"{key}\0", revision)
+
+
+def decode(token: str) -> Continue:
+    """Read a client's token; raises StatusError 400 in the reference's words."""
+    try:
+        return _decode(token)
+    except ValueError as error:
+        raise errors.bad_request(f"invalid continue token: {error}") from error
+
+
+def _decode(token: str) -> Continue:
+    document = _document(_base64(token))
+    version, revision, start = _text(document, "v"), _number(document, "rv"), _text(document, "start")
+    if version != _VERSION:
+        raise ValueError(f"{_INVALID}: server does not recognize this encoded version {version}")
+    if not revision:
+        raise ValueError(f"{_INVALID}: incorrect encoded start resourceVersion (version {_VERSION})")
+    if not start:
+        raise ValueError(f"{_INVALID}: encoded start key empty (version {_VERSION})")
+    relative = start.removeprefix("/")
+    # a key that climbs out of the list's prefix must not be followed
+    if relative and any(part in ("", ".", "..") for part in relative.split("/")):
+        raise ValueError(f"{_INVALID}: {start}")
+    return Continue(relative, revision)
+
+
+def _base64(token: str) -> bytes:
+    text = token.replace("\r", "").replace("\n", "")
+    for position, char in enumerate(text):
+        if char not in _ALPHABET:
+            offset = len(text[:position].encode(errors="surrogatepass"))
+            raise ValueError(f"{_INVALID}: illegal base64 data at input byte {offset}")
+    if len(text) % 4 == 1:
+        raise ValueError(f"{_INVALID}: illegal base64 data at input byte {len(text) - 1}")
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def _document(data: bytes) -> dict[str, object]:
+    try:
+        # like Go's parser, this one keeps large numbers as they are and takes broken UTF-8
+        document = json.loads(data.decode(errors="replace"))
+    except ValueError as error:
+        # Go's parser names the first byte, taken for a character
+        text = data.strip(b" \t\r\n").decode("latin-1")
+        begins = bool(text) and (text[0] in '{["-' or text[0].isdigit())
+        why = "unexpected end of JSON input"
+        if text and not begins:
+            why = f"invalid character {_quoted(text[0])} looking for beginning of value"
+        raise ValueError(f"{_INVALID}: {why}") from error
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        name = "array" if isinstance(document, list) else _json_type(document)
+        raise ValueError(  # noqa: TRY004 - the token is malformed, whatever it holds
+            f"{_INVALID}: json: cannot unmarshal {name} into Go value of type storage.continueToken"
+        )
+    return document
+
+
+def _text(document: dict[str, object], name: str) -> str:
+    value = document.get(name)
+    if isinstance(value, str) or value is None:
+        return value or ""
+    raise ValueError(_mistyped(name, _json_type(value), "string"))
+
+
+def _number(document: dict[str, object], name: str) -> int:
+    value = document.get(name)
+    if value is None:
+        return 0
+    # a bool is an int to Python only
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(_mistyped(name, _json_type(value), "int64"))  # noqa: TRY004 - see _document
+    if abs(value) > _MAX_INT64:
+        raise ValueError(_mistyped(name, f"number {value}", "int64"))
+    return value
+
+
+def _mistyped(name: str, found: str, go_type: str) -> str:
+    return f"{_INVALID}: json: cannot unmarshal {found} into Go struct field continueToken.{name} of type {go_type}"
+
+
+def _json_type(value: object) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, float):
+        return f"number {value}"
+    return {int: "number", list: "array", dict: "object"}.get(type(value), "null")
+
+
+def _quoted(char: str) -> str:
+    if char == "'":
+        return r"'\''"
+    return "'\"'" if char == '"' else f"'{goformat.quote(char)[1:-1]}'"
+
+
+def too_old(start: str) -> errors.StatusError:
+    """410 for a page at a revision that is gone, with a token to go on without consistency."""
+    return ExpiredContinueError(_INCONSISTENT, encode(start, -1))
+
+
+class ExpiredContinueError(errors.StatusError):
+    """410 Expired whose Status carries the token to go on with."""
+
+    def __init__(self, message: str, token: str) -> None:
+        super().__init__(410, "Expired", message)
+        self.token = token
+
+    def status(self) -> dict[str, Any]:
+        """The Status object, with `metadata.continue`."""
+        return super().status() | {"metadata": {"continue": self.token}}

@@ -1,0 +1,173 @@
+"""A watch with a backend watch of its own (apiserver pkg/storage/etcd3/watcher.go)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta import errors
+
+from . import entry, keys, rendering, revisions, streams
+from .backend import BackendError, CompactedError
+from .change import Change, Interest
+from .interface import EventType
+from .view import View
+from .watch_queue import WatchQueue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from .backend import Backend, BackendEvent
+    from .entry import Entry
+    from .interface import Codec, Event, WatchOptions
+    from .rendering import Renderer
+
+_EXPIRED: Final = "The resourceVersion for the provided watch is too old."
+_PAGE: Final = 1000
+_BEFORE_END: Final = 2.0
+
+
+class DirectWatch(WatchQueue):
+    """Reads the state where initial events are wanted, then follows the backend; errors end it with an ERROR event.
+
+    Construction raises StatusError 400 for a bad resourceVersion.
+    """
+
+    def __init__(
+        self,
+        *,
+        backend: Backend,
+        renderer: Renderer,
+        codec: Codec,
+        scope: str,
+        options: WatchOptions,
+        bookmark_interval: float,
+        closed: Callable[[WatchQueue], None],
+    ) -> None:
+        super().__init__(closed=self._stop)
+        self._gone = closed
+        self._backend = backend
+        self._renderer = renderer
+        self._options = options
+        self._wanted = revisions.parse_for_watch(options.resource_version)
+        self._bookmark_interval = bookmark_interval
+        self._interest = Interest(view=View(codec, renderer), codec=codec, scope=scope, selection=options.selection)
+        # the backend matches prefixes: a single key is watched for by the prefix around it
+        self._prefix = renderer.prefix + (scope[: scope.rfind("/") + 1] if keys.is_single(scope) else scope)
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._begun = self._revision = 0
+
+    async def start(self) -> None:
+        """Read what the watch begins with, and begin; raises BackendError."""
+        try:
+            self._begun = self._revision = await self._begin()
+        except errors.StatusError as error:
+            self.fail(error)
+            return
+        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._schedule_bookmark(self._options.timeout)
+
+    def _stop(self, _: WatchQueue) -> None:
+        self._gone(self)
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is not None and self._task is not asyncio.current_task():
+            self._task.cancel()
+
+    async def _begin(self) -> int:
+        """The revision to follow from, with what comes before it as the backlog."""
+        revision, initial = self._wanted, self._options.send_initial_events
+        if initial is None:
+            initial = not revision
+        if not initial:
+            return revision or await self._backend.revision()
+        entries, current = await self._state()
+        if revision > current:
+            raise errors.too_large_resource_version(revision, current, 1)
+        self._backlog = self._initial(entries, current)
+        return current
+
+    async def _state(self) -> tuple[list[Entry], int]:
+        start, revision = "", 0
+        entries: list[Entry] = []
+        while True:
+            result = await self._backend.list(self._prefix, start=start, revision=revision, limit=_PAGE)
+            revision = revision or result.revision
+            for pair in result.items:
+                key = pair.key[len(self._renderer.prefix) :]
+                if self._interest.covers(key):
+                    entries.append(entry.read(self._renderer, key, pair.value, pair.revision))
+            if not result.more:
+                return entries, revision
+            start = f"{result.items[-1].key}\0"
+
+    def _initial(self, entries: list[Entry], revision: int) -> Iterator[Event]:
+        view = self._interest.view
+        for each in entries:
+            if self._interest.wants(each):
+                yield rendering.event(EventType.ADDED, each.item(view))
+        if self._options.send_initial_events and self._options.allow_bookmarks:
+            yield rendering.bookmark(view.gvk, revision, initial_events_end=True)
+
+    async def _run(self) -> None:
+        try:
+            await self._follow()
+            self.finish()
+        except CompactedError:
+            self.fail(errors.expired(_EXPIRED))
+        except rendering.UNSHOWABLE as error:
+            self.fail(rendering.reason(error))
+        except BackendError as error:
+            self.fail(errors.internal(str(error)))
+
+    async def _follow(self) -> None:
+        async with streams.closing(self._backend.watch(self._prefix, start=self._revision + 1)) as batches:
+            async for batch in batches:
+                self._tell(batch.events)
+                self._revision = max(self._revision, batch.revision)
+                if not self.active:
+                    return
+
+    def _tell(self, happened: Sequence[BackendEvent]) -> None:
+        events: list[Event] = []
+        try:
+            for each in happened:
+                change = self._change(each)
+                event = self._interest.event(change) if self._interest.covers(change.key) else None
+                if event is not None:
+                    events.append(event)
+        finally:
+            # what came before a corrupt object is told
+            self._push(events)
+
+    def _change(self, event: BackendEvent) -> Change:
+        key = event.key[len(self._renderer.prefix) :]
+        now, before = None, None
+        if event.value is None and event.previous is None:
+            # what was deleted is gone from the past as well: whether it was wanted cannot be told
+            raise CompactedError(event.revision)
+        if event.value is not None:
+            now = entry.read(self._renderer, key, event.value, event.revision)
+        if event.previous is not None:
+            before = entry.read(self._renderer, key, event.previous.value, event.previous.revision)
+        return Change(key=key, revision=event.revision, entry=now, previous=before)
+
+    def _push(self, events: list[Event]) -> None:
+        if events:
+            self.push(events, sum(len(event.line) for event in events))
+
+    def _schedule_bookmark(self, remaining: float) -> None:
+        """A bookmark after each interval, or a little before the watch's end if that is sooner."""
+        if not self._options.allow_bookmarks or not self.active:
+            return
+        wait = self._bookmark_interval
+        if remaining:
+            wait = min(wait, remaining - _BEFORE_END)
+        if wait > 0:
+            self._timer = asyncio.get_running_loop().call_later(wait, self._bookmark, remaining and remaining - wait)
+
+    def _bookmark(self, remaining: float) -> None:
+        if self._revision > self._begun:
+            self._push([rendering.bookmark(self._interest.view.gvk, self._revision)])
+        self._schedule_bookmark(remaining)

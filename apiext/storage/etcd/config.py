@@ -1,0 +1,34 @@
+"""How to reach etcd, as kube-apiserver's --etcd-* flags say it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apiext.storage.backend import BackendError
+
+
+class EtcdConfigError(BackendError):
+    """The configuration cannot be used: a malformed address or an unreadable file. One line, for whoever started the server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EtcdConfig:
+    """Servers and credentials. Times are in seconds."""
+
+    servers: Sequence[str]
+    """`http://host:port` or `https://host:port`; without a scheme, http."""
+    prefix: str = "/registry"
+    """Where to look when only the revision or the health is asked, for a user may have no access elsewhere.
+
+    The keys that the backend is given are complete.
+    """
+    cafile: str = ""
+    """Certificates that sign the servers' (PEM); "": those of the system."""
+    certfile: str = ""
+    keyfile: str = ""
+    """The client's certificate and key (PEM)."""
+    deadline: float = 10.0
+    """For each call; of a list, for each page."""
+    connect_timeout: float = 5.0
+    """For the first answer of any server."""

@@ -1,0 +1,84 @@
+"""etcd's messages made from the backend's words, and the other way round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aetcd import rpc
+
+from apiext.storage.backend import BackendError, BackendEvent, KeyValue, WriteResult
+from apiext.storage.keyrange import LAST, prefix_end
+
+
+def encode(key: str) -> bytes:
+    """A key as etcd has it.
+
+    Raises:
+        BackendError: it is not valid Unicode.
+    """
+    try:
+        return key.encode()
+    except UnicodeEncodeError as error:
+        raise BackendError(f"the key cannot be stored: {error}") from error
+
+
+def range_start(prefix: str, start: str = "") -> bytes:
+    """Where a prefix's range begins, not before `start`; etcd wants no empty key."""
+    return encode(max(prefix, start)) or b"\0"
+
+
+def range_end(prefix: str) -> bytes:
+    """The end of a prefix's range; a single zero byte means all that follows."""
+    end = prefix_end(prefix)
+    return b"\0" if end is LAST else encode(end)
+
+
+def key_value(message: Any) -> KeyValue:
+    """A key's value."""
+    return KeyValue(message.key.decode(), message.value, message.mod_revision)
+
+
+def guarded(key: bytes, expected: int, operation: Any) -> Any:
+    """A transaction that does the operation if the key's revision is the expected one (0: absent), else reads the key."""
+    return rpc.TxnRequest(
+        compare=(rpc.Compare(result=rpc.Compare.EQUAL, target=rpc.Compare.MOD, key=key, mod_revision=expected),),
+        success=(operation,),
+        failure=(rpc.RequestOp(request_range=rpc.RangeRequest(key=key)),),
+    )
+
+
+def put(key: bytes, value: bytes, *, previous: bool) -> Any:
+    """The operation that writes a key; `previous` has it return what stood there."""
+    return rpc.RequestOp(request_put=rpc.PutRequest(key=key, value=value, prev_kv=previous))
+
+
+def remove(key: bytes) -> Any:
+    """The operation that removes a key and returns what stood there."""
+    return rpc.RequestOp(request_delete_range=rpc.DeleteRangeRequest(key=key, prev_kv=True))
+
+
+def write_result(response: Any) -> WriteResult:
+    """The outcome of a guarded put or removal."""
+    revision = response.header.revision
+    answer = response.responses[0]
+    if not response.succeeded:
+        kvs = answer.response_range.kvs
+        return WriteResult(False, revision, key_value(kvs[0]) if kvs else None)  # noqa: FBT003 -- the result's own order
+    kind = answer.WhichOneof("response")
+    if kind == "response_put":
+        done = answer.response_put
+        return WriteResult(True, revision, key_value(done.prev_kv) if done.HasField("prev_kv") else None)  # noqa: FBT003
+    removed = answer.response_delete_range.prev_kvs
+    # Expected to be absent and absent: nothing has been removed, and no revision spent.
+    return WriteResult(bool(removed), revision, key_value(removed[0]) if removed else None)
+
+
+def event(message: Any) -> BackendEvent:
+    """One change of a watch."""
+    kv = message.kv
+    return BackendEvent(
+        kv.key.decode(),
+        kv.mod_revision,
+        None if message.type else kv.value,
+        key_value(message.prev_kv) if message.HasField("prev_kv") else None,
+    )

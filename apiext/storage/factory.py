@@ -1,0 +1,124 @@
+"""The stores of all resources over one backend, and what they share.
+
+Mirrors apiserver pkg/registry/generic/registry/storage_factory.go and pkg/storage/storagebackend/factory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta.log import get_logger
+
+from . import keys
+from .barrier import Barrier
+from .cacher.feed import MAX_WAIT, Feed
+from .cacher.store import CachedStore
+from .compactor import Compactor
+from .store import DirectStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from apiext.meta.errors import StatusError
+    from apiext.meta.gvk import GroupResource
+
+    from .backend import Backend
+    from .interface import Store, Transformer
+
+COMPACTION_INTERVAL: Final = 300.0
+BOOKMARK_INTERVAL: Final = 60.0
+_TICK: Final = 1.0
+
+_log = get_logger(__name__)
+
+
+class StoreFactory:
+    """Makes one Store for each resource; owns the one watch that feeds all caches, the barrier and the compaction."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        prefix: str = "/registry",
+        watch_cache: bool = True,
+        transformer: Transformer | None = None,
+        compaction_interval: float = COMPACTION_INTERVAL,
+        bookmark_interval: float = BOOKMARK_INTERVAL,
+        max_wait: float = MAX_WAIT,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.backend = backend
+        self._prefix = prefix
+        self._watch_cache = watch_cache
+        self._transformer = transformer
+        self._bookmark_interval = bookmark_interval
+        self._clock = clock
+        self._barrier = Barrier(backend)
+        self._feed = Feed(backend=backend, root=keys.root(prefix), max_wait=max_wait)
+        self._compactor = Compactor(backend=backend, interval=compaction_interval)
+        self._compaction_interval = compaction_interval
+        self._stores: dict[GroupResource, DirectStore | CachedStore] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Begin to follow the backend and to compact it. Raises BackendError when it does not answer."""
+        loop = asyncio.get_running_loop()
+        if self._watch_cache:
+            await self._feed.start()
+            self._tasks.append(loop.create_task(self._tick()))
+        if self._compaction_interval:
+            self._tasks.append(loop.create_task(self._compactor.run()))
+
+    async def close(self) -> None:
+        """End all watches and stop; the backend stays open."""
+        for resource in tuple(self._stores):
+            self.drop(resource)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._feed.close()
+        await self._barrier.close()
+
+    def store(self, resource: GroupResource) -> Store:
+        """The store of a resource: always the same one, until it is dropped."""
+        store = self._stores.get(resource)
+        if store is None:
+            store = self._stores[resource] = self._make(resource)
+        return store
+
+    def _make(self, resource: GroupResource) -> DirectStore | CachedStore:
+        direct = DirectStore(
+            backend=self.backend,
+            resource_prefix=keys.resource_prefix(self._prefix, resource),
+            resource=resource,
+            transformer=self._transformer,
+            bookmark_interval=self._bookmark_interval,
+        )
+        if not self._watch_cache:
+            return direct
+        return CachedStore(
+            backend=self.backend,
+            direct=direct,
+            feed=self._feed,
+            barrier=self._barrier,
+            clock=self._clock,
+            bookmark_interval=self._bookmark_interval,
+        )
+
+    def drop(self, resource: GroupResource, error: StatusError | None = None) -> None:
+        """Let a resource's cache go and end its watches, with a Status where there is one."""
+        store = self._stores.pop(resource, None)
+        if store is not None:
+            store.close(error)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK)
+            for store in tuple(self._stores.values()):
+                try:
+                    if isinstance(store, CachedStore):
+                        store.cache.tick()
+                except Exception:  # noqa: BLE001 - or all others would stay without bookmarks for ever
+                    _log.exception("a cache cannot be looked after")

@@ -1,0 +1,35 @@
+"""The implementations under test."""
+
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from apiext.storage.backend import Backend
+from apiext.storage.etcd.backend import EtcdBackend
+from apiext.storage.etcd.config import EtcdConfig
+from apiext.storage.sqlite.backend import SQLiteBackend
+from tests.contract.stores import codec, factory, make_factory, store
+from tests.support.etcd import Etcd
+
+__all__ = ["codec", "factory", "make_factory", "store"]
+
+
+@pytest.fixture(params=["sqlite", "etcd"])
+async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Backend]:
+    """A backend of each kind; the one over etcd may hold what other tests wrote below other prefixes."""
+    backend: Backend
+    if request.param == "sqlite":
+        backend = await SQLiteBackend.open(tmp_path / "store.db")
+    else:
+        etcd: Etcd = request.getfixturevalue("etcd")
+        backend = await EtcdBackend.connect(EtcdConfig(servers=(etcd.url,)))
+    yield backend
+    await backend.close()
+
+
+@pytest.fixture
+def prefix() -> str:
+    """A prefix that nothing else uses."""
+    return f"/registry/{uuid.uuid4().hex}/"

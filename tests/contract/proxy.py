@@ -1,0 +1,74 @@
+"""A way to a server that can be cut and held up."""
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from typing import Self
+
+
+class Proxy:
+    """Forwards TCP connections to a port of the loopback address."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._answering = asyncio.Event()
+        self._answering.set()
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    async def __aenter__(self) -> Self:
+        await self.listen()
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        self.answer()
+        await self.cut()
+
+    async def listen(self) -> None:
+        """Accept connections, on the same port as before."""
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def cut(self) -> None:
+        """Break all connections and accept no more."""
+        if self._server is not None:
+            self._server.close()
+        for writer in self._writers:
+            writer.transport.abort()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def hold(self) -> None:
+        """Let requests through and keep the answers."""
+        self._answering.clear()
+
+    def answer(self) -> None:
+        """Give the answers that were kept."""
+        self._answering.set()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection("127.0.0.1", self._target)
+        self._writers |= {writer, back}
+        self._start(self._forward(reader, back, held=False))
+        self._start(self._forward(there, writer, held=True))
+
+    def _start(self, forwarding: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(forwarding)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, held: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(1 << 16):
+                if held:
+                    await self._answering.wait()
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+        self._writers.discard(writer)

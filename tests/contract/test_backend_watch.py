@@ -1,0 +1,239 @@
+"""Watches over both backends: order, resumption, previous values, progress, compaction, end."""
+
+import asyncio
+import random
+from collections.abc import Callable
+
+import pytest
+
+from apiext.storage.backend import Backend, BackendEvent, CompactedError, KeyValue
+from tests.contract.watching import collect, first, watching, write
+
+
+async def test_watch_from_now_on(backend: Backend, prefix: str) -> None:
+    """The first batch is empty and names the revision after which everything is told."""
+    before = await write(backend, prefix + "a", b"1")
+    async with watching(backend, prefix) as batches:
+        opening = await first(batches)
+        assert (list(opening.events), opening.revision) == ([], before.revision)
+        created = await write(backend, prefix + "b", b"1")
+        batch = await first(batches)
+        assert list(batch.events) == [BackendEvent(prefix + "b", created.revision, b"1", None)]
+        assert batch.revision == created.revision
+
+
+async def test_watch_tells_what_was_replaced(backend: Backend, prefix: str) -> None:
+    """Updates and deletions carry the previous value and its revision."""
+    async with watching(backend, prefix) as batches:
+        await first(batches)
+        created = await backend.create(prefix + "a", b"1")
+        updated = await backend.update(prefix + "a", b"", expected=created.revision)
+        deleted = await backend.delete(prefix + "a", expected=updated.revision)
+        again = await backend.create(prefix + "a", b"3")
+        events = await collect(batches, lambda events: len(events) == 4)
+    one, two = KeyValue(prefix + "a", b"1", created.revision), KeyValue(prefix + "a", b"", updated.revision)
+    assert events == [
+        BackendEvent(prefix + "a", created.revision, b"1", None),
+        BackendEvent(prefix + "a", updated.revision, b"", one),
+        BackendEvent(prefix + "a", deleted.revision, None, two),
+        BackendEvent(prefix + "a", again.revision, b"3", None),
+    ]
+
+
+async def test_watch_from_an_old_revision(backend: Backend, prefix: str) -> None:
+    """A watch that starts in the past tells the past with previous values, then the present."""
+    created = await backend.create(prefix + "a", b"1")
+    updated = await backend.update(prefix + "a", b"2", expected=created.revision)
+    async with watching(backend, prefix, start=updated.revision) as batches:
+        past = await collect(batches, lambda events: len(events) == 1)
+        deleted = await backend.delete(prefix + "a", expected=updated.revision)
+        present = await collect(batches, lambda events: len(events) == 1)
+    one, two = KeyValue(prefix + "a", b"1", created.revision), KeyValue(prefix + "a", b"2", updated.revision)
+    assert past == [BackendEvent(prefix + "a", updated.revision, b"2", one)]
+    assert present == [BackendEvent(prefix + "a", deleted.revision, None, two)]
+
+
+async def test_watch_from_the_future(backend: Backend, prefix: str) -> None:
+    """A watch that starts at a revision to come tells nothing before it."""
+    start = await backend.revision() + 3
+    async with watching(backend, prefix, start=start) as batches:
+        collecting = asyncio.ensure_future(collect(batches, lambda events: len(events) == 2))
+        await asyncio.sleep(0)
+        results = [await backend.create(f"{prefix}{n}", b"") for n in range(4)]
+        events = await collecting
+    assert [event.revision for event in events] == [result.revision for result in results[2:]]
+
+
+async def test_watch_keeps_to_the_prefix(backend: Backend, prefix: str) -> None:
+    """Changes beside the prefix are not told, neither live nor from the log."""
+    start = await backend.revision() + 1
+    async with watching(backend, prefix + "in/") as live, watching(backend, prefix + "in/", start=start) as old:
+        await first(live)
+        for key in ("out/a", "in", "in/a", "in0", "inn/a", "in/b"):
+            await backend.create(prefix + key, b"")
+        for batches in (live, old):
+            events = await collect(batches, lambda events: len(events) == 2)
+            assert [event.key.removeprefix(prefix) for event in events] == ["in/a", "in/b"]
+
+
+def reaches(revision: int) -> Callable[[list[BackendEvent]], bool]:
+    """Whether the events go up to a revision."""
+    return lambda events: bool(events) and events[-1].revision == revision
+
+
+async def test_order_with_many_writers(backend: Backend, prefix: str) -> None:
+    """With 50 writers at work every watch, whenever it starts, tells every change once, in the order of revisions."""
+    start = await backend.revision() + 1
+    written: list[int] = []
+
+    async def work(n: int) -> None:
+        key, chance = f"{prefix}{n % 20}", random.Random(n)  # noqa: S311 -- the same numbers in each run
+        for _ in range(8):
+            current, _ = await backend.get(key)
+            if current is None:
+                result = await backend.create(key, b"")
+            elif chance.random() < 0.3:
+                result = await backend.delete(key, expected=current.revision)
+            else:
+                result = await backend.update(key, b"%d" % n, expected=current.revision)
+            if result.succeeded:
+                written.append(result.revision)
+
+    async with (
+        watching(backend, prefix) as live,
+        watching(backend, prefix, start=start) as resumed,
+    ):
+        await first(live)
+        await asyncio.gather(*(work(n) for n in range(50)))
+        expected = sorted(written)
+        middle = len(expected) // 2
+        async with watching(backend, prefix, start=expected[middle]) as late:
+            told = [await collect(batches, reaches(expected[-1])) for batches in (live, resumed, late)]
+    assert [event.revision for event in told[0]] == expected
+    assert told[1] == told[0]
+    assert told[2] == told[0][middle:]
+    state: dict[str, KeyValue] = {}
+    for event in told[0]:
+        assert event.previous == state.pop(event.key, None)
+        if event.value is not None:
+            state[event.key] = KeyValue(event.key, event.value, event.revision)
+    assert sorted(state.values(), key=lambda item: item.key) == list((await backend.list(prefix)).items)
+
+
+async def test_watch_joins_without_a_gap(backend: Backend, prefix: str) -> None:
+    """Watches that start from a list's next revision while writers are at work miss nothing and repeat nothing."""
+    total = 200
+
+    async def work() -> None:
+        for n in range(total):
+            await backend.create(f"{prefix}{n:03}", b"")
+
+    async def follow() -> int:
+        listed = await backend.list(prefix)
+        missing = total - len(listed.items)
+        async with watching(backend, prefix, start=listed.revision + 1) as batches:
+            events = await collect(batches, lambda events: len(events) >= missing)
+        assert [item.key for item in listed.items] + [event.key for event in events] == [f"{prefix}{n:03}" for n in range(total)]
+        return missing
+
+    working = asyncio.ensure_future(work())
+    joined = [await follow() for _ in range(1)]
+    joined += await asyncio.gather(*(follow() for _ in range(10)))
+    await working
+    assert joined[0] > 0
+
+
+async def test_progress_on_request(backend: Backend, prefix: str) -> None:
+    """When asked, a watch names the revision it has reached although nothing happened below its prefix."""
+    async with watching(backend, prefix) as batches:
+        await first(batches)
+        beside = await backend.create(prefix[:-1], b"")
+        reached = 0
+        while reached < beside.revision:
+            await backend.request_progress()
+            batch = await first(batches)
+            assert not batch.events
+            reached = batch.revision
+        inside = await backend.create(prefix + "a", b"")
+        assert [event.revision for event in (await first(batches)).events] == [inside.revision]
+
+
+async def test_progress_for_a_watch_from_the_past(backend: Backend, prefix: str) -> None:
+    """A watch that had nothing to tell since its start names the current revision when asked."""
+    start = await backend.revision() + 1
+    beside = await backend.create(prefix[:-1], b"")
+    async with watching(backend, prefix, start=start) as batches:
+        waiting = asyncio.ensure_future(first(batches))
+        while not waiting.done():
+            await backend.request_progress()
+            await asyncio.wait((waiting,), timeout=0.02)
+        assert (await waiting).revision == beside.revision
+
+
+async def test_a_compacted_start_is_refused(backend: Backend, prefix: str) -> None:
+    """A watch from before the compacted revision raises CompactedError with that revision; from it on, it works."""
+    result = await write(backend, prefix + "a", b"1", b"2", b"3")
+    await backend.compact(result.revision)
+    with pytest.raises(CompactedError) as caught:
+        await first(backend.watch(prefix, start=result.revision - 1))
+    assert caught.value.compact_revision == result.revision
+    async with watching(backend, prefix, start=result.revision) as batches:
+        (event,) = (await first(batches)).events
+        assert (event.revision, event.value) == (result.revision, b"3")
+
+
+async def test_a_compacted_deletion_can_be_the_start(backend: Backend, prefix: str) -> None:
+    """A watch from the compacted revision tells the deletion that was made there."""
+    created = await backend.create(prefix + "a", b"1")
+    deleted = await backend.delete(prefix + "a", expected=created.revision)
+    await backend.create(prefix + "b", b"1")
+    await backend.compact(deleted.revision)
+    async with watching(backend, prefix, start=deleted.revision) as batches:
+        events = await collect(batches, lambda events: len(events) == 2)
+    assert [(event.key[-1], event.value) for event in events] == [("a", None), ("b", b"1")]
+
+
+async def test_compaction_leaves_a_live_watch_alone(backend: Backend, prefix: str) -> None:
+    """A watch that is up to date sees no difference when its past is compacted."""
+    async with watching(backend, prefix) as batches:
+        await first(batches)
+        created = await backend.create(prefix + "a", b"1")
+        assert (await first(batches)).revision == created.revision
+        await backend.compact(created.revision)
+        updated = await backend.update(prefix + "a", b"2", expected=created.revision)
+        batch = await first(batches)
+    assert [event.revision for event in batch.events] == [updated.revision]
+
+
+async def test_close_ends_watches(backend: Backend, prefix: str) -> None:
+    """Closing the backend ends its watches as an iterator ends, without an error."""
+    watches = [backend.watch(prefix), backend.watch(prefix, start=await backend.revision() + 1)]
+
+    async def follow(n: int) -> int:
+        return sum([len(batch.events) async for batch in watches[n]])
+
+    tasks = [asyncio.ensure_future(follow(n)) for n in range(2)]
+    async with watching(backend, prefix) as batches:
+        await first(batches)
+        await backend.create(prefix + "a", b"")
+        await first(batches)
+    await backend.close()
+    async with asyncio.timeout(5):
+        assert await asyncio.gather(*tasks) in ([1, 1], [0, 1])
+
+
+async def test_a_cancelled_watch_ends(backend: Backend, prefix: str) -> None:
+    """Cancelling whoever follows a watch ends it, and the others go on."""
+    async with watching(backend, prefix) as other:
+        await first(other)
+        batches = backend.watch(prefix)
+        await first(batches)
+        task = asyncio.ensure_future(first(batches))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(StopAsyncIteration):
+            await anext(batches)
+        created = await backend.create(prefix + "a", b"")
+        assert (await first(other)).revision == created.revision

@@ -1,0 +1,244 @@
+"""Writes through every Store over every backend."""
+
+import asyncio
+
+import pytest
+
+from apiext.meta import wire
+from apiext.storage.backend import Backend
+from apiext.storage.interface import (
+    CorruptObjectError,
+    InvalidObjectError,
+    KeyExistsError,
+    KeyNotFoundError,
+    ListOptions,
+    Preconditions,
+    Store,
+)
+from tests.contract.stores import MakeFactory
+from tests.support.widgets import WIDGETS, WidgetCodec, change, widget
+
+
+async def test_create_then_get(store: Store, codec: WidgetCodec) -> None:
+    """A created object is read back with the revision of its creation."""
+    created = await store.create("default/a", widget("default/a", color="red"), codec)
+    read = await store.get("default/a", codec)
+
+    assert (read.key, read.revision, read.data) == ("default/a", created.revision, created.data)
+    assert read.object() == widget("default/a", color="red") | {
+        "metadata": {"name": "a", "namespace": "default", "uid": "uid-of-a", "resourceVersion": str(created.revision)}
+    }
+    assert read.fields == {"metadata.name": "a", "metadata.namespace": "default", "spec.color": "red"}
+
+
+async def test_stored_bytes(store: Store, codec: WidgetCodec, backend: Backend, prefix: str) -> None:
+    """The backend holds sorted JSON with a final newline and without resourceVersion, under kube-apiserver's key."""
+    await store.create("default/a", widget("default/a"), codec)
+    pair, _ = await backend.get(f"{prefix}example.com/widgets/default/a")
+
+    assert pair is not None
+    assert pair.value == (
+        b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"default","uid":"uid-of-a"},"spec":{}}\n'
+    )
+
+
+async def test_create_of_what_exists(store: Store, codec: WidgetCodec, prefix: str) -> None:
+    """A second create, dry or not, is refused and changes nothing."""
+    first = await store.create("default/a", widget("default/a"), codec)
+    for dry_run in (False, True):
+        with pytest.raises(KeyExistsError) as caught:
+            await store.create("default/a", widget("default/a", color="red"), codec, dry_run=dry_run)
+        assert caught.value.key == f"{prefix}example.com/widgets/default/a"
+
+    assert (await store.get("default/a", codec)).revision == first.revision
+
+
+async def test_dry_runs_write_nothing(store: Store, codec: WidgetCodec) -> None:
+    """Dry writes answer like real ones, without a new revision, and leave no trace."""
+
+    async def paint(obj: wire.Object, _: int) -> wire.Object:
+        obj["spec"]["color"] = "red"
+        return obj
+
+    made = await store.create("default/b", widget("default/b"), codec, dry_run=True)
+    assert "resourceVersion" not in made.object()["metadata"]
+    with pytest.raises(KeyNotFoundError):
+        await store.get("default/b", codec)
+    before = await store.create("default/a", widget("default/a"), codec)
+    painted, created = await store.guaranteed_update("default/a", codec, paint, dry_run=True)
+    assert (painted.object()["spec"], painted.revision, created) == ({"color": "red"}, before.revision, False)
+    deleted = await store.delete("default/a", codec, dry_run=True)
+    assert deleted.data == before.data
+    assert (await store.get("default/a", codec)).data == before.data
+
+
+async def test_update(store: Store, codec: WidgetCodec) -> None:
+    """An update is based on the object as it is, and has a new revision."""
+    before = await store.create("default/a", widget("default/a"), codec)
+    calls: list[int] = []
+
+    async def paint(obj: wire.Object, revision: int) -> wire.Object:
+        calls.append(revision)
+        assert obj["metadata"]["resourceVersion"] == str(revision)
+        obj["spec"]["color"] = "red"
+        return obj
+
+    after, created = await store.guaranteed_update("default/a", codec, paint)
+
+    assert calls == [before.revision]
+    assert after.revision > before.revision
+    assert not created
+    assert (await store.get("default/a", codec)).data == after.data
+
+
+async def test_update_without_change(store: Store, codec: WidgetCodec, backend: Backend) -> None:
+    """An update that changes no byte writes nothing."""
+    before = await store.create("default/a", widget("default/a"), codec)
+    revision = await backend.revision()
+
+    async def same(obj: wire.Object, _: int) -> wire.Object:
+        return obj
+
+    after, _ = await store.guaranteed_update("default/a", codec, same)
+
+    assert after.data == before.data
+    assert await backend.revision() == revision
+
+
+async def test_update_of_what_is_absent(store: Store, codec: WidgetCodec) -> None:
+    """An absent object is an error, or an empty one at revision 0 to make a new one of."""
+
+    async def make(obj: wire.Object, revision: int) -> wire.Object:
+        assert (obj, revision) == ({}, 0)
+        return widget("default/a")
+
+    with pytest.raises(KeyNotFoundError):
+        await store.guaranteed_update("default/a", codec, make)
+    item, created = await store.guaranteed_update("default/a", codec, make, ignore_not_found=True)
+
+    assert created
+    assert (await store.get("default/a", codec)).data == item.data
+
+
+async def test_concurrent_updates_all_count(store: Store, codec: WidgetCodec) -> None:
+    """Of many writers at once, each builds on the one before it: no update is lost."""
+    await store.create("default/a", widget("default/a", count=0), codec)
+
+    async def count(obj: wire.Object, _: int) -> wire.Object:
+        obj["spec"]["count"] += 1
+        return obj
+
+    await asyncio.gather(*(store.guaranteed_update("default/a", codec, count) for _ in range(20)))
+
+    assert (await store.get("default/a", codec)).object()["spec"]["count"] == 20
+
+
+async def test_writes_from_elsewhere(make_factory: MakeFactory, codec: WidgetCodec) -> None:
+    """An update whose cached state another server has outdated is tried again with the fresh one."""
+    here, there = (await make_factory()).store(WIDGETS), (await make_factory()).store(WIDGETS)
+    await here.create("default/a", widget("default/a", count=0), codec)
+    await here.list("", codec, ListOptions())
+    await there.list("", codec, ListOptions())
+
+    async def count(obj: wire.Object, _: int) -> wire.Object:
+        obj["spec"]["count"] += 1
+        return obj
+
+    for _ in range(5):
+        await asyncio.gather(*(each.guaranteed_update("default/a", codec, count) for each in (here, there)))
+
+    assert (await here.get("default/a", codec)).object()["spec"]["count"] == 10
+    assert (await there.get("default/a", codec)).object()["spec"]["count"] == 10
+
+
+async def test_update_that_fails(store: Store, codec: WidgetCodec) -> None:
+    """An error of the update comes out as it is, and nothing is written."""
+    before = await store.create("default/a", widget("default/a"), codec)
+
+    async def fail(obj: wire.Object, _: int) -> wire.Object:
+        obj["spec"]["color"] = "red"
+        raise LookupError("no color")
+
+    with pytest.raises(LookupError):
+        await store.guaranteed_update("default/a", codec, fail)
+
+    assert (await store.get("default/a", codec)).data == before.data
+
+
+@pytest.mark.parametrize(
+    "preconditions,message",
+    [
+        (Preconditions(uid="other"), "Precondition failed: UID in precondition: other, UID in object meta: uid-of-a"),
+        (
+            Preconditions(uid="uid-of-a", resource_version="1"),
+            "Precondition failed: ResourceVersion in precondition: 1, ResourceVersion in object meta: {revision}",
+        ),
+    ],
+)
+async def test_preconditions(store: Store, codec: WidgetCodec, preconditions: Preconditions, message: str) -> None:
+    """Updates and deletes of another object than the one that is meant are refused in the reference's words."""
+    before = await store.create("default/a", widget("default/a"), codec)
+
+    async def same(*_: object) -> wire.Object:
+        raise AssertionError("not to be asked")
+
+    for call in (
+        store.guaranteed_update("default/a", codec, same, preconditions=preconditions),
+        store.delete("default/a", codec, preconditions=preconditions),
+    ):
+        with pytest.raises(InvalidObjectError) as caught:
+            await call
+        assert caught.value.message == message.format(revision=before.revision)
+
+
+async def test_delete(store: Store, codec: WidgetCodec) -> None:
+    """A deletion gives the last state with a revision of its own, after which the object is gone."""
+    before = await store.create("default/a", widget("default/a", color="red"), codec)
+    uid = Preconditions(uid="uid-of-a", resource_version=str(before.revision))
+    deleted = await store.delete("default/a", codec, preconditions=uid)
+
+    assert deleted.revision > before.revision
+    assert deleted.object()["spec"] == {"color": "red"}
+    assert deleted.object()["metadata"]["resourceVersion"] == str(deleted.revision)
+    for call in (store.get("default/a", codec), store.delete("default/a", codec)):
+        with pytest.raises(KeyNotFoundError):
+            await call
+
+
+async def test_delete_can_be_refused(store: Store, codec: WidgetCodec) -> None:
+    """The caller sees the object before it goes and may refuse."""
+    before = await store.create("default/a", widget("default/a"), codec)
+
+    async def refuse(obj: wire.Object) -> None:
+        assert obj["metadata"]["name"] == "a"
+        raise PermissionError("it stays")
+
+    with pytest.raises(PermissionError):
+        await store.delete("default/a", codec, validate=refuse)
+
+    assert (await store.get("default/a", codec)).data == before.data
+
+
+async def test_update_of_a_corrupt_object(store: Store, codec: WidgetCodec, backend: Backend, prefix: str) -> None:
+    """What cannot be understood is not overwritten."""
+    await backend.create(f"{prefix}example.com/widgets/default/a", b"no json")
+
+    async def same(*_: object) -> wire.Object:
+        raise AssertionError("not to be asked")
+
+    with pytest.raises(CorruptObjectError):
+        await store.guaranteed_update("default/a", codec, same)
+    with pytest.raises(CorruptObjectError):
+        await store.get("default/a", codec)
+
+
+async def test_versions_share_what_is_stored(store: Store, codec: WidgetCodec) -> None:
+    """Codecs of other versions read and write the same objects, each with its own look at them."""
+    other = WidgetCodec("v2")
+    await store.create("default/a", widget("default/a", color="red"), codec)
+    assert (await store.get("default/a", other)).object()["apiVersion"] == "example.com/v2"
+    assert (await store.get("default/a", other)).object()["spec"] == {"color": "red", "size": "medium"}
+    await change(store, other, "default/a", color="blue")
+
+    assert (await store.get("default/a", codec)).object()["spec"] == {"color": "blue", "size": "medium"}
+    assert (await store.get("default/a", codec)).object()["apiVersion"] == "example.com/v1"

@@ -1,0 +1,242 @@
+"""A cache when something goes wrong beside it: converters that refuse, a past that is lost, stores that are dropped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from apiext.meta import errors, wire
+from apiext.storage.backend import Backend, RangeResult
+from apiext.storage.cacher import feed as module
+from apiext.storage.cacher.store import CachedStore
+from apiext.storage.factory import StoreFactory
+from apiext.storage.interface import EventType, ListOptions, VersionMatch
+from apiext.storage.sqlite.backend import SQLiteBackend
+from tests.support.memory_backend import MemoryBackend
+from tests.support.widgets import WIDGETS, WidgetCodec, change, watching, widget
+
+
+class RefusingCodec(WidgetCodec):
+    """Cannot show what is red: its converter does not answer."""
+
+    def decode(self, data: bytes) -> wire.Object:
+        """Raises StatusError for what is red."""
+        obj = super().decode(data)
+        if obj["spec"].get("color") == "red":
+            raise errors.service_unavailable("no converter")
+        return obj
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Retries follow at once, and are not shown."""
+    monkeypatch.setattr(module, "_RETRY_AFTER", 0.001)
+    monkeypatch.setattr(module, "_PROGRESS_AFTER", 0.001)
+    monkeypatch.setattr(module, "_PROGRESS_INTERVAL", 0.001)
+    caplog.set_level(logging.CRITICAL)
+
+
+@pytest.fixture
+def backend() -> MemoryBackend:
+    """A backend that can be told to misbehave."""
+    return MemoryBackend()
+
+
+@pytest.fixture
+async def factory(backend: MemoryBackend) -> AsyncIterator[StoreFactory]:
+    """A factory with caches."""
+    factory = StoreFactory(backend, compaction_interval=0)
+    await factory.start()
+    yield factory
+    await factory.close()
+
+
+def writer(backend: Backend) -> StoreFactory:
+    """Another server on the same backend."""
+    return StoreFactory(backend, watch_cache=False, compaction_interval=0)
+
+
+async def lose_the_past(backend: MemoryBackend) -> None:
+    """Compact all, while the watch is broken."""
+    await backend.compact(await backend.revision())
+    await backend.change(broken=True, deaf=False)
+    await asyncio.sleep(0.005)
+    await backend.change(broken=False)
+
+
+async def test_a_converter_that_refuses_ends_the_watch_that_needs_it(factory: StoreFactory) -> None:
+    """Watchers of the version that cannot be shown are told why; all others, and other caches, go on."""
+    store, codec, refusing = factory.store(WIDGETS), WidgetCodec(), RefusingCodec("v2")
+    start = str((await store.list("", codec, ListOptions())).revision)
+    async with (
+        watching(store, refusing, resource_version=start) as broken,
+        watching(store, codec, resource_version=start) as whole,
+    ):
+        await store.create("a/blue", widget("a/blue", color="blue"), codec)
+        red = await store.create("a/red", widget("a/red", color="red"), codec)
+        assert [event.type for event in await broken.rest()] == [EventType.ADDED, EventType.ERROR]
+        assert [key for _, key, _ in await whole.take(2)] == ["a/blue", "a/red"]
+    assert (await store.get("a/red", codec)).revision == red.revision
+
+
+@pytest.mark.parametrize("cached", [True, False])
+async def test_a_converter_that_refuses_what_was_missed(backend: MemoryBackend, cached: bool) -> None:  # noqa: FBT001
+    """A watch that begins with what it cannot show ends with the reason, with and without a cache."""
+    factory, codec, refusing = StoreFactory(backend, watch_cache=cached, compaction_interval=0), WidgetCodec(), RefusingCodec("v2")
+    await factory.start()
+    store = factory.store(WIDGETS)
+    start = str((await store.list("", codec, ListOptions())).revision)
+    await store.create("a/red", widget("a/red", color="red"), codec)
+
+    for options in ({"resource_version": start}, {"send_initial_events": True}):
+        async with watching(store, refusing, **options) as reader:
+            assert [event.type for event in await reader.rest()] == [EventType.ERROR]
+    await factory.close()
+
+
+async def test_a_converter_that_refuses_does_not_stop_the_catching_up(backend: MemoryBackend, factory: StoreFactory) -> None:
+    """Changes that were lost are made up for, though a watcher cannot be shown them."""
+    store, codec, refusing = factory.store(WIDGETS), WidgetCodec(), RefusingCodec("v2")
+    start = str((await store.list("", codec, ListOptions())).revision)
+    async with watching(store, refusing, resource_version=start) as broken:
+        await backend.change(deaf=True)
+        await writer(backend).store(WIDGETS).create("a/red", widget("a/red", color="red"), codec)
+        await lose_the_past(backend)
+        assert [event.type for event in await broken.rest()] == [EventType.ERROR]
+    red = await store.get("a/red", codec, resource_version=str(await backend.revision()))
+    assert red.object()["spec"] == {"color": "red"}
+
+
+async def test_nobody_resumes_within_a_lost_past(backend: MemoryBackend, factory: StoreFactory) -> None:
+    """A client that another server has brought up to a revision within the gap is told to list anew: it would miss a deletion."""
+    store, other, codec = factory.store(WIDGETS), writer(backend).store(WIDGETS), WidgetCodec()
+    await store.list("", codec, ListOptions())
+    await backend.change(deaf=True)
+    created = await other.create("a/x", widget("a/x"), codec)
+    await other.delete("a/x", codec)
+    await lose_the_past(backend)
+    await store.create("a/y", widget("a/y"), codec)
+    await store.list("", codec, ListOptions())
+
+    async with watching(store, codec, resource_version=str(created.revision)) as reader:
+        event = await reader.next()
+        assert event.type is EventType.ERROR
+        assert wire.loads(event.line)["object"]["code"] == 410
+    with pytest.raises(errors.StatusError, match="too old"):
+        await store.list("", codec, ListOptions(resource_version=str(created.revision), match=VersionMatch.EXACT))
+
+
+async def test_a_list_of_a_cache_that_has_caught_up_tells_its_revision(backend: MemoryBackend, factory: StoreFactory) -> None:
+    """The state of a cache that was made up by a list is told under the revision of that list, also while others still catch up."""
+    store, codec = factory.store(WIDGETS), WidgetCodec()
+    assert isinstance(store, CachedStore)
+    await store.list("", codec, ListOptions())
+    await backend.change(deaf=True)
+    created = await writer(backend).store(WIDGETS).create("a/x", widget("a/x"), codec)
+
+    await store.cache.reload(created.revision)
+
+    listed = await store.list("", codec, ListOptions(resource_version="0"))
+    assert [item.key for item in listed.items] == ["a/x"]
+    assert listed.revision == created.revision
+
+
+class SlowToCancel(MemoryBackend):
+    """Takes its time to leave a list."""
+
+    async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
+        """Implements Backend.list."""
+        try:
+            return await super().list(prefix, start=start, revision=revision, limit=limit)
+        finally:
+            for _ in range(10):
+                await asyncio.sleep(0)
+
+
+async def test_a_dropped_cache_does_not_silence_its_successor() -> None:
+    """A cache that is let go while it is being filled takes nothing from the one that comes after it."""
+    backend, codec = SlowToCancel(), WidgetCodec()
+    factory = StoreFactory(backend, compaction_interval=0)
+    await factory.start()
+    backend.gate.clear()
+    first = asyncio.create_task(factory.store(WIDGETS).list("", codec, ListOptions()))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    factory.drop(WIDGETS)
+    second = asyncio.create_task(factory.store(WIDGETS).list("", codec, ListOptions()))
+    await asyncio.sleep(0)
+    backend.gate.set()
+    await first
+    await second
+
+    created = await factory.store(WIDGETS).create("a/x", widget("a/x"), codec)
+    listed = await factory.store(WIDGETS).list("", codec, ListOptions())
+    assert [item.revision for item in listed.items] == [created.revision]
+    await factory.close()
+
+
+async def test_a_watch_of_a_store_dropped_meanwhile_ends(backend: MemoryBackend, factory: StoreFactory) -> None:
+    """Whoever is still waiting for the state to begin from is not left with a watch that nobody feeds."""
+    store, codec = factory.store(WIDGETS), WidgetCodec()
+    await store.list("", codec, ListOptions())
+    backend.gate.clear()
+
+    async def rest() -> int:
+        async with watching(store, codec) as reader:
+            return len(await reader.rest())
+
+    reading = asyncio.create_task(rest())
+    getting = asyncio.create_task(store.get("a/x", codec))
+    listing = asyncio.create_task(store.list("", codec, ListOptions()))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    factory.drop(WIDGETS)
+    created = await _create_behind(backend, codec)
+
+    assert await reading == 0
+    assert (await getting).revision == created
+    assert [item.revision for item in (await listing).items] == [created]
+
+
+async def _create_behind(backend: MemoryBackend, codec: WidgetCodec) -> int:
+    backend.gate.set()
+    return (await writer(backend).store(WIDGETS).create("a/x", widget("a/x"), codec)).revision
+
+
+async def test_a_dry_run_sees_the_latest_state(backend: MemoryBackend, factory: StoreFactory) -> None:
+    """What is only tried is tried on the state that a real write would meet, not on what the cache remembers."""
+    store, codec = factory.store(WIDGETS), WidgetCodec()
+    await store.create("a/x", widget("a/x"), codec)
+    await store.list("", codec, ListOptions())
+    await backend.change(deaf=True)
+    changed = await change(writer(backend).store(WIDGETS), codec, "a/x", color="red")
+    seen: list[int] = []
+
+    async def update(obj: wire.Object, revision: int) -> wire.Object:
+        seen.append(revision)
+        return obj
+
+    await store.guaranteed_update("a/x", codec, update, dry_run=True)
+    deleted = await store.delete("a/x", codec, dry_run=True)
+    assert seen == [changed.revision]
+    assert deleted.object()["spec"] == {"color": "red"}
+
+
+async def test_a_deletion_whose_object_was_compacted_away(tmp_path: Path) -> None:
+    """A watch without a cache does not pass over a deletion that it cannot show: it tells the client to list anew."""
+    backend, codec = await SQLiteBackend.open(tmp_path / "store.db"), WidgetCodec()
+    store = writer(backend).store(WIDGETS)
+    created = await store.create("a/x", widget("a/x"), codec)
+    deleted = await store.delete("a/x", codec)
+    await store.create("a/y", widget("a/y"), codec)
+    await backend.compact(deleted.revision)
+
+    async with watching(store, codec, resource_version=str(created.revision)) as reader:
+        event = await reader.next()
+        assert event.type is EventType.ERROR
+        assert wire.loads(event.line)["object"]["code"] == 410
+    await backend.close()

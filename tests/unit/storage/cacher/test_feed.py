@@ -1,0 +1,182 @@
+"""The feed of the caches over backends that fail: nothing is lost, and nobody waits for ever."""
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from apiext.meta.errors import StatusError
+from apiext.storage.backend import UnavailableError
+from apiext.storage.cacher import feed as module
+from apiext.storage.factory import StoreFactory
+from apiext.storage.interface import EventType, ListOptions
+from tests.support.memory_backend import MemoryBackend
+from tests.support.widgets import WIDGETS, Informer, WidgetCodec, change, watching, widget
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Retries follow at once, and are not shown."""
+    monkeypatch.setattr(module, "_RETRY_AFTER", 0.001)
+    monkeypatch.setattr(module, "_PROGRESS_AFTER", 0.001)
+    monkeypatch.setattr(module, "_PROGRESS_INTERVAL", 0.001)
+    caplog.set_level(logging.CRITICAL)
+
+
+@pytest.fixture
+def backend() -> MemoryBackend:
+    """A backend that can be told to misbehave."""
+    return MemoryBackend()
+
+
+async def started(backend: MemoryBackend, **settings: Any) -> StoreFactory:
+    """A factory with caches."""
+    factory = StoreFactory(backend, compaction_interval=0, **settings)
+    await factory.start()
+    return factory
+
+
+async def test_start_without_a_backend(backend: MemoryBackend) -> None:
+    """A backend that is not there is told at the start."""
+    backend.broken = True
+    factory = StoreFactory(backend, compaction_interval=0)
+
+    with pytest.raises(UnavailableError):
+        await factory.start()
+    await factory.close()
+
+
+async def test_broken_watch(backend: MemoryBackend) -> None:
+    """After the backend's watch broke, it is resumed where it was: watchers see every change."""
+    factory, codec = await started(backend), WidgetCodec()
+    store = factory.store(WIDGETS)
+    await store.create("a/x", widget("a/x"), codec)
+    start = (await store.list("", codec, ListOptions())).revision
+    async with watching(store, codec, resource_version=str(start)) as reader:
+        await backend.change(broken=True)
+        await asyncio.sleep(0.005)
+        with pytest.raises(UnavailableError):
+            await store.get("a/x", codec)
+        await backend.change(broken=False)
+        changed = await change(store, codec, "a/x", color="red")
+        assert await reader.take(1) == [("MODIFIED", "a/x", changed.revision)]
+    assert (await store.get("a/x", codec)).revision == changed.revision
+    await factory.close()
+
+
+async def test_lost_past(backend: MemoryBackend) -> None:
+    """Changes that were compacted before the cache saw them reach the watchers as the difference they make."""
+    factory, codec = await started(backend), WidgetCodec()
+    store, writer = factory.store(WIDGETS), StoreFactory(backend, watch_cache=False, compaction_interval=0).store(WIDGETS)
+    informer = Informer()
+    for name in ("kept", "changed", "deleted", "replaced"):
+        await writer.create(f"a/{name}", widget(f"a/{name}"), codec)
+    async with watching(store, codec, send_initial_events=True, allow_bookmarks=True) as reader:
+        for event in await reader.until(lambda event: event.type is EventType.BOOKMARK):
+            informer.take(event)
+        await backend.change(deaf=True)
+        await change(writer, codec, "a/changed", color="red")
+        for name in ("deleted", "replaced"):
+            await writer.delete(f"a/{name}", codec)
+        await writer.create("a/replaced", widget("a/replaced", color="new"), codec)
+        await writer.create("a/created", widget("a/created"), codec)
+        await backend.compact(await backend.revision())
+        await backend.change(broken=True, deaf=False)
+        await asyncio.sleep(0.005)
+        await backend.change(broken=False)
+        for event in await reader.until(lambda event: event.type is EventType.DELETED):
+            informer.take(event)
+        last = await writer.create("a/last", widget("a/last"), codec)
+        for event in await reader.until(lambda event: event.revision == last.revision):
+            informer.take(event)
+    listed = await store.list("", codec, ListOptions())
+
+    assert informer.objects == {item.key: item.object() for item in listed.items}
+    assert [item.key for item in listed.items] == ["a/changed", "a/created", "a/kept", "a/last", "a/replaced"]
+    await factory.close()
+
+
+async def test_late_cache(backend: MemoryBackend) -> None:
+    """While the cache lags behind, reads that need the latest state get it from the backend."""
+    factory, codec = await started(backend, max_wait=0.01), WidgetCodec()
+    store = factory.store(WIDGETS)
+    await store.create("a/x", widget("a/x"), codec)
+    await store.list("", codec, ListOptions())
+    await backend.change(deaf=True)
+    changed = await change(store, codec, "a/x", color="red")
+
+    assert (await store.get("a/x", codec)).revision == changed.revision
+    assert [item.revision for item in (await store.list("", codec, ListOptions())).items] == [changed.revision]
+    assert (await store.get("a/x", codec, resource_version="0")).revision < changed.revision
+    with pytest.raises(StatusError, match="Too large resource version"):
+        await store.get("a/x", codec, resource_version=str(changed.revision))
+    await backend.change(deaf=False)
+    assert (await store.get("a/x", codec, resource_version=str(changed.revision))).revision == changed.revision
+    await factory.close()
+
+
+async def test_progress_is_asked_for(backend: MemoryBackend) -> None:
+    """A read that waits for a revision used up elsewhere has the backend say that there is nothing else to come."""
+    factory, codec = await started(backend), WidgetCodec()
+    store = factory.store(WIDGETS)
+    await store.create("a/x", widget("a/x"), codec)
+    await store.list("", codec, ListOptions())
+    await backend.create("/elsewhere", b"")
+
+    async with asyncio.timeout(5):
+        assert (await store.list("", codec, ListOptions())).revision == await backend.revision()
+    assert backend.calls["request_progress"] >= 1
+    await factory.close()
+
+
+async def test_cache_that_cannot_be_filled(backend: MemoryBackend) -> None:
+    """When the first list fails, the request that needed it fails, and the next one tries again."""
+    factory, codec = await started(backend), WidgetCodec()
+    store = factory.store(WIDGETS)
+    await store.create("a/x", widget("a/x"), codec)
+    await backend.change(broken=True)
+    with pytest.raises(UnavailableError):
+        await store.list("", codec, ListOptions())
+    with pytest.raises(UnavailableError):
+        await store.get("a/x", codec)
+    await backend.change(broken=False)
+
+    assert len((await store.list("", codec, ListOptions())).items) == 1
+    await factory.close()
+
+
+async def test_backend_that_never_answers(backend: MemoryBackend) -> None:
+    """What is in memory is served while the backend says nothing, to those who take it at any age."""
+    factory, codec = await started(backend), WidgetCodec()
+    store = factory.store(WIDGETS)
+    await store.create("a/x", widget("a/x"), codec)
+    await store.list("", codec, ListOptions())
+    backend.gate.clear()
+
+    assert (await store.get("a/x", codec, resource_version="0")).key == "a/x"
+    assert len((await store.list("", codec, ListOptions(resource_version="0"))).items) == 1
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(store.get("a/x", codec), 0.01)
+    backend.gate.set()
+    assert (await store.get("a/x", codec)).key == "a/x"
+    await factory.close()
+
+
+async def test_large_batches_leave_room(backend: MemoryBackend) -> None:
+    """Many changes at once are taken in steps, each revision whole, while others have their turn."""
+    factory, codec = await started(backend), WidgetCodec()
+    store = factory.store(WIDGETS)
+    start = (await store.list("", codec, ListOptions())).revision
+    async with watching(store, codec, resource_version=str(start)) as reader:
+        await backend.change(deaf=True)
+        for number in range(300):
+            await store.create(f"a/{number:03}", widget(f"a/{number:03}"), codec)
+        await backend.change(deaf=False)
+        batch = await anext(aiter(reader.watch))
+        assert len(batch) == 64
+        assert len((await store.list("", codec, ListOptions(resource_version="0"))).items) < 300
+        events = await reader.take(236)
+
+    assert [key for _, key, _ in events] == [f"a/{number:03}" for number in range(64, 300)]
+    await factory.close()

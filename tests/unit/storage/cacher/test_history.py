@@ -1,0 +1,91 @@
+"""What a cache remembers of the past."""
+
+import pytest
+
+from apiext.meta.errors import StatusError
+from apiext.storage.cacher.history import KEPT_FOR, MIN_CHANGES, History
+from apiext.storage.change import Change
+from apiext.storage.entry import Entry
+
+
+class Clock:
+    """Time that stands still."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now
+
+
+def changed(key: str, revision: int, size: int = 10) -> Change:
+    """A change that made an entry of a size."""
+    return Change(key=key, revision=revision, entry=Entry(key, revision, b"x" * size), previous=None)
+
+
+def revisions(history: History, since: int) -> list[int]:
+    """The revisions of the changes since one."""
+    return [change.revision for change in history.since(since)]
+
+
+def test_since() -> None:
+    """All changes after a revision are given, in order, from the beginning on."""
+    history = History(clock=Clock())
+    history.begin(10)
+    for revision in (12, 14, 14, 19):
+        history.add(changed("a", revision))
+
+    assert revisions(history, 10) == [12, 14, 14, 19]
+    assert revisions(history, 12) == [14, 14, 19]
+    assert revisions(history, 13) == [14, 14, 19]
+    assert revisions(history, 19) == revisions(history, 99) == []
+    with pytest.raises(StatusError, match=r"^too old resource version: 9 \(10\)$") as caught:
+        history.since(9)
+    assert (caught.value.code, caught.value.reason) == (410, "Expired")
+
+
+def test_age() -> None:
+    """Changes are kept for a while, and the latest hundred for ever."""
+    clock = Clock()
+    history = History(clock=clock)
+    history.begin(0)
+    for revision in range(1, 501):
+        history.add(changed("a", revision))
+    assert len(history) == 500
+    clock.now = KEPT_FOR + 1
+    history.trim()
+
+    assert len(history) == MIN_CHANGES
+    assert history.floor == 400
+    assert revisions(history, 400) == list(range(401, 501))
+    with pytest.raises(StatusError, match=r"too old resource version: 399 \(400\)"):
+        history.since(399)
+
+
+def test_bytes() -> None:
+    """The bytes of changes beyond the latest hundred are bounded."""
+    history = History(clock=Clock(), max_bytes=200 * 10)
+    history.begin(0)
+    for revision in range(1, 5001):
+        history.add(changed("a", revision))
+
+    assert len(history) == 200
+    assert history.floor == 4800
+    assert [change.revision for change in history.latest(3)] == [4998, 4999, 5000]
+    assert len(history.all()) == 200
+
+
+def test_undo() -> None:
+    """What stood at a revision is what the first change after it replaced."""
+    history = History(clock=Clock())
+    history.begin(1)
+    first, second = Entry("a", 2, b""), Entry("a", 3, b"")
+    history.add(Change(key="a", revision=2, entry=first, previous=None))
+    history.add(Change(key="a", revision=3, entry=second, previous=first))
+    history.add(Change(key="a", revision=4, entry=None, previous=second))
+
+    assert history.undo(1) == {"a": None}
+    assert history.undo(2) == {"a": first}
+    assert history.undo(3) == {"a": second}
+    assert history.undo(4) == {}

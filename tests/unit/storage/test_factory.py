@@ -1,0 +1,330 @@
+"""What the stores of a factory share, and what a cache does over time."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+
+import pytest
+
+from apiext.meta import wire
+from apiext.meta.gvk import GroupResource
+from apiext.storage import factory as factories
+from apiext.storage import watch_queue
+from apiext.storage.backend import CompactedError
+from apiext.storage.cacher.store import CachedStore
+from apiext.storage.compactor import Compactor
+from apiext.storage.factory import StoreFactory
+from apiext.storage.interface import EventType, ListOptions, VersionMatch
+from tests.support.memory_backend import MemoryBackend
+from tests.support.widgets import WIDGETS, Reader, WidgetCodec, change, labelled, watching, widget
+
+
+class Clock:
+    """Time that goes on when told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now
+
+
+async def cached(backend: MemoryBackend, clock: Clock | None = None) -> tuple[StoreFactory, CachedStore]:
+    """A factory and its cached store of widgets."""
+    factory = StoreFactory(backend, compaction_interval=0, clock=clock or Clock())
+    await factory.start()
+    store = factory.store(WIDGETS)
+    assert isinstance(store, CachedStore)
+    return factory, store
+
+
+async def settle() -> None:
+    """Let everything run that can."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_one_store_for_each_resource() -> None:
+    """A resource has one store, until it is dropped."""
+    factory, store = await cached(MemoryBackend())
+
+    assert factory.store(WIDGETS) is store
+    assert factory.store(GroupResource("example.com", "gadgets")) is not store
+    factory.drop(WIDGETS)
+    factory.drop(WIDGETS)
+    assert factory.store(WIDGETS) is not store
+    await factory.close()
+
+
+async def test_one_watch_feeds_all_caches() -> None:
+    """However many resources are in use, the backend has one watch, and each cache sees its own resource only."""
+    backend, codec = MemoryBackend(), WidgetCodec()
+    factory, _ = await cached(backend)
+    resources = [GroupResource("", "widgets"), GroupResource("example.com", "widgets"), GroupResource("example.com", "w")]
+    stores = [factory.store(resource) for resource in resources]
+    for number, store in enumerate(stores):
+        await store.list("", codec, ListOptions())
+        await store.create(f"a/{number}", widget(f"a/{number}"), codec)
+
+    assert [[item.key for item in (await store.list("", codec, ListOptions())).items] for store in stores] == [
+        ["a/0"],
+        ["a/1"],
+        ["a/2"],
+    ]
+    assert backend.calls["watch"] == 1
+    await factory.close()
+
+
+async def test_reads_from_memory_ask_the_backend_nothing_but_its_revision() -> None:
+    """Once a cache is filled, gets and lists cost the backend no more than the shared question."""
+    backend, codec = MemoryBackend(), WidgetCodec()
+    factory, store = await cached(backend)
+    await store.create("a/x", widget("a/x", labels={"app": "web"}), codec)
+    await store.list("", codec, ListOptions())
+    before = dict(backend.calls)
+    for _ in range(3):
+        await store.get("a/x", codec)
+        page = await store.list("", codec, ListOptions(limit=1))
+        exact = ListOptions(resource_version=str(page.revision), match=VersionMatch.EXACT)
+        await store.list("", codec, exact)
+        await store.list("a/", codec, ListOptions(selection=labelled("app=web")))
+
+    assert {call: count - before.get(call, 0) for call, count in backend.calls.items() if count != before.get(call)} == {"revision": 9}
+    await factory.close()
+
+
+async def test_objects_are_decoded_once() -> None:
+    """A written object is rendered by its writer: reads, lists and watchers share that rendering."""
+    backend, codec = MemoryBackend(), WidgetCodec()
+    factory, store = await cached(backend)
+    start = (await store.list("", codec, ListOptions())).revision
+    async with (
+        watching(store, codec, resource_version=str(start)) as one,
+        watching(store, codec, "a/", resource_version=str(start)) as two,
+    ):
+        created = await store.create("a/x", widget("a/x"), codec)
+        events = [await one.next(), await two.next()]
+    read = await store.get("a/x", codec)
+    listed = await store.list("", codec, ListOptions())
+
+    assert codec.decoded == 1
+    assert events[0].item is events[1].item is read is listed.items[0] is created
+    assert events[0] is events[1]
+    await factory.close()
+
+
+async def test_watchers_of_the_same_share_events() -> None:
+    """Watchers that want the same get the very same events: each line is made once."""
+    factory, store = await cached(MemoryBackend())
+    codec = WidgetCodec()
+    start = str((await store.list("", codec, ListOptions())).revision)
+    async with watching(store, codec, resource_version=start) as one, watching(store, codec, resource_version=start) as two:
+        await store.create("a/x", widget("a/x"), codec)
+        assert await one.next() is await two.next()
+    await factory.close()
+
+
+async def test_bookmarks() -> None:
+    """Who allows bookmarks gets one each minute, when there is something to tell, with the latest revision."""
+    clock, codec = Clock(), WidgetCodec()
+    factory, store = await cached(MemoryBackend(), clock)
+    await store.create("b/x", widget("b/x"), codec)
+    start = str((await store.list("", codec, ListOptions())).revision)
+    async with (
+        watching(store, codec, "a/", resource_version=start, allow_bookmarks=True) as reader,
+        watching(store, codec, "a/", resource_version=start) as plain,
+    ):
+        clock.now += 61
+        store.cache.tick()
+        last = await change(store, codec, "b/x", color="red")
+        await store.list("", codec, ListOptions())
+        clock.now += 59
+        store.cache.tick()
+        clock.now += 2
+        store.cache.tick()
+        event = await reader.next()
+        assert (event.type, event.revision, event.item) == (EventType.BOOKMARK, last.revision, None)
+        assert wire.loads(event.line)["object"] == {
+            "apiVersion": "example.com/v1",
+            "kind": "Widget",
+            "metadata": {"resourceVersion": str(last.revision)},
+        }
+        created = await store.create("a/x", widget("a/x"), codec)
+        assert await reader.take(1) == await plain.take(1) == [("ADDED", "a/x", created.revision)]
+    await factory.close()
+
+
+async def test_bookmark_before_the_end() -> None:
+    """Two seconds before a watch's time is over, it gets a bookmark, and none after that."""
+    clock, codec = Clock(), WidgetCodec()
+    factory, store = await cached(MemoryBackend(), clock)
+    start = str((await store.list("", codec, ListOptions())).revision)
+    async with watching(store, codec, "a/", resource_version=start, allow_bookmarks=True, timeout=10) as reader:
+        last = await store.create("b/x", widget("b/x"), codec)
+        await store.list("", codec, ListOptions())
+        for _ in range(3):
+            clock.now += 7.9
+            store.cache.tick()
+            clock.now += 0.2
+            store.cache.tick()
+        assert seen_revisions(reader) == [last.revision]
+    await factory.close()
+
+
+def seen_revisions(reader: Reader) -> list[int]:
+    """The revisions of the events that wait to be read."""
+    queue = reader.watch
+    assert isinstance(queue, watch_queue.WatchQueue)
+    return [event.revision for batch in queue._batches for event in batch]
+
+
+async def test_direct_bookmarks() -> None:
+    """Without a cache too, bookmarks come each interval and before the end."""
+    codec = WidgetCodec()
+    backend = MemoryBackend()
+    factory = StoreFactory(backend, watch_cache=False, compaction_interval=0, bookmark_interval=0.01)
+    await factory.start()
+    store = factory.store(WIDGETS)
+    start = str(await backend.revision())
+    async with watching(store, codec, resource_version=start, allow_bookmarks=True) as reader:
+        created = await store.create("a/x", widget("a/x"), codec)
+        events = await reader.take(3)
+    slow = StoreFactory(backend, watch_cache=False, compaction_interval=0).store(WIDGETS)
+    async with watching(slow, codec, resource_version=start, allow_bookmarks=True, timeout=2.01) as reader:
+        ending = await reader.take(2)
+
+    assert events == [("ADDED", "a/x", created.revision), *[("BOOKMARK", "", created.revision)] * 2]
+    assert ending == [("ADDED", "a/x", created.revision), ("BOOKMARK", "", created.revision)]
+    await factory.close()
+
+
+async def test_slow_watcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watcher that does not read is ended, and those who read the same go on."""
+    monkeypatch.setattr(watch_queue, "MAX_QUEUED_EVENTS", 10)
+    factory, store = await cached(MemoryBackend())
+    codec = WidgetCodec()
+    start = str((await store.list("", codec, ListOptions())).revision)
+    async with watching(store, codec, resource_version=start) as slow, watching(store, codec, resource_version=start) as fast:
+        for number in range(30):
+            await store.create(f"a/{number:02}", widget(f"a/{number:02}"), codec)
+            assert [key for _, key, _ in await fast.take(1)] == [f"a/{number:02}"]
+        assert await slow.rest() == []
+        assert len(store.cache.audience) == 1
+    assert len(store.cache.audience) == 0
+    await factory.close()
+
+
+async def test_renderings_go_with_their_codec() -> None:
+    """When the last holder of a codec is gone, so is what was rendered with it, and the objects stay."""
+    factory, store = await cached(MemoryBackend())
+    codec, other = WidgetCodec(), WidgetCodec("v2")
+    for number in range(5):
+        await store.create(f"a/{number}", widget(f"a/{number}"), codec)
+    await store.list("", codec, ListOptions())
+    await store.list("", other, ListOptions())
+    del other
+    gc.collect()
+    store.cache.tick()
+    assert all(entry._more is None for entry in store.cache.entries.values())
+    first = [item.data for item in (await store.list("", codec, ListOptions())).items]
+    del codec
+    gc.collect()
+    store.cache.tick()
+    codec = WidgetCodec()
+
+    assert [item.data for item in (await store.list("", codec, ListOptions())).items] == first
+    assert codec.decoded == 5
+    await factory.close()
+
+
+async def test_cold_lists_leave_the_loop_free() -> None:
+    """Rendering a large list for the first time lets others run in between, and shows one revision all the same."""
+    backend, codec = MemoryBackend(), WidgetCodec()
+    writer = StoreFactory(backend, watch_cache=False, compaction_interval=0).store(WIDGETS)
+    for number in range(2000):
+        await writer.create(f"a/{number:04}", widget(f"a/{number:04}", text="x" * 500), codec)
+    factory, store = await cached(backend)
+    await store.list("", WidgetCodec("v3"), ListOptions(limit=1))
+    listing = asyncio.ensure_future(store.list("", codec, ListOptions()))
+    turns = 0
+    while not listing.done():
+        await asyncio.sleep(0)
+        turns += 1
+        if turns == 3:
+            await change(store, codec, "a/1999", color="late")
+    listed = await listing
+
+    assert turns > 3
+    assert len(listed.items) == 2000
+    assert max(item.revision for item in listed.items) <= listed.revision
+    assert b"late" not in listed.items[-1].data
+    await factory.close()
+
+
+async def test_compactor(caplog: pytest.LogCaptureFixture) -> None:
+    """Each step forgets what was the past at the step before; a step that comes too late does no harm."""
+    caplog.set_level(logging.CRITICAL)
+    backend = MemoryBackend()
+    compactor = Compactor(backend=backend, interval=300)
+    for number in range(3):
+        await backend.create(f"/registry/{number}", b"")
+        await compactor.step()
+
+    assert len((await backend.list("/registry/", revision=3)).items) == 2
+    with pytest.raises(CompactedError):
+        await backend.list("/registry/", revision=2)
+    await backend.compact(4)
+    await compactor.step()
+
+
+async def test_closing_ends_watches() -> None:
+    """When the factory closes, every watch ends, with a cache and without."""
+    codec = WidgetCodec()
+    for watch_cache in (False, True):
+        factory = StoreFactory(MemoryBackend(), watch_cache=watch_cache, compaction_interval=0)
+        await factory.start()
+        async with watching(factory.store(WIDGETS), codec, send_initial_events=True, allow_bookmarks=True) as reader:
+            assert (await reader.next()).type is EventType.BOOKMARK
+            await settle()
+            await factory.close()
+            assert await reader.rest() == []
+
+
+async def test_housekeeping_goes_on_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One cache that cannot be looked after does not keep the others from their bookmarks."""
+    monkeypatch.setattr(factories, "_TICK", 0.001)
+    factory, store = await cached(MemoryBackend())
+    other = factory.store(GroupResource("example.com", "gadgets"))
+    assert isinstance(other, CachedStore)
+    seen = asyncio.Event()
+
+    def fail() -> None:
+        raise RuntimeError("nobody foresaw this")
+
+    monkeypatch.setattr(store.cache, "tick", fail)
+    monkeypatch.setattr(other.cache, "tick", seen.set)
+    for _ in range(2):
+        seen.clear()
+        async with asyncio.timeout(5):
+            await seen.wait()
+    await factory.close()
+
+
+async def test_compaction_goes_on_whatever_happens() -> None:
+    """A backend that fails in a way of its own is compacted at the next turn."""
+    done = asyncio.Event()
+
+    class Surprising(MemoryBackend):
+        async def compact_aged(self) -> None:
+            self.calls["aged"] = self.calls.get("aged", 0) + 1
+            if self.calls["aged"] == 1:
+                raise RuntimeError("nobody foresaw this")
+            done.set()
+
+    running = asyncio.create_task(Compactor(backend=Surprising(), interval=0.001).run())
+    async with asyncio.timeout(5):
+        await done.wait()
+    running.cancel()

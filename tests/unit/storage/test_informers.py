@@ -1,0 +1,156 @@
+"""Whatever happens, what a client has built from a watch equals what a list would give it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from apiext.meta import wire
+from apiext.storage.backend import CompactedError
+from apiext.storage.cacher import feed
+from apiext.storage.cacher.store import CachedStore
+from apiext.storage.factory import StoreFactory
+from apiext.storage.interface import EVERYTHING, EventType, KeyExistsError, KeyNotFoundError, ListOptions, Selection, Store, WatchOptions
+from tests.support.memory_backend import MemoryBackend
+from tests.support.widgets import WIDGETS, Informer, WidgetCodec, change, labelled, relabel, where, widget
+
+KEYS = ["a/1", "a/2", "b/1", "b/2"]
+SCOPES: list[tuple[str, Selection]] = [
+    ("", EVERYTHING),
+    ("a/", EVERYTHING),
+    ("a/1", EVERYTHING),
+    ("", labelled("app=web")),
+    ("b/", labelled("app!=web")),
+    ("", where("spec.color=red")),
+    ("a/", where("metadata.name=1")),
+]
+
+steps = st.one_of(
+    st.tuples(st.just("create"), st.sampled_from(KEYS)),
+    st.tuples(st.just("delete"), st.sampled_from(KEYS)),
+    st.tuples(st.just("paint"), st.sampled_from(KEYS), st.sampled_from(["red", "blue"])),
+    st.tuples(st.just("label"), st.sampled_from(KEYS), st.sampled_from(["web", "db"])),
+    st.tuples(st.just("follow"), st.integers(0, len(SCOPES) - 1), st.booleans()),
+    st.tuples(st.just("rest")),
+    st.tuples(st.just("break")),
+    st.tuples(st.just("lose")),
+)
+
+
+class Client:
+    """An informer that follows a scope: by initial events, or by a list and a watch from there."""
+
+    def __init__(self, scope: tuple[str, Selection]) -> None:
+        self.prefix, self.selection = scope
+        self.informer = Informer()
+        self.task: asyncio.Task[None] | None = None
+
+    async def start(self, store: Store, codec: WidgetCodec, *, by_list: bool) -> None:
+        """Begin to follow."""
+        options = WatchOptions(selection=self.selection, send_initial_events=True, allow_bookmarks=True)
+        if by_list and not self.prefix.endswith("1"):
+            listed = await store.list(self.prefix, codec, ListOptions(selection=self.selection))
+            self.informer.objects = {item.key: item.object() for item in listed.items}
+            options = WatchOptions(selection=self.selection, resource_version=str(listed.revision))
+        watch = await store.watch(self.prefix, codec, options)
+
+        async def follow() -> None:
+            async for batch in watch:
+                for event in batch:
+                    assert event.type is not EventType.ERROR, event.line
+                    self.informer.take(event)
+
+        self.task = asyncio.ensure_future(follow())
+
+    async def state(self, store: Store, codec: WidgetCodec) -> dict[str, wire.Object]:
+        """What a list says."""
+        prefix = "" if self.prefix.endswith("1") else self.prefix
+        listed = await store.list(prefix, codec, ListOptions(selection=self.selection))
+        return {item.key: item.object() for item in listed.items if item.key.startswith(self.prefix)}
+
+
+async def play(script: list[tuple[Any, ...]], *, watch_cache: bool) -> None:
+    """Do what the script says and compare in the end."""
+    backend, codec = MemoryBackend(), WidgetCodec()
+    factory = StoreFactory(backend, watch_cache=watch_cache, compaction_interval=0)
+    await factory.start()
+    store = factory.store(WIDGETS)
+    writer = StoreFactory(backend, watch_cache=False, compaction_interval=0).store(WIDGETS)
+    clients: list[Client] = []
+    for number, step in enumerate(script):
+        # some writes come through the store under test, some from another server
+        through = store if number % 2 else writer
+        await act(step, through, codec, backend, watch_cache=watch_cache)
+        if step[0] == "follow":
+            clients.append(Client(SCOPES[step[1]]))
+            await clients[-1].start(store, codec, by_list=step[2])
+    last = await writer.create("a/last", widget("a/last"), codec)
+    if isinstance(store, CachedStore):
+        await store._feed.wait(last.revision)
+        store.cache.audience._flush()
+    for _ in range(50):
+        await asyncio.sleep(0)
+    for client in clients:
+        assert client.task is not None
+        assert not client.task.done() or client.task.result() is None
+        assert client.informer.objects == await client.state(store, codec)
+        client.task.cancel()
+    await factory.close()
+    await backend.close()
+
+
+async def act(step: tuple[Any, ...], store: Store, codec: WidgetCodec, backend: MemoryBackend, *, watch_cache: bool) -> None:
+    """One step of a script."""
+    try:
+        match step:
+            case ("create", key):
+                await store.create(key, widget(key, labels={"app": "web"}), codec)
+            case ("delete", key):
+                await store.delete(key, codec)
+            case ("paint", key, color):
+                await change(store, codec, key, color=color)
+            case ("label", key, app):
+                await relabel(store, codec, key, app=app)
+            case ("rest",):
+                for _ in range(10):
+                    await asyncio.sleep(0)
+            case ("break" | "lose" as trouble,) if watch_cache:
+                await backend.change(deaf=True)
+                for key in KEYS[::2]:
+                    await relabel(store, codec, key, app=trouble)
+                if trouble == "lose":
+                    await backend.compact(await backend.revision())
+                await backend.change(broken=True)
+                for _ in range(10):
+                    await asyncio.sleep(0)
+                await backend.change(broken=False, deaf=False)
+    except (KeyExistsError, KeyNotFoundError, CompactedError):
+        await backend.change(deaf=False, broken=False)
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """Breaks are no news here; other tests read the log."""
+    logger = logging.getLogger("apiext")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(before)
+
+
+@pytest.mark.parametrize("watch_cache", [False, True])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(script=st.lists(steps, max_size=25))
+def test_informers(*, watch_cache: bool, script: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Informers of all scopes end with the state that a list shows, over breaks of the backend and lost pasts."""
+    monkeypatch.setattr(feed, "_RETRY_AFTER", 0.0001)
+    monkeypatch.setattr(feed, "_MAX_RETRY_AFTER", 0.0001)
+    monkeypatch.setattr(feed, "_PROGRESS_AFTER", 0.0001)
+    monkeypatch.setattr(feed, "_PROGRESS_INTERVAL", 0.0001)
+    asyncio.run(play(script, watch_cache=watch_cache))

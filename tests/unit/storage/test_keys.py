@@ -1,0 +1,56 @@
+"""Keys are laid out as kube-apiserver lays them out."""
+
+import pytest
+
+from apiext.meta.gvk import GroupResource
+from apiext.storage import keys
+from apiext.storage.interface import EVERYTHING, Selection
+from tests.support.widgets import where
+
+
+@pytest.mark.parametrize(
+    "prefix,resource,expected",
+    [
+        ("/registry", GroupResource("example.com", "widgets"), "/registry/example.com/widgets/"),
+        ("registry/", GroupResource("", "namespaces"), "/registry/namespaces/"),
+        (
+            "/a/b",
+            GroupResource("apiextensions.k8s.io", "customresourcedefinitions"),
+            "/a/b/apiextensions.k8s.io/customresourcedefinitions/",
+        ),
+        ("/", GroupResource("example.com", "widgets"), "/example.com/widgets/"),
+        ("", GroupResource("example.com", "widgets"), "/example.com/widgets/"),
+    ],
+)
+def test_resource_prefix(prefix: str, resource: GroupResource, expected: str) -> None:
+    """The group stands before the resource, but for the core group, whatever slashes the prefix has."""
+    assert keys.resource_prefix(prefix, resource) == expected
+
+
+@pytest.mark.parametrize(
+    "scope,key,covered",
+    [("", "a/x", True), ("a/", "a/x", True), ("a/", "ab/x", False), ("a/x", "a/x", True), ("a/x", "a/xy", False), ("x", "x", True)],
+)
+def test_covers(scope: str, key: str, *, covered: bool) -> None:
+    """A scope is everything, a namespace, or a single key."""
+    assert keys.covers(scope, key) is covered
+
+
+@pytest.mark.parametrize(
+    "prefix,selection,expected",
+    [
+        ("", EVERYTHING, ""),
+        ("a/", where("metadata.name=x"), "a/x"),
+        ("", where("metadata.name=x"), ""),
+        ("", where("metadata.namespace=a"), "a/"),
+        ("", where("metadata.name=x,metadata.namespace=a"), "a/x"),
+        ("a/", where("metadata.namespace=b"), "a/"),
+        ("a/", where("metadata.name!=x"), "a/"),
+        ("a/", where("metadata.name=x/y"), "a/"),
+        ("", where("metadata.namespace=a/b"), ""),
+        ("a/x", where("metadata.name=y"), "a/x"),
+    ],
+)
+def test_narrow(prefix: str, selection: Selection, expected: str) -> None:
+    """Selectors for one name or namespace narrow the keys to look at, and never widen them."""
+    assert keys.narrow(prefix, selection) == expected

@@ -1,0 +1,41 @@
+"""resourceVersions are read and refused as the reference does."""
+
+import pytest
+
+from apiext.meta.errors import StatusError
+from apiext.storage import revisions
+
+
+@pytest.mark.parametrize("text,revision", [("", 0), ("0", 0), ("7", 7), ("007", 7), ("0" * 40 + "1", 1), (str(2**64 - 1), 2**64 - 1)])
+def test_numbers(text: str, revision: int) -> None:
+    """Any number up to uint64 is a revision."""
+    assert revisions.parse(text) == revision
+
+
+@pytest.mark.parametrize(
+    "text,why",
+    [
+        ("x", "invalid syntax"),
+        ("-1", "invalid syntax"),
+        ("+1", "invalid syntax"),
+        (" 1", "invalid syntax"),
+        ("1_0", "invalid syntax"),
+        ("\N{ARABIC-INDIC DIGIT ONE}", "invalid syntax"),
+        (str(2**64), "value out of range"),
+        ("9" * 5000, "value out of range"),
+    ],
+)
+def test_other_texts(text: str, why: str) -> None:
+    """Anything else is a bad request that quotes the text."""
+    with pytest.raises(StatusError) as caught:
+        revisions.parse(text)
+
+    expected = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}'
+    assert (caught.value.code, caught.value.message) == (400, f"invalid resource version: {expected}")
+
+
+def test_require() -> None:
+    """What is older than asked for is a timeout that tells both revisions."""
+    revisions.require(5, 5)
+    with pytest.raises(StatusError, match=r"^Timeout: Too large resource version: 6, current: 5$"):
+        revisions.require(6, 5)
