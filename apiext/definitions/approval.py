@@ -1,0 +1,55 @@
+"""The approval annotation that definitions in the community's groups need (apiextensions-apiserver pkg/apihelpers)."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta import goformat
+
+from .conditions import API_APPROVAL, Condition
+
+if TYPE_CHECKING:
+    from apiext.meta.wire import Object
+
+ANNOTATION: Final = "api-approved.kubernetes.io"
+_SEE: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?P<host>[^/?\x00-\x20\x7f]+)[^\x00-\x20\x7f]*")
+
+
+class Approval(Enum):
+    """What the annotation says; the value is the condition's status and reason."""
+
+    INVALID = "False", "InvalidAnnotation"
+    APPROVED = "True", "ApprovedAnnotation"
+    BYPASSED = "False", "UnapprovedAnnotation"
+    MISSING = "False", "MissingAnnotation"
+
+
+def is_protected(group: str) -> bool:
+    """Whether a group belongs to the Kubernetes community."""
+    return group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
+
+
+def approval(crd: Object) -> tuple[Approval, str]:
+    """The state of a definition's annotation, and why."""
+    text = crd["metadata"].get("annotations", {}).get(ANNOTATION, "")
+    wanted = f"protected groups must have approval annotation {goformat.quote(ANNOTATION)}"
+    if not text:
+        return Approval.MISSING, f"{wanted}, {_SEE}"
+    if text.startswith("unapproved"):
+        return Approval.BYPASSED, f"not approved: {goformat.quote(text)}"
+    url = _URL.fullmatch(text)
+    if url is not None and url["host"].rpartition("@")[2]:
+        return Approval.APPROVED, f"approved in {text}"
+    return Approval.INVALID, f'{wanted} with either a URL or a reason starting with "unapproved", {_SEE}'
+
+
+def condition(crd: Object) -> Condition | None:
+    """The condition of a definition in a protected group; None in all other groups."""
+    if not is_protected(crd["spec"]["group"]):
+        return None
+    state, why = approval(crd)
+    status, reason = state.value
+    return Condition(API_APPROVAL, status, reason, why)

@@ -1,0 +1,97 @@
+"""The status a definition ought to have, all conditions at once.
+
+The reference has a controller for each condition, and each writes the status anew. Here one write makes them all true together; the
+states in between promise a client nothing.
+Mirrors apiextensions-apiserver pkg/controller: status, establish, nonstructuralschema, apiapproval.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta import field
+
+from . import approval, conditions
+from .conditions import ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, Condition
+from .naming import Taken, accept_names, needs_names
+
+if TYPE_CHECKING:
+    from apiext.meta.wire import Object
+
+_NOT_ACCEPTED: Final = Condition(ESTABLISHED, "False", "NotAccepted", "not all names are accepted")
+_ESTABLISHED: Final = Condition(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")
+_BAD_CA_BUNDLE: Final = Condition(ESTABLISHED, "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
+
+
+def reconciled(crd: Object, taken: Taken) -> Object:
+    """The definition with its status brought up to date; the same object if there was nothing to do.
+
+    `taken` are the names accepted in its group, its own among them. Shares members with the given definition and changes none of them.
+    """
+    status = crd["status"]
+    out = dict(crd)
+    _names(out, taken)
+    _establish(out)
+    _put(out, _non_structural(out), NON_STRUCTURAL_SCHEMA)
+    approved = approval.condition(out)
+    if approved is not None:
+        _put(out, approved, approved.type)
+    return crd if out["status"] is status else out
+
+
+def _put(crd: Object, condition: Condition | None, condition_type: str) -> None:
+    existing = conditions.find(crd, condition_type)
+    if condition is None:
+        if existing is not None:
+            conditions.remove(crd, condition_type)
+    elif not condition.equals(existing):
+        conditions.put(crd, condition)
+
+
+def _names(crd: Object, taken: Taken) -> None:
+    if not needs_names(crd):
+        return
+    accepted, condition = accept_names(crd, taken)
+    if condition.equals(conditions.find(crd, NAMES_ACCEPTED)) and accepted == crd["status"]["acceptedNames"]:
+        return
+    crd["status"] = crd["status"] | {"acceptedNames": accepted}
+    conditions.put(crd, condition)
+    if conditions.find(crd, ESTABLISHED) is None:
+        conditions.put(crd, _NOT_ACCEPTED)
+
+
+def _establish(crd: Object) -> None:
+    if not conditions.is_true(crd, NAMES_ACCEPTED) or conditions.is_true(crd, ESTABLISHED):
+        return
+    webhook = crd["spec"]["conversion"].get("webhook") or {}
+    bundle = (webhook.get("clientConfig") or {}).get("caBundle")
+    _put(crd, _BAD_CA_BUNDLE if bundle and _is_malformed(bundle) else _ESTABLISHED, ESTABLISHED)
+
+
+def _is_malformed(bundle: str) -> bool:
+    from .validation.cabundle import ca_bundle_errors
+
+    return bool(ca_bundle_errors(bundle, field.ROOT))
+
+
+def _non_structural(crd: Object) -> Condition | None:
+    spec = crd["spec"]
+    if not spec.get("preserveUnknownFields"):
+        # Validation lets no such definition into the store unless all its schemas are structural.
+        return None
+    # loaded with the first definition of this kind, which few servers ever see
+    from apiext.schema.model import unsupported_field
+    from apiext.schema.structural import structural_errors
+
+    errors = [field.invalid(field.Path("spec", "preserveUnknownFields"), True, "must be false")]  # noqa: FBT003
+    for index, version in enumerate(spec["versions"] or ()):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is None:
+            continue
+        unreadable = unsupported_field(schema)
+        if unreadable:
+            message = f"failed to check validation schema for version {version['name']}: {unreadable}"
+            return Condition(NON_STRUCTURAL_SCHEMA, "Unknown", "StructuralError", message)
+        path = field.Path("spec", "versions").index(index).child("schema", "openAPIV3Schema")
+        errors += structural_errors(schema, path)
+    return Condition(NON_STRUCTURAL_SCHEMA, "True", "Violations", field.aggregate(errors))

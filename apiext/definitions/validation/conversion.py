@@ -1,0 +1,156 @@
+"""How a definition converts between its versions: the strategy and its webhook."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from apiext.meta import field, goformat, names
+
+from .cabundle import ca_bundle_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apiext.meta.field import FieldError, Path
+    from apiext.meta.wire import Object
+
+_STRATEGIES: Final = ("None", "Webhook")
+_REVIEW_VERSIONS: Final = ("v1", "v1beta1")
+_FORM: Final = "; desired format: https://host[/path]"
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_PORT: Final = re.compile(r"(?:.*\]|[^:]*)(:.*)?", re.DOTALL)
+_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}", re.DOTALL)
+
+
+def has_known_review_version(versions: Sequence[str]) -> bool:
+    """Whether a webhook may be sent a review that is understood here; also when it does not say."""
+    return not versions or any(version in _REVIEW_VERSIONS for version in versions)
+
+
+def conversion_errors(conversion: Object, path: Path, *, recognized: bool, ca_bundle: bool) -> list[FieldError]:
+    """What is wrong with a CustomResourceConversion in v1beta1 form."""
+    errors: list[FieldError] = []
+    strategy, client = conversion["strategy"], conversion.get("webhookClientConfig")
+    versions: list[str] = conversion.get("conversionReviewVersions") or []
+    if not strategy:
+        errors.append(field.required(path.child("strategy")))
+    elif strategy not in _STRATEGIES:
+        errors.append(field.not_supported(path.child("strategy"), strategy, _STRATEGIES))
+    if strategy != "Webhook":
+        detail = "should not be set when strategy is not set to Webhook"
+        if client is not None:
+            errors.append(field.forbidden(path.child("webhookClientConfig"), detail))
+        if versions:
+            errors.append(field.forbidden(path.child("conversionReviewVersions"), detail))
+        return errors
+    if client is None:
+        errors.append(field.required(path.child("webhookClientConfig"), "required when strategy is set to Webhook"))
+    else:
+        errors += _client(client, path.child("webhookClientConfig"), ca_bundle=ca_bundle)
+    return errors + _review_versions(versions, path.child("conversionReviewVersions"), recognized=recognized)
+
+
+def _client(client: Object, path: Path, *, ca_bundle: bool) -> list[FieldError]:
+    url, service = client.get("url"), client.get("service")
+    if url is not None and service is None:
+        errors = url_errors(url, path.child("url"))
+    elif service is not None and url is None:
+        errors = _service(service, path.child("service"))
+    else:
+        errors = [field.required(path, "exactly one of url or service is required")]
+    if ca_bundle and client.get("caBundle"):
+        errors += ca_bundle_errors(client["caBundle"], path.child("caBundle"))
+    return errors
+
+
+def _review_versions(versions: list[str], path: Path, *, recognized: bool) -> list[FieldError]:
+    if not versions:
+        return [field.required(path)]
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for index, version in enumerate(versions):
+        if version in seen:
+            errors.append(field.invalid(path.index(index), version, "duplicate version"))
+            continue
+        seen.add(version)
+        errors += [field.invalid(path.index(index), version, problem) for problem in names.dns1035_label(version)]
+    if recognized and not has_known_review_version(versions):
+        errors.append(field.invalid(path, versions, f"must include at least one of {', '.join(_REVIEW_VERSIONS)}"))
+    return errors
+
+
+def url_errors(url: str, path: Path) -> list[FieldError]:
+    """What is wrong with a webhook's URL (apiserver pkg/util/webhook ValidateWebhookURL)."""
+    problem = _unparsable(url)
+    if problem:
+        return [field.required(path, f"url must be a valid URL: parse {goformat.quote(url)}: {problem}{_FORM}")]
+    parts = urlsplit(url)
+    errors = []
+    if parts.scheme != "https":
+        errors.append(field.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{_FORM}"))
+    user, at, host = parts.netloc.rpartition("@")
+    if not host:
+        errors.append(field.invalid(path, host, f"host must be specified{_FORM}"))
+    if at:
+        errors.append(field.invalid(path, user, "user information is not permitted in the URL"))
+    if parts.fragment:
+        errors.append(field.invalid(path, parts.fragment, "fragments are not permitted in the URL"))
+    if parts.query:
+        errors.append(field.invalid(path, parts.query, "query parameters are not permitted in the URL"))
+    return errors
+
+
+def _unparsable(url: str) -> str:
+    """Why Go's url.Parse refuses a text, "" if it does not."""
+    if _CONTROL.search(url):
+        return "net/url: invalid control character in URL"
+    if url.startswith(":"):
+        return "missing protocol scheme"
+    escape = _ESCAPE.search(url.partition("#")[0].partition("?")[0])
+    if escape:
+        return f"invalid URL escape {goformat.quote(escape.group())}"
+    if not _SCHEME.match(url) and ":" in url.partition("/")[0]:
+        return "first path segment in URL cannot contain colon"
+    _, slashes, rest = url.partition("//")
+    host = re.split("[/?#]", rest)[0].rpartition("@")[2] if slashes else ""
+    if host.startswith("[") and "]" not in host:
+        return "missing ']' in host"
+    if " " in host:
+        return 'invalid character " " in host name'
+    port = _PORT.fullmatch(host)
+    if port and port[1] and not port[1][1:].isdigit() and port[1] != ":":
+        return f"invalid port {goformat.quote(port[1])} after host"
+    return ""
+
+
+def _service(service: Object, path: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    # The reference hands name and namespace over in the wrong order, so each is missed under the other's path.
+    if not service["namespace"]:
+        errors.append(field.required(path.child("name")))
+    if not service["name"]:
+        errors.append(field.required(path.child("namespace")))
+    port = service.get("port")
+    if not isinstance(port, int) or not 1 <= port <= 65535:
+        detail = "port is not valid: must be between 1 and 65535, inclusive"
+        errors.append(field.invalid(path.child("port"), port, detail))
+    return errors + _service_path(service.get("path"), path.child("path"))
+
+
+def _service_path(text: Any, path: Path) -> list[FieldError]:
+    if text is None or text in ("", "/"):
+        return []
+    if text == "//":
+        return [field.invalid(path, text, "segment[0] may not be empty")]
+    errors: list[FieldError] = []
+    if not text.startswith("/"):
+        errors.append(field.invalid(path, text, "must start with a '/'"))
+    for index, step in enumerate(text[1:].removesuffix("/").split("/")):
+        problems = names.dns1123_subdomain(step) if step else []
+        if not step:
+            errors.append(field.invalid(path, text, f"segment[{index}] may not be empty"))
+        errors += [field.invalid(path, text, f"segment[{index}]: {problem}") for problem in problems]
+    return errors

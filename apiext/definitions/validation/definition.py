@@ -1,0 +1,91 @@
+"""A definition as a whole: new, changed, or with a changed status."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.definitions.approval import ANNOTATION, Approval, approval, is_protected
+from apiext.definitions.v1beta1 import spec_of
+from apiext.meta import field, objectmeta_rules
+from apiext.meta.names import name_is_dns_subdomain
+
+from .names import names_errors
+from .options import CREATE, for_update
+from .spec import spec_errors, spec_update_errors
+
+if TYPE_CHECKING:
+    from apiext.meta.field import FieldError
+    from apiext.meta.wire import Object
+
+_SPEC: Final = field.Path("spec")
+_STATUS: Final = field.Path("status")
+
+
+def validate_create(crd: Object) -> list[FieldError]:
+    """Everything wrong with a new definition in canonical form, its metadata included."""
+    required_name = f"{crd['spec']['names']['plural']}.{crd['spec']['group']}"
+
+    def name_rule(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
+        problems = name_is_dns_subdomain(name, prefix)
+        return problems if name == required_name else [*problems, 'must be spec.names.plural+"."+spec.group']
+
+    errors = objectmeta_rules.validate(crd["metadata"], namespaced=False, name_rule=name_rule)
+    errors += spec_errors(spec_of(crd["spec"]), _SPEC, CREATE)
+    return errors + _rest(crd, None)
+
+
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Everything wrong with a changed definition; both in canonical form."""
+    errors = objectmeta_rules.validate_update(new["metadata"], old["metadata"])
+    spec, old_spec = spec_of(new["spec"]), spec_of(old["spec"])
+    errors += spec_update_errors(spec, old_spec, _SPEC, for_update(spec, old_spec, old))
+    return errors + _rest(new, old)
+
+
+def validate_status_update(new: Object, old: Object) -> list[FieldError]:
+    """Everything wrong with a definition whose status was changed."""
+    errors = objectmeta_rules.validate_update(new["metadata"], old["metadata"])
+    return errors + names_errors(new["status"]["acceptedNames"], _STATUS.child("acceptedNames"))
+
+
+def _rest(crd: Object, old: Object | None) -> list[FieldError]:
+    errors = names_errors(crd["status"]["acceptedNames"], _STATUS.child("acceptedNames"))
+    errors += _stored_versions(crd)
+    errors += _approval(crd, old)
+    if crd["spec"].get("preserveUnknownFields") and not (old and old["spec"].get("preserveUnknownFields")):
+        detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        errors.append(field.invalid(_SPEC.child("preserveUnknownFields"), True, detail))  # noqa: FBT003
+    return errors
+
+
+def _stored_versions(crd: Object) -> list[FieldError]:
+    """Every version that objects may be stored in is in the spec (ValidateCustomResourceDefinitionStoredVersions)."""
+    here, stored = _STATUS.child("storedVersions"), crd["status"]["storedVersions"]
+    if not stored:
+        return [field.invalid(here, stored, "must have at least one stored version")]
+    errors = []
+    remaining = {name: index for index, name in enumerate(stored)}
+    for version in crd["spec"]["versions"] or ():
+        known = remaining.pop(version["name"], None) is not None
+        if version["storage"] and not known:
+            errors.append(field.invalid(here, stored, f"must have the storage version {version['name']}"))
+    for name, index in remaining.items():
+        detail = (
+            f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions "
+            f"until a storage migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
+        )
+        errors.append(field.invalid(here.index(index), name, detail))
+    return errors
+
+
+def _approval(crd: Object, old: Object | None) -> list[FieldError]:
+    """Definitions in the community's groups need an approval; one that lacks it already may go on without."""
+    if not is_protected(crd["spec"]["group"]):
+        return []
+    state, why = approval(crd)
+    if state in (Approval.APPROVED, Approval.BYPASSED) or (old is not None and approval(old)[0] is state):
+        return []
+    here = field.Path("metadata", "annotations").key(ANNOTATION)
+    if state is Approval.MISSING:
+        return [field.required(here, why)]
+    return [field.invalid(here, crd["metadata"]["annotations"][ANNOTATION], why)]

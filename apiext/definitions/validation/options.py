@@ -1,0 +1,108 @@
+"""What validation insists on: everything for a new definition, for a changed one only what the old one kept (ratcheting)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from apiext.definitions.conditions import ESTABLISHED, is_true
+from apiext.definitions.equality import same
+from apiext.meta import field
+from apiext.schema.defaulting.prune import has_unpruned_defaults
+from apiext.schema.model import Structural, unsupported_field
+from apiext.schema.structural import structural_errors
+
+from . import schemas
+from .cabundle import ca_bundle_errors
+from .conversion import has_known_review_version
+from .listtypes import is_non_atomic_set, map_key_errors
+
+if TYPE_CHECKING:
+    from apiext.meta.wire import Object
+
+    from .schemas import Props
+
+MAX_SELECTABLE_FIELDS: Final = 8
+TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Which rules hold."""
+
+    recognized_review_version: bool = True
+    immutable_names: bool = False
+    schemas_everywhere: bool = True
+    valid_types: bool = True
+    structural: bool = True
+    pruned_defaults: bool = True
+    atomic_sets: bool = True
+    map_keys: bool = True
+    ca_bundle: bool = False
+    too_many_selectable: frozenset[str] = frozenset()
+    """Versions ("" for the spec) that may keep more selectable fields than allowed."""
+
+
+CREATE: Final = Options()
+
+
+def for_update(spec: Object, old_spec: Object, old: Object) -> Options:
+    """The rules for a change; specs are in v1beta1 form."""
+    conversion = old_spec["conversion"]
+    return Options(
+        recognized_review_version=has_known_review_version(conversion.get("conversionReviewVersions") or []),
+        immutable_names=is_true(old, ESTABLISHED),
+        schemas_everywhere=_has_schemas_everywhere(old_spec),
+        valid_types=not schemas.any_node(old_spec, has_invalid_type),
+        structural=not any(map(_is_non_structural, schemas.of_spec(old_spec))),
+        pruned_defaults=not any(map(_has_unpruned_defaults, schemas.of_spec(old_spec))),
+        atomic_sets=not schemas.any_node(old_spec, is_non_atomic_set),
+        map_keys=not schemas.any_node(old_spec, lambda node: bool(map_key_errors(node, field.ROOT))),
+        ca_bundle=is_true(old, ESTABLISHED) and not _has_invalid_ca_bundle(conversion),
+        too_many_selectable=frozenset(_unchanged_excess(spec, old_spec)),
+    )
+
+
+def has_invalid_type(node: Props) -> bool:
+    """Whether a schema's type is none that OpenAPI v3 knows."""
+    return bool(node.get("type")) and node["type"] not in TYPES
+
+
+def has_defaults(spec: Object) -> bool:
+    """Whether any schema of a spec has a default."""
+    return schemas.any_node(spec, lambda node: node.get("default") is not None)
+
+
+def _has_schemas_everywhere(spec: Object) -> bool:
+    if schemas.openapi_schema(spec.get("validation")) is not None:
+        return True
+    return all(schemas.openapi_schema(version.get("schema")) is not None for version in spec.get("versions", ()))
+
+
+def _is_non_structural(root: Props) -> bool:
+    return bool(unsupported_field(root)) or bool(structural_errors(root, field.ROOT))
+
+
+def _has_unpruned_defaults(root: Props) -> bool:
+    if not any(node.get("default") is not None for node in schemas.nodes(root)) or _is_non_structural(root):
+        return False
+    return has_unpruned_defaults(Structural(root))
+
+
+def _has_invalid_ca_bundle(conversion: Object) -> bool:
+    bundle = (conversion.get("webhookClientConfig") or {}).get("caBundle")
+    return bundle is not None and bool(ca_bundle_errors(bundle, field.ROOT))
+
+
+def _unchanged_excess(spec: Object, old_spec: Object) -> list[str]:
+    def excess(new: Object, old: Object) -> bool:
+        before = old.get("selectableFields") or []
+        return len(before) > MAX_SELECTABLE_FIELDS and same(new.get("selectableFields"), before)
+
+    found = [""] if excess(spec, old_spec) else []
+    old_versions = {version["name"]: version for version in old_spec.get("versions", ())}
+    for version in spec.get("versions", ()):
+        name = version["name"]
+        if name in old_versions and excess(version, old_versions[name]):
+            found.append(name)
+    return found

@@ -1,0 +1,82 @@
+"""What can be said of x-kubernetes-validations without compiling their expressions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta import field
+from apiext.schema.model import unsupported_field
+
+from . import internal
+from .fieldpath import FieldPathError, resolve
+
+if TYPE_CHECKING:
+    from apiext.meta.field import FieldError, Path
+    from apiext.meta.wire import Object
+
+    from .schemas import Props
+
+_REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+_LINE_BREAKS: Final = "must not contain line breaks"
+_SPACES: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+"""What Go trims; Python's own idea of a space has four separators more."""
+_EMPTY: Final = "must be non-empty if specified"
+
+
+def rule_errors(rules: list[Object], node: Props, path: Path) -> list[FieldError]:
+    """What is wrong with the rules of one node, their expressions apart."""
+    errors: list[FieldError] = []
+    for index, rule in enumerate(rules):
+        errors += _message(rule, path.index(index))
+        errors += _rest(rule, node, path.index(index))
+    return errors
+
+
+def _message(rule: Object, path: Path) -> list[FieldError]:
+    message = rule.get("message", "")
+    expression, text = _trim(rule["rule"]), _trim(message)
+    if not expression:
+        return [field.required(path.child("rule"), "rule is not specified")]
+    if message and not text:
+        return [field.invalid(path.child("message"), message, _EMPTY)]
+    if _has_line_breaks(text):
+        return [field.invalid(path.child("message"), message, _LINE_BREAKS)]
+    if _has_line_breaks(expression) and not text:
+        return [field.required(path.child("message"), "message must be specified if rule contains line breaks")]
+    return []
+
+
+def _rest(rule: Object, node: Props, path: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    expression, reason, field_path = rule.get("messageExpression", ""), rule.get("reason"), rule.get("fieldPath", "")
+    if expression and not _trim(expression):
+        detail = "messageExpression must be non-empty if specified"
+        errors.append(field.required(path.child("messageExpression"), detail))
+    if reason is not None and reason not in _REASONS:
+        errors.append(field.not_supported(path.child("reason"), internal.text(reason), _REASONS))
+    here = path.child("fieldPath")
+    if field_path and not _trim(field_path):
+        errors.append(field.invalid(here, field_path, _EMPTY))
+    if _has_line_breaks(field_path):
+        errors.append(field.invalid(here, field_path, _LINE_BREAKS))
+    if field_path and not _leads_somewhere(field_path, node):
+        errors.append(field.invalid(here, field_path, "must be a valid path"))
+    return errors
+
+
+def _leads_somewhere(path: str, node: Props) -> bool:
+    if unsupported_field(node):
+        return True
+    try:
+        resolve(path, node)
+    except FieldPathError:
+        return False
+    return True
+
+
+def _trim(text: str) -> str:
+    return text.strip(_SPACES)
+
+
+def _has_line_breaks(text: str) -> bool:
+    return "\n" in text or "\r" in text

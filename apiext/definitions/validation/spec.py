@@ -1,0 +1,149 @@
+"""The spec of a definition, in v1beta1 form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta import field
+from apiext.meta.names import dns1035_label, dns1123_subdomain
+from apiext.meta.objectmeta_rules import IMMUTABLE
+
+from . import internal, schemas
+from .columns import column_errors, subresource_errors
+from .conversion import conversion_errors
+from .names import missing_names, names_errors
+from .options import Options, has_defaults
+from .version import spec_selectable_errors, validation_errors, version_errors
+
+if TYPE_CHECKING:
+    from apiext.meta.field import FieldError, Path
+    from apiext.meta.wire import Object
+
+_SCOPES: Final = ("Cluster", "Namespaced")
+_EXTENSIONS: Final = (
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-list-type",
+    "x-kubernetes-validations",
+)
+
+
+def spec_errors(spec: Object, path: Path, options: Options) -> list[FieldError]:
+    """Everything wrong with a spec (validateCustomResourceDefinitionSpec)."""
+    errors = _group_and_scope(spec, path)
+    preserve = spec["preserveUnknownFields"]
+    errors += _missing_schemas(spec, path, options)
+    defaults = has_defaults(spec)
+    if defaults and preserve:
+        detail = "must be false in order to use defaults in the schema"
+        errors.append(field.invalid(path.child("preserveUnknownFields"), True, detail))  # noqa: FBT003
+    if not preserve or defaults or schemas.any_node(spec, lambda node: any(name in node for name in _EXTENSIONS)):
+        options = replace(options, structural=True)
+    errors += _versions(spec, path, options)
+    errors += missing_names(spec["names"], path.child("names"))
+    errors += names_errors(spec["names"], path.child("names"))
+    has_status = any(map(_has_status, (spec, *spec.get("versions", ()))))
+    errors += validation_errors(spec.get("validation"), path.child("validation"), options, has_status=has_status)
+    errors += subresource_errors(spec.get("subresources"), path.child("subresources"))
+    for index, column in enumerate(spec.get("additionalPrinterColumns") or ()):
+        errors += column_errors(column, path.child("additionalPrinterColumns").index(index))
+    errors += _selectable(spec, path, options)
+    return errors + _conversion(spec, path, options)
+
+
+def spec_update_errors(spec: Object, old: Object, path: Path, options: Options) -> list[FieldError]:
+    """Everything wrong with a changed spec; what storage depends on cannot change."""
+    errors = spec_errors(spec, path, options)
+    names, old_names = spec["names"], old["names"]
+    changes = []
+    if options.immutable_names:
+        changes = [
+            (path.child("scope"), spec["scope"], old["scope"]),
+            (path.child("names", "kind"), names["kind"], old_names["kind"]),
+        ]
+    changes += [
+        (path.child("group"), spec["group"], old["group"]),
+        (path.child("names", "plural"), names["plural"], old_names["plural"]),
+    ]
+    return errors + [field.invalid(here, new, IMMUTABLE) for here, new, before in changes if new != before]
+
+
+def _group_and_scope(spec: Object, path: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    group, scope = spec["group"], spec["scope"]
+    if not group:
+        errors.append(field.required(path.child("group")))
+    elif problems := dns1123_subdomain(group):
+        errors.append(field.invalid(path.child("group"), group, ",".join(problems)))
+    elif "." not in group:
+        errors.append(field.invalid(path.child("group"), group, "should be a domain with at least one dot"))
+    if not scope:
+        errors.append(field.required(path.child("scope")))
+    elif scope not in _SCOPES:
+        errors.append(field.not_supported(path.child("scope"), internal.text(scope), _SCOPES))
+    return errors
+
+
+def _missing_schemas(spec: Object, path: Path, options: Options) -> list[FieldError]:
+    if schemas.openapi_schema(spec.get("validation")) is not None:
+        return []
+    everywhere = options.schemas_everywhere
+    if not everywhere and spec["preserveUnknownFields"]:
+        return []
+    return [
+        field.required(
+            path.child("versions").index(index).child("schema", "openAPIV3Schema"),
+            "" if everywhere else "because otherwise all fields are pruned",
+        )
+        for index, version in enumerate(spec.get("versions", ()))
+        if (everywhere or version["served"]) and schemas.openapi_schema(version.get("schema")) is None
+    ]
+
+
+def _has_status(holder: Object) -> bool:
+    return (holder.get("subresources") or {}).get("status") is not None
+
+
+def _versions(spec: Object, path: Path, options: Options) -> list[FieldError]:
+    errors: list[FieldError] = []
+    versions, here = spec.get("versions", []), path.child("versions")
+    for index, version in enumerate(versions):
+        name = version["name"]
+        if problems := dns1035_label(name):
+            errors.append(field.invalid(here.index(index).child("name"), name, ",".join(problems)))
+        # The first version of a name tells about its subresources, where versions have their own.
+        first = next(other for other in versions if other["name"] == name)
+        has_status = _has_status(spec if "subresources" in spec else first)
+        errors += version_errors(version, here.index(index), options, has_status=has_status)
+    if len({version["name"] for version in versions}) != len(versions):
+        errors.append(field.invalid(here, internal.versions(spec.get("versions")), "must contain unique version names"))
+    if sum(version["storage"] for version in versions) != 1:
+        detail = "must have exactly one version marked as storage version"
+        errors.append(field.invalid(here, internal.versions(spec.get("versions")), detail))
+    name = spec.get("version", "")
+    if name and (problems := dns1035_label(name)):
+        errors.append(field.invalid(path.child("version"), name, ",".join(problems)))
+    return errors
+
+
+def _selectable(spec: Object, path: Path, options: Options) -> list[FieldError]:
+    selectable = spec.get("selectableFields")
+    if not selectable:
+        return []
+    schema = schemas.openapi_schema(spec.get("validation"))
+    if schema is None:
+        detail = "may only be set when validations.schema is included"
+        return [field.invalid(path.child("selectableFields"), "", detail)]
+    return spec_selectable_errors(selectable, schema, path, options, version="")
+
+
+def _conversion(spec: Object, path: Path, options: Options) -> list[FieldError]:
+    conversion, here = spec["conversion"], path.child("conversion")
+    errors: list[FieldError] = []
+    if conversion["strategy"] != "None" and spec["preserveUnknownFields"]:
+        detail = "must be None if spec.preserveUnknownFields is true"
+        errors.append(field.invalid(here.child("strategy"), internal.text(conversion["strategy"]), detail))
+    return errors + conversion_errors(conversion, here, recognized=options.recognized_review_version, ca_bundle=options.ca_bundle)

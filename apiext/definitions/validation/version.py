@@ -1,0 +1,93 @@
+"""One version of a definition, and its schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta import field
+from apiext.schema.defaulting.validation import default_errors
+from apiext.schema.model import unsupported_field
+from apiext.schema.structural import structural_errors
+
+from . import internal
+from .columns import column_errors, deprecation_errors, selectable_errors, subresource_errors
+from .openapi import openapi_errors
+from .schemas import openapi_schema
+
+if TYPE_CHECKING:
+    from apiext.meta.field import FieldError, Path
+    from apiext.meta.wire import Object
+
+    from .options import Options
+    from .schemas import Props
+
+_ROOT_FIELDS: Final = (
+    "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems "
+    "UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations"
+)
+"""Go names of the fields that the root of a schema may have where there is a status subresource."""
+_ALLOWED: Final = frozenset(_ROOT_FIELDS.split())
+_WHERE: Final = "if the status subresource is enabled"
+
+
+def version_errors(version: Object, path: Path, options: Options, *, has_status: bool) -> list[FieldError]:
+    """A version in v1beta1 form; `has_status` tells of the spec's subresources too."""
+    validation = version.get("schema")
+    errors = deprecation_errors(version, path)
+    errors += validation_errors(validation, path.child("schema"), options, has_status=has_status)
+    errors += subresource_errors(version.get("subresources"), path.child("subresources"))
+    columns = path.child("additionalPrinterColumns")
+    for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
+        errors += column_errors(column, columns.index(index))
+    selectable = version.get("selectableFields")
+    if selectable:
+        here, schema = path.child("selectableFields"), openapi_schema(validation)
+        if schema is None:
+            detail = "may only be set when `version.schema.openAPIV3Schema` is not included"
+            errors.append(field.invalid(here, "", detail))
+        else:
+            errors += spec_selectable_errors(selectable, schema, path, options, version=version["name"])
+    return errors
+
+
+def spec_selectable_errors(selectable: list[Object], schema: Props, path: Path, options: Options, *, version: str) -> list[FieldError]:
+    """Selectable fields of a spec or of a version, which can only be judged against a schema that can be read."""
+    reason = unsupported_field(schema)
+    if reason:
+        return [field.invalid(path.child("schema.openAPIV3Schema"), "", reason)]
+    too_many = version in options.too_many_selectable
+    return selectable_errors(selectable, schema, path.child("selectableFields"), too_many=too_many)
+
+
+def validation_errors(validation: Object | None, path: Path, options: Options, *, has_status: bool) -> list[FieldError]:
+    """A CustomResourceValidation (validateCustomResourceDefinitionValidation)."""
+    root, here = openapi_schema(validation), path.child("openAPIV3Schema")
+    if root is None:
+        return []
+    errors = _status_errors(root, path) if has_status else []
+    if root.get("nullable"):
+        errors.append(field.forbidden(path.child("openAPIV3Schema.nullable"), "nullable cannot be true at the root"))
+    unreadable = unsupported_field(root) if options.structural else ""
+    if options.structural and not unreadable:
+        errors += structural_errors(root, here) or default_errors(root, here, resource_root=True, require_pruned=options.pruned_defaults)
+    errors += openapi_errors(root, here, options)
+    if unreadable and not errors:
+        # What makes a schema unreadable has an error of its own, as a rule.
+        errors.append(field.invalid(here, "", unreadable))
+    return errors
+
+
+def _status_errors(root: Props, path: Path) -> list[FieldError]:
+    """What stands at the root must not be lost when the schema of status is taken out of it."""
+    for go_name, name in internal.ROOT_FIELDS:
+        # Canonical form leaves out what is zero.
+        if name not in root or (name == "items" and root[name] is None):
+            continue
+        if go_name == "Type":
+            if root["type"] != "object":
+                detail = f'only "object" is allowed as the type at the root of the schema {_WHERE}'
+                return [field.invalid(path.child("openAPIV3Schema.type"), root["type"], detail)]
+        elif go_name not in _ALLOWED:
+            detail = f"only [{_ROOT_FIELDS}] fields are allowed at the root of the schema {_WHERE}"
+            return [field.invalid(path.child("openAPIV3Schema"), internal.schema(root), detail)]
+    return []

@@ -1,0 +1,53 @@
+"""Filling in of defaults (defaulting/algorithm.go)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apiext.schema.model import Structural
+from apiext.schema.values import copy_json
+
+from .prune import pruned_default, pruned_defaults
+
+
+def default(value: Any, schema: Structural) -> None:
+    """Give absent fields, and nulls where null is not allowed, their defaults; in place, defaults are copied."""
+    if type(value) is dict:
+        _default_object(value, schema)
+    elif type(value) is list:
+        items = schema.items
+        if items is None:
+            return
+        for index, item in enumerate(value):
+            if item is None:
+                _replace_null(value, index, items)
+            elif type(item) is dict or type(item) is list:
+                default(item, items)
+
+
+def _default_object(value: dict[str, Any], schema: Structural) -> None:
+    try:
+        defaults = schema.defaults
+    except AttributeError:
+        defaults = schema.defaults = pruned_defaults(schema)
+    for name, default_value, nullable in defaults:
+        if name not in value or (value[name] is None and not nullable):
+            value[name] = copy_json(default_value)
+    properties = schema.properties
+    for key, member in value.items():
+        kind = type(member)
+        if kind is str:
+            continue
+        if kind is dict or kind is list:
+            child = properties.get(key) or schema.additional
+            if child is not None:
+                default(member, child)
+        elif member is None and key not in properties and schema.additional is not None:
+            _replace_null(value, key, schema.additional)
+
+
+def _replace_null(holder: Any, place: str | int, schema: Structural) -> None:
+    """Put the default in the place of a null that is not allowed."""
+    if not schema.nullable:
+        value = holder[place] = copy_json(pruned_default(schema))
+        default(value, schema)

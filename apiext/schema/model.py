@@ -1,0 +1,165 @@
+"""The structural schema: the part of an openAPIV3Schema that says which fields exist (schema/structural.go, convert.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+
+Props = Mapping[str, Any]
+"""One JSONSchemaProps of apiextensions.k8s.io/v1, as it stands in the CRD."""
+
+_NONE: Props = {}
+_UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
+_UNSUPPORTED_NAMES = {"$schema": "schema"}
+_JUNCTORS = ("allOf", "anyOf", "oneOf")
+
+
+class Structural:
+    """A node of a structural schema; what lies below a node is made when it is first looked at.
+
+    A schema may have thousands of properties of which an object uses a few, so a node costs nothing until visited.
+    """
+
+    __slots__ = (
+        "additional",
+        "default",
+        "defaults",
+        "embedded",
+        "has_additional",
+        "has_lists",
+        "has_resources",
+        "items",
+        "list_map_keys",
+        "list_type",
+        "nullable",
+        "parent",
+        "preserve",
+        "properties",
+        "raw",
+        "step",
+    )
+
+    raw: Props
+    parent: Structural | None
+    step: str | None
+    """The property that leads here from the parent ("*" for any property), None for an item."""
+    default: Any
+    """The value for an absent field; None for no default."""
+    nullable: bool
+    preserve: bool
+    """x-kubernetes-preserve-unknown-fields"""
+    embedded: bool
+    """x-kubernetes-embedded-resource"""
+    list_type: str
+    list_map_keys: list[str]
+    properties: dict[str, Structural]
+    items: Structural | None
+    additional: Structural | None
+    """The schema in additionalProperties; None also for true and false."""
+    has_additional: bool
+    """Whether additionalProperties is there at all."""
+    has_lists: bool
+    """Whether there may be lists of type set or map here or below."""
+    has_resources: bool
+    """Whether there may be embedded resources here or below."""
+    defaults: tuple[tuple[str, Any, bool], ...]
+    """Name, default and nullable of the properties that have a default, ready for use (see defaulting.prune)."""
+
+    def __init__(self, raw: Props | None, parent: Structural | None = None, step: str | None = None) -> None:
+        raw = raw or _NONE
+        self.raw = raw
+        self.parent = parent
+        self.step = step
+        self.default = raw.get("default")
+        self.nullable = raw.get("nullable") is True
+        self.preserve = raw.get("x-kubernetes-preserve-unknown-fields") is True
+        self.embedded = raw.get("x-kubernetes-embedded-resource") is True
+        self.list_type = raw.get("x-kubernetes-list-type") or ""
+        self.list_map_keys = raw.get("x-kubernetes-list-map-keys") or []
+
+    def __getattr__(self, name: str) -> Any:
+        # reached only while the slot is empty
+        value: Any
+        if name == "properties":
+            value = {key: Structural(child, self, key) for key, child in (self.raw.get("properties") or _NONE).items()}
+        elif name == "items":
+            raw = self.raw.get("items")
+            value = Structural(raw, self) if isinstance(raw, Mapping) else None
+        elif name == "additional":
+            raw = self.raw.get("additionalProperties")
+            value = Structural(raw, self, "*") if isinstance(raw, Mapping) else None
+        elif name == "has_additional":
+            value = self.raw.get("additionalProperties") is not None
+        elif name == "has_lists":
+            value = _mentions(self.raw, b"x-kubernetes-list-type")
+        elif name == "has_resources":
+            value = _mentions(self.raw, b"x-kubernetes-embedded-resource")
+        else:
+            raise AttributeError(name)
+        setattr(self, name, value)
+        return value
+
+    def as_resource(self) -> Structural:
+        """This schema as that of a whole object, which has apiVersion, kind and metadata whatever it says."""
+        resource = Structural(self.raw, self.parent, self.step)
+        resource.embedded = True
+        resource.properties = self.properties
+        resource.additional = self.additional
+        return resource
+
+    @property
+    def root(self) -> Structural:
+        """The schema of the whole object."""
+        node = self
+        while node.parent is not None:
+            node = node.parent
+        return node
+
+    def children(self) -> Iterator[Structural]:
+        """All nodes directly below."""
+        yield from self.properties.values()
+        if self.items is not None:
+            yield self.items
+        if self.additional is not None:
+            yield self.additional
+
+
+def _mentions(raw: Props, keyword: bytes) -> bool:
+    """Whether the keyword may stand somewhere in a schema; quick, and never wrong when it says no."""
+    try:
+        return keyword in orjson.dumps(raw)
+    except TypeError:
+        return True
+
+
+def unsupported_field(props: Props | None) -> str:
+    """Why the schema cannot be read as a structural one at all, "" if it can (NewStructural's error)."""
+    pending: list[Any] = [props]
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, Mapping):
+            continue
+        if reason := _unsupported_here(node):
+            return reason
+        below: list[Any] = [node.get("not")]
+        for junctor in _JUNCTORS:
+            below.extend(node.get(junctor) or ())
+        below.append(node.get("items"))
+        below.extend((node.get("properties") or _NONE).values())
+        below.append(node.get("additionalProperties"))
+        pending.extend(reversed(below))
+    return ""
+
+
+def _unsupported_here(node: Props) -> str:
+    for key in _UNSUPPORTED:
+        # additionalItems: false is a value, an empty text or map is none
+        if node.get(key) or (key == "additionalItems" and node.get(key) is not None):
+            return f"OpenAPIV3Schema '{_UNSUPPORTED_NAMES.get(key, key)}' is not supported"
+    if node.get("x-kubernetes-preserve-unknown-fields") is False:
+        return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
+    if isinstance(node.get("items"), list):
+        return "OpenAPIV3Schema 'items' must be a schema, but is an array"
+    return ""

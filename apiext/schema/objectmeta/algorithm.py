@@ -1,0 +1,86 @@
+"""Coercion of embedded metadata to its type (objectmeta/algorithm.go)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apiext.meta import objectmeta
+from apiext.meta.field import ErrorType, FieldError
+from apiext.meta.gotypes import DecodeError
+from apiext.schema.model import Structural
+
+
+class CoercionError(ValueError):
+    """An embedded apiVersion, kind or metadata of a wrong type."""
+
+    def __init__(self, error: FieldError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def coerce(obj: Any, schema: Structural | None, *, resource_root: bool, drop_invalid: bool = False, report: bool = False) -> list[str]:
+    """Bring the metadata of embedded resources, and of the root if asked, into its typed form, in place.
+
+    With drop_invalid, what has a wrong type is dropped. With report, the sorted paths of unknown fields come back.
+
+    Raises:
+        CoercionError: something has a wrong type (without drop_invalid).
+    """
+    if resource_root:
+        schema = schema if schema is not None and schema.embedded else (schema or Structural(None)).as_resource()
+    elif schema is None or not schema.has_resources:
+        return []
+    unknown: list[str] = []
+    _Coercer(unknown, drop_invalid=drop_invalid, report=report).value(obj, schema, "")
+    unknown.sort()
+    return unknown
+
+
+class _Coercer:
+    __slots__ = ("_drop_invalid", "_report", "_unknown")
+
+    def __init__(self, unknown: list[str], *, drop_invalid: bool, report: bool) -> None:
+        self._unknown = unknown
+        self._drop_invalid = drop_invalid
+        self._report = report
+
+    def value(self, value: Any, schema: Structural, path: str) -> None:
+        if type(value) is dict:
+            if schema.embedded:
+                self._resource(value, path)
+            if not schema.has_resources:
+                return
+            properties = schema.properties
+            for key, member in value.items():
+                if type(member) is not dict and type(member) is not list:
+                    continue
+                child = properties.get(key)
+                if child is not None:
+                    self.value(member, child, f"{path}.{key}" if path else key)
+                elif schema.additional is not None:
+                    self.value(member, schema.additional, f"{path}[{key}]")
+        elif type(value) is list and schema.items is not None:
+            for index, item in enumerate(value):
+                if type(item) is dict or type(item) is list:
+                    self.value(item, schema.items, f"{path}[{index}]")
+
+    def _resource(self, value: dict[str, Any], path: str) -> None:
+        for key in ("apiVersion", "kind"):
+            if key in value and type(value[key]) is not str:
+                if not self._drop_invalid:
+                    raise CoercionError(FieldError(ErrorType.INVALID, below(path, key), value[key], "must be a string"))
+                del value[key]
+        where = below(path, "metadata")
+        try:
+            unknown, _ = objectmeta.coerce(value, drop_malformed=self._drop_invalid, report=self._report, path=where)
+        except DecodeError as error:
+            if not self._drop_invalid:
+                failure = FieldError(ErrorType.INVALID, where, value["metadata"], str(error))
+                raise CoercionError(failure) from error
+        else:
+            self._unknown.extend(unknown)
+
+
+def below(path: str, name: str) -> str:
+    """The path of a member."""
+    return f"{path}.{name}" if path else name

@@ -1,0 +1,91 @@
+"""Validation of embedded apiVersion, kind and metadata (objectmeta/validation.go)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apiext.meta import names, objectmeta, objectmeta_rules
+from apiext.meta.field import ErrorType, FieldError, Path, invalid, required
+from apiext.meta.gotypes import DecodeError
+from apiext.meta.gvk import parse_group_version
+from apiext.schema.model import Structural
+
+from .algorithm import below
+
+
+def resource_errors(obj: Any, schema: Structural | None, *, resource_root: bool, base: str = "") -> list[FieldError]:
+    """Everything wrong with the type and object metadata of embedded resources, and of the root if asked."""
+    if resource_root:
+        schema = schema if schema is not None and schema.embedded else (schema or Structural(None)).as_resource()
+    errors: list[FieldError] = []
+    if schema is not None:
+        _value(obj, schema, base, errors)
+    return errors
+
+
+def _value(value: Any, schema: Structural, path: str, errors: list[FieldError]) -> None:
+    if type(value) is dict:
+        if schema.embedded:
+            _resource(value, path, errors)
+        if not schema.has_resources:
+            return
+        properties = schema.properties
+        for key, member in value.items():
+            if type(member) is not dict and type(member) is not list:
+                continue
+            child = properties.get(key)
+            if child is not None:
+                _value(member, child, below(path, key), errors)
+            elif schema.additional is not None:
+                _value(member, schema.additional, f"{path}[{key}]", errors)
+    elif type(value) is list and schema.items is not None:
+        for index, item in enumerate(value):
+            if type(item) is dict or type(item) is list:
+                _value(item, schema.items, f"{path}[{index}]", errors)
+
+
+def _resource(value: dict[str, Any], path: str, errors: list[FieldError]) -> None:
+    here = Path(path) if path else Path()
+    errors.extend(required(here.child(key)) for key in ("apiVersion", "kind") if key not in value)
+    for key, member in value.items():
+        if key == "apiVersion":
+            errors.extend(_api_version(member, here.child(key)))
+        elif key == "kind":
+            errors.extend(_kind(member, here.child(key)))
+        elif key == "metadata":
+            errors.extend(_metadata(value, below(path, key)))
+
+
+def _api_version(value: Any, path: Path) -> list[FieldError]:
+    if type(value) is not str:
+        return [invalid(path, value, "must be a string")]
+    if not value:
+        return [invalid(path, value, "must not be empty")]
+    try:
+        parse_group_version(value)
+    except ValueError as error:
+        return [invalid(path, value, str(error))]
+    return []
+
+
+def _kind(value: Any, path: Path) -> list[FieldError]:
+    if type(value) is not str:
+        return [invalid(path, value, "must be a string")]
+    if not value:
+        return [invalid(path, value, "must not be empty")]
+    if wrong := names.dns1035_label(value.lower()):
+        return [invalid(path, value, f"may have mixed case, but should otherwise match: {','.join(wrong)}")]
+    return []
+
+
+def _metadata(value: dict[str, Any], path: str) -> list[FieldError]:
+    holder = {"metadata": value["metadata"]}
+    try:
+        objectmeta.coerce(holder)
+    except DecodeError as error:
+        return [FieldError(ErrorType.INVALID, path, value["metadata"], str(error))]
+    metadata = holder["metadata"]
+    if not metadata.get("name"):
+        # an embedded object needs no name, which the rules of stored ones would ask for
+        metadata = metadata | {"name": "fakename"}
+    return objectmeta_rules.validate(metadata, namespaced=bool(metadata.get("namespace")), name_rule=names.path_segment, path=Path(path))

@@ -1,0 +1,95 @@
+"""Regular expressions of schemas: RE2 syntax, as Go's regexp package reads it."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import re2
+
+_MAX_MEMORY = 32 << 20
+"""Bytes that one compiled expression may take; Go's own limit admits expressions of about this size."""
+
+_REMEMBERED = 256
+_SHORT = 64
+"""Texts that a pattern remembers the outcome for, and how many characters they have at most."""
+
+_GO_CODES = {
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "bad repetition operator": "invalid nested repetition operator",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "invalid named capture group": "invalid named capture",
+    "pattern too large - compile failed": "expression too large",
+}
+
+_MAX_DEPTH = 1000
+"""Levels of groups that Go reads."""
+
+_ESCAPE = re.compile(r"\\Q.*?(?:\\E|$)|\\.", re.DOTALL)
+
+
+class PatternError(ValueError):
+    """An expression that is malformed or too large; the text is the reference's."""
+
+
+class Pattern:
+    """A compiled expression."""
+
+    __slots__ = ("_remembered", "_search")
+
+    def __init__(self, expression: str) -> None:
+        if r"\C" in expression and r"\C" in _ESCAPE.findall(expression):
+            # a single byte to RE2, nothing to Go
+            raise PatternError(r"error parsing regexp: invalid escape sequence: `\C`")
+        options = re2.Options()
+        options.log_errors = False
+        options.never_capture = True
+        options.max_mem = _MAX_MEMORY
+        try:
+            # bytes on both sides spare the library the translation of offsets that nobody asks for
+            compiled = re2.compile(expression.encode(), options)
+        except re2.error as error:
+            raise PatternError(_go_message(expression, error)) from None
+        search = compiled.search
+        # Objects of a kind repeat their short texts (names, modes, versions): remembering costs a tenth of searching.
+        self._remembered = lru_cache(maxsize=_REMEMBERED)(lambda text: search(text.encode()) is not None)
+        self._search = search
+
+    def matches(self, text: str) -> bool:
+        """Whether the expression matches anywhere in the text."""
+        return self._remembered(text) if len(text) <= _SHORT else self._search(text.encode()) is not None
+
+
+def compile_pattern(expression: str) -> Pattern:
+    """Compile an expression. Raises PatternError."""
+    if expression.count("(") >= _MAX_DEPTH and _depth(expression) >= _MAX_DEPTH:
+        raise PatternError(f"error parsing regexp: expression nests too deeply: `{expression}`")
+    return Pattern(expression)
+
+
+def _depth(expression: str) -> int:
+    """How deeply groups nest; brackets inside character classes count too, which only errs on the safe side."""
+    depth = deepest = 0
+    for char in _ESCAPE.sub("", expression):
+        depth += (char == "(") - (char == ")")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _go_message(expression: str, error: Exception) -> str:
+    raw = error.args[0] if error.args else b""
+    message = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
+    if message.startswith("trailing"):
+        return "error parsing regexp: trailing backslash at end of expression: ``"
+    if message.endswith(("(?<=", "(?<!")):
+        # Go takes the beginning for that of a named group
+        group, closed, _ = expression[expression.index(message[-4:]) :].partition(">")
+        return f"error parsing regexp: invalid named capture: `{group}{closed}`"
+    for code, go_code in _GO_CODES.items():
+        if message == code or message.startswith(f"{code}: "):
+            return f"error parsing regexp: {go_code}: `{message[len(code) + 2 :] if ': ' in message else expression}`"
+    code, _, argument = message.partition(": ")
+    return f"error parsing regexp: {code}: `{argument}`"

@@ -1,0 +1,222 @@
+"""Mail addresses as Go's net/mail.ParseAddress takes them: `a@b`, `Name <a@b>`, comments, groups of one."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ipaddress
+import re
+
+_SPACE = " \t"
+_VISIBLE = r"!-~\x80-\U0010ffff"
+_ATOM = re.compile(rf"(?:(?![()<>\[\]:;@\\,\"])[{_VISIBLE}])+")
+_QUOTED = re.compile(rf'"((?:(?![\\"])[{_VISIBLE} \t]|\\[{_VISIBLE} \t])*)"')
+_DOMAIN_LITERAL = re.compile(rf"\[((?:(?![\[\]\\])[{_VISIBLE}])*)\]")
+_ENCODED_WORD = re.compile(r"=\?([^?]+)\?([^?])\?([^?]*)\?=")
+_SHORTEST_ENCODED_WORD = 8
+_CHARSETS = frozenset({"utf-8", "iso-8859-1", "us-ascii"})
+_Q_TEXT = re.compile("(?:=[0-9a-fA-F]{2}|(?!=)[ -~\n\r\t])*")
+
+
+class _MalformedError(Exception):
+    """What is read is no address."""
+
+
+def is_email(text: str) -> bool:
+    """One mail address, with a display name or without."""
+    reader = _Reader(text)
+    try:
+        addresses = reader.address(group_allowed=True)
+        reader.skip_comments()
+    except _MalformedError:
+        return False
+    return addresses == 1 and reader.at_end
+
+
+class _Reader:
+    """Reads the text from left to right; methods raise _MalformedError where the text is not what they look for."""
+
+    __slots__ = ("_at", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    @property
+    def at_end(self) -> bool:
+        """Whether all is read."""
+        return self._at == len(self._text)
+
+    def address(self, *, group_allowed: bool) -> int:
+        """Read a mailbox or a group; the number of addresses in it."""
+        self._skip_space()
+        if self.at_end:
+            raise _MalformedError
+        start = self._at
+        try:
+            self._plain_address()
+        except _MalformedError:
+            self._at = start
+        else:
+            self._skip_space()
+            if self._peek("("):
+                self._display_comment()
+            return 1
+        if not self._peek("<"):
+            self._phrase()
+        self._skip_space()
+        if group_allowed and self._take(":"):
+            return self._group()
+        if not self._take("<"):
+            raise _MalformedError
+        self._plain_address()
+        if not self._take(">"):
+            raise _MalformedError
+        return 1
+
+    def _group(self) -> int:
+        self._skip_space()
+        count = 0
+        while not (count == 0 and self._peek(";")):
+            self._skip_space()
+            count += self.address(group_allowed=False)
+            self.skip_comments()
+            if self._peek(";"):
+                break
+            if not self._take(","):
+                raise _MalformedError
+        self._take(";")
+        self.skip_comments()
+        return count
+
+    def _plain_address(self) -> None:
+        """Read a local part, an @ and a domain."""
+        self._skip_space()
+        if self._peek('"'):
+            if not self._quoted():
+                raise _MalformedError
+        else:
+            self._dot_atom()
+        if not self._take("@"):
+            raise _MalformedError
+        self._skip_space()
+        if self._peek("["):
+            self._domain_literal()
+        else:
+            self._dot_atom()
+
+    def _phrase(self) -> None:
+        """Words of a display name; an error ends it, but is one only if no word came before."""
+        words = encoded = 0
+        while True:
+            if words:
+                self.skip_comments()
+            self._skip_space()
+            if self.at_end:
+                return
+            try:
+                if self._peek('"'):
+                    self._quoted()
+                    words += 1
+                elif (text := _encoded_text(self._match(_ATOM))) is None:
+                    words += 1
+                else:
+                    encoded += len(text)
+            except _MalformedError:
+                if words or encoded:
+                    return
+                raise
+
+    def _quoted(self) -> str:
+        return self._match(_QUOTED)[1:-1]
+
+    def _dot_atom(self) -> None:
+        atom = self._match(_ATOM)
+        if atom.startswith(".") or atom.endswith(".") or ".." in atom:
+            raise _MalformedError
+
+    def _domain_literal(self) -> None:
+        literal = self._match(_DOMAIN_LITERAL)[1:-1]
+        try:
+            if "%" in literal:
+                raise _MalformedError
+            ipaddress.ip_address(literal)
+        except ValueError:
+            raise _MalformedError from None
+
+    def _display_comment(self) -> None:
+        for word in re.split("[ \t]+", self._comment()):
+            _encoded_text(word)
+
+    def skip_comments(self) -> None:
+        """Skip white space and comments."""
+        self._skip_space()
+        while self._peek("("):
+            self._comment()
+            self._skip_space()
+
+    def _comment(self) -> str:
+        """Read a comment, which may hold others; its text, without what quotes single characters."""
+        self._at += 1
+        depth = 1
+        text: list[str] = []
+        while depth:
+            if self.at_end:
+                raise _MalformedError
+            char = self._text[self._at]
+            if char == "\\" and self._at + 1 < len(self._text):
+                self._at += 1
+                char = self._text[self._at]
+            elif char == "(":
+                depth += 1
+            elif char == ")":
+                depth -= 1
+            if depth:
+                text.append(char)
+            self._at += 1
+        return "".join(text)
+
+    def _match(self, pattern: re.Pattern[str]) -> str:
+        match = pattern.match(self._text, self._at)
+        if match is None:
+            raise _MalformedError
+        self._at = match.end()
+        return match[0]
+
+    def _skip_space(self) -> None:
+        while not self.at_end and self._text[self._at] in _SPACE:
+            self._at += 1
+
+    def _peek(self, char: str) -> bool:
+        return self._text.startswith(char, self._at)
+
+    def _take(self, char: str) -> bool:
+        taken = self._peek(char)
+        self._at += taken
+        return taken
+
+
+def _encoded_text(word: str) -> str | None:
+    """What a word encoded after RFC 2047 encodes, None if it is not encoded.
+
+    Raises:
+        _MalformedError: it is encoded, in a character set that Go does not know.
+    """
+    match = _ENCODED_WORD.fullmatch(word) if len(word) >= _SHORTEST_ENCODED_WORD else None
+    if match is None or not _decodes(match[2], match[3]):
+        return None
+    if match[1].lower() not in _CHARSETS:
+        raise _MalformedError
+    return match[3]
+
+
+def _decodes(encoding: str, text: str) -> bool:
+    if encoding in "qQ":
+        return _Q_TEXT.fullmatch(text) is not None
+    if encoding in "bB":
+        try:
+            base64.b64decode(text.replace("\r", "").replace("\n", ""), validate=True)
+        except (binascii.Error, ValueError):
+            return False
+        return True
+    return False

@@ -1,0 +1,90 @@
+"""Addresses and names of the network."""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import re
+
+from apiext.schema.pattern import Pattern, compile_pattern
+
+_SLOPPY_IPV4 = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
+_LEADING_ZEROS = re.compile("(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])")
+_DIGITS = re.compile("[0-9]+")
+_MAX_OCTET = 255
+_IPV4_BITS = 32
+_IPV6_BITS = 128
+
+_HEX = "[0-9a-fA-F]"
+_LETTER = r"[a-zA-Z0-9\p{S}\p{L}]"
+_MAX_HOSTNAME = 255
+_MAX_LABEL = 63
+
+
+@functools.cache
+def _mac() -> re.Pattern[str]:
+    # compiled when first needed: it takes long
+    return re.compile(
+        "|".join(f"{_HEX}{{2}}(?:{separator}{_HEX}{{2}}){{{octets - 1}}}" for separator in ("", ":", "-") for octets in (6, 8, 20))
+        + "|"
+        + "|".join(rf"{_HEX}{{4}}(?:\.{_HEX}{{4}}){{{pairs - 1}}}" for pairs in (3, 4, 10))
+    )
+
+
+@functools.cache
+def _hostname() -> Pattern:
+    # compiled when first needed: it takes long
+    return compile_pattern(
+        rf"^({_LETTER}((-?[a-zA-Z0-9\p{{S}}\p{{L}}]{{0,62}})?)"
+        rf"|({_LETTER}(([a-zA-Z0-9-\p{{S}}\p{{L}}]{{0,61}}{_LETTER})?)(\.)){{1,}}([a-zA-Z\p{{L}}]){{2,63}})$"
+    )
+
+
+def is_ipv4(text: str) -> bool:
+    """An IPv4 address, leading zeros tolerated, or an IPv6 address that ends in one."""
+    return "." in text and (_is_sloppy_ipv4(text) or _is_sloppy_ipv6(text))
+
+
+def is_ipv6(text: str) -> bool:
+    """An IPv6 address without zone."""
+    if "%" in text:
+        return False
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_cidr(text: str) -> bool:
+    """An address and the length of a prefix, leading zeros tolerated."""
+    address, slash, length = text.partition("/")
+    if not slash or not _DIGITS.fullmatch(length):
+        return False
+    bits = int(length[-9:]) if not length[:-9].strip("0") else _IPV6_BITS + 1
+    if _is_sloppy_ipv4(address):
+        return bits <= _IPV4_BITS
+    return bits <= _IPV6_BITS and _is_sloppy_ipv6(address)
+
+
+def is_mac(text: str) -> bool:
+    """A hardware address of 6, 8 or 20 octets."""
+    return _mac().fullmatch(text) is not None
+
+
+def is_hostname(text: str) -> bool:
+    """A host name; letters and symbols of any script are allowed, but not in the top-level domain."""
+    if not _hostname().matches(text):
+        return False
+    encoded = text.encode()
+    return len(encoded) <= _MAX_HOSTNAME and all(len(label) <= _MAX_LABEL for label in encoded.split(b"."))
+
+
+def _is_sloppy_ipv4(text: str) -> bool:
+    if not _SLOPPY_IPV4.fullmatch(text):
+        return False
+    return all(len(octet) <= 3 and int(octet) <= _MAX_OCTET for octet in _LEADING_ZEROS.sub("", text).split("."))
+
+
+def _is_sloppy_ipv6(text: str) -> bool:
+    return is_ipv6(_LEADING_ZEROS.sub("", text))

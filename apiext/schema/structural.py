@@ -1,0 +1,224 @@
+"""What makes a schema structural (schema/validation.go): every rule that NewStructural and ValidateStructural enforce."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from apiext.meta.field import FieldError, Path, forbidden, invalid, required
+from apiext.schema.complete import completeness_errors
+from apiext.schema.model import Props
+from apiext.schema.pattern import PatternError, compile_pattern
+
+_INT_OR_STRING = ("integer", "string")
+_TOO_DEEP = "must not be nested this deeply"
+
+
+class Level(Enum):
+    """Where in the schema a node stands; the value says which type must not be empty there."""
+
+    ROOT = "must not be empty at the root"
+    ITEM = "must not be empty for specified array items"
+    FIELD = "must not be empty for specified object fields"
+
+
+def structural_errors(props: Props, path: Path) -> list[FieldError]:
+    """All violations of structurality, sorted by their text; empty for a structural schema.
+
+    A schema that `model.unsupported_field` objects to must not come here.
+    """
+    errors: list[FieldError] = []
+    try:
+        _invariants(props, Level.ROOT, path, errors)
+        completeness_errors(props, path, errors)
+    except RecursionError:
+        return [forbidden(path, _TOO_DEEP)]
+    errors.sort(key=str)
+    return errors
+
+
+def _invariants(props: Props, level: Level, path: Path, errors: list[FieldError]) -> None:
+    items = props.get("items")
+    properties: Mapping[str, Any] = props.get("properties") or {}
+    additional = props.get("additionalProperties")
+    if props.get("type") == "array" and items is None:
+        errors.append(required(path.child("items"), "must be specified"))
+    if items is not None:
+        _invariants(items, Level.ITEM, path.child("items"), errors)
+    if properties:
+        below = path.child("properties")
+        for key, child in properties.items():
+            _invariants(child or {}, Level.FIELD, below.key(key), errors)
+    if additional is not None:
+        if level is Level.ROOT:
+            errors.append(forbidden(path.child("additionalProperties"), "must not be used at the root"))
+        if isinstance(additional, Mapping):
+            _invariants(additional, Level.FIELD, path.child("additionalProperties"), errors)
+    _extensions(props, path, errors)
+    _value_validation(props, path, errors, skip_any_of=_is_int_or_string(props), skip_all_of=_starts_int_or_string(props))
+    _type_rules(props, level, path, errors)
+    if "kind" in properties or "apiVersion" in properties or "metadata" in properties:
+        _meta_properties(props, level, path, errors)
+    embedded, preserve = (props.get(f"x-kubernetes-{key}") is True for key in ("embedded-resource", "preserve-unknown-fields"))
+    if embedded and not preserve and not properties:
+        reason = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
+        errors.append(required(path.child("properties"), reason))
+
+
+def _extensions(props: Props, path: Path, errors: list[FieldError]) -> None:
+    if props.get("x-kubernetes-int-or-string") is not True:
+        return
+    errors.extend(
+        invalid(path.child(key), value=True, detail="must be false if x-kubernetes-int-or-string is true")
+        for key in ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource")
+        if props.get(key) is True
+    )
+
+
+def _type_rules(props: Props, level: Level, path: Path, errors: list[FieldError]) -> None:
+    kind = props.get("type") or ""
+    embedded = props.get("x-kubernetes-embedded-resource") is True
+    here = path.child("type")
+    if embedded and kind != "object":
+        reason = "must be object if x-kubernetes-embedded-resource is true"
+        errors.append(invalid(here, kind, reason) if kind else required(here, reason))
+    elif not kind and not any(props.get(key) is True for key in ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")):
+        errors.append(required(here, level.value))
+    if embedded and props.get("additionalProperties") is not None:
+        reason = "must not be used if x-kubernetes-embedded-resource is set"
+        errors.append(forbidden(path.child("additionalProperties"), reason))
+    if level is Level.ROOT and kind and kind != "object":
+        errors.append(invalid(here, kind, "must be object at the root"))
+
+
+def _meta_properties(props: Props, level: Level, path: Path, errors: list[FieldError]) -> None:
+    """apiVersion, kind and metadata of a resource may only be restricted in the ways that make sense."""
+    properties = props["properties"]
+    resource = level is Level.ROOT or props.get("x-kubernetes-embedded-resource") is True
+    below = path.child("properties")
+    for key in ("kind", "apiVersion"):
+        if resource and key in properties:
+            kind = (properties[key] or {}).get("type") or ""
+            if kind != "string":
+                errors.append(invalid(below.key(key).child("type"), kind, "must be string"))
+    if "metadata" in properties:
+        metadata: Props = properties["metadata"] or {}
+        here = below.key("metadata")
+        kind = metadata.get("type") or ""
+        if resource and kind != "object":
+            errors.append(invalid(here.child("type"), kind, "must be object"))
+        if level is Level.ROOT and not _restricts_names_only(metadata):
+            reason = "must not specify anything other than name and generateName, but metadata is implicitly specified"
+            errors.append(forbidden(here, reason))
+
+
+def _restricts_names_only(metadata: Props) -> bool:
+    members = set_members(metadata) - {"type", "default"}
+    names = (metadata.get("properties") or {}).keys()
+    if names and names <= {"name", "generateName"}:
+        members.discard("properties")
+    return not members
+
+
+def _value_validation(props: Props, path: Path, errors: list[FieldError], *, skip_any_of: bool = False, skip_all_of: bool = False) -> None:
+    if not skip_any_of:
+        for index, nested in enumerate(props.get("anyOf") or ()):
+            _nested(nested, path.child("anyOf").index(index), errors)
+    for index, nested in enumerate(props.get("allOf") or ()):
+        _nested(nested, path.child("allOf").index(index), errors, skip_any_of=skip_all_of and index == 0)
+    for index, nested in enumerate(props.get("oneOf") or ()):
+        _nested(nested, path.child("oneOf").index(index), errors)
+    if props.get("not") is not None:
+        _nested(props["not"], path.child("not"), errors)
+    if pattern := props.get("pattern"):
+        try:
+            compile_pattern(pattern)
+        except PatternError as error:
+            reason = f"must be a valid regular expression, but isn't: {error}"
+            errors.append(invalid(path.child("pattern"), pattern, reason))
+
+
+_FORBIDDEN_IN_NESTED = (
+    ("type", "must be empty to be structural"),
+    ("default", "must be undefined to be structural"),
+    ("title", "must be empty to be structural"),
+    ("description", "must be empty to be structural"),
+    ("nullable", "must be false to be structural"),
+    ("x-kubernetes-preserve-unknown-fields", "must be false to be structural"),
+    ("x-kubernetes-embedded-resource", "must be false to be structural"),
+    ("x-kubernetes-int-or-string", "must be false to be structural"),
+    ("x-kubernetes-list-map-keys", "must be empty to be structural"),
+    ("x-kubernetes-list-type", "must be undefined to be structural"),
+    ("x-kubernetes-map-type", "must be undefined to be structural"),
+    ("x-kubernetes-validations", "must be empty to be structural"),
+)
+_ANY_VALUE_COUNTS = frozenset({"default", "x-kubernetes-list-type", "x-kubernetes-map-type"})
+
+
+def _nested(props: Props | None, path: Path, errors: list[FieldError], *, skip_any_of: bool = False) -> None:
+    props = props or {}
+    _value_validation(props, path, errors, skip_any_of=skip_any_of)
+    if props.get("items") is not None:
+        _nested(props["items"], path.child("items"), errors)
+    properties: Mapping[str, Any] = props.get("properties") or {}
+    for key, child in properties.items():
+        _nested(child, path.child("properties").key(key), errors)
+    if props.get("additionalProperties") not in (None, False):
+        errors.append(forbidden(path.child("additionalProperties"), "must be undefined to be structural"))
+    for key, reason in _FORBIDDEN_IN_NESTED:
+        value = props.get(key)
+        if value or (key in _ANY_VALUE_COUNTS and value is not None):
+            errors.append(forbidden(path.child(key), reason))
+    if "metadata" in properties:
+        here = path.child("properties").key("metadata")
+        errors.append(forbidden(here, "must not be specified in a nested context"))
+
+
+def _is_int_or_string(props: Props) -> bool:
+    """anyOf: [{type: integer}, {type: string}] and nothing more in the two."""
+    any_of: list[Props] = props.get("anyOf") or []
+    return len(any_of) == len(_INT_OR_STRING) and all(
+        (nested or {}).get("type") == kind and set_members(nested, "properties") == {"type"}
+        for nested, kind in zip(any_of, _INT_OR_STRING, strict=True)
+    )
+
+
+def _starts_int_or_string(props: Props) -> bool:
+    all_of: list[Props] = props.get("allOf") or []
+    return bool(all_of) and _is_int_or_string(all_of[0] or {})
+
+
+_SET_BY_PRESENCE = frozenset(
+    [
+        "maximum",
+        "minimum",
+        "maxLength",
+        "minLength",
+        "maxItems",
+        "minItems",
+        "multipleOf",
+        "maxProperties",
+        "minProperties",
+        "required",
+        "not",
+        "items",
+        "default",
+        "externalDocs",
+        "example",
+        "x-kubernetes-list-map-keys",
+        "x-kubernetes-list-type",
+        "x-kubernetes-map-type",
+        "x-kubernetes-validations",
+    ]
+)
+
+
+def set_members(props: Props, *by_presence: str) -> set[str]:
+    """The keywords that Go's zero value of the schema lacks; those named count even if empty."""
+    return {
+        key
+        for key, value in props.items()
+        if value is not None
+        and (value or key in _SET_BY_PRESENCE or key in by_presence or (key == "additionalProperties" and value is not False))
+    }

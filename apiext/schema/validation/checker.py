@@ -1,0 +1,254 @@
+"""The compiled form of a schema: functions that say whether a value is valid, made node by node on first use.
+
+They must agree with the report on what is valid; tests hold them to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from apiext.schema.pattern import PatternError, compile_pattern
+from apiext.schema.strfmt.registry import format_checker
+
+from .enums import enum_violation
+from .jsontype import type_violation
+from .numbers import number_violations
+from .report import has_duplicates
+from .spec import Spec
+
+Check = Callable[[Any], bool]
+
+
+def _yes(_: Any) -> bool:
+    return True
+
+
+def _no(_: Any) -> bool:
+    return False
+
+
+def compile_spec(spec: Spec) -> Check:
+    """The check of one node. Nodes below it are compiled when a value first reaches them."""
+    common = _combinations(spec)
+    table: dict[type, Check] = {
+        type(None): _no if type_violation(spec, None, "") or spec.enum else _yes,
+        bool: _typed(spec, sample=True, tests=common),
+        str: _typed(spec, "", [*common, *_string_checks(spec)]),
+        int: _typed(spec, 0, [*common, *_number_checks(spec)]),
+        float: _float_check(spec, [*common, *_number_checks(spec)]),
+        list: _typed(spec, [], [*common, *_list_checks(spec)]),
+        dict: _typed(spec, {}, [*common, *_object_checks(spec)]),
+    }
+    possible = [(kind, check) for kind, check in table.items() if check is not _no]
+    if len(possible) == 1:
+        return _single(*possible[0])
+    return lambda value: table[type(value)](value)
+
+
+def _single(kind: type, test: Check) -> Check:
+    if test is _yes:
+        return lambda value: type(value) is kind
+    return lambda value: type(value) is kind and test(value)
+
+
+def _typed(spec: Spec, sample: Any, tests: list[Check]) -> Check:
+    if type_violation(spec, sample, ""):
+        return _no
+    return _all(tests)
+
+
+def _float_check(spec: Spec, tests: list[Check]) -> Check:
+    if type_violation(spec, 0.5, "") is None:
+        return _all(tests)
+    if type_violation(spec, 1.0, "") is None:
+        return _all([lambda value: type_violation(spec, value, "") is None, *tests])
+    return _no
+
+
+def _all(tests: list[Check]) -> Check:
+    if not tests:
+        return _yes
+    if len(tests) == 1:
+        return tests[0]
+    if len(tests) == 2:
+        first, second = tests
+        return lambda value: first(value) and second(value)
+    every = tuple(tests)
+
+    def check(value: Any) -> bool:
+        for test in every:  # noqa: SIM110 a generator would double the time
+            if not test(value):
+                return False
+        return True
+
+    return check
+
+
+def _lazy(spec: Spec, keep: Callable[[Check], None]) -> Check:
+    """A check that compiles the node when first called, and has the result kept in its own place."""
+
+    def first(value: Any) -> bool:
+        check = compile_spec(spec)
+        keep(check)
+        return check(value)
+
+    return first
+
+
+def _combinations(spec: Spec) -> list[Check]:
+    tests: list[Check] = []
+    if spec.enum:
+        tests.append(lambda value: enum_violation(spec, value, "") is None)
+    if spec.any_of:
+        any_of = [compile_spec(clause) for clause in spec.any_of]
+        tests.append(lambda value: any(check(value) for check in any_of))
+    if spec.one_of:
+        one_of = [compile_spec(clause) for clause in spec.one_of]
+        tests.append(lambda value: sum(check(value) for check in one_of) == 1)
+    if spec.all_of:
+        tests.extend(compile_spec(clause) for clause in spec.all_of)
+    if spec.not_ is not None:
+        not_ = compile_spec(spec.not_)
+        tests.append(lambda value: not not_(value))
+    return tests
+
+
+def _string_checks(spec: Spec) -> list[Check]:
+    tests: list[Check] = []
+    least, most = spec.min_length or 0, spec.max_length
+    if most is not None:
+        tests.append(lambda value: least <= len(value) <= most)
+    elif least > 0:
+        tests.append(lambda value: len(value) >= least)
+    if spec.pattern:
+        try:
+            tests.append(compile_pattern(spec.pattern).matches)
+        except PatternError:
+            tests.append(_no)
+    if (is_formatted := format_checker(spec.format)) is not None:
+        tests.append(is_formatted)
+    return tests
+
+
+def _number_checks(spec: Spec) -> list[Check]:
+    ranged = spec.types == ("number",) and spec.format == "float"
+    if not ranged and spec.types != ("integer",) and spec.multiple_of is spec.maximum is spec.minimum is None:
+        return []
+    if spec.types == ("integer",) and spec.format != "int32" and spec.multiple_of is None:
+        return _integer_checks(spec)
+    return [lambda value: next(number_violations(spec, value, ""), None) is None]
+
+
+def _integer_checks(spec: Spec) -> list[Check]:
+    """Integers without bounds or with whole, inclusive ones, which is nearly all of them, without the general rule."""
+    bounds = [bound for bound in (spec.minimum, spec.maximum) if bound is not None]
+    exact = all(bound.is_integer() and abs(bound) < 2**53 for bound in bounds)
+    if not exact or spec.exclusive_minimum or spec.exclusive_maximum:
+        return [lambda value: next(number_violations(spec, value, ""), None) is None]
+    least = -(2**63) if spec.minimum is None else spec.minimum
+    most = 2**63 - 1 if spec.maximum is None else spec.maximum
+    return [lambda value: (type(value) is int or value.is_integer()) and least <= value <= most]
+
+
+def _list_checks(spec: Spec) -> list[Check]:
+    tests: list[Check] = []
+    least, most = spec.min_items, spec.max_items
+    if least is not None:
+        tests.append(lambda value: len(value) >= least)
+    if most is not None:
+        tests.append(lambda value: len(value) <= most)
+    if spec.unique_items:
+        tests.append(lambda value: not has_duplicates(value))
+    if spec.items is not None:
+        slot: list[Check] = []
+        slot.append(_lazy(spec.items, lambda check: slot.__setitem__(0, check)))
+
+        def check_items(value: list[Any]) -> bool:
+            for item in value:  # noqa: SIM110 a generator would double the time
+                if not slot[0](item):
+                    return False
+            return True
+
+        tests.append(check_items)
+    return tests
+
+
+def _object_checks(spec: Spec) -> list[Check]:
+    tests: list[Check] = []
+    least, most = spec.min_properties, spec.max_properties
+    if least is not None:
+        tests.append(lambda value: len(value) >= least)
+    if most is not None:
+        tests.append(lambda value: len(value) <= most)
+    if spec.properties or spec.additional is not None or spec.closed:
+        tests.append(_member_check(spec))
+    if spec.required:
+        required = frozenset(spec.required)
+        tests.append(lambda value: value.keys() >= required)
+    return tests
+
+
+_PLAIN_TYPES = {"string": str, "boolean": bool, "integer": int, "number": float}
+_CONSTRAINTS = frozenset(
+    [
+        "format",
+        "maximum",
+        "minimum",
+        "maxLength",
+        "minLength",
+        "pattern",
+        "multipleOf",
+        "enum",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "x-kubernetes-int-or-string",
+    ]
+)
+
+
+def _plain_type(spec: Spec) -> type | None:
+    """The Python type whose values are all valid, if the node asks for nothing but a scalar type."""
+    return _PLAIN_TYPES.get(spec.types[0]) if spec.types and _CONSTRAINTS.isdisjoint(spec.raw) else None
+
+
+def _member_check(spec: Spec) -> Check:
+    plain: dict[str, type] = {}
+    checks: dict[str, Check] = {}
+    for key, child in spec.properties.items():
+        if kind := _plain_type(child):
+            plain[key] = kind
+        checks[key] = _lazy(child, _keeper(checks, key))
+    other = _other_check(spec)
+
+    def check(value: dict[str, Any]) -> bool:
+        for key, member in value.items():
+            if plain.get(key) is type(member):
+                continue
+            test = checks.get(key, other)
+            if test is not None and not test(member):
+                return False
+        return True
+
+    return check
+
+
+def _keeper(checks: dict[str, Check], key: str) -> Callable[[Check], None]:
+    return lambda check: checks.__setitem__(key, check)
+
+
+def _other_check(spec: Spec) -> Check | None:
+    """The check of members that are no properties."""
+    if spec.closed:
+        return _no
+    if spec.additional is None:
+        return None
+    slot: list[Check] = []
+    slot.append(_lazy(spec.additional, lambda check: slot.__setitem__(0, check)))
+
+    def check(value: Any) -> bool:
+        return slot[0](value)
+
+    return check

@@ -1,0 +1,145 @@
+"""The report on a value: every violation, in the reference's order (validate/schema.go, schema_props.go, ...)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apiext.meta.field import ErrorType
+from apiext.meta.goformat import quote
+from apiext.schema.values import same_json
+
+from .enums import enum_violation
+from .jsontype import type_violation
+from .numbers import number_violations
+from .result import Result, Violation, composite, invalid
+from .spec import Spec
+from .strings import format_violation, has_format, string_violation
+
+
+def report(spec: Spec, value: Any, name: str) -> Result:
+    """Validate the value that stands at the dotted path `name` ("" for the root)."""
+    result = Result()
+    if value is None:
+        wrong = type_violation(spec, value, name)
+        result.add(wrong)
+        result.add(enum_violation(spec, value, name))
+        result.match_count = 0 if wrong else 1
+        return result
+    if spec.types or spec.format:
+        wrong = type_violation(spec, value, name)
+        result.add(wrong)
+        result.match_count += 1 if wrong else 2
+    result.merge(_combinations(spec, value, name))
+    if type(value) is str:
+        result.add(string_violation(spec, value, name))
+        result.match_count += 1
+        if has_format(spec):
+            result.add(format_violation(spec, value, name))
+            result.match_count += 1
+    elif type(value) is int or type(value) is float:
+        for violation in number_violations(spec, value, name):
+            result.add(violation)
+        result.match_count += 2
+    elif type(value) is list:
+        result.merge(_list(spec, value, name))
+        result.match_count += 1
+    result.add(enum_violation(spec, value, name))
+    result.match_count += 1
+    if type(value) is dict:
+        result.merge(_object(spec, value, name))
+        result.match_count += 1
+    result.match_count += 2  # one for the combinations, one for the value itself
+    return result
+
+
+def _combinations(spec: Spec, value: Any, name: str) -> Result:
+    result = Result()
+    if spec.any_of:
+        _any_of(spec, value, name, result)
+    if spec.one_of:
+        _one_of(spec, value, name, result)
+    if spec.all_of:
+        results = [report(clause, value, name) for clause in spec.all_of]
+        for each in results:
+            result.merge(each)
+        if not all(each.is_valid for each in results):
+            none = "" if any(each.is_valid for each in results) else ". None validated"
+            result.add(composite(f"{quote(name)} must validate all the schemas (allOf){none}"))
+    if spec.not_ is not None and report(spec.not_, value, name).is_valid:
+        result.add(composite(f"{quote(name)} must not validate the schema (not)"))
+    result.match_count += 1
+    return result
+
+
+def _any_of(spec: Spec, value: Any, name: str, result: Result) -> None:
+    best: Result | None = None
+    for clause in spec.any_of:
+        each = report(clause, value, name)
+        if each.is_valid:
+            result.merge(each)
+            return
+        if best is None or each.match_count > best.match_count:
+            best = each
+    result.add(composite(f"{quote(name)} must validate at least one schema (anyOf)"))
+    if best is not None:
+        result.merge(best)
+
+
+def _one_of(spec: Spec, value: Any, name: str, result: Result) -> None:
+    results = [report(clause, value, name) for clause in spec.one_of]
+    valid = [each for each in results if each.is_valid]
+    if len(valid) == 1:
+        result.merge(valid[0])
+        return
+    found = f"Found {len(valid)} valid alternatives" if valid else "Found none valid"
+    result.add(composite(f"{quote(name)} must validate one and only one schema (oneOf). {found}"))
+    if not valid:
+        # max keeps the first of equals, as the reference does
+        result.merge(max(results, key=lambda each: each.match_count))
+
+
+def _list(spec: Spec, value: list[Any], name: str) -> Result:
+    result = Result()
+    size = len(value)
+    if spec.items is not None:
+        for index, item in enumerate(value):
+            result.merge(report(spec.items, item, f"{name}[{index}]"))
+    if spec.min_items is not None and size < spec.min_items:
+        result.add(invalid(name, size, f"{name} in body should have at least {spec.min_items} items"))
+    if spec.max_items is not None and size > spec.max_items:
+        message = f"{name} in body should have at most {spec.max_items} items"
+        result.add(Violation(ErrorType.TOO_MANY, name, message, size, limit=spec.max_items))
+    if spec.unique_items and has_duplicates(value):
+        result.add(invalid(name, None, f"{name} in body shouldn't contain duplicates"))
+    result.match_count += 1
+    return result
+
+
+def has_duplicates(value: list[Any]) -> bool:
+    """Whether two items are deeply equal."""
+    return any(same_json(item, other) for index, item in enumerate(value) for other in value[:index])
+
+
+def _object(spec: Spec, value: dict[str, Any], name: str) -> Result:
+    result = Result()
+    size = len(value)
+    if spec.min_properties is not None and size < spec.min_properties:
+        result.add(invalid(name, size, f"{name} in body should have at least {spec.min_properties} properties"))
+    if spec.max_properties is not None and size > spec.max_properties:
+        message = f"{name} in body should have at most {spec.max_properties} properties"
+        result.add(Violation(ErrorType.TOO_MANY, name, message, size, limit=spec.max_properties))
+    for key, member in value.items():
+        if key in spec.properties:
+            continue
+        if spec.closed:
+            result.add(invalid(name, key, f"{name}.{key} in body is a forbidden property"))
+        elif spec.additional is not None:
+            result.merge(report(spec.additional, member, f"{name}.{key}"))
+    for key, child in spec.properties.items():
+        if key in value:
+            result.merge(report(child, value[key], f"{name}.{key}" if name else key))
+    for key in spec.required:
+        if key not in value:
+            message = f"{name}.{key} in body is required"
+            result.add(Violation(ErrorType.REQUIRED, f"{name}.{key}", message))
+    return result

@@ -1,0 +1,113 @@
+"""The keywords of one schema node as value validation reads them (ConvertJSONSchemaProps, Structural.ToKubeOpenAPI)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from apiext.schema.model import Props
+from apiext.schema.strfmt.registry import is_known_format
+
+_NUMERIC_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
+
+
+class Spec:
+    """One node; nodes below are made when first asked for.
+
+    served: as requests are validated, where an int-or-string is of type integer or string and formats that mean nothing
+    for a type are ignored. Otherwise as defaults are validated, which takes types and formats as they stand.
+    """
+
+    __slots__ = (
+        "additional", "all_of", "any_of", "closed", "enum", "exclusive_maximum", "exclusive_minimum", "format", "items",
+        "max_items", "max_length", "max_properties", "maximum", "min_items", "min_length", "min_properties", "minimum",
+        "multiple_of", "not_", "nullable", "one_of", "pattern", "properties", "raw", "required", "served", "types",
+        "unique_items",
+    )  # fmt: skip
+
+    raw: Props
+    served: bool
+    types: tuple[str, ...]
+    format: str
+    nullable: bool
+    enum: list[Any]
+    pattern: str
+    required: list[str]
+    maximum: float | None
+    minimum: float | None
+    multiple_of: float | None
+    exclusive_maximum: bool
+    exclusive_minimum: bool
+    max_length: int | None
+    min_length: int | None
+    max_items: int | None
+    min_items: int | None
+    unique_items: bool
+    max_properties: int | None
+    min_properties: int | None
+    properties: dict[str, Spec]
+    items: Spec | None
+    additional: Spec | None
+    closed: bool
+    """additionalProperties: false"""
+    all_of: list[Spec]
+    any_of: list[Spec]
+    one_of: list[Spec]
+    not_: Spec | None
+
+    def __init__(self, raw: Props | None, *, served: bool) -> None:
+        raw = raw or {}
+        self.raw = raw
+        self.served = served
+        get = raw.get
+        kind = get("type")
+        self.types = (kind,) if kind else ()
+        if served and get("x-kubernetes-int-or-string") is True:
+            self.types = ("integer", "string")
+        self.format = get("format") or ""
+        if served and self.format and not is_supported_format(self.types, self.format):
+            self.format = ""
+        self.nullable = get("nullable") is True
+        self.enum = get("enum") or []
+        self.pattern = get("pattern") or ""
+        self.required = get("required") or []
+        self.maximum, self.minimum, self.multiple_of = map(_number, (get("maximum"), get("minimum"), get("multipleOf")))
+        self.exclusive_maximum = get("exclusiveMaximum") is True
+        self.exclusive_minimum = get("exclusiveMinimum") is True
+        self.max_length, self.min_length = get("maxLength"), get("minLength")
+        self.max_items, self.min_items = get("maxItems"), get("minItems")
+        self.max_properties, self.min_properties = get("maxProperties"), get("minProperties")
+        self.unique_items = get("uniqueItems") is True
+        self.closed = get("additionalProperties") is False
+
+    def __getattr__(self, name: str) -> Any:
+        # reached only while the slot is empty
+        value: Any
+        if name == "properties":
+            below = self.raw.get("properties") or {}
+            value = {key: Spec(child, served=self.served) for key, child in below.items()}
+        elif name in _SINGLE:
+            child = self.raw.get(_SINGLE[name])
+            value = Spec(child, served=self.served) if isinstance(child, Mapping) else None
+        elif name in _LISTS:
+            value = [Spec(child, served=self.served) for child in self.raw.get(_LISTS[name]) or ()]
+        else:
+            raise AttributeError(name)
+        setattr(self, name, value)
+        return value
+
+
+_SINGLE = {"items": "items", "additional": "additionalProperties", "not_": "not"}
+_LISTS = {"all_of": "allOf", "any_of": "anyOf", "one_of": "oneOf"}
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def is_supported_format(types: tuple[str, ...], name: str) -> bool:
+    """Whether the format means anything for the types; others are accepted in a CRD and ignored."""
+    kind = types[0] if len(types) == 1 else ""
+    if kind in ("", "string"):
+        return is_known_format(name)
+    return name in _NUMERIC_FORMATS.get(kind, ())

@@ -1,0 +1,1 @@
+"""Definitions: unit tests, and what the reference answered."""

@@ -1,0 +1,88 @@
+"""The view of a definition that the server reads."""
+
+import pytest
+
+from apiext.definitions.definition import AGE, Column, Definition
+from apiext.meta import wire
+from apiext.storage.interface import Item
+
+from .recorded import body, decoded
+
+
+def _definition(**spec: object) -> Definition:
+    return Definition.from_object(decoded(body(**spec)), revision=7)
+
+
+def test_what_a_definition_says() -> None:
+    """Names, scope, versions and revision are read from the object."""
+    definition = _definition(scope="Cluster")
+
+    assert (definition.name, definition.group, definition.namespaced, definition.revision) == ("foos.example.com", "example.com", False, 7)
+    assert (definition.names.plural, definition.names.singular, definition.names.list_kind) == ("foos", "foo", "FooList")
+    assert definition.storage_version is definition.version("v1")
+    assert definition.version("v2") is None
+    assert (str(definition.resource), str(definition.kind)) == ("foos.example.com", "Foo.example.com")
+
+
+def test_accepted_names_come_before_those_asked_for() -> None:
+    """What is served goes by the names that the definition has, not by those it would like."""
+    crd = decoded(body())
+    crd["status"]["acceptedNames"] = {"plural": "foos", "kind": "Old", "listKind": "OldList"}
+
+    definition = Definition.from_object(crd, revision=1)
+
+    assert definition.names.kind == "Old"
+    assert definition.names.singular == ""
+
+
+def test_versions_say_what_they_offer() -> None:
+    """Subresources, columns, selectable fields and deprecation are those of each version."""
+    scale = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"a": {"type": "string"}}}}
+    full = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": schema,
+        "subresources": {"status": {}, "scale": scale},
+        "additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": ".a", "priority": 1}],
+        "selectableFields": [{"jsonPath": ".a"}],
+        "deprecated": True,
+        "deprecationWarning": "old",
+    }
+    bare = {"name": "v2", "served": False, "storage": False, "schema": schema}
+    first, second = _definition(versions=[full, bare]).versions
+
+    assert (first.has_status, first.scale, first.deprecated, first.deprecation_warning) == (True, scale, True, "old")
+    assert first.printer_columns == (Column("A", "string", ".a", priority=1),)
+    assert first.selectable_fields == (".a",)
+    assert first.schema == schema["openAPIV3Schema"]
+    assert (second.has_status, second.scale, second.printer_columns, second.selectable_fields) == (False, None, (AGE,), ())
+
+
+def test_only_served_versions_are_served() -> None:
+    """A version that is only stored is no served version."""
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    stored = {"name": "v1", "served": False, "storage": True, "schema": schema}
+    served = {"name": "v2", "served": True, "storage": False, "schema": schema}
+
+    assert [version.name for version in _definition(versions=[stored, served]).served_versions] == ["v2"]
+
+
+def test_a_stored_definition_reads_its_schemas_when_they_are_asked_for() -> None:
+    """A definition made of an item has no schemas in memory, and gives them all the same."""
+    crd = decoded(body())
+    item = Item(key="foos.example.com", revision=3, data=wire.dumps(crd), labels={}, fields={})
+
+    definition = Definition.from_item(item)
+
+    assert "schema" not in definition.head["spec"]["versions"][0]
+    assert definition.versions[0].schema == {"type": "object"}
+    assert definition.object == crd
+    assert definition.revision == 3
+
+
+def test_a_definition_needs_a_storage_version() -> None:
+    """Without one nothing can be stored, so there is no such definition."""
+    with pytest.raises(ValueError, match="no storage version"):
+        _definition(versions=[])

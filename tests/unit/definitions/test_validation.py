@@ -1,0 +1,115 @@
+"""Which definitions are valid, compared with the recorded answers of the reference."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apiext.definitions.codec import RESOURCE
+from apiext.definitions.validation.definition import validate_create, validate_status_update, validate_update
+from apiext.definitions.validation.warnings import RULES_NOT_ENFORCED, warnings
+from apiext.meta import wire
+from apiext.meta.errors import StatusError
+from apiext.meta.request import UserInfo
+from apiext.registry.context import RequestContext
+from apiext.registry.customresourcedefinition import CustomResourceDefinitionStatusStrategy, CustomResourceDefinitionStrategy
+from apiext.registry.metadata import before_update, check_resource_version, own
+from tests.support.crds import NO_REAL, REAL
+
+from .recorded import body, decoded, pairs, records
+
+FILES = sorted(REAL.glob("*/*.json"))
+
+
+def _title(record: dict[str, Any]) -> str:
+    errors = record.get("errors") or [["valid", ""]]
+    return record.get("case") or f"{errors[0][0]} {errors[0][1][:60]}"
+
+
+def _prepared(record: dict[str, Any]) -> dict[str, Any]:
+    crd = decoded(record["body"])
+    CustomResourceDefinitionStrategy().prepare_for_create(RequestContext(user=UserInfo("tester")), crd)
+    return crd
+
+
+@pytest.mark.parametrize("record", [record for record in records("create") if record["code"] != 400], ids=_title)
+def test_a_new_definition_is_judged_as_by_the_reference(record: dict[str, Any]) -> None:
+    """The field errors of a creation are those that kube-apiserver gives, and a valid one gets its warnings."""
+    crd = _prepared(record)
+
+    errors = pairs(validate_create(crd))
+
+    assert record.get("errors", []) == errors
+    if not errors:
+        assert record.get("warnings", []) == [text for text in warnings(crd) if text != RULES_NOT_ENFORCED]
+
+
+@pytest.mark.parametrize("record", records("update"), ids=_title)
+def test_a_changed_definition_is_judged_as_by_the_reference(record: dict[str, Any]) -> None:
+    """The field errors of an update, its result and its warnings are those that kube-apiserver gives."""
+    old, new = decoded(record["old"]), own(decoded(record["new"]))
+    status = record["subresource"] == "status"
+    strategy = CustomResourceDefinitionStatusStrategy() if status else CustomResourceDefinitionStrategy()
+    ctx = RequestContext(user=UserInfo("tester"))
+    found: list[list[str]] = []
+
+    try:
+        check_resource_version(
+            new["metadata"], int(old["metadata"]["resourceVersion"]), resource=RESOURCE, name="foos.example.com", unconditional=False
+        )
+        before_update(ctx, new, old, strategy, namespaced=False)
+    except StatusError as error:
+        found = sorted([cause["field"], cause["message"]] for cause in (error.details or {})["causes"])
+
+    assert record.get("errors", []) == found
+    if not found:
+        del new["metadata"]["resourceVersion"]
+        assert record["result"] == new
+        assert record.get("warnings", []) == [text for text in ctx.warnings if text != RULES_NOT_ENFORCED]
+
+
+@pytest.mark.skipif(not FILES, reason=NO_REAL)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_real_definitions_are_valid(path: Path) -> None:
+    """Every published definition is accepted; the fragments among the files are refused with what they lack."""
+    given = wire.loads(path.read_bytes())
+    crd = _prepared({"body": given})
+
+    fields = {error.field for error in validate_create(crd)}
+
+    assert fields == (set() if "group" in given["spec"] else FRAGMENT)
+
+
+FRAGMENT = {
+    "metadata.name",
+    "spec.group",
+    "spec.scope",
+    "spec.versions",
+    "spec.names.plural",
+    "spec.names.singular",
+    "spec.names.kind",
+    "spec.names.listKind",
+    "status.storedVersions",
+}
+
+
+def test_rules_are_accepted_with_one_warning() -> None:
+    """However many rules a definition has, one text says that they are not enforced, also when it is changed."""
+    crd = body()
+    rules = [{"rule": "true"}, {"rule": "1 < 2"}]
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-validations": rules}}}
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema | {"x-kubernetes-validations": rules}
+    crd = _prepared({"body": crd})
+
+    assert validate_create(crd) == []
+    assert warnings(crd) == [RULES_NOT_ENFORCED]
+    assert warnings(crd, crd) == [RULES_NOT_ENFORCED]
+
+
+def test_an_unchanged_definition_stays_valid() -> None:
+    """Updating a definition with itself gives no errors, nor does updating its status."""
+    crd = _prepared({"body": body()})
+    crd["metadata"]["resourceVersion"] = "1"
+
+    assert validate_update(crd, crd) == []
+    assert validate_status_update(crd, crd) == []

@@ -1,0 +1,1 @@
+"""Tests of the schema room, a file for each rule."""

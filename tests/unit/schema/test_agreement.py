@@ -1,0 +1,131 @@
+"""The compiled validator against an independent one, on real definitions and on random schemas."""
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apiext.meta import wire
+from apiext.meta.field import Path
+from apiext.schema.compiled import CompiledSchema
+from apiext.schema.defaulting.validation import default_errors
+from apiext.schema.model import Structural, unsupported_field
+from apiext.schema.pruning import prune
+from apiext.schema.structural import structural_errors
+from apiext.schema.validation.report import report
+from apiext.schema.validation.spec import Spec
+from tests.support import oracle
+from tests.support.crds import NO_REAL, REAL, real_crds
+from tests.support.generate import generate, generate_resource, mutate, seeded
+from tests.support.schemas import plain_schema, random_schema
+
+OBJECTS = 12
+"""Objects made for each version of each real definition; a third of them is left as generated."""
+
+
+def _versions() -> Iterator[Any]:
+    for crd in real_crds() if REAL.is_dir() else ():
+        for version in crd["spec"]["versions"]:
+            name = f"{crd['metadata']['name']}/{version['name']}"
+            yield pytest.param(crd, version["name"], version["schema"]["openAPIV3Schema"], id=name)
+
+
+VERSIONS = list(_versions())
+
+
+def _assert_agreement(schema: Mapping[str, Any], value: Any) -> bool:
+    """The oracle, the compiled check and the report say the same, and prune the same; whether the value is valid."""
+    valid = oracle.is_valid(schema, value)
+    errors = [str(error) for error in CompiledSchema(schema).validate_values(value)]
+    remains = copy.deepcopy(value)
+    paths = prune(remains, Structural(schema), resource_root=True)
+
+    assert valid == (errors == []), errors
+    assert valid == report(Spec(schema, served=True), value, "").is_valid
+    assert oracle.pruned(schema, value, resource=True) == remains
+    assert (value == remains) == (paths == [])
+    return valid
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL)
+@pytest.mark.parametrize("crd, version, schema", VERSIONS)
+def test_real_definitions(crd: dict[str, Any], version: str, schema: dict[str, Any]) -> None:
+    """On objects generated from a real schema, and on broken ones, both agree; some are valid."""
+    rng = seeded(f"{crd['metadata']['name']}{version}")
+    valid = 0
+    for index in range(OBJECTS):
+        api_version = f"{crd['spec']['group']}/{version}"
+        obj: Any = generate_resource(schema, rng, api_version=api_version, kind=crd["spec"]["names"]["kind"])
+        for _ in range(index % 3):
+            obj = mutate(obj, schema, rng)
+        if isinstance(obj, dict):
+            valid += _assert_agreement(schema, wire.loads(wire.dumps(obj)))
+
+    assert valid > 0
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL)
+@pytest.mark.parametrize("schema", [pytest.param(each.values[2], id=each.id) for each in VERSIONS])
+def test_real_definitions_are_structural(schema: dict[str, Any]) -> None:
+    """Schemas that the reference serves every day have nothing wrong, defaults included."""
+    assert unsupported_field(schema) == ""
+    assert structural_errors(schema, Path()) == []
+    assert default_errors(schema, Path(), resource_root=True, require_pruned=True) == []
+
+
+@settings(max_examples=200, deadline=None)
+@given(seed=st.integers(0, 2**32), changes=st.integers(0, 6))
+def test_random_schemas(seed: int, changes: int) -> None:
+    """On schemas that nobody would write, and objects more or less made for them, both agree."""
+    rng = seeded(seed)
+    schema = wire.loads(wire.dumps(plain_schema(rng)))
+    value = generate(schema, rng)
+    for _ in range(changes):
+        value = mutate(value, schema, rng)
+    if isinstance(value, dict):
+        _assert_agreement(schema, wire.loads(wire.dumps(value)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(seed=st.integers(0, 2**32), changes=st.integers(0, 6))
+def test_check_and_report_agree(seed: int, changes: int) -> None:
+    """The compiled check and the report are two readings of one schema, in every corner."""
+    rng = seeded(seed)
+    schema = wire.loads(wire.dumps(random_schema(rng)))
+    value = generate(schema, rng)
+    for _ in range(changes):
+        value = mutate(value, schema, rng)
+    value = wire.loads(wire.dumps({"": value}))[""]
+    if isinstance(value, dict):
+        errors = CompiledSchema(schema).validate_values(value)
+
+        assert report(Spec(schema, served=True), value, "").is_valid == (errors == [])
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=st.integers(0, 2**32), changes=st.integers(0, 4))
+def test_decoding_is_idempotent(seed: int, changes: int) -> None:
+    """What was coerced, or defaulted, once does not change when it is done again."""
+    rng = seeded(seed)
+    compiled = CompiledSchema(wire.loads(wire.dumps(random_schema(rng))))
+    raw = compiled.structural.raw
+    value = generate(raw, rng)
+    for _ in range(changes):
+        value = mutate(value, raw, rng)
+    if not isinstance(value, dict):
+        return
+    once = wire.loads(wire.dumps(value))
+    compiled.coerce(once, drop_invalid=True)
+    twice = copy.deepcopy(once)
+
+    assert compiled.coerce(twice, drop_invalid=True, report=True) == []
+    assert twice == once
+
+    compiled.default(once)
+    twice = copy.deepcopy(once)
+    compiled.default(twice)
+
+    assert twice == once

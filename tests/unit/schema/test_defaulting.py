@@ -1,0 +1,96 @@
+"""Defaulting: what is filled in, which nulls go, and in which form defaults are used."""
+
+from typing import Any
+
+import pytest
+
+from apiext.schema.defaulting.algorithm import default
+from apiext.schema.defaulting.prune import has_unpruned_defaults
+from apiext.schema.defaulting.prunenulls import prune_non_nullable_nulls_without_defaults
+from apiext.schema.model import Structural
+
+A = {"type": "string", "default": "A"}
+
+
+def defaulted(schema: Any, value: Any) -> Any:
+    """The value after defaulting."""
+    default(value, Structural(schema))
+    return value
+
+
+@pytest.mark.parametrize(
+    "schema, value, expected",
+    [
+        pytest.param({}, None, None, id="nothing to do"),
+        pytest.param({"default": "A"}, None, None, id="the root has no default"),
+        pytest.param({"properties": {"a": A, "b": {}}}, {}, {"a": "A"}, id="absent property"),
+        pytest.param({"properties": {"a": A}}, {"a": "B"}, {"a": "B"}, id="present property"),
+        pytest.param({"properties": {"a": A}}, {"a": None}, {"a": "A"}, id="null that is not allowed"),
+        pytest.param({"properties": {"a": {**A, "nullable": True}}}, {"a": None}, {"a": None}, id="null that is allowed"),
+        pytest.param({"properties": {"a": {"properties": {"b": A}}}}, {}, {}, id="no object is made for nested defaults"),
+        pytest.param({"properties": {"a": {"default": {}, "properties": {"b": A}}}}, {}, {"a": {"b": "A"}}, id="a default is defaulted"),
+        pytest.param({"items": {"properties": {"a": A}}}, [{}, {"a": "B"}, 1], [{"a": "A"}, {"a": "B"}, 1], id="items"),
+        pytest.param({"items": A}, [None, "B"], ["A", "B"], id="null item"),
+        pytest.param({"items": {**A, "nullable": True}}, [None], [None], id="nullable item"),
+        pytest.param({"additionalProperties": A}, {"k": None}, {"k": "A"}, id="null in a map"),
+        pytest.param({"additionalProperties": {"properties": {"a": A}}}, {"k": {}}, {"k": {"a": "A"}}, id="objects in a map"),
+        pytest.param({"properties": {"a": A}}, {"b": {}}, {"b": {}, "a": "A"}, id="unknown fields are left alone"),
+        pytest.param({"properties": {"a": {"default": False}, "b": {"default": 0}}}, {}, {"a": False, "b": 0}, id="falsy defaults count"),
+        pytest.param({"properties": {"a": {"default": None}}}, {}, {}, id="a null default is none"),
+    ],
+)
+def test_defaults_are_filled_in(schema: Any, value: Any, expected: Any) -> None:
+    """Absent fields and forbidden nulls get the default, deeply; nothing else changes."""
+    assert expected == defaulted(schema, value)
+
+
+def test_defaults_are_copies() -> None:
+    """Changing one object does not change the default of the next."""
+    schema = Structural({"properties": {"a": {"type": "object", "default": {"b": [1]}, "x-kubernetes-preserve-unknown-fields": True}}})
+    first: dict[str, Any] = {}
+    second: dict[str, Any] = {}
+    default(first, schema)
+    first["a"]["b"].append(2)
+    default(second, schema)
+
+    assert second == {"a": {"b": [1]}}
+
+
+@pytest.mark.parametrize(
+    "schema, value, expected",
+    [
+        pytest.param({"properties": {"a": {}}}, {"a": None, "b": None}, {"b": None}, id="known property"),
+        pytest.param({"properties": {"a": A}}, {"a": None}, {"a": None}, id="a default will replace it"),
+        pytest.param({"properties": {"a": {"nullable": True}}}, {"a": None}, {"a": None}, id="nullable"),
+        pytest.param({"additionalProperties": {}}, {"a": None}, {}, id="map"),
+        pytest.param({"items": {}}, [None], [None], id="items stay"),
+        pytest.param({"items": {"properties": {"a": {}}}}, [{"a": None}], [{}], id="below items"),
+        pytest.param({"properties": {"a": {"properties": {"b": {}}}}}, {"a": {"b": None}}, {"a": {}}, id="nested"),
+    ],
+)
+def test_nulls_that_mean_nothing_go(schema: Any, value: Any, expected: Any) -> None:
+    """A null member goes where null is not allowed and no default takes its place."""
+    prune_non_nullable_nulls_without_defaults(value, Structural(schema))
+
+    assert expected == value
+
+
+def test_defaults_are_pruned_before_use() -> None:
+    """A default with unknown fields, which old definitions may have, is used without them."""
+    schema = {"properties": {"a": {"type": "object", "default": {"b": "x", "c": "y"}, "properties": {"b": {"type": "string"}}}}}
+
+    assert defaulted(schema, {}) == {"a": {"b": "x"}}
+    assert has_unpruned_defaults(Structural(schema))
+
+
+def test_defaults_of_embedded_metadata_take_its_form() -> None:
+    """Inside metadata it is ObjectMeta that says which fields there are, and of which type."""
+    metadata = {"type": "object", "default": {"name": "n", "labels": {"a": 1}, "bogus": True}}
+    schema = {"properties": {"e": {"type": "object", "x-kubernetes-embedded-resource": True, "properties": {"metadata": metadata}}}}
+
+    assert defaulted(schema, {"e": {}}) == {"e": {"metadata": {"name": "n"}}}
+
+
+def test_clean_defaults_need_no_pruning() -> None:
+    """A schema whose defaults the schema knows is told so."""
+    assert not has_unpruned_defaults(Structural({"properties": {"a": {"default": {"b": 1}, "properties": {"b": {}}}}}))

@@ -1,0 +1,205 @@
+"""Structural schemas: every rule has a schema that breaks it."""
+
+from typing import Any
+
+import pytest
+
+from apiext.meta.field import Path
+from apiext.schema.model import unsupported_field
+from apiext.schema.structural import structural_errors
+
+INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
+EMBEDDED = "x-kubernetes-embedded-resource"
+INTSTR = "x-kubernetes-int-or-string"
+
+
+def errors(schema: dict[str, Any]) -> list[str]:
+    """The errors as text."""
+    return [str(error) for error in structural_errors(schema, Path())]
+
+
+def at_a(**props: Any) -> dict[str, Any]:
+    """A schema with one property."""
+    return {"type": "object", "properties": {"a": props}}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pytest.param({"type": "object"}, id="least"),
+        pytest.param({PRESERVE: True}, id="any type"),
+        pytest.param(at_a(**{INTSTR: True}), id="int-or-string without type"),
+        pytest.param(at_a(**{INTSTR: True, "anyOf": INT_OR_STRING}), id="int-or-string by anyOf"),
+        pytest.param(at_a(**{INTSTR: True, "allOf": [{"anyOf": INT_OR_STRING}, {"pattern": "x"}]}), id="int-or-string by allOf"),
+        pytest.param(at_a(type="object", **{EMBEDDED: True, PRESERVE: True}), id="embedded resource"),
+        pytest.param(at_a(type="object", **{EMBEDDED: True, "properties": {"kind": {"type": "string"}}}), id="embedded with properties"),
+        pytest.param({"type": "object", "properties": {"metadata": {"type": "object"}}}, id="metadata"),
+        pytest.param(
+            {"type": "object", "properties": {"metadata": {"type": "object", "properties": {"name": {"type": "string"}}}}}, id="its name"
+        ),
+        pytest.param({**at_a(type="string"), "anyOf": [{"required": ["b"]}, {"properties": {"a": {"minLength": 1}}}]}, id="validations"),
+        pytest.param(at_a(type="object", properties={}, anyOf=[{"properties": {"x": {}}}]), id="completeness concerns the root alone"),
+    ],
+)
+def test_structural(schema: dict[str, Any]) -> None:
+    """The schema is structural."""
+    assert errors(schema) == []
+
+
+@pytest.mark.parametrize(
+    "schema, expected",
+    [
+        pytest.param({}, ["type: Required value: must not be empty at the root"], id="root type"),
+        pytest.param(
+            {"type": "array"},
+            ["items: Required value: must be specified", 'type: Invalid value: "array": must be object at the root'],
+            id="array",
+        ),
+        pytest.param(at_a(), ["properties[a].type: Required value: must not be empty for specified object fields"], id="field type"),
+        pytest.param(
+            at_a(type="array", items={}),
+            ["properties[a].items.type: Required value: must not be empty for specified array items"],
+            id="item type",
+        ),
+        pytest.param(
+            {"type": "object", "additionalProperties": True},
+            ["additionalProperties: Forbidden: must not be used at the root"],
+            id="additionalProperties at the root",
+        ),
+        pytest.param(
+            at_a(**{INTSTR: True, PRESERVE: True}),
+            [
+                (
+                    "properties[a].x-kubernetes-preserve-unknown-fields: Invalid value: true:"
+                    " must be false if x-kubernetes-int-or-string is true"
+                )
+            ],
+            id="int-or-string and preserve",
+        ),
+        pytest.param(
+            at_a(**{EMBEDDED: True, PRESERVE: True}),
+            ["properties[a].type: Required value: must be object if x-kubernetes-embedded-resource is true"],
+            id="embedded without type",
+        ),
+        pytest.param(
+            at_a(type="object", **{EMBEDDED: True}),
+            [
+                (
+                    "properties[a].properties: Required value: must not be empty if x-kubernetes-embedded-resource is true"
+                    " without x-kubernetes-preserve-unknown-fields"
+                )
+            ],
+            id="embedded without properties",
+        ),
+        pytest.param(
+            at_a(type="object", additionalProperties={"type": "string"}, **{EMBEDDED: True, PRESERVE: True}),
+            ["properties[a].additionalProperties: Forbidden: must not be used if x-kubernetes-embedded-resource is set"],
+            id="embedded map",
+        ),
+        pytest.param(
+            {"type": "object", "properties": {"kind": {"type": "integer"}, "metadata": {"type": "string"}}},
+            [
+                'properties[kind].type: Invalid value: "integer": must be string',
+                'properties[metadata].type: Invalid value: "string": must be object',
+            ],
+            id="types of type and metadata",
+        ),
+        pytest.param(
+            {"type": "object", "properties": {"metadata": {"type": "object", "properties": {"labels": {"type": "object"}}}}},
+            [
+                (
+                    "properties[metadata]: Forbidden: must not specify anything other than name and generateName,"
+                    " but metadata is implicitly specified"
+                )
+            ],
+            id="metadata at the root",
+        ),
+        pytest.param(
+            at_a(type="string", pattern="("),
+            [
+                (
+                    'properties[a].pattern: Invalid value: "(": must be a valid regular expression,'
+                    " but isn't: error parsing regexp: missing closing ): `(`"
+                )
+            ],
+            id="pattern",
+        ),
+    ],
+)
+def test_invariants(schema: dict[str, Any], expected: list[str]) -> None:
+    """The schema breaks one rule of structure."""
+    assert expected == errors(schema)
+
+
+NESTED = {
+    "type": ("string", "must be empty to be structural"),
+    "description": ("x", "must be empty to be structural"),
+    "title": ("x", "must be empty to be structural"),
+    "default": (0, "must be undefined to be structural"),
+    "nullable": (True, "must be false to be structural"),
+    "additionalProperties": (True, "must be undefined to be structural"),
+    PRESERVE: (True, "must be false to be structural"),
+    EMBEDDED: (True, "must be false to be structural"),
+    INTSTR: (True, "must be false to be structural"),
+    "x-kubernetes-list-map-keys": (["a"], "must be empty to be structural"),
+    "x-kubernetes-list-type": ("set", "must be undefined to be structural"),
+    "x-kubernetes-map-type": ("atomic", "must be undefined to be structural"),
+    "x-kubernetes-validations": ([{"rule": "true"}], "must be empty to be structural"),
+}
+
+
+@pytest.mark.parametrize("keyword", NESTED)
+@pytest.mark.parametrize("junctor", ["allOf", "anyOf", "oneOf", "not"])
+def test_structure_is_forbidden_in_validations(keyword: str, junctor: str) -> None:
+    """What contributes to the structure has no place under a junctor."""
+    value, reason = NESTED[keyword]
+    clause = {keyword: value}
+    schema = at_a(type="string", **{junctor: clause if junctor == "not" else [clause]})
+    place = junctor if junctor == "not" else f"{junctor}[0]"
+
+    assert [f"properties[a].{place}.{keyword}: Forbidden: {reason}"] == errors(schema)
+
+
+def test_metadata_is_forbidden_in_validations() -> None:
+    """No junctor may restrict metadata."""
+    schema = {"type": "object", "properties": {"metadata": {"type": "object"}}, "not": {"properties": {"metadata": {}}}}
+
+    assert errors(schema) == ["not.properties[metadata]: Forbidden: must not be specified in a nested context"]
+
+
+def test_validations_are_complete() -> None:
+    """A validation of a field needs the field."""
+    schema = {**at_a(type="string"), "allOf": [{"properties": {"b": {}, "a": {"items": {}}}}]}
+
+    assert errors(schema) == [
+        "properties[a].items: Required value: because it is defined in allOf[0].properties[a].items",
+        "properties[b]: Required value: because it is defined in allOf[0].properties[b]",
+    ]
+
+
+@pytest.mark.parametrize(
+    "schema, reason",
+    [
+        ({"type": "object"}, ""),
+        ({"properties": {"a": {"$ref": "#/x"}}}, "OpenAPIV3Schema '$ref' is not supported"),
+        ({"$schema": "x"}, "OpenAPIV3Schema 'schema' is not supported"),
+        ({"items": [{}]}, "OpenAPIV3Schema 'items' must be a schema, but is an array"),
+        ({"anyOf": [{"definitions": {"a": {}}}]}, "OpenAPIV3Schema 'definitions' is not supported"),
+        ({"additionalItems": False}, "OpenAPIV3Schema 'additionalItems' is not supported"),
+        ({"patternProperties": {}}, ""),
+        ({PRESERVE: False}, "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"),
+    ],
+)
+def test_unsupported_keywords(schema: dict[str, Any], reason: str) -> None:
+    """Keywords that no structural schema can have are named."""
+    assert reason == unsupported_field(schema)
+
+
+def test_deep_schema() -> None:
+    """A schema that nests more deeply than can be walked is refused, not a crash."""
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(3000):
+        schema = at_a(**schema)
+
+    assert errors(schema) == ["<nil>: Forbidden: must not be nested this deeply"]

@@ -1,0 +1,86 @@
+"""Calls of another server."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import orjson
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
+
+from apiext.webhook.client import WebhookClient, WebhookError
+from apiext.webhook.kubeconfig import Endpoint
+
+
+class Remote:
+    """A server that answers as it is told, one answer after the other; the last one from then on."""
+
+    def __init__(self, *answers: Callable[[], web.Response]) -> None:
+        self._answers = list(answers)
+        self.calls: list[tuple[str, str, object]] = []
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Note the call and answer it."""
+        self.calls.append((request.path, request.headers.get("Authorization", ""), orjson.loads(await request.read())))
+        return (self._answers.pop(0) if len(self._answers) > 1 else self._answers[0])()
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[WebhookClient]:
+        """A client of the server."""
+        async with RawTestServer(self) as server:
+            url = str(server.make_url("/prefix"))
+            client = WebhookClient(Endpoint(url=url, context=None, authorization="Bearer t"), backoff=(0.0, 0.0))
+            yield client
+            await client.close()
+
+
+def _json(body: object, status: int = 200, **headers: str) -> Callable[[], web.Response]:
+    named = {name.replace("_", "-"): text for name, text in headers.items()}
+    return lambda: web.Response(body=orjson.dumps(body), status=status, headers=named)
+
+
+async def test_post() -> None:
+    """JSON goes out with the credentials, and JSON comes back."""
+    remote = Remote(_json({"a": 1}, 201))
+    async with remote.client() as client:
+        assert await client.post("/path", {"b": 2}) == {"a": 1}
+
+    assert remote.calls == [("/prefix/path", "Bearer t", {"b": 2})]
+
+
+@pytest.mark.parametrize("broken", [_json({}, 500), _json({}, 504), _json({}, 429), _json({}, 503, Retry_After="1")])
+async def test_calls_are_tried_again(broken: Callable[[], web.Response]) -> None:
+    """Trouble that passes, and an invitation to come back, lead to further calls."""
+    remote = Remote(broken, broken, _json({"a": 1}))
+    async with remote.client() as client:
+        assert await client.post("/path", {}) == {"a": 1}
+
+    assert len(remote.calls) == 3
+
+
+@pytest.mark.parametrize(
+    "answer,calls,message",
+    [
+        (_json({"message": "not you"}, 403), 1, "not you"),
+        (_json({"message": "broken"}, 500), 3, "broken"),
+        (_json([], 200), 1, "an answer with code 200 that cannot be used"),
+        (lambda: web.Response(text="<html>", status=404), 1, "an answer with code 404 that cannot be used"),
+    ],
+)
+async def test_failures(answer: Callable[[], web.Response], calls: int, message: str) -> None:
+    """What remains is told in the other server's words, where it has some."""
+    remote = Remote(answer)
+    async with remote.client() as client:
+        with pytest.raises(WebhookError) as failed:
+            await client.post("/path", {})
+
+    assert str(failed.value).endswith(message)
+    assert len(remote.calls) == calls
+
+
+async def test_nobody_listens() -> None:
+    """A server that is not there is told with its address."""
+    client = WebhookClient(Endpoint(url="http://127.0.0.1:1", context=None), backoff=())
+    with pytest.raises(WebhookError, match=r'^Post "http://127.0.0.1:1/path": '):
+        await client.post("/path", {})
+    await client.close()
