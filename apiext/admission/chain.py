@@ -1,0 +1,38 @@
+"""Admission plug-ins in their order, as one (apiserver pkg/admission/chain.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .attributes import Admission, Attributes
+
+
+class Chain:
+    """Asks one plug-in after the other; the first refusal ends it."""
+
+    __slots__ = ("_by_operation", "_plugins")
+
+    def __init__(self, plugins: Sequence[Admission] = ()) -> None:
+        self._plugins = tuple(plugins)
+        self._by_operation: dict[str, tuple[Admission, ...]] = {}
+
+    def _for(self, operation: str) -> tuple[Admission, ...]:
+        plugins = self._by_operation.get(operation)
+        if plugins is None:
+            plugins = tuple(plugin for plugin in self._plugins if plugin.handles(operation))
+            self._by_operation[operation] = plugins
+        return plugins
+
+    def handles(self, operation: str) -> bool:
+        """Whether any plug-in cares about writes of this kind."""
+        return bool(self._for(operation))
+
+    async def admit(self, attributes: Attributes) -> None:
+        """Mutating admission; raises StatusError to refuse."""
+        for plugin in self._for(attributes.operation):
+            await plugin.admit(attributes)
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Validating admission; raises StatusError to refuse."""
+        for plugin in self._for(attributes.operation):
+            await plugin.validate(attributes)

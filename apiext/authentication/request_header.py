@@ -1,0 +1,50 @@
+"""Users that a front proxy vouches for with headers.
+
+Mirrors apiserver pkg/authentication/request/headerrequest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from apiext.meta.request import UserInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHeaders:
+    """Names of the headers, tried in order."""
+
+    username: tuple[str, ...] = ()
+    uid: tuple[str, ...] = ()
+    group: tuple[str, ...] = ()
+    extra_prefixes: tuple[str, ...] = ()
+
+    def user(self, headers: Mapping[str, str]) -> UserInfo | None:
+        """The user that the headers name, None where they name nobody. `headers` may hold a name more than once."""
+        name = _first(headers, self.username)
+        if not name:
+            return None
+        groups = [text for header in self.group for text in _all(headers, header) if text]
+        return UserInfo(name=name, uid=_first(headers, self.uid), groups=tuple(groups), extra=self._extra(headers))
+
+    def _extra(self, headers: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+        extra: dict[str, tuple[str, ...]] = {}
+        for prefix in map(str.lower, self.extra_prefixes):
+            for header, text in headers.items():
+                if header.lower().startswith(prefix):
+                    key = unquote(header.lower()[len(prefix) :])
+                    extra[key] = (*extra.get(key, ()), text)
+        return extra
+
+
+def _first(headers: Mapping[str, str], names: Iterable[str]) -> str:
+    return next((text for name in names if (text := headers.get(name, ""))), "")
+
+
+def _all(headers: Mapping[str, str], name: str) -> list[str]:
+    return [text for header, text in headers.items() if header.lower() == name.lower()]

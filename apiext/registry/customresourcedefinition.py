@@ -1,0 +1,248 @@
+"""Custom resource definitions: strategies, and the deletion that waits for the instances.
+
+Mirrors apiextensions-apiserver pkg/registry/customresourcedefinition (strategy.go, etcd.go).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Final
+
+from apiext.definitions import conditions
+from apiext.definitions.codec import GVK, RESOURCE, CRDCodec
+from apiext.definitions.conditions import CLEANUP_FINALIZER, TERMINATING, Condition
+from apiext.definitions.equality import same
+from apiext.meta import errors, time
+from apiext.storage.interface import Preconditions
+
+from .context import CreateOptions, Operation, UpdateOptions
+from .errors import StorageFailure, interpret
+from .metadata import own
+from .rest import ResourceRest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from apiext.meta.field import FieldError
+    from apiext.meta.wire import Object
+    from apiext.storage.interface import Codec, Item, Store
+
+    from .context import DeleteOptions, RequestContext, Updater
+
+_PENDING: Final = Condition(
+    TERMINATING,
+    "True",
+    "InstanceDeletionPending",
+    "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+)
+
+
+class CustomResourceDefinitionStrategy:
+    """The spec is the client's, the status the server's."""
+
+    __slots__ = ()
+
+    allow_create_on_update = False
+    allow_unconditional_update = False
+    returns_deleted_object = False
+    garbage_collected = True
+
+    def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
+        """An empty status that knows the storage version; the first generation."""
+        obj["status"] = {
+            "conditions": None,
+            "acceptedNames": {"plural": "", "kind": ""},
+            "storedVersions": _with_storage_version(obj["spec"], None),
+        }
+        obj["metadata"]["generation"] = 1
+
+    def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
+        """Everything, metadata included."""
+        # loaded with the first definition that is written: it takes long
+        from apiext.definitions.validation.definition import validate_create
+
+        return validate_create(obj)
+
+    def warnings_on_create(self, ctx: RequestContext, obj: Object) -> list[str]:
+        """Unknown formats, sets of composites, rules that nobody enforces."""
+        from apiext.definitions.validation.warnings import warnings
+
+        return warnings(obj)
+
+    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
+        """The old status, grown by a new storage version; a changed spec is a new generation."""
+        stored = _with_storage_version(obj["spec"], old["status"]["storedVersions"])
+        obj["status"] = old["status"] | {"storedVersions": stored}
+        if not same(obj["spec"], old["spec"]):
+            obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+        """Everything, as far as the old definition kept to it."""
+        # loaded with the first definition that is written: it takes long
+        from apiext.definitions.validation.definition import validate_update
+
+        return validate_update(obj, old)
+
+    def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
+        """What the old definition did not give rise to."""
+        from apiext.definitions.validation.warnings import warnings
+
+        return warnings(obj, old)
+
+    def canonicalize(self, obj: Object) -> None:
+        """Nothing: a definition is canonical when it is decoded."""
+
+    def may_delete_during_update(self, obj: Object, old: Object) -> bool:
+        """Whenever its finalizers are gone."""
+        return True
+
+
+class CustomResourceDefinitionStatusStrategy(CustomResourceDefinitionStrategy):
+    """An update of the status keeps the spec and, of the metadata, what a status update never changes."""
+
+    __slots__ = ()
+
+    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
+        """The old spec."""
+        # The reference means to reset the metadata as well, but takes it from the new object: labels and annotations do change.
+        obj["spec"] = old["spec"]
+
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+        """The metadata and the accepted names."""
+        # loaded with the first definition that is written: it takes long
+        from apiext.definitions.validation.definition import validate_status_update
+
+        return validate_status_update(obj, old)
+
+    def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
+        """None."""
+        return []
+
+
+class CustomResourceDefinitionRest(ResourceRest):
+    """Definitions. `observe` hears of every write at once, `forget` of every removal, so that the next request sees it."""
+
+    __slots__ = ("_forget", "_observe")
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        codec: Codec | None = None,
+        strategy: CustomResourceDefinitionStrategy | None = None,
+        observe: Callable[[Item], None] | None = None,
+        forget: Callable[[Item], None] | None = None,
+    ) -> None:
+        """`strategy` is that of the status subresource where it is given."""
+        super().__init__(
+            store=store,
+            codec=codec or CRDCodec(),
+            strategy=strategy or CustomResourceDefinitionStrategy(),
+            resource=RESOURCE,
+            kind=GVK,
+            namespaced=False,
+        )
+        self._observe = observe
+        self._forget = forget
+
+    async def create(self, ctx: RequestContext, obj: Object, options: CreateOptions) -> Item:
+        """Store a new definition."""
+        item = await super().create(ctx, obj, options)
+        if not options.dry_run and self._observe is not None:
+            self._observe(item)
+        return item
+
+    async def update(self, ctx: RequestContext, name: str, updater: Updater, options: UpdateOptions) -> tuple[Item, bool]:
+        """Change a definition."""
+        item, created = await super().update(ctx, name, updater, options)
+        metadata = item.object()["metadata"]
+        if "deletionTimestamp" in metadata and not metadata.get("finalizers"):
+            # The last finalizer went with this update, and the definition with it; the watch tells when.
+            return item, created
+        if not options.dry_run and self._observe is not None:
+            self._observe(item)
+        return item, created
+
+    async def delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> tuple[Item, bool]:
+        """Mark a definition for deletion the first time, which has its instances deleted; its last state, and whether it is gone."""
+        item = await self.get(ctx, name)
+        metadata = item.object()["metadata"]
+        options = dataclasses.replace(options, preconditions=_checked(metadata, name, options.preconditions))
+        if "deletionTimestamp" not in metadata:
+            item = await self._mark(name, options)
+            if not options.dry_run and self._observe is not None:
+                self._observe(item)
+            return item, False
+        item, gone = await super().delete(ctx, name, options)
+        if gone and not options.dry_run and self._forget is not None:
+            self._forget(item)
+        return item, gone
+
+    async def _mark(self, name: str, options: DeleteOptions) -> Item:
+        async def mark(existing: Object, _revision: int) -> Object:
+            if options.admit is not None:
+                await options.admit(Operation.DELETE, None, existing)
+            crd = own(existing)
+            metadata = crd["metadata"]
+            metadata.setdefault("deletionTimestamp", time.now())
+            finalizers = metadata.get("finalizers") or []
+            if CLEANUP_FINALIZER not in finalizers:
+                metadata["finalizers"] = [*finalizers, CLEANUP_FINALIZER]
+            conditions.put(crd, _PENDING)
+            return crd
+
+        try:
+            item, _ = await self.store.guaranteed_update(
+                name, self.codec, mark, preconditions=options.preconditions, dry_run=options.dry_run
+            )
+        except StorageFailure as error:
+            raise interpret(error, resource=RESOURCE, operation="update", name=name) from error
+        return item
+
+
+def _with_storage_version(spec: Object, stored: list[str] | None) -> list[str] | None:
+    name = next((version["name"] for version in spec["versions"] or () if version["storage"]), None)
+    if name is None or name in (stored or ()):
+        return stored
+    return [*(stored or ()), name]
+
+
+def _checked(metadata: Object, name: str, wanted: Preconditions | None) -> Preconditions:
+    """The preconditions of a deletion, the uid always among them. Raises StatusError where they do not hold."""
+    uid, version = metadata.get("uid", ""), metadata.get("resourceVersion", "")
+    wanted = wanted or Preconditions()
+    if wanted.uid is not None and wanted.uid != uid:
+        why = f"precondition failed: UID in precondition: {wanted.uid}, UID in object meta: {uid}"
+        raise errors.conflict(RESOURCE, name, why)
+    if wanted.resource_version is not None and wanted.resource_version != version:
+        why = f"precondition failed: ResourceVersion in precondition: {wanted.resource_version}, ResourceVersion in object meta: {version}"
+        raise errors.conflict(RESOURCE, name, why)
+    return dataclasses.replace(wanted, uid=uid)
+
+
+async def apply(rest: ResourceRest, ctx: RequestContext, crd: Object) -> Item:
+    """Create a definition, or give an existing one the spec, labels and annotations of this one; the result.
+
+    Labels and annotations that others have set stay. Nothing is written when nothing changes. Raises StatusError.
+    """
+    name = crd["metadata"]["name"]
+
+    async def updater(existing: Object) -> Object:
+        metadata = dict(existing["metadata"])
+        for key in ("labels", "annotations"):
+            if key in crd["metadata"]:
+                metadata[key] = metadata.get(key, {}) | crd["metadata"][key]
+        return existing | {"metadata": metadata, "spec": crd["spec"]}
+
+    while True:
+        try:
+            return (await rest.update(ctx, name, updater, UpdateOptions()))[0]
+        except errors.StatusError as error:
+            if error.reason != "NotFound":
+                raise
+        try:
+            return await rest.create(ctx, crd, CreateOptions())
+        except errors.StatusError as error:
+            # another server that applies the same was first
+            if error.reason != "AlreadyExists":
+                raise

@@ -1,0 +1,116 @@
+"""Deleting: options, finalizers of the garbage collector, marking (apiserver pkg/registry/rest/delete.go and generic/registry/store.go)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta import errors, field, time
+from apiext.meta.gvk import GroupKind, GroupResource
+from apiext.meta.objectmeta_rules import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
+
+from .metadata import group_kind
+
+if TYPE_CHECKING:
+    from apiext.meta.wire import Object
+    from apiext.storage.interface import Item
+
+    from .context import DeleteOptions
+
+ORPHAN: Final = "Orphan"
+BACKGROUND: Final = "Background"
+FOREGROUND: Final = "Foreground"
+_OF_THE_COLLECTOR: Final = frozenset({FINALIZER_ORPHAN, FINALIZER_FOREGROUND})
+
+
+def check_options(options: DeleteOptions) -> None:
+    """Refuse options that contradict each other or that nobody knows. Raises StatusError."""
+    policy, problems = options.propagation_policy, []
+    path = field.Path("propagationPolicy")
+    if policy is None:
+        return
+    if options.orphan_dependents is not None:
+        detail = "orphanDependents and deletionPropagation cannot be both set"
+        problems.append(field.invalid(path, policy, detail))
+    if policy not in (FOREGROUND, BACKGROUND, ORPHAN):
+        problems.append(field.not_supported(path, policy, (FOREGROUND, BACKGROUND, ORPHAN, "nil")))
+    if problems:
+        raise errors.invalid(GroupKind("meta.k8s.io", "DeleteOptions"), "", problems)
+
+
+def check_preconditions(obj: Object, options: DeleteOptions) -> None:
+    """Refuse to delete another object than the one that is meant. Raises StatusError."""
+    wanted = options.preconditions
+    if wanted is None:
+        return
+    metadata, kind = obj["metadata"], group_kind(obj)
+    uid, version = metadata.get("uid", ""), metadata.get("resourceVersion", "")
+    why = ""
+    if wanted.uid is not None and wanted.uid != uid:
+        why = (
+            f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({uid}). "
+            "The object might have been deleted and then recreated"
+        )
+    elif wanted.resource_version is not None and wanted.resource_version != version:
+        why = (
+            f"the ResourceVersion in the precondition ({wanted.resource_version}) does not match "
+            f"the ResourceVersion in record ({version}). The object might have been modified"
+        )
+    if why:
+        raise errors.conflict(GroupResource(kind.group, kind.kind), metadata.get("name", ""), why)
+
+
+def finalizers_for(metadata: Object, options: DeleteOptions, *, garbage_collected: bool) -> list[str]:
+    """The finalizers that an object has once its deletion has begun, in their order."""
+    finalizers: list[str] = metadata.get("finalizers", [])
+    if not garbage_collected:
+        return finalizers
+    orphan, foreground = _propagation(finalizers, options)
+    kept = [name for name in finalizers if name not in _OF_THE_COLLECTOR]
+    if orphan:
+        kept.append(FINALIZER_ORPHAN)
+    if foreground:
+        kept.append(FINALIZER_FOREGROUND)
+    return finalizers if set(kept) == set(finalizers) else kept
+
+
+def _propagation(finalizers: list[str], options: DeleteOptions) -> tuple[bool, bool]:
+    """Whether dependents are to be orphaned, and whether they are to be deleted first."""
+    if options.orphan_dependents is not None:
+        return options.orphan_dependents, False
+    if options.propagation_policy is not None:
+        return options.propagation_policy == ORPHAN, options.propagation_policy == FOREGROUND
+    first = next((name for name in finalizers if name in _OF_THE_COLLECTOR), "")
+    return first == FINALIZER_ORPHAN, first == FINALIZER_FOREGROUND
+
+
+def mark_as_deleting(metadata: Object, finalizers: list[str]) -> None:
+    """Note in the metadata that an object is to go when its finalizers have been removed."""
+    now = time.now()
+    if "deletionTimestamp" not in metadata and metadata.get("generation", 0) > 0:
+        metadata["generation"] += 1
+    if metadata.get("deletionTimestamp", "9") > now:
+        metadata["deletionTimestamp"] = now
+    metadata["deletionGracePeriodSeconds"] = 0
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    else:
+        metadata.pop("finalizers", None)
+
+
+def deleted_status(resource: GroupResource, item: Item) -> Object:
+    """The Status that answers a completed deletion; `kind` is the resource's name, as in the reference."""
+    obj = item.object()
+    metadata = obj.get("metadata", {})
+    details = {
+        "name": metadata.get("name", ""),
+        "group": resource.group,
+        "kind": resource.resource,
+        "uid": metadata.get("uid", ""),
+    }
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {name: member for name, member in details.items() if member},
+    }

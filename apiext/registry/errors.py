@@ -1,0 +1,53 @@
+"""The one map from what went wrong in storage to what the client is told (apiserver pkg/storage/errors, storage.StorageError)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta import errors
+from apiext.storage.backend import BackendError, UnavailableError
+from apiext.storage.interface import (
+    CorruptObjectError,
+    InvalidObjectError,
+    KeyExistsError,
+    KeyNotFoundError,
+    ResourceVersionConflictError,
+    StorageError,
+)
+
+if TYPE_CHECKING:
+    from apiext.meta.gvk import GroupResource
+
+StorageFailure = (StorageError, BackendError)
+"""What a Store raises besides StatusError, for `except` clauses."""
+
+MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
+
+_RETRY_AFTER: Final = 2
+_KINDS: Final[dict[type[StorageError], tuple[int, str]]] = {
+    KeyNotFoundError: (1, "key not found"),
+    KeyExistsError: (2, "key exists"),
+    ResourceVersionConflictError: (3, "resource version conflicts"),
+    InvalidObjectError: (4, "invalid object"),
+    CorruptObjectError: (7, "corrupt object"),
+}
+
+
+def interpret(error: StorageError | BackendError, *, resource: GroupResource, operation: str, name: str = "") -> errors.StatusError:
+    """The Status error for a failed get, list, watch, create, update or delete."""
+    if isinstance(error, KeyNotFoundError):
+        return errors.not_found(resource, name)
+    if isinstance(error, KeyExistsError):
+        return errors.already_exists(resource, name)
+    if isinstance(error, ResourceVersionConflictError):
+        return errors.conflict(resource, name, MODIFIED)
+    if isinstance(error, InvalidObjectError):
+        return errors.conflict(resource, name, _as_storage_error(error))
+    if isinstance(error, UnavailableError):
+        return errors.server_timeout(resource, operation, _RETRY_AFTER)
+    return errors.internal(_as_storage_error(error) if isinstance(error, StorageError) else str(error))
+
+
+def _as_storage_error(error: StorageError) -> str:
+    code, text = _KINDS.get(type(error), (0, ""))
+    return f"StorageError: {text}, Code: {code}, Key: {error.key}, ResourceVersion: 0, AdditionalErrorMsg: {error.message}"

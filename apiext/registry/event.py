@@ -1,0 +1,125 @@
+"""core/v1 events for standalone use (pkg/registry/core/event and pkg/apis/core/validation/events.go of kubernetes)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta import field, names, objectmeta_rules
+from apiext.meta.gvk import GroupResource, GroupVersionKind
+
+from .coretypes import EVENT, EVENT_WIRE
+from .rest import ResourceRest
+from .typed import TypedCodec
+
+if TYPE_CHECKING:
+    from apiext.meta.field import FieldError
+    from apiext.meta.wire import Object
+    from apiext.storage.interface import Store
+
+    from .context import RequestContext
+
+KIND: Final = GroupVersionKind("", "v1", "Event")
+RESOURCE: Final = GroupResource("", "events")
+_MAX_LENGTH: Final = 128
+_MAX_MESSAGE_LENGTH: Final = 1024
+_INVOLVED_NAMESPACE: Final = field.Path("involvedObject", "namespace")
+_INVOLVED: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_OWN_FIELDS: Final = ("reason", "reportingComponent", "type")
+
+
+def _fields(obj: Object) -> dict[str, str]:
+    metadata, involved = obj["metadata"], obj["involvedObject"]
+    fields = {f"involvedObject.{name}": involved.get(name, "") for name in _INVOLVED}
+    fields |= {name: obj.get(name, "") for name in _OWN_FIELDS}
+    fields["source"] = obj["source"].get("component") or obj["reportingComponent"]
+    return fields | {
+        "metadata.name": metadata.get("name", ""),
+        "metadata.namespace": metadata.get("namespace", ""),
+    }
+
+
+def event_codec() -> TypedCodec:
+    """The codec of v1 Events."""
+    return TypedCodec(kind=KIND, struct=EVENT, message=EVENT_WIRE, fields=_fields)
+
+
+class EventStrategy:
+    """Hardly any rules: whoever sees something may say it, and say it again."""
+
+    __slots__ = ()
+
+    allow_create_on_update = True
+    allow_unconditional_update = True
+    returns_deleted_object = False
+    garbage_collected = False
+
+    def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
+        """Nothing to do."""
+
+    def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
+        """The event's own rules; if they hold, those of metadata."""
+        return event_errors(obj) or objectmeta_rules.validate(obj["metadata"], namespaced=True, name_rule=names.path_segment)
+
+    def warnings_on_create(self, ctx: RequestContext, obj: Object) -> list[str]:
+        """None."""
+        return []
+
+    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
+        """Nothing to do."""
+
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+        """The event's own rules."""
+        return event_errors(obj)
+
+    def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
+        """None."""
+        return []
+
+    def canonicalize(self, obj: Object) -> None:
+        """Nothing to do."""
+
+    def may_delete_during_update(self, obj: Object, old: Object) -> bool:
+        """Always."""
+        return True
+
+
+def event_errors(event: Object) -> list[FieldError]:
+    """What is wrong with an event of the core group (legacyValidateEvent)."""
+    namespace = event["metadata"].get("namespace", "")
+    involved = event["involvedObject"].get("namespace", "")
+    series = event.get("eventTime") is not None
+    problems: list[FieldError] = []
+    if involved and not series:
+        agrees = involved == namespace
+    else:
+        agrees = bool(involved) or namespace in (("default", "kube-system") if series else ("", "default"))
+    if not agrees:
+        problems.append(field.invalid(_INVOLVED_NAMESPACE, involved, "does not match event.namespace"))
+    if series:
+        problems += _series_errors(event)
+    return problems
+
+
+def _series_errors(event: Object) -> list[FieldError]:
+    reporter, where = event.get("reportingComponent", ""), field.Path("reportingComponent")
+    problems = [] if reporter else [field.required(where)]
+    problems += [field.invalid(where, reporter, message) for message in names.label_key(reporter)]
+    for name in ("reportingInstance", "action", "reason"):
+        text = event.get(name, "")
+        if not text:
+            problems.append(field.required(field.Path(name)))
+        if names.size(text) > _MAX_LENGTH:
+            problems.append(field.invalid(field.Path(name), "", f"can have at most {_MAX_LENGTH} characters"))
+    if names.size(event.get("message", "")) > _MAX_MESSAGE_LENGTH:
+        detail = f"can have at most {_MAX_MESSAGE_LENGTH} characters"
+        problems.append(field.invalid(field.Path("message"), "", detail))
+    return problems
+
+
+class EventRest(ResourceRest):
+    """Events of all namespaces."""
+
+    __slots__ = ()
+
+    def __init__(self, store: Store, codec: TypedCodec) -> None:
+        super().__init__(store=store, codec=codec, strategy=EventStrategy(), resource=RESOURCE, kind=KIND, namespaced=True)

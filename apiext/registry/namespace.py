@@ -1,0 +1,222 @@
+"""core/v1 namespaces for standalone use (pkg/registry/core/namespace of kubernetes): phases, the spec's finalizers, two-step deletion."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta import errors, field, names, objectmeta_rules, time
+from apiext.meta.gvk import GroupResource, GroupVersionKind
+from apiext.storage.interface import Preconditions
+
+from .context import Operation
+from .coretypes import NAMESPACE, NAMESPACE_WIRE
+from .errors import StorageFailure, interpret
+from .metadata import own
+from .rest import ResourceRest
+from .typed import TypedCodec
+
+if TYPE_CHECKING:
+    from apiext.meta.field import FieldError, Path
+    from apiext.meta.wire import Object
+    from apiext.storage.interface import Item, Store
+
+    from .context import DeleteOptions, RequestContext
+
+KIND: Final = GroupVersionKind("", "v1", "Namespace")
+RESOURCE: Final = GroupResource("", "namespaces")
+FINALIZER: Final = "kubernetes"
+"""Stands in spec.finalizers until everything in the namespace is gone."""
+NAME_LABEL: Final = "kubernetes.io/metadata.name"
+ACTIVE: Final = "Active"
+TERMINATING: Final = "Terminating"
+_STANDARD: Final = frozenset({FINALIZER, objectmeta_rules.FINALIZER_ORPHAN, objectmeta_rules.FINALIZER_FOREGROUND})
+_SPEC_FINALIZERS: Final = field.Path("spec", "finalizers")
+_PHASE: Final = field.Path("status", "Phase")
+
+
+def _fields(obj: Object) -> dict[str, str]:
+    name = obj["metadata"].get("name", "")
+    return {"metadata.name": name, "status.phase": obj["status"].get("phase", ""), "name": name}
+
+
+def _label(obj: Object) -> None:
+    """Every namespace has its name as a label."""
+    metadata = obj["metadata"]
+    if metadata.get("name"):
+        metadata["labels"] = {**metadata.get("labels", {}), NAME_LABEL: metadata["name"]}
+
+
+def namespace_codec() -> TypedCodec:
+    """The codec of v1 Namespaces."""
+    return TypedCodec(kind=KIND, struct=NAMESPACE, message=NAMESPACE_WIRE, fields=_fields, default=_label)
+
+
+def _finalizer_errors(name: str, path: Path) -> list[FieldError]:
+    problems = [field.invalid(path, name, message) for message in names.label_key(name)]
+    if "/" not in name and name not in _STANDARD:
+        detail = "name is neither a standard finalizer name nor is it fully qualified"
+        problems.append(field.invalid(path, name, detail))
+    return problems
+
+
+class NamespaceStrategy:
+    """An update changes metadata only."""
+
+    __slots__ = ()
+
+    allow_create_on_update = False
+    allow_unconditional_update = True
+    returns_deleted_object = True
+    garbage_collected = True
+
+    def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
+        """Active, and kept by the namespace's own finalizer."""
+        obj["status"] = {"phase": ACTIVE}
+        finalizers = obj.get("spec", {}).get("finalizers") or []
+        obj["spec"] = {"finalizers": finalizers if FINALIZER in finalizers else [*finalizers, FINALIZER]}
+
+    def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
+        """Metadata, with a DNS label for a name, and finalizers."""
+        problems = objectmeta_rules.validate(obj["metadata"], namespaced=False, name_rule=names.name_is_dns_label)
+        for name in obj["spec"].get("finalizers") or ():
+            problems += _finalizer_errors(name, _SPEC_FINALIZERS)
+        return problems
+
+    def warnings_on_create(self, ctx: RequestContext, obj: Object) -> list[str]:
+        """None."""
+        return []
+
+    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
+        """The old spec and status."""
+        obj["spec"], obj["status"] = old["spec"], old["status"]
+
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+        """Metadata and finalizers."""
+        return self.validate(ctx, obj) + objectmeta_rules.validate_update(obj["metadata"], old["metadata"])
+
+    def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
+        """None."""
+        return []
+
+    def canonicalize(self, obj: Object) -> None:
+        """The name as a label, also a generated one."""
+        _label(obj)
+
+    def may_delete_during_update(self, obj: Object, old: Object) -> bool:
+        """Once the spec's finalizers are gone."""
+        return not obj["spec"].get("finalizers")
+
+
+class NamespaceStatusStrategy(NamespaceStrategy):
+    """An update of the status keeps the spec; the phase goes with the deletion timestamp."""
+
+    __slots__ = ()
+
+    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
+        """The old spec."""
+        obj["spec"] = old["spec"]
+
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+        """Metadata and phase."""
+        problems = objectmeta_rules.validate_update(obj["metadata"], old["metadata"])
+        deleting = "deletionTimestamp" in obj["metadata"]
+        phase = obj["status"].get("phase", "")
+        if phase != (TERMINATING if deleting else ACTIVE):
+            detail = "may only be 'Active' if `deletionTimestamp` is empty"
+            if deleting:
+                detail = "may only be 'Terminating' if `deletionTimestamp` is not empty"
+            problems.append(field.invalid(_PHASE, phase, detail))
+        return problems
+
+
+class NamespaceFinalizeStrategy(NamespaceStrategy):
+    """The finalize subresource changes the spec's finalizers."""
+
+    __slots__ = ()
+
+    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
+        """The old status."""
+        obj["status"] = old["status"]
+
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+        """Metadata and finalizers."""
+        problems = objectmeta_rules.validate_update(obj["metadata"], old["metadata"])
+        for index, name in enumerate(obj["spec"].get("finalizers") or ()):
+            problems += _finalizer_errors(name, _SPEC_FINALIZERS.index(index))
+        return problems
+
+
+class NamespaceRest(ResourceRest):
+    """Namespaces: the first deletion makes one Terminating, and it goes when its spec has no finalizers any more."""
+
+    __slots__ = ()
+
+    def __init__(self, store: Store, codec: TypedCodec, strategy: NamespaceStrategy | None = None) -> None:
+        """`strategy` is that of a subresource where it is given."""
+        super().__init__(
+            store=store,
+            codec=codec,
+            strategy=strategy or NamespaceStrategy(),
+            resource=RESOURCE,
+            kind=KIND,
+            namespaced=False,
+        )
+
+    async def delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> tuple[Item, bool]:
+        """Begin or complete the deletion of a namespace; its last state, and whether it is gone."""
+        item = await self.get(ctx, name)
+        obj = item.object()
+        _check_preconditions(obj["metadata"], name, options)
+        if "deletionTimestamp" not in obj["metadata"]:
+            return await self._terminate(name, options), False
+        if obj["spec"].get("finalizers"):
+            return item, False
+        options = dataclasses.replace(options, preconditions=Preconditions(uid=obj["metadata"].get("uid")))
+        return await super().delete(ctx, name, options)
+
+    async def _terminate(self, name: str, options: DeleteOptions) -> Item:
+        async def terminate(existing: Object, _revision: int) -> Object:
+            _check_preconditions(existing["metadata"], name, options)
+            if options.admit is not None:
+                await options.admit(Operation.DELETE, None, existing)
+            obj = own(existing)
+            metadata = obj["metadata"]
+            metadata.setdefault("deletionTimestamp", time.now())
+            obj["status"] = {**obj["status"], "phase": TERMINATING}
+            finalizers = _finalizers(metadata.get("finalizers", []), options)
+            metadata.pop("finalizers", None)
+            if finalizers:
+                metadata["finalizers"] = finalizers
+            return obj
+
+        try:
+            item, _ = await self.store.guaranteed_update(name, self.codec, terminate, dry_run=options.dry_run)
+        except StorageFailure as error:
+            raise interpret(error, resource=RESOURCE, operation="delete", name=name) from error
+        return item
+
+
+def _check_preconditions(metadata: Object, name: str, options: DeleteOptions) -> None:
+    wanted = options.preconditions
+    if wanted is None:
+        return
+    for what, given, found in (
+        ("UID", wanted.uid, metadata.get("uid", "")),
+        ("ResourceVersion", wanted.resource_version, metadata.get("resourceVersion", "")),
+    ):
+        if given is not None and given != found:
+            why = f"Precondition failed: {what} in precondition: {given}, {what} in object meta: {found}"
+            raise errors.conflict(RESOURCE, name, why)
+
+
+def _finalizers(finalizers: list[str], options: DeleteOptions) -> list[str]:
+    orphan = objectmeta_rules.FINALIZER_ORPHAN in finalizers
+    foreground = objectmeta_rules.FINALIZER_FOREGROUND in finalizers
+    if options.orphan_dependents is not None:
+        orphan, foreground = options.orphan_dependents, not options.orphan_dependents
+    elif options.propagation_policy is not None:
+        orphan, foreground = options.propagation_policy == "Orphan", options.propagation_policy == "Foreground"
+    kept = [name for name in finalizers if name not in _STANDARD or name == FINALIZER]
+    kept += [objectmeta_rules.FINALIZER_ORPHAN] if orphan else []
+    return kept + ([objectmeta_rules.FINALIZER_FOREGROUND] if foreground else [])

@@ -1,0 +1,140 @@
+"""The scale subresource of custom resources (apiextensions-apiserver pkg/registry/customresource/etcd.go, ScaleREST)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta import errors, nested, wire
+from apiext.meta.gotypes import Decoder, Field, Int, String, Struct
+from apiext.meta.gvk import GroupVersionKind
+from apiext.meta.objectmeta import OBJECT_META
+from apiext.storage.interface import Item
+
+from .context import UpdateOptions
+from .customresource import ScalePaths, split_path
+from .metadata import own
+
+if TYPE_CHECKING:
+    from apiext.meta.wire import Object
+
+    from .context import Operation, RequestContext, Updater
+    from .rest import ResourceRest
+
+KIND: Final = GroupVersionKind("autoscaling", "v1", "Scale")
+_UNSET: Final = -(2**31)
+"""What the replicas of a resource are that has none: an update has to name another number."""
+_SHOWN: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+_INT32: Final = Int(32)
+_TEXT: Final = String()
+
+_SCALE: Final = Struct("Scale").define(
+    Field("kind", _TEXT, embedded=("TypeMeta",)),
+    Field("apiVersion", _TEXT, embedded=("TypeMeta",)),
+    Field("metadata", OBJECT_META),
+    Field("spec", Struct("ScaleSpec").define(Field("replicas", _INT32))),
+    Field(
+        "status",
+        Struct("ScaleStatus").define(Field("replicas", _INT32, omit_empty=False), Field("selector", _TEXT)),
+    ),
+)
+
+
+class ScaleCodec:
+    """Reads autoscaling/v1 Scale bodies."""
+
+    __slots__ = ()
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        """autoscaling/v1 Scale."""
+        return KIND
+
+    def decode_body(self, obj: Object, report: bool) -> list[str]:  # noqa: FBT001
+        """Bring a parsed body into the form of the type, in place; what strict decoding would refuse, if asked for. Raises ValueError."""
+        strict = Decoder(report=report).run(_SCALE, obj)
+        scale = _SCALE.canonical(obj)
+        obj.clear()
+        obj.update(scale)
+        return strict
+
+
+class ScaleRest:
+    """get, update and patch of the scale of one resource."""
+
+    __slots__ = ("_paths", "_resource", "_selector", "_spec", "_status")
+
+    def __init__(self, resource: ResourceRest, paths: ScalePaths) -> None:
+        self._resource = resource
+        self._paths = paths
+        self._spec = split_path(paths.spec_replicas)
+        self._status = split_path(paths.status_replicas)
+        self._selector = split_path(paths.label_selector) if paths.label_selector else None
+
+    async def get(self, ctx: RequestContext, name: str, *, resource_version: str = "") -> Item:
+        """The scale of one object. Raises StatusError."""
+        item = await self._resource.get(ctx, name, resource_version=resource_version)
+        scale = self._scale_of(item.object())
+        if scale["spec"].get("replicas") == _UNSET:
+            raise errors.internal(f'the spec replicas field "{self._paths.spec_replicas}" does not exist')
+        return _as_item(item, scale)
+
+    async def update(self, ctx: RequestContext, name: str, updater: Updater, options: UpdateOptions) -> tuple[Item, bool]:
+        """Set the number of replicas; the updater gets and gives Scale objects, and so does admission. Raises StatusError."""
+
+        async def change(existing: Object) -> Object:
+            scale = await updater(self._scale_of(existing))
+            replicas = scale.get("spec", {}).get("replicas", 0)
+            if replicas == _UNSET:
+                path = self._paths.spec_replicas
+                raise errors.bad_request(f'the spec replicas field "{path}" cannot be empty')
+            obj = own(existing)
+            try:
+                nested.put(obj, self._spec, replicas)
+            except ValueError as error:
+                raise errors.bad_request(str(error)) from error
+            version = scale.get("metadata", {}).get("resourceVersion")
+            if version:
+                obj["metadata"]["resourceVersion"] = version
+            return obj
+
+        item, _ = await self._resource.update(ctx, name, change, self._options(options))
+        return _as_item(item, self._scale_of(item.object())), False
+
+    def _options(self, options: UpdateOptions) -> UpdateOptions:
+        admit = options.admit
+
+        async def admit_scale(operation: Operation, new: Object | None, old: Object | None) -> None:
+            if admit is not None:
+                await admit(operation, new and self._scale_of(new), old and self._scale_of(old))
+
+        return UpdateOptions(
+            dry_run=options.dry_run,
+            field_manager=options.field_manager,
+            preconditions=options.preconditions,
+            admit=admit_scale if admit else None,
+        )
+
+    def _scale_of(self, obj: Object) -> Object:
+        try:
+            wanted = nested.get_int(obj, self._spec)
+            current = nested.get_int(obj, self._status) or 0
+            selector = nested.get_string(obj, self._selector) if self._selector else None
+        except ValueError as error:
+            raise errors.bad_request(str(error)) from error
+        metadata = obj["metadata"]
+        replicas = _UNSET if wanted is None else wanted
+        status: Object = {"replicas": current}
+        if selector:
+            status["selector"] = selector
+        return {
+            "kind": KIND.kind,
+            "apiVersion": KIND.api_version,
+            "metadata": {name: metadata[name] for name in _SHOWN if name in metadata},
+            "spec": {"replicas": replicas} if replicas else {},
+            "status": status,
+        }
+
+
+def _as_item(item: Item, scale: Object) -> Item:
+    data = wire.dumps(scale, sort_keys=False)
+    return Item(key=item.key, revision=item.revision, data=data, labels={}, fields=item.fields)

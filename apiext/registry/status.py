@@ -1,0 +1,78 @@
+"""The status subresource of custom resources (apiextensions-apiserver pkg/registry/customresource/status_strategy.go)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apiext.meta import objectmeta_rules
+
+from .customresource import CustomResourceStrategy, status_scale_errors
+from .rest import ResourceRest
+
+if TYPE_CHECKING:
+    from apiext.meta.field import FieldError
+    from apiext.meta.wire import Object
+
+    from .context import RequestContext
+
+
+class StatusStrategy(CustomResourceStrategy):
+    """An update of the status changes nothing else."""
+
+    __slots__ = ()
+
+    def __init__(self, resource: CustomResourceStrategy) -> None:
+        super().__init__(
+            kind=resource.kind,
+            namespaced=resource.namespaced,
+            rules=resource.rules,
+            has_status=resource.has_status,
+            scale=resource.scale,
+        )
+
+    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
+        """The old object with the new status, and with the field managers' record of it."""
+        given, managers = obj.get("status", _ABSENT), obj["metadata"].get("managedFields")
+        obj.clear()
+        obj.update(old)
+        metadata = obj["metadata"] = dict(old["metadata"])
+        if managers is None:
+            metadata.pop("managedFields", None)
+        else:
+            metadata["managedFields"] = managers
+        if given is _ABSENT:
+            obj.pop("status", None)
+        else:
+            obj["status"] = given
+
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+        """Kind and version; then metadata, the values of the status, replicas in it, and lists."""
+        errors = self.type_errors(obj)
+        if errors:
+            return errors
+        errors = objectmeta_rules.validate_update(obj["metadata"], old["metadata"])
+        errors += self.rules.validate_status(obj, old)
+        return errors + status_scale_errors(obj, self.scale) + self.rules.validate_lists(obj, old)
+
+    def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
+        """None: finalizers do not change."""
+        return []
+
+
+_ABSENT = object()
+
+
+class StatusRest(ResourceRest):
+    """get, update and patch of the status; it shares the resource's store and codec."""
+
+    __slots__ = ()
+
+    def __init__(self, resource: ResourceRest, strategy: CustomResourceStrategy) -> None:
+        super().__init__(
+            store=resource.store,
+            codec=resource.codec,
+            strategy=StatusStrategy(strategy),
+            resource=resource.resource,
+            kind=resource.kind,
+            namespaced=resource.namespaced,
+        )

@@ -1,0 +1,42 @@
+"""Users that front proxies name."""
+
+from multidict import CIMultiDict
+
+from apiext.authentication.request_header import RequestHeaders
+
+HEADERS = RequestHeaders(
+    username=("X-Remote-User", "X-User"),
+    uid=("X-Remote-Uid",),
+    group=("X-Remote-Group",),
+    extra_prefixes=("X-Remote-Extra-",),
+)
+
+
+def test_all_of_a_user() -> None:
+    """Name, uid, all groups, and all of the rest by its unescaped key."""
+    headers = CIMultiDict(
+        [
+            ("x-remote-user", "ann"),
+            ("X-Remote-Uid", "7"),
+            ("X-Remote-Group", "a"),
+            ("X-Remote-Group", ""),
+            ("X-Remote-Group", "b"),
+            ("X-Remote-Extra-Acme.com%2FProject", "one"),
+            ("X-Remote-Extra-acme.com%2fproject", "two"),
+        ]
+    )
+
+    user = HEADERS.user(headers)
+
+    assert user is not None
+    assert (user.name, user.uid, user.groups) == ("ann", "7", ("a", "b"))
+    assert user.extra == {"acme.com/project": ("one", "two")}
+
+
+def test_the_first_header_with_a_name_counts() -> None:
+    """Headers are tried in order; without a name there is no user."""
+    second = HEADERS.user(CIMultiDict({"X-Remote-User": "", "X-User": "bob"}))
+
+    assert second is not None
+    assert second.name == "bob"
+    assert HEADERS.user(CIMultiDict({"X-Remote-Group": "a"})) is None

@@ -1,0 +1,148 @@
+"""Decisions of another server."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from apiext.authorization.authorizer import ALLOWED, NO_OPINION, Decision
+from apiext.authorization.subjectaccessreview import review_spec
+from apiext.authorization.webhook import PATH, ReviewError, Reviews
+from apiext.meta.request import RequestInfo, UserInfo
+from apiext.webhook.client import WebhookError
+
+ANN = UserInfo("ann", ("g",), uid="1", extra={"k": ("v",)})
+INFO = RequestInfo(is_resource=True, path="/x", verb="list", group="example.com", version="v1", namespace="default", resource="widgets")
+
+
+class Remote:
+    """Another server, and a clock."""
+
+    def __init__(self, status: dict[str, Any] | Exception) -> None:
+        self.status = status
+        self.bodies: list[Any] = []
+        self.called = asyncio.Event()
+        self.open = asyncio.Event()
+        self.open.set()
+        self.now = 0.0
+        self.reviews = Reviews(self._post, authorized_ttl=10, unauthorized_ttl=5, clock=lambda: self.now)
+
+    async def _post(self, path: str, body: Any) -> Any:
+        assert path == PATH
+        self.bodies.append(body)
+        self.called.set()
+        await self.open.wait()
+        if isinstance(self.status, Exception):
+            raise self.status
+        return {"status": self.status}
+
+
+@pytest.mark.parametrize(
+    "status,decision,reason",
+    [
+        ({"allowed": True, "reason": "because"}, Decision.ALLOW, ""),
+        ({"allowed": False}, Decision.NO_OPINION, ""),
+        ({"allowed": False, "reason": "no rule"}, Decision.NO_OPINION, "kubernetes.io/webhook: no rule"),
+        ({"allowed": False, "denied": True, "reason": "never"}, Decision.DENY, "never"),
+    ],
+)
+async def test_verdicts(status: dict[str, Any], decision: Decision, reason: str) -> None:
+    """A refusal is no denial, and its reason names who gave it."""
+    verdict = await Remote(status).reviews.authorize(ANN, INFO)
+
+    assert (verdict.decision, verdict.reason) == (decision, reason)
+
+
+@pytest.mark.parametrize("allowed,seconds", [(True, 10.0), (False, 5.0)])
+async def test_decisions_are_kept(*, allowed: bool, seconds: float) -> None:
+    """Each kind of decision for its time, for who asks the very same."""
+    remote = Remote({"allowed": allowed})
+    for now in (0.0, seconds - 0.1, seconds + 0.1):
+        remote.now = now
+        assert await remote.reviews.authorize(ANN, INFO) is (ALLOWED if allowed else NO_OPINION)
+    await remote.reviews.authorize(UserInfo("ann"), INFO)
+
+    assert len(remote.bodies) == 3
+
+
+async def test_failures_are_not_kept() -> None:
+    """A failure is told, and the next one asks again."""
+    remote = Remote(WebhookError("no route"))
+    for _ in range(2):
+        with pytest.raises(ReviewError, match=r"^no route$"):
+            await remote.reviews.authorize(ANN, INFO)
+
+    assert len(remote.bodies) == 2
+
+
+async def test_both_answers_deny() -> None:
+    """To be allowed and denied is a failure that no other authorizer makes good."""
+    with pytest.raises(ReviewError, match="both allow and deny") as failed:
+        await Remote({"allowed": True, "denied": True}).reviews.authorize(ANN, INFO)
+
+    assert failed.value.denied
+
+
+async def test_what_clients_blow_up_is_not_kept() -> None:
+    """A path of many thousand characters does not fill the memory."""
+    remote = Remote({"allowed": True})
+    for _ in range(2):
+        await remote.reviews.authorize(ANN, RequestInfo(path="/" + "x" * 10_000, verb="get"))
+
+    assert len(remote.bodies) == 2
+
+
+async def test_those_who_ask_the_same_share_a_call() -> None:
+    """One call answers all, also when the first of them leaves."""
+    remote = Remote({"allowed": True})
+    remote.open.clear()
+    tasks = [asyncio.create_task(remote.reviews.authorize(ANN, INFO)) for _ in range(5)]
+    await remote.called.wait()
+    tasks[0].cancel()
+    remote.open.set()
+
+    assert await asyncio.gather(*tasks[1:]) == [ALLOWED] * 4
+    assert len(remote.bodies) == 1
+
+
+async def test_what_is_asked() -> None:
+    """User, verb and object as the reference writes them."""
+    remote = Remote({"allowed": True})
+    await remote.reviews.authorize(ANN, INFO)
+
+    attributes = {"namespace": "default", "verb": "list", "group": "example.com", "version": "v1", "resource": "widgets"}
+    assert remote.bodies == [
+        {
+            "kind": "SubjectAccessReview",
+            "apiVersion": "authorization.k8s.io/v1",
+            "metadata": {},
+            "spec": {"resourceAttributes": attributes, "user": "ann", "groups": ["g"], "extra": {"k": ["v"]}, "uid": "1"},
+            "status": {"allowed": False},
+        }
+    ]
+
+
+def test_paths() -> None:
+    """What is no resource is asked by path."""
+    assert review_spec(UserInfo("a"), RequestInfo(path="/version", verb="get")) == {
+        "nonResourceAttributes": {"path": "/version", "verb": "get"},
+        "user": "a",
+    }
+
+
+def test_selectors() -> None:
+    """Selectors narrow what is asked for; those that cannot be read do not."""
+    info = RequestInfo(is_resource=True, field_selector="metadata.name=a,x!=b", label_selector="c in (d,e),!f,g,h>1")
+
+    asked = review_spec(UserInfo("a"), info)["resourceAttributes"]
+
+    assert asked["fieldSelector"]["requirements"] == [
+        {"key": "metadata.name", "operator": "In", "values": ["a"]},
+        {"key": "x", "operator": "NotIn", "values": ["b"]},
+    ]
+    assert asked["labelSelector"]["requirements"] == [
+        {"key": "c", "operator": "In", "values": ["d", "e"]},
+        {"key": "f", "operator": "DoesNotExist"},
+        {"key": "g", "operator": "Exists"},
+    ]
+    assert review_spec(UserInfo("a"), RequestInfo(is_resource=True, label_selector="(", field_selector="("))["resourceAttributes"] == {}

@@ -1,0 +1,1 @@
+"""The registry, over a real store in a file."""

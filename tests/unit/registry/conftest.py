@@ -1,0 +1,116 @@
+"""A registry of widgets over an embedded store, straight and without a cache."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apiext.conversion.none import NoneConverter
+from apiext.meta.gvk import GroupResource, GroupVersionKind
+from apiext.meta.request import UserInfo
+from apiext.meta.wire import Object
+from apiext.registry.codec import CustomResourceCodec
+from apiext.registry.context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
+from apiext.registry.customresource import CustomResourceStrategy, ScalePaths
+from apiext.registry.rest import ResourceRest
+from apiext.schema.compiled import CompiledSchema
+from apiext.storage.interface import Item, Preconditions
+from apiext.storage.sqlite.backend import SQLiteBackend
+from apiext.storage.store import DirectStore
+
+SPEC = {
+    "type": "object",
+    "properties": {
+        "replicas": {"type": "integer"},
+        "color": {"type": "string"},
+        "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+    },
+}
+STATUS = {"type": "object", "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}}}
+KIND = GroupVersionKind("example.com", "v1", "Widget")
+RESOURCE = GroupResource("example.com", "widgets")
+SCALE = ScalePaths(".spec.replicas", ".status.replicas", ".status.selector")
+
+
+def schema(**more: Any) -> CompiledSchema:
+    """The schema of widgets, with more properties of the spec."""
+    spec = {**SPEC, "properties": {**SPEC["properties"], **more}}  # type: ignore[dict-item]
+    return CompiledSchema({"type": "object", "properties": {"spec": spec, "status": STATUS}})
+
+
+class Widgets:
+    """Widgets as a client sees them: bodies in, objects out."""
+
+    def __init__(self, store: DirectStore, *, has_status: bool = True, namespaced: bool = True) -> None:
+        rules = schema(size={"type": "string", "default": "small"})
+        self.codec = CustomResourceCodec(
+            kind=KIND,
+            storage_version="v1",
+            shapes={"v1": rules},
+            converter=NoneConverter(),
+            namespaced=namespaced,
+            selectable_fields=[".spec.color"],
+        )
+        self.strategy = CustomResourceStrategy(kind=KIND, namespaced=namespaced, rules=rules, has_status=has_status, scale=SCALE)
+        self.rest = ResourceRest(
+            store=store,
+            codec=self.codec,
+            strategy=self.strategy,
+            resource=RESOURCE,
+            kind=KIND,
+            namespaced=namespaced,
+        )
+        self.ctx = RequestContext(user=UserInfo("tester"), namespace="default" if namespaced else "")
+
+    def body(self, name: str = "", /, **members: Any) -> Object:
+        """A body as it comes out of decoding; `metadata` adds to the name."""
+        metadata = members.pop("metadata", {})
+        obj = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {**({"name": name} if name else {}), **metadata}, **members}
+        self.codec.decode_body(obj, False)
+        return obj
+
+    async def create(self, name: str = "", /, *, options: CreateOptions | None = None, **members: Any) -> Object:
+        """Create a widget."""
+        return (await self.rest.create(self.ctx, self.body(name, **members), options or CreateOptions())).object()
+
+    async def get(self, name: str) -> Object:
+        """Read a widget."""
+        return (await self.rest.get(self.ctx, name)).object()
+
+    async def put(self, obj: Object, *, rest: Any = None, name: str = "", options: UpdateOptions | None = None) -> Object:
+        """Replace a widget, as a PUT does."""
+
+        async def replace(_existing: Object) -> Object:
+            return obj
+
+        item, _ = await (rest or self.rest).update(self.ctx, name or obj["metadata"]["name"], replace, options or UpdateOptions())
+        return as_object(item)
+
+    async def delete(self, name: str, **options: Any) -> tuple[Object, bool]:
+        """Delete a widget; its last state, and whether it is gone."""
+        if uid := options.pop("uid", None):
+            options["preconditions"] = Preconditions(uid=uid)
+        item, gone = await self.rest.delete(self.ctx, name, DeleteOptions(**options))
+        return item.object(), gone
+
+
+def as_object(item: Item) -> Object:
+    """What a client would read."""
+    return item.object()
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[DirectStore]:
+    """Where widgets are kept."""
+    backend = await SQLiteBackend.open(tmp_path / "store.db")
+    yield DirectStore(backend=backend, resource_prefix="/registry/example.com/widgets", resource=RESOURCE)
+    await backend.close()
+
+
+@pytest.fixture
+async def widgets(store: DirectStore) -> Widgets:
+    """Namespaced widgets with status and scale."""
+    return Widgets(store)

@@ -1,0 +1,63 @@
+"""Every failure of storage becomes a Status that a client can act on."""
+
+from __future__ import annotations
+
+import pytest
+
+from apiext.meta.gvk import GroupResource
+from apiext.registry.errors import interpret
+from apiext.storage.backend import BackendError, UnavailableError
+from apiext.storage.interface import (
+    CorruptObjectError,
+    InvalidObjectError,
+    KeyExistsError,
+    KeyNotFoundError,
+    ResourceVersionConflictError,
+    StorageError,
+)
+
+RESOURCE = GroupResource("example.com", "widgets")
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+@pytest.mark.parametrize(
+    "error, code, reason, message",
+    [
+        (KeyNotFoundError("k", "key not found"), 404, "NotFound", 'widgets.example.com "a" not found'),
+        (KeyExistsError("k", "key exists"), 409, "AlreadyExists", 'widgets.example.com "a" already exists'),
+        (
+            ResourceVersionConflictError("k", "lost"),
+            409,
+            "Conflict",
+            f'Operation cannot be fulfilled on widgets.example.com "a": {MODIFIED}',
+        ),
+        (
+            InvalidObjectError("/k", "Precondition failed"),
+            409,
+            "Conflict",
+            (
+                'Operation cannot be fulfilled on widgets.example.com "a": StorageError: invalid object, Code: 4, Key: /k, '
+                "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed"
+            ),
+        ),
+        (
+            CorruptObjectError("/k", "no JSON"),
+            500,
+            "InternalError",
+            "Internal error occurred: StorageError: corrupt object, Code: 7, Key: /k, ResourceVersion: 0, AdditionalErrorMsg: no JSON",
+        ),
+        (
+            UnavailableError("connection refused"),
+            500,
+            "ServerTimeout",
+            "The get operation against widgets.example.com could not be completed at this time, please try again.",
+        ),
+        (BackendError("disk full"), 500, "InternalError", "Internal error occurred: disk full"),
+    ],
+)
+def test_interpret(error: StorageError | BackendError, code: int, reason: str, message: str) -> None:
+    """Code, reason and message are the reference's; what may be tried again says when."""
+    status = interpret(error, resource=RESOURCE, operation="get", name="a")
+
+    assert (status.code, status.reason, status.message) == (code, reason, message)
+    assert status.retry_after == (2 if isinstance(error, UnavailableError) else 0)

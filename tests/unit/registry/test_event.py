@@ -1,0 +1,97 @@
+"""Events have few rules, and the form of their type."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apiext.meta.request import UserInfo
+from apiext.meta.wire import Object
+from apiext.registry.context import CreateOptions, RequestContext, UpdateOptions
+from apiext.registry.event import RESOURCE, EventRest, event_codec, event_errors
+from apiext.storage.sqlite.backend import SQLiteBackend
+from apiext.storage.store import DirectStore
+
+CTX = RequestContext(user=UserInfo("tester"), namespace="default")
+SEEN = {"eventTime": "2020-01-01T00:00:00.000000Z", "reportingComponent": "a.b/c", "reportingInstance": "i", "action": "x", "reason": "R"}
+
+
+@pytest.fixture
+async def rest(tmp_path: Path) -> AsyncIterator[EventRest]:
+    """Events in a store."""
+    backend = await SQLiteBackend.open(tmp_path / "store.db")
+    yield EventRest(DirectStore(backend=backend, resource_prefix="/registry/events", resource=RESOURCE), event_codec())
+    await backend.close()
+
+
+def _event(name: str = "e", **members: Any) -> Object:
+    obj = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name, "namespace": "default"}, **members}
+    event_codec().decode_body(obj, False)
+    return obj
+
+
+async def test_form(rest: EventRest) -> None:
+    """What the type always writes is there, null times included."""
+    obj = (await rest.create(CTX, _event(), CreateOptions())).object()
+
+    del obj["metadata"]
+    assert obj == {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "involvedObject": {},
+        "source": {},
+        "firstTimestamp": None,
+        "lastTimestamp": None,
+        "eventTime": None,
+        "reportingComponent": "",
+        "reportingInstance": "",
+    }
+
+
+async def test_put_creates(rest: EventRest) -> None:
+    """An update creates what is not there, and needs no resourceVersion for what is."""
+
+    async def replace(_existing: Object) -> Object:
+        return _event(message="again")
+
+    assert (await rest.update(CTX, "e", replace, UpdateOptions()))[1]
+    item, created = await rest.update(CTX, "e", replace, UpdateOptions())
+    assert (item.object()["message"], created) == ("again", False)
+
+
+@pytest.mark.parametrize(
+    "members, problems",
+    [
+        ({}, []),
+        ({"involvedObject": {"namespace": "other"}}, ['involvedObject.namespace: Invalid value: "other": does not match event.namespace']),
+        (SEEN, []),
+        (SEEN | {"involvedObject": {"namespace": "other"}}, []),
+        (
+            SEEN | {"action": "", "reason": "x" * 129},
+            ["action: Required value", 'reason: Invalid value: "": can have at most 128 characters'],
+        ),
+        (SEEN | {"message": "x" * 1025}, ['message: Invalid value: "": can have at most 1024 characters']),
+    ],
+)
+def test_rules(members: dict[str, Any], problems: list[str]) -> None:
+    """The rules of the core group, before and after events had a time of their own."""
+    assert [str(error) for error in event_errors(_event(**members))] == problems
+
+
+def test_outside_the_default_namespace() -> None:
+    """An event about nothing in particular belongs into the default namespace."""
+    event = _event() | {"metadata": {"name": "e", "namespace": "x"}}
+
+    assert [str(error) for error in event_errors(event)] == ['involvedObject.namespace: Invalid value: "": does not match event.namespace']
+
+
+def test_selectable_fields() -> None:
+    """What kubectl and controllers select events by."""
+    fields = event_codec().fields(_event(involvedObject={"name": "w", "kind": "Widget"}, reportingComponent="c", type="Normal"))
+
+    assert fields["involvedObject.name"] == "w"
+    assert fields["involvedObject.kind"] == "Widget"
+    assert (fields["source"], fields["type"], fields["metadata.namespace"]) == ("c", "Normal", "default")

@@ -1,0 +1,83 @@
+"""Events expire an hour after they were last repeated."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from apiext.meta.request import UserInfo
+from apiext.meta.wire import Object
+from apiext.registry.context import CreateOptions, DeleteOptions, RequestContext
+from apiext.registry.event import RESOURCE, EventRest, event_codec
+from apiext.registry.event_expiry import EventExpiry, last_written
+from apiext.storage.interface import Item, ListOptions, ListResult
+from apiext.storage.sqlite.backend import SQLiteBackend
+from apiext.storage.store import DirectStore
+
+CTX = RequestContext(user=UserInfo("tester"), namespace="default")
+
+
+@pytest.fixture
+async def rest(tmp_path: Path) -> AsyncIterator[EventRest]:
+    """Events in a store."""
+    backend = await SQLiteBackend.open(tmp_path / "store.db")
+    yield EventRest(DirectStore(backend=backend, resource_prefix="/registry/events", resource=RESOURCE), event_codec())
+    await backend.close()
+
+
+def _event(name: str, **members: Any) -> Object:
+    obj = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name, "namespace": "default"}, **members}
+    event_codec().decode_body(obj, False)
+    return obj
+
+
+async def test_sweep(rest: EventRest) -> None:
+    """What was last seen more than an hour ago goes, what was repeated since stays."""
+    later = datetime.now(UTC) + timedelta(minutes=90)
+    repeated = (later - timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    await rest.create(CTX, _event("old"), CreateOptions())
+    await rest.create(CTX, _event("repeated", lastTimestamp=repeated), CreateOptions())
+
+    assert await EventExpiry(rest).sweep() == 0
+    assert await EventExpiry(rest, clock=lambda: later).sweep() == 1
+    left = await rest.list(CTX, ListOptions())
+    assert [item.fields["metadata.name"] for item in left.items] == ["repeated"]
+
+
+def test_last_written() -> None:
+    """The latest of an event's times counts, whichever it is."""
+    event = _event("e", eventTime="2020-01-01T00:00:00.000000Z", series={"count": 2, "lastObservedTime": "2020-01-01T00:00:05.500000Z"})
+
+    assert last_written(event) == datetime(2020, 1, 1, 0, 0, 5, tzinfo=UTC)
+    assert last_written(_event("e")).year == 1
+
+
+async def test_what_nobody_foresaw_does_not_end_the_sweeping() -> None:
+    """Events go on expiring after a sweep that failed in whatever way."""
+    swept = asyncio.Event()
+
+    class Surprising:
+        """Events that fail once in a way of their own."""
+
+        surprises: ClassVar[list[Exception]] = [ValueError("a time that cannot be read")]
+
+        async def list(self, _ctx: RequestContext, _options: ListOptions) -> ListResult:
+            """Raises, once."""
+            if self.surprises:
+                raise self.surprises.pop()
+            swept.set()
+            return ListResult(items=[], revision=1)
+
+        async def delete(self, _ctx: RequestContext, _name: str, _options: DeleteOptions) -> tuple[Item, bool]:
+            """Never called."""
+            raise AssertionError
+
+    sweeping = asyncio.create_task(EventExpiry(Surprising(), interval=0.001).run())
+    async with asyncio.timeout(5):
+        await swept.wait()
+    sweeping.cancel()

@@ -1,0 +1,161 @@
+"""Namespaces live and end as in kubernetes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apiext.meta.errors import StatusError
+from apiext.meta.request import UserInfo
+from apiext.meta.wire import Object
+from apiext.registry.context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
+from apiext.registry.namespace import (
+    RESOURCE,
+    NamespaceFinalizeStrategy,
+    NamespaceRest,
+    NamespaceStatusStrategy,
+    namespace_codec,
+)
+from apiext.storage.interface import Preconditions
+from apiext.storage.sqlite.backend import SQLiteBackend
+from apiext.storage.store import DirectStore
+
+CTX = RequestContext(user=UserInfo("tester"))
+
+
+@pytest.fixture
+async def rest(tmp_path: Path) -> AsyncIterator[NamespaceRest]:
+    """Namespaces in a store."""
+    backend = await SQLiteBackend.open(tmp_path / "store.db")
+    store = DirectStore(backend=backend, resource_prefix="/registry/namespaces", resource=RESOURCE)
+    yield NamespaceRest(store, namespace_codec())
+    await backend.close()
+
+
+async def _create(rest: NamespaceRest, name: str = "", **members: Any) -> Object:
+    metadata = {**({"name": name} if name else {}), **members.pop("metadata", {})}
+    obj = {"kind": "Namespace", "apiVersion": "v1", "metadata": metadata, **members}
+    namespace_codec().decode_body(obj, False)
+    return (await rest.create(CTX, obj, CreateOptions())).object()
+
+
+async def _put(rest: NamespaceRest, obj: Object, strategy: Any = None) -> Object:
+    async def replace(_existing: Object) -> Object:
+        return obj
+
+    target = NamespaceRest(rest.store, namespace_codec(), strategy) if strategy else rest
+    return (await target.update(CTX, obj["metadata"]["name"], replace, UpdateOptions()))[0].object()
+
+
+async def test_create(rest: NamespaceRest) -> None:
+    """A new namespace is active, has the kubernetes finalizer, and its name as a label."""
+    obj = await _create(rest, "a", spec={"finalizers": ["x/y"]}, status={"phase": "Terminating"})
+
+    assert obj["spec"] == {"finalizers": ["x/y", "kubernetes"]}
+    assert obj["status"] == {"phase": "Active"}
+    assert obj["metadata"]["labels"] == {"kubernetes.io/metadata.name": "a"}
+    assert "generation" not in obj["metadata"]
+
+    generated = await _create(rest, metadata={"generateName": "n-"})
+    name = generated["metadata"]["name"]
+    assert generated["metadata"]["labels"] == {"kubernetes.io/metadata.name": name}
+
+
+@pytest.mark.parametrize(
+    "name, finalizers, message",
+    [
+        ("N.1", [], "metadata.name: Invalid value: "),
+        ("a", ["bad"], 'spec.finalizers: Invalid value: "bad": name is neither a standard finalizer name nor is it fully qualified'),
+    ],
+)
+async def test_refused(rest: NamespaceRest, name: str, finalizers: list[str], message: str) -> None:
+    """Names are labels, finalizers are standard or qualified."""
+    with pytest.raises(StatusError) as refused:
+        await _create(rest, name, spec={"finalizers": finalizers})
+
+    assert refused.value.message.startswith(f'Namespace "{name}" is invalid: {message}')
+
+
+async def test_update_changes_metadata_only(rest: NamespaceRest) -> None:
+    """Spec and status stay, the name label comes back, and no resourceVersion is needed."""
+    obj = await _create(rest, "a")
+    sent = obj | {"spec": {}, "status": {"phase": "Terminating"}, "metadata": {"name": "a", "labels": {"x": "y"}}}
+
+    updated = await _put(rest, sent)
+
+    assert (updated["spec"], updated["status"]) == (obj["spec"], obj["status"])
+    assert updated["metadata"]["labels"] == {"x": "y", "kubernetes.io/metadata.name": "a"}
+
+
+async def test_deletion(rest: NamespaceRest) -> None:
+    """The first deletion makes it Terminating, and it goes with its last finalizer."""
+    await _create(rest, "a")
+    item, gone = await rest.delete(CTX, "a", DeleteOptions())
+    obj = item.object()
+    assert (obj["status"]["phase"], gone) == ("Terminating", False)
+    assert "deletionTimestamp" in obj["metadata"]
+    assert (await rest.delete(CTX, "a", DeleteOptions()))[0].object() == obj
+
+    final = await _put(rest, obj | {"spec": {}}, NamespaceFinalizeStrategy())
+    assert final["spec"] == {}
+    with pytest.raises(StatusError) as missing:
+        await rest.get(CTX, "a")
+    assert missing.value.message == 'namespaces "a" not found'
+
+
+async def test_deletion_after_the_finalizers_are_gone(rest: NamespaceRest) -> None:
+    """A namespace that is finalized before it is deleted goes with the second deletion."""
+    obj = await _create(rest, "a")
+    await _put(rest, obj | {"spec": {}}, NamespaceFinalizeStrategy())
+
+    assert not (await rest.delete(CTX, "a", DeleteOptions()))[1]
+    assert (await rest.delete(CTX, "a", DeleteOptions()))[1]
+
+
+async def test_preconditions(rest: NamespaceRest) -> None:
+    """They are checked in the words of the namespace's own storage."""
+    obj = await _create(rest, "a")
+    with pytest.raises(StatusError) as refused:
+        await rest.delete(CTX, "a", DeleteOptions(preconditions=Preconditions(uid="bad")))
+
+    assert refused.value.message == (
+        'Operation cannot be fulfilled on namespaces "a": '
+        f"Precondition failed: UID in precondition: bad, UID in object meta: {obj['metadata']['uid']}"
+    )
+
+
+async def test_status(rest: NamespaceRest) -> None:
+    """The phase goes with the deletion timestamp."""
+    obj = await _create(rest, "a")
+    with pytest.raises(StatusError) as refused:
+        await _put(rest, obj | {"status": {"phase": "Terminating"}}, NamespaceStatusStrategy())
+    assert refused.value.message == (
+        'Namespace "a" is invalid: status.Phase: Invalid value: "Terminating": may only be \'Active\' if `deletionTimestamp` is empty'
+    )
+
+    status = {"phase": "Active", "conditions": [{"type": "X", "status": "True"}]}
+    updated = await _put(rest, obj | {"status": status, "spec": {}}, NamespaceStatusStrategy())
+    assert updated["status"]["conditions"] == [{"type": "X", "status": "True", "lastTransitionTime": None}]
+    assert updated["spec"] == obj["spec"]
+
+
+def test_bodies() -> None:
+    """Wrong types are refused as Go refuses them, unknown fields are reported."""
+    codec = namespace_codec()
+    with pytest.raises(ValueError) as refused:  # noqa: PT011
+        codec.decode_body({"kind": "Namespace", "metadata": {"labels": {"a": 1}}}, False)
+    assert str(refused.value) == "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string"
+    assert codec.decode_body({"metadata": {}, "foo": 1, "spec": {"bar": 1}}, True) == [
+        'unknown field "foo"',
+        'unknown field "spec.bar"',
+    ]
+
+
+def test_selectable_fields() -> None:
+    """Name and phase select, under the names of the reference."""
+    obj: Object = {"metadata": {"name": "a"}, "spec": {}, "status": {"phase": "Active"}}
+
+    assert namespace_codec().fields(obj) == {"metadata.name": "a", "name": "a", "status.phase": "Active"}

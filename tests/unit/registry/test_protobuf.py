@@ -1,0 +1,95 @@
+"""Built-in objects that kube-apiserver stored as protobuf can be read."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from apiext.registry.event import event_codec
+from apiext.registry.namespace import namespace_codec
+
+# Values as kube-apiserver 1.37.1 wrote them to etcd.
+NAMESPACE = base64.b64decode(
+    "azhzAAoPCgJ2MRIJTmFtZXNwYWNlEvUBCtoBCgJuMhIAGgAiACokMjhmYzdmOWYtNTdlNS00NmI5LWIwNjgtN2ZjNDE2YjBjYzg1MgA4AEIICNS2hdgGEABa"
+    "IQoba3ViZXJuZXRlcy5pby9tZXRhZGF0YS5uYW1lEgJuMooBdgoHdW5rbm93bhIGVXBkYXRlGgJ2MSIICNS2hdgGEAAyCEZpZWxkc1YxOkkKR3siZjptZXRh"
+    "ZGF0YSI6eyJmOmxhYmVscyI6eyIuIjp7fSwiZjprdWJlcm5ldGVzLmlvL21ldGFkYXRhLm5hbWUiOnt9fX19QgASDAoKa3ViZXJuZXRlcxoICgZBY3RpdmUa"
+    "ACIA"
+)
+EVENT = base64.b64decode(
+    "azhzAAoLCgJ2MRIFRXZlbnQS9QMKhgMKAmUzEgAaB2RlZmF1bHQiACokOWI3YTM5OTAtYWU5OC00OTgxLWExM2EtYzlhZjM2Mzg2MGFiMgA4AEIICNS2hdgG"
+    "EACKAb0CCgd1bmtub3duEgZVcGRhdGUaAnYxIggI1LaF2AYQADIIRmllbGRzVjE6jwIKjAJ7ImY6YWN0aW9uIjp7fSwiZjpjb3VudCI6e30sImY6ZXZlbnRU"
+    "aW1lIjp7fSwiZjpmaXJzdFRpbWVzdGFtcCI6e30sImY6aW52b2x2ZWRPYmplY3QiOnt9LCJmOm1lc3NhZ2UiOnt9LCJmOnJlYXNvbiI6e30sImY6cmVwb3J0"
+    "aW5nQ29tcG9uZW50Ijp7fSwiZjpyZXBvcnRpbmdJbnN0YW5jZSI6e30sImY6c2VyaWVzIjp7Ii4iOnt9LCJmOmNvdW50Ijp7fSwiZjpsYXN0T2JzZXJ2ZWRU"
+    "aW1lIjp7fX0sImY6c291cmNlIjp7ImY6Y29tcG9uZW50Ijp7fX0sImY6dHlwZSI6e319QgASKwoGV2lkZ2V0EgdkZWZhdWx0GgF3IgF1Kg5leGFtcGxlLmNv"
+    "bS92MTIAOgAaAVIiAW0qBQoBYxIAMggIgMKv8AUQADoAQAFKBk5vcm1hbFILCIDCr/AFEICU7zpaBAgBEgBiAXhyAWF6AWIaACIA"
+)
+
+
+def test_namespace() -> None:
+    """The object is the one that kube-apiserver serves."""
+    assert namespace_codec().decode(NAMESPACE) == {
+        "kind": "Namespace",
+        "apiVersion": "v1",
+        "metadata": {
+            "name": "n2",
+            "uid": "28fc7f9f-57e5-46b9-b068-7fc416b0cc85",
+            "creationTimestamp": "2026-11-21T08:50:28Z",
+            "labels": {"kubernetes.io/metadata.name": "n2"},
+            "managedFields": [
+                {
+                    "manager": "unknown",
+                    "operation": "Update",
+                    "apiVersion": "v1",
+                    "time": "2026-11-21T08:50:28Z",
+                    "fieldsType": "FieldsV1",
+                    "fieldsV1": {"f:metadata": {"f:labels": {".": {}, "f:kubernetes.io/metadata.name": {}}}},
+                }
+            ],
+        },
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
+
+
+def test_event() -> None:
+    """Times keep their microseconds, and those that are not set are null."""
+    event = event_codec().decode(EVENT)
+
+    assert event["metadata"]["namespace"] == "default"
+    del event["metadata"]
+    assert event == {
+        "kind": "Event",
+        "apiVersion": "v1",
+        "involvedObject": {"kind": "Widget", "namespace": "default", "name": "w", "uid": "u", "apiVersion": "example.com/v1"},
+        "reason": "R",
+        "message": "m",
+        "source": {"component": "c"},
+        "firstTimestamp": "2020-01-01T00:00:00Z",
+        "lastTimestamp": None,
+        "count": 1,
+        "type": "Normal",
+        "eventTime": "2020-01-01T00:00:00.123456Z",
+        "series": {"count": 1, "lastObservedTime": None},
+        "action": "x",
+        "reportingComponent": "a",
+        "reportingInstance": "b",
+    }
+
+
+def test_what_is_written_can_be_read() -> None:
+    """Stored anew, the object is JSON, which kube-apiserver reads as well."""
+    codec = namespace_codec()
+    data = codec.encode(codec.decode(NAMESPACE))
+
+    assert data.startswith(b'{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"n2",')
+    assert codec.decode(data) == codec.decode(NAMESPACE)
+
+
+@pytest.mark.parametrize("size", range(4, len(NAMESPACE), 7))
+def test_cut_short(size: int) -> None:
+    """Bytes that end too early are a ValueError, or an object with less in it."""
+    try:
+        namespace_codec().decode(NAMESPACE[:size])
+    except ValueError as error:
+        assert str(error) == "unexpected EOF" or "decode" in str(error) or "unmarshal" in str(error)  # noqa: PT017

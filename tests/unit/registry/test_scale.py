@@ -1,0 +1,138 @@
+"""The scale subresource shows and sets the number of replicas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apiext.meta.errors import StatusError
+from apiext.meta.wire import Object
+from apiext.registry.context import Operation, UpdateOptions
+from apiext.registry.scale import ScaleCodec, ScaleRest
+from apiext.registry.status import StatusRest
+from tests.unit.registry.conftest import SCALE, Widgets
+
+
+@pytest.fixture
+def scale(widgets: Widgets) -> ScaleRest:
+    """The scale of the widgets."""
+    return ScaleRest(widgets.rest, SCALE)
+
+
+async def _set(widgets: Widgets, scale: ScaleRest, obj: Object, options: UpdateOptions | None = None) -> Object:
+    ScaleCodec().decode_body(obj, False)
+
+    async def replace(_existing: Object) -> Object:
+        return obj
+
+    item, created = await scale.update(widgets.ctx, "a", replace, options or UpdateOptions())
+    assert not created
+    return item.object()
+
+
+def _scale(**spec: Any) -> Object:
+    return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": spec}
+
+
+async def test_get(widgets: Widgets, scale: ScaleRest) -> None:
+    """It has the identity of the object, the wanted and the present replicas, and the selector."""
+    obj = await widgets.create("a", spec={"replicas": 3}, metadata={"labels": {"a": "b"}})
+    status = StatusRest(widgets.rest, widgets.strategy)
+    obj = await widgets.put(obj | {"status": {"replicas": 2, "selector": "a=b"}}, rest=status)
+
+    shown = (await scale.get(widgets.ctx, "a")).object()
+
+    metadata = {name: member for name, member in obj["metadata"].items() if name not in ("labels", "generation")}
+    assert shown == {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": metadata,
+        "spec": {"replicas": 3},
+        "status": {"replicas": 2, "selector": "a=b"},
+    }
+
+
+async def test_get_without_replicas(widgets: Widgets, scale: ScaleRest) -> None:
+    """An object that has no number of replicas has no scale, in the reference's words."""
+    await widgets.create("a")
+    with pytest.raises(StatusError) as refused:
+        await scale.get(widgets.ctx, "a")
+
+    assert (refused.value.code, refused.value.message) == (
+        500,
+        'Internal error occurred: the spec replicas field ".spec.replicas" does not exist',
+    )
+
+
+async def test_update(widgets: Widgets, scale: ScaleRest) -> None:
+    """Setting the replicas is a new generation of the object; no resourceVersion is needed."""
+    await widgets.create("a", spec={"color": "red"})
+    shown = await _set(widgets, scale, _scale(replicas=5))
+
+    assert shown["spec"] == {"replicas": 5}
+    obj = await widgets.get("a")
+    assert obj["spec"] == {"color": "red", "size": "small", "replicas": 5}
+    assert obj["metadata"]["generation"] == 2
+    assert (await _set(widgets, scale, _scale()))["spec"] == {}
+
+
+async def test_a_patch_has_to_set_replicas_that_are_not_there(widgets: Widgets, scale: ScaleRest) -> None:
+    """An updater that keeps what it got keeps nothing that could be stored."""
+    await widgets.create("a")
+
+    async def keep(existing: Object) -> Object:
+        return existing
+
+    with pytest.raises(StatusError) as refused:
+        await scale.update(widgets.ctx, "a", keep, UpdateOptions())
+    assert refused.value.message == 'the spec replicas field ".spec.replicas" cannot be empty'
+
+
+async def test_refused(widgets: Widgets, scale: ScaleRest) -> None:
+    """Negative replicas and outdated versions are refused as for the object itself."""
+    await widgets.create("a", spec={"replicas": 1})
+    with pytest.raises(StatusError) as refused:
+        await _set(widgets, scale, _scale(replicas=-1))
+    assert refused.value.message == (
+        'Widget.example.com "a" is invalid: .spec.replicas: Invalid value: -1: should be a non-negative integer'
+    )
+
+    outdated = _scale(replicas=2) | {"metadata": {"name": "a", "resourceVersion": "999"}}
+    with pytest.raises(StatusError) as refused:
+        await _set(widgets, scale, outdated)
+    assert refused.value.code == 409
+
+
+async def test_admission_sees_scales(widgets: Widgets, scale: ScaleRest) -> None:
+    """Both objects are Scale objects."""
+    await widgets.create("a", spec={"replicas": 1})
+    seen: list[Any] = []
+
+    async def admit(operation: Operation, new: Object | None, old: Object | None) -> None:
+        assert new is not None
+        assert old is not None
+        seen.append((operation, new["kind"], new["spec"], old["spec"]))
+
+    await _set(widgets, scale, _scale(replicas=2), UpdateOptions(admit=admit))
+
+    assert seen == [(Operation.UPDATE, "Scale", {"replicas": 2}, {"replicas": 1})]
+
+
+@pytest.mark.parametrize(
+    "spec, why",
+    [
+        ({"replicas": "x"}, "json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32"),
+        (
+            {"replicas": 2**31},
+            "json: cannot unmarshal number 2147483648 into Go struct field ScaleSpec.spec.replicas of type int32",
+        ),
+    ],
+)
+def test_bodies(spec: dict[str, Any], why: str) -> None:
+    """A body that is no Scale is refused in the words of the decoder."""
+    with pytest.raises(ValueError) as refused:  # noqa: PT011
+        ScaleCodec().decode_body(_scale(**spec), False)
+
+    assert str(refused.value) == why
+    assert ScaleCodec().decode_body(_scale(foo=1), True) == ['unknown field "spec.foo"']

@@ -1,0 +1,74 @@
+"""The status subresource changes the status and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apiext.meta.errors import StatusError
+from apiext.registry.status import StatusRest
+from tests.unit.registry.conftest import Widgets
+
+NO_OBJECT = "accessor error: 5 is of the type int64, expected map[string]interface{}"
+
+
+async def test_only_the_status_changes(widgets: Widgets) -> None:
+    """Spec, labels and generation stay as they are."""
+    obj = await widgets.create("a", spec={"color": "red"})
+    sent = obj | {"status": {"replicas": 4}, "spec": {"color": "blue"}, "metadata": {**obj["metadata"], "labels": {"a": "b"}}}
+
+    updated = await widgets.put(sent, rest=StatusRest(widgets.rest, widgets.strategy))
+
+    version = updated["metadata"]["resourceVersion"]
+    assert updated == obj | {"status": {"replicas": 4}, "metadata": {**obj["metadata"], "resourceVersion": version}}
+
+
+async def test_an_absent_status_is_removed(widgets: Widgets) -> None:
+    """A body without a status takes it away."""
+    status = StatusRest(widgets.rest, widgets.strategy)
+    obj = await widgets.put(await widgets.create("a") | {"status": {"replicas": 4}}, rest=status)
+    del obj["status"]
+
+    assert "status" not in await widgets.put(obj, rest=status)
+
+
+async def test_managed_fields_are_taken_over(widgets: Widgets) -> None:
+    """The record of who set the status is part of the update."""
+    obj = await widgets.create("a")
+    managed = [{"manager": "m", "operation": "Update", "apiVersion": "example.com/v1", "subresource": "status"}]
+    sent = obj | {"metadata": {**obj["metadata"], "managedFields": managed}}
+
+    updated = await widgets.put(sent, rest=StatusRest(widgets.rest, widgets.strategy))
+
+    assert updated["metadata"]["managedFields"] == managed
+
+
+@pytest.mark.parametrize(
+    "status, message",
+    [
+        (
+            {"replicas": "x"},
+            (
+                '[status.replicas: Invalid value: "string": replicas in body must be of type integer: "string", '
+                ".status.replicas: Invalid value: 0: .status.replicas accessor error: x is of the type string, expected int64]"
+            ),
+        ),
+        ({"replicas": -4}, ".status.replicas: Invalid value: -4: should be a non-negative integer"),
+        (
+            5,
+            (
+                '[status: Invalid value: "integer":  in body must be of type object: "integer", '
+                f".status.replicas: Invalid value: 0: .status.replicas {NO_OBJECT}, "
+                f'.status.selector: Invalid value: "": .status.selector {NO_OBJECT}]'
+            ),
+        ),
+    ],
+)
+async def test_refused(widgets: Widgets, status: Any, message: str) -> None:
+    """The status is checked by its own part of the schema."""
+    obj = await widgets.create("a")
+    with pytest.raises(StatusError) as refused:
+        await widgets.put(obj | {"status": status}, rest=StatusRest(widgets.rest, widgets.strategy))
+
+    assert refused.value.message == f'Widget.example.com "a" is invalid: {message}'

@@ -1,0 +1,191 @@
+"""Updating keeps what clients may not change, and counts generations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apiext.meta.errors import StatusError
+from apiext.meta.wire import Object
+from apiext.registry.context import Operation, UpdateOptions
+from apiext.registry.rest import uid_precondition
+from tests.unit.registry.conftest import Widgets
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+def _with(obj: Object, **metadata: Any) -> Object:
+    changed = {name: member for name, member in {**obj["metadata"], **metadata}.items() if member is not None}
+    return {**obj, "metadata": changed}
+
+
+async def test_generation_counts_changes_of_the_spec(widgets: Widgets) -> None:
+    """A change of the spec is a new generation, one of labels or status is not."""
+    obj = await widgets.create("a", spec={"color": "red"})
+
+    same = await widgets.put(_with(obj, labels={"a": "b"}) | {"status": {"replicas": 1}})
+    assert same["metadata"]["generation"] == 1
+    assert "status" not in same
+
+    changed = await widgets.put(same | {"spec": {"color": "blue"}})
+    assert changed["metadata"]["generation"] == 2
+
+
+async def test_true_is_not_one(widgets: Widgets) -> None:
+    """A number that becomes a float of the same value is a change, as it is in the bytes."""
+    obj = await widgets.create("a", spec={"replicas": 1})
+    changed = await widgets.put(obj | {"spec": {**obj["spec"], "replicas": 2}})
+
+    assert changed["metadata"]["generation"] == 2
+
+
+async def test_unchanged_object_is_not_written(widgets: Widgets) -> None:
+    """The resourceVersion stays."""
+    obj = await widgets.create("a")
+
+    assert await widgets.put(obj) == obj
+
+
+async def test_system_fields_are_kept(widgets: Widgets) -> None:
+    """uid, creation time and generation are the old ones, whatever the client sends."""
+    obj = await widgets.create("a")
+    sent = _with(obj, uid=None, creationTimestamp="2020-01-01T00:00:00Z", generation=99, generateName="xx")
+
+    updated = await widgets.put(sent)
+
+    for name in ("uid", "creationTimestamp", "generation"):
+        assert updated["metadata"][name] == obj["metadata"][name]
+    assert updated["metadata"]["generateName"] == "xx"
+
+
+@pytest.mark.parametrize(
+    "metadata, code, message",
+    [
+        (
+            {"resourceVersion": None},
+            422,
+            'widgets.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update',
+        ),
+        (
+            {"resourceVersion": "0"},
+            422,
+            'widgets.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update',
+        ),
+        ({"resourceVersion": "1"}, 409, f'Operation cannot be fulfilled on widgets.example.com "a": {MODIFIED}'),
+        ({"resourceVersion": "foo"}, 500, 'strconv.ParseUint: parsing "foo": invalid syntax'),
+        ({"resourceVersion": "9" * 20}, 500, f'strconv.ParseUint: parsing "{"9" * 20}": value out of range'),
+        (
+            {"deletionGracePeriodSeconds": 4},
+            422,
+            'Widget.example.com "a" is invalid: metadata.deletionGracePeriodSeconds: Invalid value: 4: field is immutable',
+        ),
+        (
+            {"namespace": "bad"},
+            400,
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ),
+    ],
+)
+async def test_refused(widgets: Widgets, metadata: dict[str, Any], code: int, message: str) -> None:
+    """What an update may not do is refused in the reference's words."""
+    await widgets.create("b")
+    obj = await widgets.create("a")
+    with pytest.raises(StatusError) as refused:
+        await widgets.put(_with(obj, **metadata))
+
+    assert (refused.value.code, refused.value.message) == (code, message)
+
+
+async def test_metadata_errors_are_given_as_often_as_the_reference_finds_them(widgets: Widgets) -> None:
+    """Bad labels are found by three checks, and the message names them once."""
+    obj = await widgets.create("a")
+    with pytest.raises(StatusError) as refused:
+        await widgets.put(_with(obj, labels={"a": "x" * 64}))
+
+    assert refused.value.details is not None
+    assert [cause["field"] for cause in refused.value.details["causes"]] == ["metadata.labels"] * 3
+    assert refused.value.message.count("metadata.labels") == 1
+
+
+async def test_uid_precondition(widgets: Widgets) -> None:
+    """A body that names another uid meets a conflict in the words of the storage error."""
+    obj = await widgets.create("a")
+    sent = _with(obj, uid="bad")
+    with pytest.raises(StatusError) as refused:
+        await widgets.put(sent, options=UpdateOptions(preconditions=uid_precondition(sent)))
+
+    assert refused.value.code == 409
+    assert refused.value.message == (
+        'Operation cannot be fulfilled on widgets.example.com "a": StorageError: invalid object, Code: 4, '
+        "Key: /registry/example.com/widgets/default/a, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: UID in precondition: bad, UID in object meta: {obj['metadata']['uid']}"
+    )
+
+
+async def test_put_does_not_create(widgets: Widgets) -> None:
+    """Custom resources are created by POST, unless an apply asks for it."""
+    body = widgets.body("a")
+    with pytest.raises(StatusError) as missing:
+        await widgets.put(body)
+    assert missing.value.code == 404
+
+    created = await widgets.put(body, options=UpdateOptions(force_create=True))
+    assert created["metadata"]["generation"] == 1
+
+
+async def test_an_update_is_tried_again_on_a_fresher_state(widgets: Widgets) -> None:
+    """A write that comes between reading and writing makes the updater see the new state, and warnings are given once."""
+    await widgets.create("a", spec={"color": "red"})
+    seen: list[str] = []
+
+    async def paint(existing: Object) -> Object:
+        seen.append(existing["spec"]["color"])
+        if len(seen) == 1:
+            current = await widgets.get("a")
+            await widgets.put(current | {"spec": {"color": "green"}})
+        return _with(existing, finalizers=["nodomain"]) | {"spec": {"color": existing["spec"]["color"] + "ish"}}
+
+    item, created = await widgets.rest.update(widgets.ctx, "a", paint, UpdateOptions())
+
+    assert (seen, created) == (["red", "green"], False)
+    assert item.object()["spec"]["color"] == "greenish"
+    assert len(widgets.ctx.warnings) == 1
+
+
+async def test_dry_run(widgets: Widgets) -> None:
+    """Nothing is written, the answer is what would have been."""
+    obj = await widgets.create("a", spec={"color": "red"})
+    updated = await widgets.put(obj | {"spec": {"color": "blue"}}, options=UpdateOptions(dry_run=True))
+
+    assert (updated["spec"]["color"], updated["metadata"]["generation"]) == ("blue", 2)
+    assert await widgets.get("a") == obj
+
+
+async def test_admission_sees_new_and_old(widgets: Widgets) -> None:
+    """It is asked after validation, with both objects."""
+    obj = await widgets.create("a", spec={"color": "red"})
+    seen: list[Any] = []
+
+    async def admit(operation: Operation, new: Object | None, old: Object | None) -> None:
+        assert new is not None
+        assert old is not None
+        seen.append((operation, new["spec"]["color"], old["spec"]["color"]))
+
+    await widgets.put(obj | {"spec": {"color": "blue"}}, options=UpdateOptions(admit=admit))
+
+    assert seen == [(Operation.UPDATE, "blue", "red")]
+
+
+async def test_managed_fields_are_carried(widgets: Widgets) -> None:
+    """A client that leaves them out or spoils them changes nothing; one that sends a single empty entry takes them away."""
+    managed = [
+        {"manager": "m", "operation": "Update", "apiVersion": "example.com/v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}
+    ]
+    obj = await widgets.create("a", metadata={"managedFields": managed})
+    assert obj["metadata"]["managedFields"] == managed
+
+    assert await widgets.put(_with(obj, managedFields=None)) == obj
+    assert await widgets.put(_with(obj, managedFields=[{"operation": "Foo"}])) == obj
+    assert "managedFields" not in (await widgets.put(_with(obj, managedFields=[{}])))["metadata"]
+    assert "managedFields" not in (await widgets.create("b", metadata={"managedFields": [{"manager": "m"}]}))["metadata"]
