@@ -1,0 +1,137 @@
+"""The discovery documents as JSON objects, field by field in the order of the reference.
+
+Mirrors meta/v1 (APIVersions, APIGroupList, APIGroup, APIResourceList) and apidiscovery.k8s.io/v2 (APIGroupDiscoveryList).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from apiext.meta.gvk import GroupVersion, GroupVersionKind
+from apiext.meta.wire import Object
+
+from .resources import Group, Resource, ServedVersion, Subresource
+
+AGGREGATED: tuple[str, str, str] = ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList")
+"""Group, version and kind of the aggregated document."""
+
+
+def api_versions(core: Group, address: str) -> Object:
+    """The document at /api; `address` is where clients reach the server."""
+    return {
+        "kind": "APIVersions",
+        "versions": [served.version for served in core.versions],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
+    }
+
+
+def api_group_list(groups: Iterable[Group]) -> Object:
+    """The document at /apis; the core group is left out."""
+    ordered = sorted((group for group in groups if group.name), key=_by_service)
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(group) for group in ordered]}
+
+
+def _by_service(group: Group) -> tuple[int, str]:
+    """Where equal priority leaves a choice, the reference goes by the first name of the group's APIServices."""
+    return -group.priority, min(f"{served.version}.{group.name}" for served in group.versions)
+
+
+def api_group(group: Group) -> Object:
+    """The document at /apis/<group>."""
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(group)}
+
+
+def _group(group: Group) -> Object:
+    versions = [{"groupVersion": f"{group.name}/{served.version}", "version": served.version} for served in group.versions]
+    return {"name": group.name, "versions": versions, "preferredVersion": versions[0]}
+
+
+def api_resource_list(group: str, served: ServedVersion) -> Object:
+    """The document at /apis/<group>/<version>; that of the core group has no apiVersion, as it never had one."""
+    resources: list[Object] = []
+    for resource in served.resources:
+        resources.append(_resource(resource))
+        resources += [_subresource(resource, sub) for sub in resource.subresources]
+    return {
+        "kind": "APIResourceList",
+        **({"apiVersion": "v1"} if group else {}),
+        "groupVersion": str(GroupVersion(group, served.version)),
+        "resources": resources,
+    }
+
+
+def _resource(resource: Resource) -> Object:
+    return {
+        "name": resource.plural,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": resource.verbs,
+        **_names(resource),
+        **({"storageVersionHash": resource.storage_version_hash} if resource.storage_version_hash else {}),
+    }
+
+
+def _names(resource: Resource) -> Object:
+    names: Object = {}
+    if resource.short_names:
+        names["shortNames"] = resource.short_names
+    if resource.categories:
+        names["categories"] = resource.categories
+    return names
+
+
+def _subresource(resource: Resource, sub: Subresource) -> Object:
+    foreign = sub.response_kind[:2] not in {resource.response_kind[:2], ("", "")}
+    return {
+        "name": f"{resource.plural}/{sub.name}",
+        "singularName": "",
+        "namespaced": resource.namespaced,
+        **({"group": sub.response_kind.group, "version": sub.response_kind.version} if foreign else {}),
+        "kind": sub.kind,
+        "verbs": sub.verbs,
+    }
+
+
+def group_discovery_items(groups: Iterable[Group]) -> list[Object]:
+    """The items of the aggregated document."""
+    return [_group_discovery(group) for group in groups]
+
+
+def group_discovery_list(items: list[Object]) -> Object:
+    """The aggregated document."""
+    group, version, kind = AGGREGATED
+    return {"kind": kind, "apiVersion": f"{group}/{version}", "metadata": {}, "items": items}
+
+
+def _group_discovery(group: Group) -> Object:
+    return {
+        "metadata": {"name": group.name} if group.name else {},
+        "versions": [
+            {
+                "version": served.version,
+                "resources": [_resource_discovery(resource) for resource in served.resources],
+                "freshness": "Current",
+            }
+            for served in group.versions
+        ],
+    }
+
+
+def _resource_discovery(resource: Resource) -> Object:
+    subresources = [
+        {"subresource": sub.name, "responseKind": _kind(sub.response_kind), "verbs": sub.verbs} for sub in resource.subresources
+    ]
+    return {
+        "resource": resource.plural,
+        "responseKind": _kind(resource.response_kind),
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": resource.verbs,
+        **_names(resource),
+        **({"subresources": subresources} if subresources else {}),
+    }
+
+
+def _kind(kind: GroupVersionKind) -> Object:
+    return {"group": kind.group, "version": kind.version, "kind": kind.kind}

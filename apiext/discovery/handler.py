@@ -1,0 +1,137 @@
+"""Answers at /api and /apis.
+
+Mirrors apiserver pkg/endpoints/discovery (and aggregated/), the version and group handlers of apiextensions-apiserver,
+and the order of kube-aggregator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import orjson
+from aiohttp import hdrs, web
+
+from apiext.definitions.catalog import Catalog
+from apiext.endpoints.document import Document
+from apiext.endpoints.negotiation import YAML, Convert, MediaType, Offers, negotiate_output
+from apiext.endpoints.reply import Reply
+from apiext.endpoints.status import text_reply
+from apiext.meta import errors
+from apiext.meta.builtin import BuiltinGroupVersion
+
+from . import documents
+from .pages import Page, pages
+from .resources import Group, collect
+
+_PLAIN: Final = Offers()
+_GROUP, _VERSION, _KIND = documents.AGGREGATED
+_CONVERT: Final = Convert(kind=_KIND, group=_GROUP, version=_VERSION)
+_PARAMS: Final = f"g={_GROUP};v={_VERSION};as={_KIND}"
+_NOT_GET: Final = "the server does not allow this method on the requested resource"
+
+
+class _RootOffers(Offers):
+    """What /api and /apis write: themselves, or the aggregated document."""
+
+    __slots__ = ()
+
+    def allows(self, media_type: str, convert: Convert | None) -> bool:
+        return convert is None or convert == _CONVERT
+
+
+_ROOT: Final = _RootOffers()
+
+
+class DiscoveryHandler:
+    """Answers discovery for what the catalog holds and for what is built in.
+
+    What is answered follows the catalog at once. Documents are rendered when first asked for after a change.
+    `address` is host and port where clients reach the server; empty for the address that the request came to.
+    """
+
+    def __init__(self, catalog: Catalog, builtins: Sequence[BuiltinGroupVersion], *, address: str = "") -> None:
+        self._catalog = catalog
+        self._builtins = builtins
+        self._own_groups = frozenset(builtin.group_version.group for builtin in builtins)
+        self._address = address
+        self._generation: int | None = None
+        self._groups: tuple[Group, ...] = ()
+        self._pages: dict[tuple[str, ...], Page] = {}
+        self._rendered: dict[tuple[str, ...], Document] = {}
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request for /api, /apis or what is below them up to the version; raises StatusError (404, 405, 406)."""
+        self._refresh()
+        parts = tuple(part for part in request.path.split("/") if part)
+        page = self._pages.get(parts)
+        if page is None or request.path == "/apis//":
+            return self._missing(parts)
+        if page.only_get and request.method != hdrs.METH_GET:
+            raise errors.StatusError(405, "MethodNotAllowed", _NOT_GET, {})
+        media = negotiate_output(request, _ROOT if len(parts) == 1 else _PLAIN)
+        if media.convert is not None:
+            return self._aggregated(request, parts[0], media)
+        address = self._where(request) if page.depends_on_address else ""
+        document = self._document((*parts, address), lambda: page.make(address), media)
+        return document.reply(request)
+
+    def _refresh(self) -> None:
+        """Forget what was rendered before the catalog changed."""
+        generation = self._catalog.generation
+        if generation != self._generation:
+            self._groups = collect(self._catalog.all(), self._builtins)
+            self._pages = pages(self._groups, self._own_groups)
+            self._rendered = {}
+            self._generation = generation
+
+    def _aggregated(self, request: web.BaseRequest, prefix: str, media: MediaType) -> Reply:
+        """The aggregated document, which clients keep by its ETag."""
+        groups = [group for group in self._groups if bool(group.name) == (prefix == "apis")]
+        # one ETag for all media types, told apart by Vary
+        items = self._document((prefix, "items"), lambda: documents.group_discovery_items(groups), MediaType())
+        headers: dict[str, str] = {hdrs.ETAG: items.etag, hdrs.VARY: hdrs.ACCEPT, hdrs.CACHE_CONTROL: "public"}
+        if request.headers.get(hdrs.IF_NONE_MATCH) == items.etag:
+            return Reply(status=304, headers=headers)
+        document = self._document(
+            (prefix, "aggregated"),
+            lambda: documents.group_discovery_list(documents.group_discovery_items(groups)),
+            media,
+            content_type=f"{media.type};{_PARAMS}",
+        )
+        return document.reply(request, headers=headers)
+
+    def _document(self, key: tuple[str, ...], make: Callable[[], object], media: MediaType, *, content_type: str = "") -> Document:
+        """The rendered document, made once until the catalog changes."""
+        key = (*key, media.type, "pretty" if media.pretty else "")
+        found = self._rendered.get(key)
+        if found is None:
+            found = self._rendered[key] = Document(_render(make(), media), content_type or media.type)
+        return found
+
+    def _where(self, request: web.BaseRequest) -> str:
+        """Host and port of the server."""
+        if self._address or request.transport is None:
+            return self._address
+        name = request.transport.get_extra_info("sockname")
+        if not isinstance(name, tuple):
+            return ""
+        host, port = name[:2]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    def _missing(self, parts: tuple[str, ...]) -> web.StreamResponse:
+        """404: a Status below what is built in, plain text elsewhere; raises StatusError."""
+        if parts[:1] == ("api",) or (len(parts) == 3 and parts[1] in self._own_groups):
+            raise errors.path_not_found()
+        return text_reply("404 page not found", status=404)
+
+
+def _render(content: object, media: MediaType) -> bytes:
+    if media.type == YAML:
+        import yaml
+
+        plain = orjson.loads(orjson.dumps(content))
+        text: bytes = yaml.dump(plain, Dumper=yaml.CSafeDumper, encoding="utf-8", allow_unicode=True)
+        return text
+    option = orjson.OPT_APPEND_NEWLINE | (orjson.OPT_INDENT_2 if media.pretty else 0)
+    return orjson.dumps(content, option=option)

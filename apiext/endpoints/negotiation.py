@@ -1,0 +1,243 @@
+"""Which media type an answer has, and which a body is read as.
+
+Mirrors apiserver pkg/endpoints/handlers/negotiation, with the clause order of munnerz/goautoneg.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from aiohttp import web
+
+from apiext.meta import errors
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+META_GROUP: Final = "meta.k8s.io"
+META_VERSIONS: Final = frozenset({"v1", "v1beta1"})
+
+_HUMANS: Final = ("curl", "Wget", "Mozilla/5.0")
+_FEW: Final = 12
+"""Clauses that Go sorts by insertion."""
+_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """The transformation that a client asks for with `as`, `g` and `v`."""
+
+    kind: str = ""
+    group: str = ""
+    version: str = ""
+
+    @property
+    def api_version(self) -> str:
+        """The group and version of the transformed object."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+@dataclass(frozen=True, slots=True)
+class MediaType:
+    """What was agreed on for the answer."""
+
+    type: str = JSON
+    convert: Convert | None = None
+    pretty: bool = False
+    stream: str = ""
+    profile: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What an endpoint can write."""
+
+    types: Sequence[str] = (JSON, YAML)
+    """Written types, the preferred one first."""
+    named: Sequence[str] = (JSON, YAML, PROTOBUF)
+    """Types that a refusal names: the reference counts Protobuf among them although it cannot write custom resources so."""
+    named_streams: Sequence[str] = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
+    converts: frozenset[str] = frozenset()
+    """Kinds of meta.k8s.io that the endpoint transforms its answer to."""
+
+    def allows(self, media_type: str, convert: Convert | None) -> bool:
+        """Whether the type may be written, transformed as asked."""
+        if convert is None:
+            return True
+        return (
+            convert.kind in self.converts
+            and convert.group == META_GROUP
+            and convert.version in META_VERSIONS
+            and media_type in {JSON, YAML}
+        )
+
+
+RESOURCE_OFFERS: Final = Offers(converts=frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"}))
+"""What the endpoints of objects write."""
+STATUS_OFFERS: Final = Offers(types=(JSON, YAML, PROTOBUF))
+"""What errors are written as."""
+
+
+class _Clause:
+    """One clause of an Accept header."""
+
+    __slots__ = ("params", "quality", "subtype", "type")
+
+    def __init__(self, type: str, subtype: str, quality: float, params: dict[str, str]) -> None:
+        self.type = type
+        self.subtype = subtype
+        self.quality = quality
+        self.params = params
+
+    def matches(self, media_type: str) -> bool:
+        kind, _, subtype = media_type.partition("/")
+        return (self.type == kind and self.subtype in {subtype, "*"}) or (self.type == "*" and self.subtype == "*")
+
+
+def _clauses(header: str) -> list[_Clause]:
+    """Clauses from the most to the least wanted; malformed ones are left out."""
+    parsed = [clause for part in header.split(",") if (clause := _clause(part.strip(" "))) is not None]
+    if len(parsed) > _FEW:
+        return sorted(parsed, key=lambda clause: (-clause.quality, clause.type == "*", clause.subtype == "*"))
+    # The reference's order is no ordering (a specific clause goes before a wildcard of higher quality), so how it sorts matters.
+    for end in range(1, len(parsed)):
+        for at in range(end, 0, -1):
+            if not _before(parsed[at], parsed[at - 1]):
+                break
+            parsed[at], parsed[at - 1] = parsed[at - 1], parsed[at]
+    return parsed
+
+
+def _before(one: _Clause, other: _Clause) -> bool:
+    return one.quality > other.quality or (one.type != "*" and other.type == "*") or (one.subtype != "*" and other.subtype == "*")
+
+
+def _clause(part: str) -> _Clause | None:
+    head, _, rest = part.partition(";")
+    kind, _, subtype = head.partition("/")
+    kind, subtype = kind.strip(" "), subtype.strip(" ")
+    if not subtype:
+        if kind != "*":
+            return None
+        subtype = "*"
+    if "/" in subtype:
+        return None
+    quality, params = 1.0, {}
+    for param in rest.split(";"):
+        name, _, text = param.partition("=")
+        if not text or "=" in text:
+            continue
+        if name.strip(" ") == "q":
+            quality = _quality(text)
+        else:
+            params[name.strip(" ")] = text.strip(" ")
+    return _Clause(kind, subtype, quality, params)
+
+
+def _quality(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def _options(params: dict[str, str], media_type: str, offers: Offers) -> MediaType | None:
+    """The parameters of a clause as options; None when the endpoint cannot honour them."""
+    convert = None
+    if "as" in params or "g" in params or "v" in params:
+        convert = Convert(params.get("as", ""), params.get("g", ""), params.get("v", ""))
+    stream = params.get("stream", "")
+    if stream and (stream != "watch" or media_type == YAML):
+        return None
+    if params.get("sv", "v1") not in {"v1", ""}:
+        return None
+    if not offers.allows(media_type, convert):
+        return None
+    return MediaType(media_type, convert, params.get("pretty") == "1", stream, params.get("profile", ""))
+
+
+def _choose(accept: str, offers: Offers) -> MediaType | None:
+    if not accept:
+        return MediaType(offers.types[0])
+    for clause in _clauses(accept):
+        for media_type in offers.types:
+            if clause.matches(media_type) and (agreed := _options(clause.params, media_type, offers)) is not None:
+                return agreed
+    return None
+
+
+_choose_cached: Callable[[str, Offers], MediaType | None] = lru_cache(maxsize=512)(_choose)
+
+
+def negotiate(accept: str, offers: Offers = RESOURCE_OFFERS) -> MediaType:
+    """The media type for an Accept header; raises StatusError (406)."""
+    agreed = _choose_cached(accept, offers) if len(accept) <= 512 else _choose(accept, offers)
+    if agreed is None:
+        raise not_acceptable(offers.named)
+    return agreed
+
+
+def negotiate_output(request: web.BaseRequest, offers: Offers) -> MediaType:
+    """The media type of an answer to a request; raises StatusError (406)."""
+    agreed = negotiate(request.headers.get("Accept", ""), offers)
+    if agreed.pretty or agreed.type != JSON or not wants_pretty(request):
+        return agreed
+    return MediaType(agreed.type, agreed.convert, pretty=True, stream=agreed.stream, profile=agreed.profile)
+
+
+def negotiate_stream(request: web.BaseRequest, offers: Offers) -> MediaType:
+    """The media type of a watch; raises StatusError (406): a watch cannot be YAML."""
+    agreed = negotiate(request.headers.get("Accept", ""), offers)
+    if agreed.type != JSON:
+        raise not_acceptable(offers.named_streams)
+    return agreed
+
+
+def wants_pretty(request: web.BaseRequest) -> bool:
+    """Whether a human asks: by `?pretty`, or with a program that humans use."""
+    query = request.rel_url.raw_query_string
+    if "pretty" in query:
+        chosen = request.query.get("pretty", "")
+        if chosen:
+            return chosen in _TRUE
+    return request.headers.get("User-Agent", "").startswith(_HUMANS)
+
+
+def not_acceptable(types: Sequence[str]) -> errors.StatusError:
+    """406 that names what could be had."""
+    return errors.not_acceptable(f"only the following media types are accepted: {', '.join(types)}")
+
+
+def check_route(request: web.BaseRequest, types: Sequence[str]) -> None:
+    """Refuse what go-restful finds no route for: built-in endpoints compare types as texts before anything is negotiated.
+
+    Raises:
+        StatusError: 406 that names what could be had.
+    """
+    accept = request.headers.get("Accept")
+    if not accept or accept.startswith((JSON, "*/*")):
+        return
+    asked = {clause.partition(";")[0].strip(" ") for clause in accept.split(",")}
+    if "*/*" not in asked and asked.isdisjoint(types):
+        message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(types)}"
+        raise errors.StatusError(406, "NotAcceptable", message, {})
+
+
+def unsupported_media_type(types: Sequence[str]) -> errors.StatusError:
+    """415 that names what can be read."""
+    return errors.unsupported_media_type(
+        f"the body of the request was in an unknown format - accepted media types include: {', '.join(types)}"
+    )
+
+
+def input_type(content_type: str, offers: Offers, *, protobuf: bool = False) -> str:
+    """What a body is read as, JSON when nothing is said; raises StatusError (415)."""
+    if not content_type:
+        return offers.types[0]
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type not in offers.types and not (protobuf and media_type == PROTOBUF):
+        raise unsupported_media_type(offers.named)
+    return media_type

@@ -1,0 +1,68 @@
+"""GET of a stream of changes (apiserver pkg/endpoints/handlers/watch.go)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from apiext.endpoints.access import request_context
+from apiext.endpoints.negotiation import negotiate_output, negotiate_stream
+from apiext.endpoints.options import list_query
+from apiext.endpoints.query import parse_query
+from apiext.endpoints.render import table_form
+from apiext.endpoints.reply import Stream
+from apiext.endpoints.request import INFO
+from apiext.endpoints.watchforms import Form, TransformedLines
+from apiext.endpoints.websocket import asks_for_websocket, serve_frames
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from apiext.endpoints.scope import Scope
+    from apiext.storage.interface import Event, Watch
+
+
+async def watch(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
+    """Send events until the time is over, the client leaves, or what serves the resource ends. Raises StatusError."""
+    negotiate_output(request, scope.offers)
+    asked = list_query(parse_query(request), scope.field_label, watch=True, name=request[INFO].name)
+    seconds = scope.watches.seconds(asked.timeout_seconds)
+    running = await scope.rest.watch(request_context(request), asked.watch_options(timeout=seconds))
+    try:
+        form = _form(request, scope)
+        scope.watches.add(running)
+        if asks_for_websocket(request):
+            line = form.line if isinstance(form, TransformedLines) else _line
+            return await serve_frames(request, running, line, seconds)
+        return await _serve(request, running, form, seconds)
+    finally:
+        running.close()
+        scope.watches.discard(running)
+
+
+def _line(event: Event) -> bytes:
+    return event.line
+
+
+def _form(request: web.BaseRequest, scope: Scope) -> Form:
+    convert = negotiate_stream(request, scope.offers).convert
+    if convert is None:
+        return scope.watches.lines
+    table = table_form(request, convert) if convert.kind == "Table" else None
+    return TransformedLines(scope, convert, table)
+
+
+async def _serve(request: web.BaseRequest, running: Watch, form: Form, seconds: float) -> web.StreamResponse:
+    stream = Stream()
+    await stream.prepare(request)
+    timer = asyncio.get_running_loop().call_later(seconds, running.close)
+    try:
+        async for events in running:
+            await stream.write_shared(form(events))
+        await stream.write_eof()
+    except ConnectionError:
+        # The client has left; there is nobody to tell.
+        pass
+    finally:
+        timer.cancel()
+    return stream

@@ -1,0 +1,31 @@
+"""Refuses what a user may not do (apiserver pkg/endpoints/filters/authorization.go)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aiohttp import web
+
+from apiext.authorization.authorizer import ALLOWED, Authorizer, Decision
+from apiext.authorization.refusal import forbidden
+from apiext.endpoints.request import INFO, USER, Handler
+from apiext.endpoints.status import status_reply
+from apiext.filters.step import Step
+
+_NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
+
+
+class Authorization(Step):
+    """Passes on what the authorizer allows and answers 403 to the rest."""
+
+    def __init__(self, handler: Handler, *, authorizer: Authorizer) -> None:
+        super().__init__(handler)
+        self._authorizer = authorizer
+
+    def enter(self, request: web.BaseRequest) -> web.StreamResponse | None:
+        """Answer where the user may not do what the request asks for."""
+        user, info = request[USER], request[INFO]
+        verdict = self._authorizer.authorize(user, info)
+        if verdict is ALLOWED or verdict.decision is Decision.ALLOW:
+            return None
+        return status_reply(request, forbidden(user, info, verdict.reason), _NO_SNIFFING)

@@ -1,0 +1,57 @@
+"""Refuses what another server does not allow (apiserver pkg/endpoints/filters/authorization.go)."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from aiohttp import web
+
+from apiext.authorization.authorizer import Authorizer, Decision, Verdict
+from apiext.authorization.refusal import forbidden, sanitized
+from apiext.authorization.webhook import ReviewError
+from apiext.endpoints.request import INFO, USER, Handler
+from apiext.endpoints.status import status_reply, text_reply
+from apiext.meta import goformat
+from apiext.meta.request import RequestInfo, UserInfo
+
+_NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
+
+
+class Delegate(Protocol):
+    """Decides by asking somebody else."""
+
+    async def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
+        """The verdict. Raises ReviewError."""
+        ...
+
+
+class DelegatedAuthorization:
+    """Passes on what `before` allows, else what the delegate allows, else what `after` does.
+
+    Answers 403 to the rest, and 500 where nobody has allowed it and the delegate could not be asked.
+    """
+
+    def __init__(self, handler: Handler, *, before: Authorizer, delegate: Delegate, after: Authorizer) -> None:
+        self._handler = handler
+        self._before = before
+        self._delegate = delegate
+        self._after = after
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Pass the request on where its user may do what it asks for."""
+        user, info = request[USER], request[INFO]
+        verdict, failure = self._before.authorize(user, info), None
+        if verdict.decision is Decision.NO_OPINION:
+            try:
+                verdict = await self._delegate.authorize(user, info)
+            except ReviewError as error:
+                failure = error
+        if verdict.decision is Decision.NO_OPINION and not (failure and failure.denied):
+            other = self._after.authorize(user, info)
+            verdict = other if other.decision is not Decision.NO_OPINION else verdict
+        if verdict.decision is Decision.ALLOW:
+            return await self._handler(request)
+        if failure:
+            uri = goformat.quote(str(request.rel_url))
+            return text_reply(sanitized(f"Internal Server Error: {uri}: {failure}"), status=500)
+        return status_reply(request, forbidden(user, info, verdict.reason), _NO_SNIFFING)

@@ -1,0 +1,107 @@
+"""Ends requests that take too long.
+
+Mirrors apiserver pkg/endpoints/filters/request_deadline.go and pkg/server/filters/timeout.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from aiohttp import web
+
+from apiext.endpoints.request import INFO, Handler
+from apiext.meta import errors
+from apiext.meta.duration import parse_duration
+
+_SPAN: Final = 1.0
+"""Seconds of arrivals that share a timer."""
+
+
+class RequestDeadline:
+    """Cancels a request when its time is over and answers 504; long-running requests have all the time they want.
+
+    `maximum` is in seconds; a client can only ask for less, with `?timeout=`. Requests that arrive within a second end
+    together, when the time of the last of them is over: a timer of its own would cost each more than all else here.
+    """
+
+    def __init__(self, handler: Handler, *, maximum: float) -> None:
+        self._handler = handler
+        self._maximum = maximum
+        self._span = _SPAN if maximum >= 2 * _SPAN else 0.0
+        self._group: _Group | None = None
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Pass the request on, for a limited time.
+
+        Raises:
+            StatusError: 504 when the time is over, 400 when the time asked for is no duration.
+        """
+        if request[INFO].long_running:
+            return await self._handler(request)
+        group = _Group(self._asked(request), span=0.0) if "timeout" in request.rel_url.raw_query_string else self._current()
+        task = asyncio.current_task()
+        group.tasks.add(task)
+        try:
+            return await self._handler(request)
+        except asyncio.CancelledError:
+            if group.took_back(task):
+                raise errors.timeout("request did not complete within the allotted timeout") from None
+            raise
+        finally:
+            group.discard(task)
+
+    def _current(self) -> _Group:
+        """The group of those who arrive now."""
+        group = self._group
+        if group is None or group.closed:
+            group = self._group = _Group(self._maximum, span=self._span)
+        return group
+
+    def _asked(self, request: web.BaseRequest) -> float:
+        text = request.query.get("timeout", "")
+        if not text:
+            return self._maximum
+        try:
+            asked = parse_duration(text)
+        except ValueError as error:
+            raise errors.bad_request(f"invalid timeout specified in the request URL - {error}") from None
+        return asked if 0 < asked < self._maximum else self._maximum
+
+
+class _Group:
+    """Requests that end together, `seconds` after the last one could join."""
+
+    __slots__ = ("_expired", "_timer", "closed", "tasks")
+
+    def __init__(self, seconds: float, *, span: float) -> None:
+        loop = asyncio.get_running_loop()
+        self.tasks: set[asyncio.Task[object] | None] = set()
+        self.closed = not span
+        self._expired = False
+        if span:
+            self._timer = loop.call_later(span, self._close, seconds)
+        else:
+            self._timer = loop.call_later(seconds, self._expire)
+
+    def _close(self, seconds: float) -> None:
+        """Nobody joins any more; those who are still there have their time from now on."""
+        self.closed = True
+        if self.tasks:
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
+
+    def _expire(self) -> None:
+        self._expired = True
+        for task in self.tasks:
+            if task is not None:
+                task.cancel()
+
+    def took_back(self, task: asyncio.Task[object] | None) -> bool:
+        """Whether the task is being cancelled by this group and by nobody else; that is taken back."""
+        return self._expired and task is not None and task.uncancel() == 0
+
+    def discard(self, task: asyncio.Task[object] | None) -> None:
+        """The request has been served; the last one stops the timer."""
+        self.tasks.discard(task)
+        if self.closed and not self.tasks:
+            self._timer.cancel()

@@ -1,0 +1,66 @@
+"""Spans of requests for OpenTelemetry (apiserver pkg/endpoints/filters/traces.go); loaded only where tracing is switched on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aiohttp import web
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, SpanKind, Status, StatusCode, Tracer, get_current_span
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from apiext.endpoints.request import HEADERS, INFO, USER, Handler
+from apiext.filters.audit_id import HEADER
+from apiext.meta.request import RequestInfo
+from apiext.meta.user import MASTERS
+
+_MONITORING: Final = "system:monitoring"
+_PRIVILEGED: Final = frozenset({MASTERS, _MONITORING})
+_LONGEST: Final = 64
+"""Characters of an audit id, which clients may choose."""
+
+
+class Tracing:
+    """Opens a span for each request, around all that comes after it.
+
+    A trace that a client has begun is continued for privileged users; for others the new one links to it, so that
+    nobody else decides what is sampled.
+    """
+
+    def __init__(self, handler: Handler, *, tracer: Tracer) -> None:
+        self._handler = handler
+        self._tracer = tracer
+        self._propagator = TraceContextTextMapPropagator()
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Pass the request on within its span."""
+        parent = self._propagator.extract(request.headers, Context())
+        links = []
+        if _PRIVILEGED.isdisjoint(request[USER].groups):
+            begun = get_current_span(parent).get_span_context()
+            links = [Link(begun)] if begun.is_valid else []
+            parent = Context()
+        attributes = {
+            "http.request.method": request.method,
+            "url.path": request.path,
+            "http.target": request.raw_path,
+            "user_agent.original": request.headers.get("User-Agent", ""),
+            "audit-id": request[HEADERS][HEADER][:_LONGEST],
+        }
+        name = span_name(request.method, request[INFO])
+        with self._tracer.start_as_current_span(name, parent, SpanKind.SERVER, attributes, links) as span:
+            response = await self._handler(request)
+            span.set_attribute("http.response.status_code", response.status)
+            if response.status >= 500:
+                span.set_status(Status(StatusCode.ERROR))
+            return response
+
+
+def span_name(method: str, info: RequestInfo) -> str:
+    """Method and path with placeholders, so that there are not too many names."""
+    if not info.is_resource:
+        return method
+    parts = ["", info.api_prefix, info.group, info.version]
+    parts += ["namespaces", "{:namespace}"] if info.namespace else []
+    parts += [info.resource, "{:name}" if info.name else "", info.subresource]
+    return f"{method} /" + "/".join(part for part in parts if part)

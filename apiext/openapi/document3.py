@@ -1,0 +1,84 @@
+"""The OpenAPI v3 document of a group and version.
+
+Mirrors kube-openapi pkg/builder3 and MergeSpecsV3 of apiextensions-apiserver's OpenAPI builder.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Any, Final
+
+from .operations import Documented, Operation, operations
+from .parameters import Parameter
+from .schemas import Schema
+from .types import V3_PREFIX, closure, references
+
+_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+
+
+def build(resources: Iterable[Documented], definitions: dict[str, Schema]) -> dict[str, Any]:
+    """The document for these resources; `definitions` are those of custom kinds."""
+    by_path: dict[str, list[Operation]] = defaultdict(list)
+    used: set[str] = set()
+    for resource in resources:
+        for operation in operations(resource):
+            by_path[operation.path].append(operation)
+            used |= {operation.body, operation.response}
+    for definition in definitions.values():
+        used.update(references(definition))
+    return {
+        "openapi": "3.0.0",
+        "info": _INFO,
+        "paths": {path: _path(by_path[path]) for path in sorted(by_path)},
+        "components": {"schemas": dict(sorted({**closure(used), **definitions}.items()))},
+    }
+
+
+def _path(path_operations: list[Operation]) -> dict[str, Any]:
+    common = common_parameters(path_operations)
+    item: dict[str, Any] = {operation.method: _operation(operation, common) for operation in path_operations}
+    item["parameters"] = [_parameter(parameter) for parameter in sorted(common)]
+    return item
+
+
+def common_parameters(path_operations: list[Operation]) -> set[Parameter]:
+    """The parameters that all operations of a path have; they are listed once for the path."""
+    counted = Counter(parameter for operation in path_operations for parameter in operation.parameters)
+    return {parameter for parameter, count in counted.items() if count == len(path_operations)}
+
+
+def _operation(operation: Operation, common: set[Parameter]) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "tags": [operation.tag],
+        "description": operation.description,
+        "operationId": operation.id,
+    }
+    own = [_parameter(parameter) for parameter in operation.parameters if parameter not in common]
+    if own:
+        document["parameters"] = own
+    if operation.body:
+        document["requestBody"] = {"content": _content(operation.body, operation.consumes)}
+        if operation.body_required:
+            document["requestBody"]["required"] = True
+    content = _content(operation.response, operation.produces)
+    responses: dict[str, Any] = {str(code): {"description": text, "content": content} for code, text in operation.codes}
+    document["responses"] = {**responses, "401": {"description": "Unauthorized"}}
+    document["x-kubernetes-action"] = operation.action
+    document["x-kubernetes-group-version-kind"] = operation.kind._asdict()
+    return document
+
+
+def _content(model: str, types: Iterable[str]) -> dict[str, Any]:
+    schema = {"schema": {"$ref": V3_PREFIX + model}}
+    return dict.fromkeys(sorted(types), schema)
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    return {
+        "name": parameter.name,
+        "in": parameter.place,
+        "description": parameter.description,
+        **({"required": True} if parameter.required else {}),
+        "schema": {"type": parameter.type, "uniqueItems": True},
+    }

@@ -1,0 +1,163 @@
+"""Answers at /openapi/v2, /openapi/v3 and below.
+
+Mirrors kube-openapi pkg/handler and pkg/handler3.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from aiohttp import hdrs, web
+
+from apiext.definitions.catalog import Catalog
+from apiext.endpoints.document import Document, accepts_gzip
+from apiext.endpoints.negotiation import JSON, Convert, Offers, negotiate
+from apiext.endpoints.reply import Reply
+from apiext.endpoints.status import text_reply
+from apiext.meta import wire
+from apiext.meta.builtin import BuiltinGroupVersion
+from apiext.meta.errors import StatusError
+
+from .sources import Source, merged, sources
+
+_V2: Final = "/openapi/v2"
+_V3: Final = "/openapi/v3"
+_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_OLD_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+_COMPRESS_FROM: Final = 1400
+"""What fits in one packet is not worth compressing."""
+
+
+class _AnyOffers(Offers):
+    """Media types whose parameters mean nothing."""
+
+    __slots__ = ()
+
+    def allows(self, media_type: str, convert: Convert | None) -> bool:
+        return True
+
+
+_V2_OFFERS: Final = _AnyOffers(types=(JSON, _OLD_PROTOBUF, _PROTOBUF))
+_V3_OFFERS: Final = _AnyOffers(types=(JSON,))
+
+
+class OpenAPIHandler:
+    """Answers OpenAPI for what the catalog holds and for what is built in.
+
+    What is answered follows the catalog at once. A document is made outside the event loop when first asked for after
+    one of its definitions changed; the v3 index needs none of them. The v2 document calls itself by the first two parts
+    of `version`.
+    """
+
+    def __init__(self, catalog: Catalog, builtins: Sequence[BuiltinGroupVersion], *, version: str = "v1.37") -> None:
+        self._catalog = catalog
+        self._builtins = builtins
+        self._version = ".".join(version.removeprefix("v").split(".")[:2])
+        self._generation: int | None = None
+        self._sources: dict[str, Source] = {}
+        self._merged = Source("")
+        self._index = b""
+        self._made: dict[str, tuple[str, asyncio.Future[Document]]] = {}
+        """By document: the hash of what it was made from, and the document."""
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request below /openapi."""
+        self._refresh()
+        path = request.path
+        if path == _V2:
+            return await self._answer_v2(request)
+        if path == _V3:
+            return Document(self._index, "text/plain; charset=utf-8").reply(request, compress_from=_COMPRESS_FROM)
+        if path.startswith(f"{_V3}/"):
+            return await self._answer_v3(request, path.removeprefix(f"{_V3}/"))
+        return text_reply("404 page not found", status=404)
+
+    def _refresh(self) -> None:
+        """Follow the catalog; documents whose definitions did not change are kept."""
+        generation = self._catalog.generation
+        if generation == self._generation:
+            return
+        self._sources = sources(self._catalog.all(), self._builtins)
+        self._merged = merged(self._sources.values())
+        paths = {path: {"serverRelativeURL": _url(path, source)} for path, source in self._sources.items()}
+        self._index = wire.dumps({"paths": paths})
+        self._made = {key: made for key, made in self._made.items() if key in self._sources or key.startswith(_V2)}
+        self._generation = generation
+
+    async def _answer_v2(self, request: web.BaseRequest) -> web.StreamResponse:
+        chosen = _accepted(request, _V2_OFFERS)
+        if chosen == JSON:
+            document = await self._document(_V2, self._merged, self._v2_json)
+        elif chosen:
+            document = await self._document(f"{_V2} protobuf", self._merged, self._v2_protobuf)
+        else:
+            return Reply(status=406, headers={hdrs.VARY: hdrs.ACCEPT})
+        return await _send(request, document, {hdrs.ETAG: document.etag, hdrs.VARY: hdrs.ACCEPT})
+
+    async def _answer_v3(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
+        source = self._sources.get(path)
+        if source is None:
+            return Reply(status=404)
+        if not _accepted(request, _V3_OFFERS):
+            return Reply(status=406, headers={hdrs.VARY: hdrs.ACCEPT})
+        headers: dict[str, str] = {hdrs.ETAG: f'"{source.hash}"', hdrs.VARY: hdrs.ACCEPT}
+        asked = request.query.get("hash", "")
+        if asked and asked != source.hash:
+            return Reply(status=301, headers={**headers, hdrs.LOCATION: _url(path, source)})
+        if asked:
+            # a URL with its hash never means anything else
+            in_a_year = datetime.now(UTC) + timedelta(days=365)
+            headers[hdrs.CACHE_CONTROL] = "public, immutable"
+            headers[hdrs.EXPIRES] = in_a_year.strftime("%a, %d %b %Y %H:%M:%S UTC")
+        return await _send(request, await self._document(path, source, _v3_json), headers)
+
+    async def _document(self, key: str, source: Source, make: Callable[[Source], Document]) -> Document:
+        """The document made from a source; requests that come while it is being made wait for the same one."""
+        found = self._made.get(key)
+        if found is None or found[0] != source.hash:
+            task = asyncio.ensure_future(asyncio.to_thread(make, source))
+            found = self._made[key] = source.hash, task
+        try:
+            return await asyncio.shield(found[1])
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            if self._made.get(key) is found:
+                del self._made[key]
+            raise
+
+    def _v2_json(self, source: Source) -> Document:
+        return Document(wire.dumps(source.v2(self._version), sort_keys=False), JSON, tag=source.hash)
+
+    def _v2_protobuf(self, source: Source) -> Document:
+        from . import proto2
+
+        return Document(proto2.encode(source.v2(self._version)), _PROTOBUF, tag=source.hash)
+
+
+def _v3_json(source: Source) -> Document:
+    return Document(wire.dumps(source.v3(), sort_keys=False), JSON, tag=source.hash)
+
+
+def _url(path: str, source: Source) -> str:
+    return f"{_V3}/{path}?hash={source.hash}"
+
+
+def _accepted(request: web.BaseRequest, offers: Offers) -> str:
+    """The media type to answer with, empty for none."""
+    try:
+        return negotiate(request.headers.get(hdrs.ACCEPT, ""), offers).type
+    except StatusError:
+        return ""
+
+
+async def _send(request: web.BaseRequest, document: Document, headers: Mapping[str, str]) -> web.StreamResponse:
+    """The document, or nothing but its ETag for a client that has it."""
+    if document.is_known(request):
+        return Reply(status=304, headers=headers)
+    if accepts_gzip(request):
+        await asyncio.to_thread(lambda: document.compressed)
+    return document.reply(request, headers=headers, compress_from=_COMPRESS_FROM)

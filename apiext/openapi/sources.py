@@ -1,0 +1,83 @@
+"""What each document is made from, and the hash that tells whether it has to be made anew.
+
+Mirrors apiextensions-apiserver pkg/controller/openapi and openapiv3 (which definition goes into which document).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apiext
+from apiext.definitions.definition import Definition, Version
+from apiext.meta.builtin import BuiltinGroupVersion
+from apiext.meta.gvk import GroupVersion
+
+from . import builtin, custom, document2, document3, naming
+from .schemas import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The parts of one document."""
+
+    hash: str
+    """Upper-case hex; the same as long as the parts are the same, also in other processes."""
+    builtins: tuple[BuiltinGroupVersion, ...] = ()
+    customs: tuple[tuple[Definition, Version], ...] = ()
+
+    def v3(self) -> dict[str, Any]:
+        """The v3 document; takes time."""
+        resources = [documented for group_version in self.builtins for documented in builtin.documented(group_version)]
+        schemas: dict[str, Schema] = {}
+        for definition, version in self.customs:
+            resources.append(custom.documented(definition, version))
+            schemas |= custom.definitions(definition, version, v2=False)
+        return document3.build(resources, schemas)
+
+    def v2(self, title_version: str) -> dict[str, Any]:
+        """The v2 document; takes time."""
+        resources = [documented for group_version in self.builtins for documented in builtin.documented(group_version)]
+        schemas: dict[str, Schema] = {}
+        for definition, version in self.customs:
+            resources.append(custom.documented(definition, version))
+            schemas |= custom.definitions(definition, version, v2=True)
+        return document2.build(resources, schemas, title_version)
+
+
+def sources(definitions: Iterable[Definition], builtins: Sequence[BuiltinGroupVersion]) -> dict[str, Source]:
+    """The source of each v3 document by its path; a built-in version hides a custom one of the same name."""
+    customs: dict[str, list[tuple[Definition, Version]]] = defaultdict(list)
+    for definition in sorted(definitions, key=lambda definition: definition.name):
+        if definition.is_established:
+            for version in definition.served_versions:
+                customs[naming.document_path(GroupVersion(definition.group, version.name))].append((definition, version))
+    found = {path: Source(_hash(path, parts), customs=tuple(parts)) for path, parts in customs.items()}
+    for group_version in builtins:
+        path = naming.document_path(group_version.group_version)
+        found[path] = Source(_hash(path, ()), builtins=(group_version,))
+    return dict(sorted(found.items()))
+
+
+def merged(all_sources: Iterable[Source]) -> Source:
+    """The source of the v2 document."""
+    parts = list(all_sources)
+    return Source(
+        _sha512("\n".join(source.hash for source in parts)),
+        builtins=tuple(one for source in parts for one in source.builtins),
+        customs=tuple(one for source in parts for one in source.customs),
+    )
+
+
+def _hash(path: str, parts: Iterable[tuple[Definition, Version]]) -> str:
+    """Made of what the definitions are, not of what is made from them: the index must not wait for all documents."""
+    lines = [apiext.__version__, path]
+    lines += [f"{part.name},{part.uid},{part.object['metadata'].get('generation', 0)}" for part, _ in parts]
+    return _sha512("\n".join(lines))
+
+
+def _sha512(text: str) -> str:
+    return hashlib.sha512(text.encode()).hexdigest().upper()

@@ -1,0 +1,84 @@
+"""Requests about resources: who answers them, and which verb it is.
+
+Mirrors apiextensions-apiserver pkg/apiserver/customresource_handler.go (ServeHTTP, serveResource, serveStatus, serveScale).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from apiext.endpoints.request import INFO, WARNINGS
+from apiext.endpoints.status import text_reply
+from apiext.endpoints.watch import watch
+from apiext.meta import errors
+from apiext.meta.gvk import GroupResource
+from apiext.serving.verbs import RESOURCE_VERBS, SUBRESOURCE_VERBS, Verb
+
+if TYPE_CHECKING:
+    from apiext.definitions.catalog import Catalog
+    from apiext.endpoints.scope import Scope
+    from apiext.meta.request import RequestInfo
+    from apiext.serving.builtin import BuiltinEndpoints
+    from apiext.serving.cache import ServingCache
+    from apiext.serving.info import ServedVersion, ServingInfo
+
+_ACROSS_NAMESPACES: Final = frozenset({"list", "watch"})
+
+
+class ResourceHandler:
+    """Answers requests for custom resources and for the kinds that are built in."""
+
+    def __init__(self, catalog: Catalog, cache: ServingCache, builtins: BuiltinEndpoints) -> None:
+        self._catalog = catalog
+        self._cache = cache
+        self._builtins = builtins
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer; 404 in plain text where nothing is served. Raises StatusError."""
+        info = request[INFO]
+        if self._builtins.serves(info):
+            return await self._builtins.answer(request)
+        serving = self._serving(info)
+        served = self._cache.version(serving, info.version) if serving is not None else None
+        if serving is None or served is None:
+            return text_reply("404 page not found", status=404)
+        if served.warnings:
+            request[WARNINGS].extend(served.warnings)
+        scope, verb = _endpoint(info, served)
+        if verb is watch:
+            return await watch(request, scope)
+        serving.enter()
+        try:
+            return await verb(request, scope)
+        finally:
+            serving.leave()
+
+    def _serving(self, info: RequestInfo) -> ServingInfo | None:
+        """What serves the resource of a request, None when nothing does in the way it asks for."""
+        if info.api_prefix != "apis":
+            return None
+        definition = self._catalog.lookup(info.group, info.resource)
+        if definition is None:
+            return None
+        if info.namespace and not definition.namespaced:
+            return None
+        if definition.namespaced and not info.namespace and info.verb not in _ACROSS_NAMESPACES:
+            return None
+        version = definition.version(info.version)
+        if version is None or not version.served:
+            return None
+        return self._cache.info(definition)
+
+
+def _endpoint(info: RequestInfo, served: ServedVersion) -> tuple[Scope, Verb]:
+    """Scope and verb of a request. Raises StatusError: 404 for a missing subresource, 405 for a verb that there is not."""
+    resource = GroupResource(info.group, info.resource)
+    scope = served.scopes.get(info.subresource)
+    if scope is None:
+        raise errors.not_found(resource, info.name)
+    verb = (SUBRESOURCE_VERBS if info.subresource else RESOURCE_VERBS).get(info.verb)
+    if verb is None:
+        raise errors.method_not_supported(resource, info.verb)
+    return scope, verb

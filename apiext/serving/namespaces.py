@@ -1,0 +1,175 @@
+"""The life of namespaces where no other controller looks after them: the first ones are made, and those on their way out emptied.
+
+Mirrors pkg/controlplane/controller/systemnamespaces and pkg/controller/namespace of kubernetes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta import errors
+from apiext.registry.context import CreateOptions, RequestContext, UpdateOptions
+from apiext.registry.namespace import FINALIZER, TERMINATING
+from apiext.serving.instances import SYSTEM, delete_all
+from apiext.storage.backend import BackendError
+from apiext.storage.interface import EventType, StorageError, WatchOptions
+
+if TYPE_CHECKING:
+    from apiext.definitions.catalog import Catalog
+    from apiext.endpoints.scope import CollectionRest
+    from apiext.meta.wire import Object
+    from apiext.serving.builtin import BuiltinEndpoint
+    from apiext.serving.cache import ServingCache
+    from apiext.storage.interface import Event
+
+_LOG: Final = logging.getLogger(__name__)
+SYSTEM_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
+_PAUSE: Final = 0.1
+_MAX_PAUSE: Final = 5.0
+_FAILURES: Final = (errors.StatusError, StorageError, BackendError)
+
+
+async def phase_of(endpoint: BuiltinEndpoint, name: str, *, live: bool) -> str | None:
+    """A namespace's phase, None when there is none: from the cache, or (live) its most recent one."""
+    context = RequestContext(user=SYSTEM, namespace=name)
+    try:
+        item = await endpoint.scopes[""].rest.get(context, name, resource_version="" if live else "0")
+    except errors.StatusError as error:
+        if error.code == 404:
+            return None
+        raise
+    return item.fields.get("status.phase", "")
+
+
+class NamespaceController:
+    """Empties namespaces that are being deleted, and lets them go."""
+
+    def __init__(self, endpoint: BuiltinEndpoint, others: Iterable[BuiltinEndpoint], catalog: Catalog, cache: ServingCache) -> None:
+        self._namespaces = endpoint.scopes[""].rest
+        self._finalize = endpoint.scopes["finalize"].rest
+        self._builtins = tuple(other.scopes[""].rest for other in others if other.scopes[""].namespaced)
+        self._catalog = catalog
+        self._cache = cache
+        self._ending: dict[str, asyncio.Task[None]] = {}
+        self._follower: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Make the first namespaces where they are missing, then look after all. Raises StatusError."""
+        for name in SYSTEM_NAMESPACES:
+            await self._ensure(name)
+        self._follower = asyncio.get_running_loop().create_task(self._follow(), name="namespaces")
+
+    async def close(self) -> None:
+        """Stop."""
+        tasks = [*self._ending.values(), *([self._follower] if self._follower else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._ending.clear()
+
+    async def _ensure(self, name: str) -> None:
+        context = RequestContext(user=SYSTEM, namespace="")
+        with suppress(errors.StatusError):
+            await self._namespaces.get(context, name)
+            return
+        namespace: Object = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
+        namespace |= {"spec": {}, "status": {}}
+        try:
+            await self._namespaces.create(context, namespace, CreateOptions())
+        except errors.StatusError as error:
+            if error.reason != "AlreadyExists":
+                raise
+
+    async def _follow(self) -> None:
+        pause = _PAUSE
+        while True:
+            try:
+                await self._watch()
+                pause = _PAUSE
+            except _FAILURES as error:
+                _LOG.warning("namespaces cannot be watched: %s", error)
+            except Exception:  # noqa: BLE001 -- whatever went wrong, namespaces must go on being watched
+                _LOG.exception("watching namespaces failed")
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _MAX_PAUSE)
+
+    async def _watch(self) -> None:
+        watch = await self._namespaces.watch(RequestContext(user=SYSTEM, namespace=""), WatchOptions())
+        try:
+            async for events in watch:
+                for event in events:
+                    self._see(event)
+        finally:
+            watch.close()
+
+    def _see(self, event: Event) -> None:
+        item = event.item
+        if item is None or event.type is EventType.DELETED or item.fields.get("status.phase") != TERMINATING:
+            return
+        name = item.fields["metadata.name"]
+        if name not in self._ending:
+            task = asyncio.get_running_loop().create_task(self._end(name), name=f"namespace-{name}")
+            self._ending[name] = task
+            task.add_done_callback(lambda _: self._ending.pop(name, None))
+
+    async def _end(self, name: str) -> None:
+        pause = _PAUSE
+        while True:
+            try:
+                if not await self._is_terminating(name):
+                    return
+                if not await self._empty(name):
+                    await self._release(name)
+                    return
+            except (errors.StatusError, StorageError, BackendError) as error:
+                if isinstance(error, errors.StatusError) and error.code == 404:
+                    return
+                _LOG.warning("namespace %s cannot be emptied: %s", name, error)
+            except Exception:  # noqa: BLE001 -- one namespace must not stop the work on others
+                _LOG.exception("emptying namespace %s failed", name)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _MAX_PAUSE)
+
+    async def _is_terminating(self, name: str) -> bool:
+        """Whether it is still to be emptied: somebody may have forced it away, and another of its name may be in use."""
+        item = await self._namespaces.get(RequestContext(user=SYSTEM, namespace=""), name)
+        return item.fields.get("status.phase") == TERMINATING
+
+    async def _empty(self, name: str) -> int:
+        """Delete everything in a namespace; how much is left. Raises the first failure, when all else has been deleted."""
+        remaining, failures = 0, []
+        for rest in self._contents():
+            try:
+                remaining += await delete_all(rest, name, namespaced=True)
+            except _FAILURES as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+        return remaining
+
+    def _contents(self) -> list[CollectionRest]:
+        rests = list(self._builtins)
+        for definition in self._catalog.all():
+            if not definition.namespaced or not (definition.names_accepted or definition.is_established):
+                continue
+            served = self._cache.version(self._cache.info(definition), definition.storage_version.name)
+            if served is not None:
+                rests.append(served.scopes[""].rest)
+        return rests
+
+    async def _release(self, name: str) -> None:
+        """Take the server's finalizer off a namespace, which removes it when it was the last."""
+        context = RequestContext(user=SYSTEM, namespace=name)
+
+        async def without_finalizer(existing: Object) -> Object:
+            if existing["status"].get("phase") != TERMINATING:
+                return existing
+            spec = existing.get("spec") or {}
+            kept = [item for item in spec.get("finalizers") or () if item != FINALIZER]
+            return {**existing, "spec": {**spec, "finalizers": kept} if kept else {}}
+
+        await self._finalize.update(context, name, without_finalizer, UpdateOptions())

@@ -1,0 +1,215 @@
+"""What discovery answers over HTTP."""
+
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from apiext.definitions.catalog import Catalog
+from apiext.discovery.handler import DiscoveryHandler
+from apiext.meta.builtin import BUILTINS
+from tests.support.crds import catalog, crd, definition, version
+from tests.support.http import Client, client_of
+
+AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+@pytest.fixture
+def known() -> Catalog:
+    """A catalog with one definition."""
+    names = {"shortNames": ["wd"], "categories": ["all"]}
+    return catalog(crd(names=names, versions=[version("v1", storage=True, subresources={"status": {}}), version("v1beta1")]))
+
+
+@pytest.fixture
+async def client(known: Catalog) -> AsyncIterator[Client]:
+    """A client of discovery for that catalog."""
+    async with client_of(DiscoveryHandler(known, BUILTINS, address="10.0.0.1:6443")) as opened:
+        yield opened
+
+
+async def _json(client: Client, path: str, **headers: str) -> Any:
+    async with client.get(path, headers=headers) as response:
+        assert response.status == 200
+        return await response.json(content_type=None)
+
+
+async def test_api_lists_versions_and_the_address(client: Client) -> None:
+    """/api names the core version and where the server is."""
+    assert await _json(client, "/api") == {
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "10.0.0.1:6443"}],
+    }
+
+
+async def test_the_address_is_where_the_request_arrived(known: Catalog) -> None:
+    """A server that was not told its address names that of the connection."""
+    async with client_of(DiscoveryHandler(known, BUILTINS)) as opened:
+        (entry,) = (await _json(opened, "/api"))["serverAddressByClientCIDRs"]
+
+        assert entry["serverAddress"] == f"127.0.0.1:{opened.port}"
+
+
+async def test_group_list_and_group_agree(client: Client) -> None:
+    """/apis has the groups without the core group; /apis/<group> is one of them."""
+    groups = (await _json(client, "/apis"))["groups"]
+    group = await _json(client, "/apis/example.com")
+
+    assert [one["name"] for one in groups] == ["apiextensions.k8s.io", "example.com"]
+    assert group == {"kind": "APIGroup", "apiVersion": "v1", **groups[1]}
+    assert group["preferredVersion"] == {"groupVersion": "example.com/v1", "version": "v1"}
+
+
+async def test_resources_of_a_version(client: Client) -> None:
+    """/apis/<group>/<version> lists resources and their subresources, field by field as the reference."""
+    listed = await _json(client, "/apis/example.com/v1/")
+
+    assert listed == {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": "example.com/v1",
+        "resources": [
+            {
+                "name": "widgets",
+                "singularName": "widget",
+                "namespaced": True,
+                "kind": "Widget",
+                "verbs": ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"],
+                "shortNames": ["wd"],
+                "categories": ["all"],
+                "storageVersionHash": "gIwvi5rymmg=",
+            },
+            {
+                "name": "widgets/status",
+                "singularName": "",
+                "namespaced": True,
+                "kind": "Widget",
+                "verbs": ["get", "patch", "update"],
+            },
+        ],
+    }
+
+
+async def test_core_resources_have_no_api_version(client: Client) -> None:
+    """The document at /api/v1 lacks apiVersion, as it always has."""
+    listed = await _json(client, "/api/v1")
+
+    assert "apiVersion" not in listed
+    assert [one["name"] for one in listed["resources"]] == [
+        "events",
+        "namespaces",
+        "namespaces/finalize",
+        "namespaces/status",
+    ]
+
+
+async def test_aggregated_discovery_can_be_kept(client: Client) -> None:
+    """The aggregated document has an ETag; a client that has it is told so with 304."""
+    async with client.get("/apis", headers={"Accept": AGGREGATED}) as first:
+        etag = first.headers["ETag"]
+        document = await first.json(content_type=None)
+    async with client.get("/apis", headers={"Accept": AGGREGATED, "If-None-Match": etag}) as second:
+        known = second.status, await second.read()
+
+    assert known == (304, b"")
+    assert (first.headers["Vary"], first.headers["Cache-Control"]) == ("Accept", "public")
+    assert first.headers["Content-Type"] == AGGREGATED
+    assert [item["metadata"] for item in document["items"]] == [{"name": "apiextensions.k8s.io"}, {"name": "example.com"}]
+    assert [one["freshness"] for one in document["items"][1]["versions"]] == ["Current", "Current"]
+
+
+async def test_a_client_of_the_aggregated_form_gets_core_at_api(client: Client) -> None:
+    """At /api the aggregated document has one item without a name."""
+    document = await _json(client, "/api", Accept=f"{AGGREGATED},application/json")
+
+    (item,) = document["items"]
+    assert item["metadata"] == {}
+
+
+@pytest.mark.parametrize("version", ["v2beta1", "v3"])
+async def test_unknown_aggregated_versions_fall_back(client: Client, version: str) -> None:
+    """A client that also takes plain JSON gets the plain document when it asks for another aggregated version."""
+    accept = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList,application/json"
+
+    assert (await _json(client, "/apis", Accept=accept))["kind"] == "APIGroupList"
+
+
+async def test_who_takes_only_protobuf_is_refused_in_it(client: Client) -> None:
+    """406 in Protobuf: its envelope, then a Status that names what can be had."""
+    async with client.get("/apis", headers={"Accept": "application/vnd.kubernetes.protobuf"}) as response:
+        body = await response.read()
+
+    assert response.status == 406
+    assert body.startswith(b"k8s\0")
+    assert b"only the following media types are accepted: application/json" in body
+
+
+@pytest.mark.parametrize("accept", ["text/plain", AGGREGATED.replace("v2", "v2beta1")])
+async def test_other_media_types_are_refused(client: Client, accept: str) -> None:
+    """406 names what can be had."""
+    async with client.get("/apis", headers={"Accept": accept}) as response:
+        status = await response.json(content_type=None)
+
+    assert status["code"] == 406
+    assert status["message"].startswith("only the following media types are accepted: application/json")
+
+
+async def test_below_the_root_nothing_is_aggregated(client: Client) -> None:
+    """A group's own document has no aggregated form."""
+    async with client.get("/apis/example.com", headers={"Accept": AGGREGATED}) as response:
+        assert response.status == 406
+
+
+async def test_yaml(client: Client) -> None:
+    """Documents are YAML for who asks for it."""
+    async with client.get("/apis/example.com", headers={"Accept": "application/yaml"}) as response:
+        text = await response.text()
+
+    assert response.headers["Content-Type"] == "application/yaml"
+    assert yaml.safe_load(text)["name"] == "example.com"
+
+
+async def test_pretty(client: Client) -> None:
+    """?pretty=1 indents."""
+    async with client.get("/apis/example.com?pretty=1") as response:
+        assert (await response.text()).startswith('{\n  "kind": "APIGroup",\n')
+
+
+async def test_the_catalog_is_followed(client: Client, known: Catalog) -> None:
+    """What is defined is discovered by the next request."""
+    before = await _json(client, "/apis")
+    known.put(definition(crd("gadgets", group="other.example.com", kind="Gadget")))
+    after = await _json(client, "/apis")
+
+    assert len(after["groups"]) == len(before["groups"]) + 1
+
+
+@pytest.mark.parametrize("path", ["/apis/nowhere.com", "/apis/example.com/v9", "/apis/nowhere.com/v1", "/apis//"])
+async def test_unknown_custom_paths_are_plain_404s(client: Client, path: str) -> None:
+    """An unknown group or version is answered as Go's NotFound handler does."""
+    async with client.get(path) as response:
+        assert (response.status, await response.text()) == (404, "404 page not found\n")
+
+
+@pytest.mark.parametrize("path", ["/api/v2", "/apis/apiextensions.k8s.io/v9"])
+async def test_unknown_builtin_versions_are_statuses(client: Client, path: str) -> None:
+    """An unknown version of a built-in group is a Status."""
+    async with client.get(path) as response:
+        status = await response.json(content_type=None)
+
+    assert (status["code"], status["message"]) == (404, "the server could not find the requested resource")
+
+
+@pytest.mark.parametrize("path, code", [("/api", 405), ("/api/v1", 405), ("/apis/apiextensions.k8s.io/v1", 405), ("/apis", 200)])
+async def test_methods(client: Client, path: str, code: int) -> None:
+    """Only the documents of what is built in insist on GET."""
+    async with client.post(path) as response:
+        assert response.status == code
+
+
+async def test_without_builtins_there_is_no_core(known: Catalog) -> None:
+    """A server of custom resources alone has no /api."""
+    async with client_of(DiscoveryHandler(known, ())) as opened, opened.get("/api") as response:
+        assert response.status == 404

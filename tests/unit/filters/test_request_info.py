@@ -1,0 +1,180 @@
+"""RequestInfo: the table of the reference's own test, and its odd corners."""
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+
+from apiext.endpoints.request import INFO
+from apiext.filters.request_info import RequestInfoError, WithRequestInfo, request_info
+from apiext.meta.request import RequestInfo
+
+from .conftest import Make, hello
+
+# as in apiserver pkg/endpoints/request/requestinfo_test.go:
+# method, url, verb, prefix, group, version, namespace, resource, subresource, name, parts
+RESOURCES = [
+    ("GET", "/api/v1/namespaces", "list", "api", "", "v1", "", "namespaces", "", "", "namespaces"),
+    ("GET", "/api/v1/namespaces/other", "get", "api", "", "v1", "other", "namespaces", "", "other", "namespaces/other"),
+    ("GET", "/api/v1/namespaces/other/pods", "list", "api", "", "v1", "other", "pods", "", "", "pods"),
+    ("GET", "/api/v1/namespaces/other/pods/foo", "get", "api", "", "v1", "other", "pods", "", "foo", "pods/foo"),
+    ("HEAD", "/api/v1/namespaces/other/pods/foo", "get", "api", "", "v1", "other", "pods", "", "foo", "pods/foo"),
+    ("GET", "/api/v1/pods", "list", "api", "", "v1", "", "pods", "", "", "pods"),
+    ("HEAD", "/api/v1/pods", "list", "api", "", "v1", "", "pods", "", "", "pods"),
+    ("GET", "/api/v1/proxy/namespaces/other/pods/foo", "proxy", "api", "", "v1", "other", "pods", "", "foo", "pods/foo"),
+    ("GET", "/api/v1/proxy/pods/foo/subpath/x", "proxy", "api", "", "v1", "", "pods", "", "foo", "pods/foo/subpath/x"),
+    ("GET", "/api/v1/watch/pods", "watch", "api", "", "v1", "", "pods", "", "", "pods"),
+    ("GET", "/api/v1/pods?watch=true", "watch", "api", "", "v1", "", "pods", "", "", "pods"),
+    ("GET", "/api/v1/pods?watch=false", "list", "api", "", "v1", "", "pods", "", "", "pods"),
+    ("GET", "/api/v1/watch/namespaces/other/pods", "watch", "api", "", "v1", "other", "pods", "", "", "pods"),
+    ("GET", "/api/v1/namespaces/other/pods?watch=1", "watch", "api", "", "v1", "other", "pods", "", "", "pods"),
+    ("GET", "/api/v1/namespaces/other/pods?watch=0", "list", "api", "", "v1", "other", "pods", "", "", "pods"),
+    ("GET", "/api/v1/namespaces/other/pods/foo/status", "get", "api", "", "v1", "other", "pods", "status", "foo", "pods/foo/status"),
+    (
+        "PUT",
+        "/api/v1/namespaces/other/finalize",
+        "update",
+        "api",
+        "",
+        "v1",
+        "other",
+        "namespaces",
+        "finalize",
+        "other",
+        "namespaces/other/finalize",
+    ),
+    (
+        "PUT",
+        "/api/v1/namespaces/other/status",
+        "update",
+        "api",
+        "",
+        "v1",
+        "other",
+        "namespaces",
+        "status",
+        "other",
+        "namespaces/other/status",
+    ),
+    ("PATCH", "/api/v1/namespaces/other/pods/foo", "patch", "api", "", "v1", "other", "pods", "", "foo", "pods/foo"),
+    ("DELETE", "/api/v1/namespaces/other/pods/foo", "delete", "api", "", "v1", "other", "pods", "", "foo", "pods/foo"),
+    ("POST", "/api/v1/namespaces/other/pods", "create", "api", "", "v1", "other", "pods", "", "", "pods"),
+    ("DELETE", "/api/v1/nodes", "deletecollection", "api", "", "v1", "", "nodes", "", "", "nodes"),
+    ("DELETE", "/api/v1/namespaces", "deletecollection", "api", "", "v1", "", "namespaces", "", "", "namespaces"),
+    ("DELETE", "/api/v1/namespaces/other/pods", "deletecollection", "api", "", "v1", "other", "pods", "", "", "pods"),
+    (
+        "DELETE",
+        "/apis/extensions/v3/namespaces/other/pods",
+        "deletecollection",
+        "apis",
+        "extensions",
+        "v3",
+        "other",
+        "pods",
+        "",
+        "",
+        "pods",
+    ),
+    ("OPTIONS", "/apis/extensions/v3/pods", "", "apis", "extensions", "v3", "", "pods", "", "", "pods"),
+]
+
+
+@pytest.mark.parametrize("row", RESOURCES, ids=lambda row: f"{row[0]} {row[1]}")
+def test_resource_paths(row: tuple[str, ...]) -> None:
+    """A path below a version is taken apart as the reference does it."""
+    method, url, *expected = row
+
+    info = request_info(make_mocked_request(method, url))
+
+    assert info.is_resource
+    found = [info.verb, info.api_prefix, info.group, info.version, info.namespace, info.resource, info.subresource, info.name]
+    assert [*found, "/".join(info.parts)] == expected
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/api", "/apis", "/api/v1", "/apis/example.com", "/apis/example.com/v1", "/healthz/ping", "/version", "/apis/a/b/"]
+)
+def test_other_paths(path: str) -> None:
+    """A path that names no resource is a verb, the HTTP method, and a path."""
+    info = request_info(make_mocked_request("GET", path))
+
+    assert (info.is_resource, info.verb, info.path) == (False, "get", path)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/watch", "/apis/g/v1/proxy", "/api/v1/watch/"])
+def test_special_verb_alone(path: str) -> None:
+    """A special verb without a resource is refused."""
+    with pytest.raises(RequestInfoError, match=f"unable to determine kind and namespace from url, {path}"):
+        request_info(make_mocked_request("GET", path))
+
+
+@pytest.mark.parametrize(
+    "query, name",
+    [
+        ("fieldSelector=metadata.name%3Dfoo", "foo"),
+        ("fieldSelector=metadata.name==foo,metadata.namespace==x&watch=true", "foo"),
+        ("fieldSelector=metadata.name!%3Dfoo", ""),
+        ("fieldSelector=metadata.name%3D.", ""),
+        ("fieldSelector=metadata.name%3D==", ""),
+        ("fieldSelector=metadata.name", ""),
+        ("labelSelector=a", ""),
+    ],
+)
+def test_name_by_selector(query: str, name: str) -> None:
+    """A list for one name counts as a request for that name, where it can be one."""
+    assert request_info(make_mocked_request("GET", f"/api/v1/namespaces/other/pods?{query}")).name == name
+
+
+def test_selectors_are_kept_for_verbs_that_use_them() -> None:
+    """Selectors count for list, watch and deletecollection, but not with the verb in the path."""
+    query = "fieldSelector=a%3Db&labelSelector=c"
+
+    listed = request_info(make_mocked_request("GET", f"/api/v1/pods?{query}"))
+    named = request_info(make_mocked_request("GET", f"/api/v1/pods/x?{query}"))
+    special = request_info(make_mocked_request("GET", f"/api/v1/watch/pods?{query}"))
+
+    assert (listed.field_selector, listed.label_selector) == ("a=b", "c")
+    assert {(info.field_selector, info.label_selector) for info in (named, special)} == {("", "")}
+
+
+def test_long_running() -> None:
+    """Watches may take as long as they want; so may, by their name, some subresources of pods."""
+    paths = {"/api/v1/pods?watch=1": True, "/api/v1/watch/pods": True, "/api/v1/pods": False, "/api/v1/namespaces/n/pods/p/log": True}
+
+    assert {path: request_info(make_mocked_request("GET", path)).long_running for path in paths} == paths
+
+
+async def test_requests_for_one_path_share_it(exchange: Make) -> None:
+    """The same path without a query is taken apart once; a query, or another method, makes another request of it."""
+    seen: list[RequestInfo] = []
+
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        seen.append(request[INFO])
+        return await hello(request)
+
+    chain = WithRequestInfo(handler)
+    for method, path in (("GET", "/api/v1/pods"), ("GET", "/api/v1/pods"), ("DELETE", "/api/v1/pods"), ("GET", "/api/v1/pods?watch=1")):
+        await exchange(path, method=method).through(chain)
+
+    assert seen[0] is seen[1]
+    assert [info.verb for info in seen] == ["list", "list", "deletecollection", "watch"]
+
+
+async def test_what_is_kept_is_bounded(exchange: Make) -> None:
+    """Thousands of paths do not fill the memory."""
+    chain = WithRequestInfo(hello)
+    for number in range(5000):
+        await exchange(f"/api/v1/pods/{number}").through(chain)
+
+    assert len(chain._known) <= 4096
+
+
+async def test_error_in_plain_text(exchange: Make) -> None:
+    """A path that cannot be taken apart is answered as the reference answers it."""
+    done = exchange("/healthz")
+    done.request = make_mocked_request("GET", "/api/v1/watch", writer=done.wire)
+
+    await done.through(WithRequestInfo(hello))
+
+    assert done.status == 500
+    expected = 'Internal Server Error: "/api/v1/watch": failed to create RequestInfo: '
+    assert done.body.decode() == f"{expected}unable to determine kind and namespace from url, /api/v1/watch\n"

@@ -1,0 +1,87 @@
+"""Spans of requests."""
+
+from collections.abc import Sequence
+
+import pytest
+from aiohttp import web
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind
+
+from apiext.endpoints.status import text_reply
+from apiext.filters.tracing import Tracing, span_name
+from apiext.meta.request import RequestInfo, UserInfo
+
+from .conftest import ADMIN, Make, hello
+
+BEGUN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+TRACE = 0x0AF7651916CD43DD8448EB211C80319C
+
+
+class Spans:
+    """Keeps what is traced."""
+
+    def __init__(self) -> None:
+        self._exporter = InMemorySpanExporter()
+        provider = TracerProvider(shutdown_on_exit=False)
+        provider.add_span_processor(SimpleSpanProcessor(self._exporter))
+        self.tracer = provider.get_tracer("test")
+
+    @property
+    def ended(self) -> Sequence[ReadableSpan]:
+        """Spans in the order of their ends."""
+        return self._exporter.get_finished_spans()
+
+
+async def _failing(_request: web.BaseRequest) -> web.StreamResponse:
+    return text_reply("no", status=503)
+
+
+async def test_a_request_is_a_span(exchange: Make) -> None:
+    """It tells the request, its audit id and the code."""
+    spans = Spans()
+    await exchange("/api/v1/namespaces/default/events?limit=1").through(Tracing(hello, tracer=spans.tracer))
+
+    (span,) = spans.ended
+    assert (span.name, span.kind) == ("GET /api/v1/namespaces/{:namespace}/events", SpanKind.SERVER)
+    assert span.attributes is not None
+    assert span.attributes["audit-id"] == "an-id"
+    assert span.attributes["http.target"] == "/api/v1/namespaces/default/events?limit=1"
+    assert span.attributes["http.response.status_code"] == 200
+    assert span.status.is_unset
+
+
+async def test_failures_are_marked(exchange: Make) -> None:
+    """A code of the server's own fault is an error."""
+    spans = Spans()
+    await exchange().through(Tracing(_failing, tracer=spans.tracer))
+
+    assert not spans.ended[0].status.is_ok
+
+
+@pytest.mark.parametrize("user,continued", [(ADMIN, True), (UserInfo("p", ("system:monitoring",)), True), (UserInfo("ann"), False)])
+async def test_traces_of_clients(exchange: Make, user: UserInfo, *, continued: bool) -> None:
+    """Privileged users continue their trace; the one of others is linked to."""
+    spans = Spans()
+    await exchange(user=user, headers={"traceparent": BEGUN}).through(Tracing(hello, tracer=spans.tracer))
+
+    (span,) = spans.ended
+    assert span.context is not None
+    assert (span.context.trace_id == TRACE) is continued
+    assert [link.context.trace_id for link in span.links] == ([] if continued else [TRACE])
+
+
+@pytest.mark.parametrize(
+    "info,name",
+    [
+        (RequestInfo(path="/version"), "GET"),
+        (
+            RequestInfo(is_resource=True, api_prefix="apis", group="g", version="v1", resource="r", name="n", subresource="status"),
+            "GET /apis/g/v1/r/{:name}/status",
+        ),
+    ],
+)
+def test_names(info: RequestInfo, name: str) -> None:
+    """Names hold no names of objects."""
+    assert span_name("GET", info) == name

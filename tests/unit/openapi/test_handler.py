@@ -1,0 +1,167 @@
+"""What OpenAPI answers over HTTP."""
+
+import asyncio
+import gzip
+import json
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import pytest
+
+from apiext.definitions.catalog import Catalog
+from apiext.meta.builtin import BUILTINS
+from apiext.openapi.handler import OpenAPIHandler
+from apiext.openapi.sources import Source
+from tests.support.crds import catalog, crd, definition
+from tests.support.http import Client, client_of
+
+PATH: Final = "/openapi/v3/apis/example.com/v1"
+PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+
+
+@pytest.fixture
+def known() -> Catalog:
+    """A catalog with one definition."""
+    return catalog(crd())
+
+
+@pytest.fixture
+async def client(known: Catalog) -> AsyncIterator[Client]:
+    """A client of OpenAPI for that catalog."""
+    async with client_of(OpenAPIHandler(known, BUILTINS)) as opened:
+        yield opened
+
+
+async def _index(client: Client) -> dict[str, str]:
+    async with client.get("/openapi/v3") as response:
+        paths = (await response.json(content_type=None))["paths"]
+    return {path: entry["serverRelativeURL"] for path, entry in paths.items()}
+
+
+async def test_the_index_leads_to_the_documents(client: Client) -> None:
+    """Each URL of the index answers with a document that may be kept for ever."""
+    index = await _index(client)
+
+    assert list(index) == ["api/v1", "apis/apiextensions.k8s.io/v1", "apis/example.com/v1"]
+    for url in index.values():
+        async with client.get(url) as response:
+            document: dict[str, Any] = await response.json()
+        assert response.headers["Cache-Control"] == "public, immutable"
+        assert response.headers["ETag"] == f'"{url.partition("=")[2]}"'
+        assert document["openapi"] == "3.0.0"
+
+
+async def test_an_outdated_hash_is_sent_on(client: Client) -> None:
+    """A URL with another hash is redirected to that of the newest document."""
+    index = await _index(client)
+
+    async with client.get(f"{PATH}?hash=OLD", allow_redirects=False) as response:
+        assert (response.status, response.headers["Location"]) == (301, index["apis/example.com/v1"])
+
+
+async def test_a_client_that_has_the_document_is_told_so(client: Client) -> None:
+    """If-None-Match with the document's ETag is answered with 304."""
+    async with client.get(PATH) as first:
+        etag = first.headers["ETag"]
+    async with client.get(PATH, headers={"If-None-Match": etag}) as second:
+        assert (second.status, await second.read(), second.headers["Vary"]) == (304, b"", "Accept")
+
+
+async def test_documents_are_compressed(client: Client) -> None:
+    """A client that reads gzip gets the document compressed."""
+    async with client.get(PATH, headers={"Accept-Encoding": "gzip"}) as response:
+        data = await response.read()
+
+    assert response.headers["Content-Encoding"] == "gzip"
+    assert "paths" in json.loads(gzip.decompress(data))
+
+
+async def test_v2_is_json_or_protobuf(client: Client) -> None:
+    """/openapi/v2 comes in JSON, and in Protobuf for who asks for it by either of its names."""
+    async with client.get("/openapi/v2") as plain:
+        document = await plain.json()
+    async with client.get("/openapi/v2", headers={"Accept": PROTOBUF}) as encoded:
+        data = await encoded.read()
+
+    assert document["swagger"] == "2.0"
+    assert encoded.headers["Content-Type"] == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+    assert data.startswith(b"\x0a\x032.0")
+    assert plain.headers["ETag"] == encoded.headers["ETag"]
+
+
+@pytest.mark.parametrize("path", ["/openapi/v2", PATH])
+async def test_other_media_types_are_refused(client: Client, path: str) -> None:
+    """406 has no body."""
+    async with client.get(path, headers={"Accept": "text/plain"}) as response:
+        assert (response.status, await response.read()) == (406, b"")
+
+
+@pytest.mark.parametrize("path, body", [("/openapi/v3/apis/nowhere/v1", ""), ("/openapi", "404 page not found\n")])
+async def test_unknown_paths(client: Client, path: str, body: str) -> None:
+    """There is no document for what is not served."""
+    async with client.get(path) as response:
+        assert (response.status, await response.text()) == (404, body)
+
+
+async def test_the_catalog_is_followed(client: Client, known: Catalog) -> None:
+    """A change of a definition changes its document's hash at once; a removed definition has no document."""
+    before = await _index(client)
+    async with client.get(PATH) as response:
+        first = await response.json()
+    known.put(definition(crd(generation=2, scope="Cluster"), revision=2))
+    after = await _index(client)
+    async with client.get(PATH) as response:
+        second = await response.json()
+    known.remove("widgets.example.com", 3)
+    async with client.get(PATH) as response:
+        gone = response.status
+
+    assert before["apis/example.com/v1"] != after["apis/example.com/v1"]
+    assert before["api/v1"] == after["api/v1"]
+    assert first != second
+    assert gone == 404
+
+
+async def test_a_document_is_made_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests at the same time and later ones share one document."""
+    made: list[str] = []
+    make = Source.v3
+
+    def counted(source: Source) -> dict[str, Any]:
+        made.append(source.hash)
+        return make(source)
+
+    monkeypatch.setattr(Source, "v3", counted)
+
+    async def get() -> int:
+        async with client.get(PATH) as response:
+            await response.read()
+            return response.status
+
+    statuses = await asyncio.gather(*(get() for _ in range(5)))
+    await get()
+
+    assert statuses == [200] * 5
+    assert len(made) == 1
+
+
+async def test_a_failure_is_not_kept(known: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a document could not be made the next request tries again."""
+    make = Source.v3
+    failures = [ValueError("no")]
+
+    def fails_once(source: Source) -> dict[str, Any]:
+        if failures:
+            raise failures.pop()
+        return make(source)
+
+    monkeypatch.setattr(Source, "v3", fails_once)
+    handler = OpenAPIHandler(known, BUILTINS)
+    handler._refresh()
+    source = handler._sources["apis/example.com/v1"]
+
+    from apiext.openapi.handler import _v3_json
+
+    with pytest.raises(ValueError, match="no"):
+        await handler._document("x", source, _v3_json)
+    assert (await handler._document("x", source, _v3_json)).hash == source.hash

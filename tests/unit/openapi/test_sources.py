@@ -1,0 +1,184 @@
+"""What documents are made from, and the documents."""
+
+from typing import Any, Final
+
+import pytest
+
+from apiext.meta.builtin import BUILTINS
+from apiext.openapi.sources import Source, merged, sources
+from apiext.openapi.types import builtin_types, closure, references
+from tests.support.crds import crd, definition, version
+
+SCALE: Final = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+ROOT: Final = "/apis/example.com/v1"
+ITEM: Final = f"{ROOT}/namespaces/{{namespace}}/widgets/{{name}}"
+SCHEMA: Final = {
+    "type": "object",
+    "properties": {"spec": {"type": "object", "properties": {"color": {"type": "string", "default": "red"}}}},
+}
+
+
+def _sources(*crds: dict[str, Any]) -> dict[str, Source]:
+    return sources([definition(one) for one in crds], BUILTINS)
+
+
+def _v3(one: dict[str, Any]) -> dict[str, Any]:
+    return _sources(one)["apis/example.com/v1"].v3()
+
+
+def _v2(*crds: dict[str, Any]) -> dict[str, Any]:
+    return merged(_sources(*crds).values()).v2("1.37")
+
+
+def _one_version(**more: Any) -> dict[str, Any]:
+    return crd(versions=[version("v1", storage=True, **more)])
+
+
+def test_each_served_version_has_a_document() -> None:
+    """Built-in and custom versions have a document each; what is not served or not established has none."""
+    served = crd(versions=[version("v1", storage=True), version("v2", served=False), version("v3")])
+    waiting = crd("others", group="b.example.com", kind="Other", conditions={"Established": "False"})
+
+    assert list(_sources(served, waiting)) == [
+        "api/v1",
+        "apis/apiextensions.k8s.io/v1",
+        "apis/example.com/v1",
+        "apis/example.com/v3",
+    ]
+
+
+def test_the_hash_changes_with_a_definition() -> None:
+    """A new generation changes the hash of its documents and of the v2 document, and no other."""
+    before = _sources(crd(), crd("others", group="b.example.com", kind="Other"))
+    after = _sources(crd(generation=2), crd("others", group="b.example.com", kind="Other"))
+
+    assert {path for path in before if before[path].hash != after[path].hash} == {"apis/example.com/v1"}
+    assert merged(before.values()).hash != merged(after.values()).hash
+
+
+def test_paths_of_a_namespaced_resource() -> None:
+    """A namespaced resource can be listed everywhere, and has a path for each subresource."""
+    document = _v3(_one_version(subresources={"status": {}, "scale": SCALE}))
+
+    methods = {path: sorted(set(item) - {"parameters"}) for path, item in document["paths"].items()}
+    assert methods == {
+        f"{ROOT}/widgets": ["get"],
+        f"{ROOT}/namespaces/{{namespace}}/widgets": ["delete", "get", "post"],
+        ITEM: ["delete", "get", "patch", "put"],
+        f"{ITEM}/status": ["get", "patch", "put"],
+        f"{ITEM}/scale": ["get", "patch", "put"],
+    }
+
+
+def test_paths_of_a_cluster_resource() -> None:
+    """A resource of the cluster has no paths with a namespace."""
+    document = _v3(crd(scope="Cluster"))
+
+    assert list(document["paths"]) == [f"{ROOT}/widgets", f"{ROOT}/widgets/{{name}}"]
+    assert document["paths"][f"{ROOT}/widgets"]["get"]["operationId"] == "listExampleComV1Widget"
+
+
+def test_an_operation() -> None:
+    """A patch takes the three media types, with fieldValidation beside it, where kubectl looks for it."""
+    operation = _v3(crd())["paths"][ITEM]["patch"]
+
+    assert operation["operationId"] == "patchExampleComV1NamespacedWidget"
+    assert operation["x-kubernetes-group-version-kind"] == {"group": "example.com", "version": "v1", "kind": "Widget"}
+    assert [parameter["name"] for parameter in operation["parameters"]] == [
+        "dryRun",
+        "fieldManager",
+        "fieldValidation",
+        "force",
+    ]
+    assert list(operation["requestBody"]["content"]) == [
+        "application/apply-patch+yaml",
+        "application/json-patch+json",
+        "application/merge-patch+json",
+    ]
+
+
+def test_common_parameters_stand_at_the_path() -> None:
+    """What all operations of a path take is listed once."""
+    parameters = _v3(crd())["paths"][ITEM]["parameters"]
+
+    assert [parameter["name"] for parameter in parameters] == ["name", "namespace", "pretty"]
+
+
+def test_every_reference_is_there() -> None:
+    """A document holds all definitions that it refers to."""
+    for source in _sources(_one_version(subresources={"scale": SCALE})).values():
+        document = source.v3()
+
+        assert set(references(document)) <= set(document["components"]["schemas"])
+
+
+def test_a_kind_and_its_list() -> None:
+    """Both have their group, version and kind, and the selectable fields."""
+    one = _one_version(schema=SCHEMA, selectableFields=[{"jsonPath": ".spec.color"}])
+    schemas = _v3(one)["components"]["schemas"]
+
+    for name in ("Widget", "WidgetList"):
+        schema = schemas[f"com.example.v1.{name}"]
+        assert schema["x-kubernetes-group-version-kind"] == [{"group": "example.com", "version": "v1", "kind": name}]
+        assert schema["x-kubernetes-selectable-fields"] == [{"fieldPath": "spec.color"}]
+
+
+def test_a_schema_that_is_not_structural_is_not_published() -> None:
+    """Nothing but the type is said of such a kind, as any field that is named would make kubectl refuse the others."""
+    schema = {"type": "object", "properties": {"spec": {"properties": {"a": {"type": "string"}}}}}
+    (kind,) = [
+        schema for name, schema in _v3(_one_version(schema=schema))["components"]["schemas"].items() if name == "com.example.v1.Widget"
+    ]
+
+    assert kind == {"type": "object", "x-kubernetes-group-version-kind": kind["x-kubernetes-group-version-kind"]}
+
+
+def test_v2_merges_everything() -> None:
+    """The v2 document has the definitions of all versions, without defaults."""
+    document = _v2(_one_version(schema=SCHEMA), crd("others", group="b.example.com", kind="Other"))
+
+    definitions = document["definitions"]
+    assert {"com.example.v1.Widget", "com.example.b.v1.Other", "io.k8s.api.core.v1.Namespace"} <= set(definitions)
+    assert definitions["com.example.v1.Widget"]["properties"]["spec"]["properties"]["color"] == {"type": "string"}
+    assert definitions["com.example.v1.Widget"]["properties"]["metadata"]["$ref"].endswith(".ObjectMeta")
+
+
+def test_v2_says_nothing_of_a_kind_with_unknown_fields() -> None:
+    """A kind whose root keeps unknown fields has only its type, else kubectl would refuse them."""
+    schema = _v2(crd())["definitions"]["com.example.v1.Widget"]
+
+    assert sorted(schema) == ["type", "x-kubernetes-group-version-kind"]
+
+
+def test_v2_shares_parameters() -> None:
+    """Parameters that kubectl does not look for in place stand once in the document."""
+    document = _v2(crd())
+    parameters = document["paths"][ITEM]["patch"]["parameters"]
+
+    shared = [parameter["$ref"].removeprefix("#/parameters/") for parameter in parameters if "$ref" in parameter]
+    assert [document["parameters"][name]["name"] for name in shared] == ["body", "fieldManager", "force"]
+    assert [parameter["name"] for parameter in parameters if "$ref" not in parameter] == ["dryRun", "fieldValidation"]
+
+
+def test_builtin_types_are_complete() -> None:
+    """All that the built-in definitions refer to is there, and every definition says what it is."""
+    types = builtin_types()
+
+    assert set(references(types)) <= set(types)
+    assert [name for name, schema in types.items() if not schema.get("description")] == []
+
+
+def test_closure_follows_references() -> None:
+    """The closure of a definition has all that it needs, and nothing that is unknown."""
+    found = closure(["io.k8s.apimachinery.pkg.apis.meta.v1.Status", "no such"])
+
+    assert [name.rpartition(".")[2] for name in found] == ["ListMeta", "ShardInfo", "Status", "StatusCause", "StatusDetails"]
+
+
+@pytest.mark.parametrize("path", ["api/v1", "apis/apiextensions.k8s.io/v1"])
+def test_builtin_documents_have_paths(path: str) -> None:
+    """Built-in resources are documented with the verbs that they have."""
+    document = _sources()[path].v3()
+
+    assert document["paths"]
+    assert "post" not in document["paths"].get("/api/v1/namespaces/{name}", {})

@@ -1,0 +1,168 @@
+"""What happens to requests and watches when definitions come, change and go."""
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator
+
+import pytest
+
+from apiext.meta import wire
+from apiext.serving.builder import version_order
+from apiext.serving.instances import InstanceDeletion
+from tests.support.inprocess import CRDS, InProcess, definition
+
+BASE = "/apis/example.com/v1/namespaces/default/widgets"
+ONE = f"{CRDS}/widgets.example.com"
+WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {}}
+
+
+async def test_a_change_is_seen_by_the_next_request(widgets: InProcess) -> None:
+    """A new default holds for the next read, also of objects that are stored already."""
+    await widgets.ask("POST", BASE, WIDGET)
+    crd = (await widgets.ask("GET", ONE)).json
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["color"] = {
+        "type": "string",
+        "default": "red",
+    }
+    assert (await widgets.ask("PUT", ONE, crd)).status == 200
+
+    assert (await widgets.ask("GET", f"{BASE}/a")).json["spec"] == {"size": "m", "color": "red"}
+
+
+async def test_watches_end_when_the_specification_changes(widgets: InProcess) -> None:
+    """A watch ends when what it shows would look different, and not when only labels of the definition change."""
+    async with widgets.session.get(widgets.url(f"{BASE}?watch=1&timeoutSeconds=30")) as stream:
+        await widgets.ask("PATCH", ONE, '{"metadata":{"labels":{"a":"b"}}}', Content_Type="application/merge-patch+json")
+        await widgets.ask("POST", BASE, WIDGET)
+        line = await stream.content.readline()
+        assert wire.loads(line)["type"] == "ADDED"
+        patch = '[{"op":"add","path":"/spec/names/shortNames","value":["wd"]}]'
+        await widgets.ask("PATCH", ONE, patch, Content_Type="application/json-patch+json")
+
+        assert await asyncio.wait_for(stream.content.read(), 5) == b""
+
+
+async def test_versions(server: InProcess) -> None:
+    """A version that is not served is not there; a deprecated one warns, in its own words or the usual ones."""
+    crd = definition()
+    first = crd["spec"]["versions"][0]
+    old = {**copy.deepcopy(first), "storage": False, "deprecated": True}
+    crd["spec"]["versions"] = [
+        first,
+        {**old, "name": "v1beta1"},
+        {**old, "name": "v1alpha1", "deprecationWarning": "do not"},
+        {**old, "name": "v0", "served": False},
+    ]
+    await server.define(crd)
+    await server.ask("POST", BASE, WIDGET)
+
+    beta = await server.ask("GET", BASE.replace("/v1/", "/v1beta1/"))
+    alpha = await server.ask("GET", BASE.replace("/v1/", "/v1alpha1/") + "/a")
+    assert beta.warnings == ['299 - "example.com/v1beta1 Widget is deprecated; use example.com/v1 Widget"']
+    assert beta.json["items"][0]["apiVersion"] == "example.com/v1beta1"
+    assert (alpha.warnings, alpha.json["apiVersion"]) == (['299 - "do not"'], "example.com/v1alpha1")
+    assert (await server.ask("GET", BASE.replace("/v1/", "/v0/"))).status == 404
+
+
+async def test_the_end_of_a_definition(widgets: InProcess) -> None:
+    """Instances go first; while one is held back the others are served, none can be created, and watches go on to the end."""
+    held = {**WIDGET, "metadata": {"name": "a", "finalizers": ["example.com/x"]}}
+    await widgets.ask("POST", BASE, held)
+    await widgets.ask("POST", BASE, {**WIDGET, "metadata": {"name": "b"}})
+    deleted = await widgets.ask("DELETE", ONE)
+    assert "deletionTimestamp" in deleted.json["metadata"]
+
+    created = await widgets.ask("POST", BASE, {**WIDGET, "metadata": {"name": "c"}})
+    assert (created.status, created.message) == (
+        403,
+        'widgets.example.com "c" is forbidden: create not allowed while custom resource definition is terminating',
+    )
+    async with widgets.session.get(widgets.url(f"{BASE}?watch=1&timeoutSeconds=30")) as stream:
+        released = await widgets.ask("PATCH", f"{BASE}/a", '{"metadata":{"finalizers":null}}', Content_Type="application/merge-patch+json")
+        assert released.status == 200
+        await asyncio.wait_for(stream.content.read(), 10)
+
+    await widgets.until(lambda: widgets.catalog.get("widgets.example.com") is None)
+    assert (await widgets.ask("GET", BASE)).status == 404
+    await widgets.define(definition())
+    assert (await widgets.ask("GET", BASE)).json["items"] == []
+
+
+async def test_cluster_scope(server: InProcess) -> None:
+    """A cluster-scoped resource has no namespaces in its paths, and a namespaced one is created in one."""
+    await server.define(definition("gadgets", "Gadget", scope="Cluster"))
+    gadget = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "a", "namespace": "x"}}
+    created = await server.ask("POST", "/apis/example.com/v1/gadgets", gadget)
+
+    assert created.status == 201
+    assert "namespace" not in created.json["metadata"]
+    assert (await server.ask("GET", "/apis/example.com/v1/namespaces/default/gadgets/a")).status == 404
+    answer = await server.ask("GET", "/apis/example.com/v1/gadgets?fieldSelector=metadata.namespace%3Dx")
+    assert answer.message == "field label not supported: metadata.namespace"
+
+
+async def test_webhook_conversion_is_refused(server: InProcess) -> None:
+    """An object that would need a webhook gets an error that says so, never wrong data."""
+    crd = definition()
+    first = crd["spec"]["versions"][0]
+    crd["spec"]["versions"] = [first, {**first, "name": "v2", "storage": False}]
+    config = {"clientConfig": {"url": "https://localhost/x"}, "conversionReviewVersions": ["v1"]}
+    crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": config}
+    await server.define(crd)
+    assert (await server.ask("POST", BASE, WIDGET)).status == 201
+
+    v2 = {**WIDGET, "apiVersion": "example.com/v2", "metadata": {"name": "b"}}
+    answer = await server.ask("POST", BASE.replace("/v1/", "/v2/"), v2)
+    assert answer.status == 503
+    assert "converted by a webhook, which this server does not call yet" in answer.message
+    assert (await server.ask("GET", f"{BASE}/a")).status == 200
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["zz", "foo", "bar", "v1alpha1", "v1alpha2", "v2alpha1", "v1beta1", "v10beta3", "v1", "v2", "v10"]],
+)
+def test_order_of_versions(names: list[str]) -> None:
+    """Versions go from names of no kind over alpha and beta to stable ones, and by their numbers."""
+    assert sorted(names, key=version_order) == names
+
+
+async def test_a_create_under_way_leaves_nothing_behind(widgets: InProcess) -> None:
+    """A create whose body arrives after its definition has gone is refused: no object outlives its definition in the store."""
+    begun, going_on = asyncio.Event(), asyncio.Event()
+
+    async def body() -> AsyncIterator[bytes]:
+        text = wire.dumps(WIDGET)
+        yield text[:10]
+        begun.set()
+        await going_on.wait()
+        yield text[10:]
+
+    headers = {"Content-Type": "application/json"}
+    posting = asyncio.create_task(widgets.session.post(widgets.url(BASE), data=body(), headers=headers))
+    await begun.wait()
+    await widgets.ask("GET", BASE)
+    await widgets.ask("DELETE", ONE)
+    await widgets.until(lambda: widgets.catalog.get("widgets.example.com") is None)
+    going_on.set()
+
+    async with await posting as answer:
+        assert answer.status == 403
+    await widgets.define(definition())
+    assert (await widgets.ask("GET", BASE)).json["items"] == []
+
+
+async def test_a_deletion_minds_later_changes(widgets: InProcess) -> None:
+    """While instances hold a definition back it may change: who deletes them does not bring its former state back."""
+    await widgets.ask("POST", BASE, {**WIDGET, "metadata": {"name": "a", "finalizers": ["example.com/x"]}})
+    former = widgets.catalog.get("widgets.example.com")
+    assert former is not None
+    await widgets.ask("DELETE", ONE)
+    patch = '[{"op":"add","path":"/spec/names/shortNames","value":["wd"]}]'
+    await widgets.ask("PATCH", ONE, patch, Content_Type="application/json-patch+json")
+    async with widgets.session.get(widgets.url(f"{BASE}?watch=1&timeoutSeconds=30")) as stream:
+        first = await stream.content.readline()
+        assert await InstanceDeletion(widgets.cache)(former) == 1
+        await widgets.ask("PATCH", f"{BASE}/a", '{"metadata":{"labels":{"a":"b"}}}', Content_Type="application/merge-patch+json")
+        lines = [first, await stream.content.readline()]
+    assert [wire.loads(line)["type"] for line in lines] == ["ADDED", "MODIFIED"]

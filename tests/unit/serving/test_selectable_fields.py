@@ -1,0 +1,54 @@
+"""Lists by the fields that a CRD makes selectable."""
+
+import random
+from typing import Any
+
+from tests.support.inprocess import InProcess, definition
+
+BASE = "/apis/example.com/v1/namespaces"
+SIZES = ("s", "m", "l")
+
+
+async def _all(server: InProcess, path: str, selector: str) -> list[tuple[str, str]]:
+    """Names and namespaces of what a selector finds, page by page."""
+    found: list[tuple[str, str]] = []
+    token = ""
+    while True:
+        answer = await server.ask("GET", f"{path}?fieldSelector={selector}&limit=4&continue={token}")
+        assert answer.status == 200, answer.body
+        found += [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in answer.json["items"]]
+        token = answer.json["metadata"]["continue"]
+        if not token:
+            return found
+
+
+async def test_selections_agree_with_the_objects(server: InProcess) -> None:
+    """Whatever was written, each selector finds what its fields say, in order and in pages, and after changes too."""
+    crd = definition()
+    crd["spec"]["versions"][0]["selectableFields"] = [{"jsonPath": ".spec.size"}]
+    await server.define(crd)
+    await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "other"}})
+    chance, sizes = random.Random(1), dict[tuple[str, str], str]()  # noqa: S311 -- the same choices on every run
+    for number in range(60):
+        namespace, name = chance.choice(("default", "other")), f"w{number % 25:02}"
+        key, path = (namespace, name), f"{BASE}/{namespace}/widgets"
+        size = chance.choice(SIZES)
+        body: dict[str, Any] = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"size": size}}
+        if key not in sizes:
+            assert (await server.ask("POST", path, body)).status == 201
+            sizes[key] = size
+        elif number % 3:
+            change = {"spec": {"size": size}}
+            await server.ask("PATCH", f"{path}/{name}", change, Content_Type="application/merge-patch+json")
+            sizes[key] = size
+        else:
+            await server.ask("DELETE", f"{path}/{name}")
+            del sizes[key]
+        if number % 10 == 9:
+            for wanted in SIZES:
+                expected = sorted(key for key, has in sizes.items() if has == wanted)
+                assert await _all(server, "/apis/example.com/v1/widgets", f"spec.size%3D{wanted}") == expected
+                here = [key for key in expected if key[0] == "other"]
+                assert await _all(server, f"{BASE}/other/widgets", f"spec.size%3D{wanted}") == here
+                others = f"spec.size%3D{wanted},metadata.name!%3Dw03"
+                assert await _all(server, "/apis/example.com/v1/widgets", others) == [key for key in expected if key[1] != "w03"]

@@ -1,0 +1,121 @@
+"""Watches over WebSocket."""
+
+from typing import Any
+
+import pytest
+from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
+
+from apiext.meta import wire
+from tests.support.inprocess import InProcess
+
+BASE = "/apis/example.com/v1/namespaces/default/widgets"
+ORIGIN = {"Origin": "https://example.com"}
+TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
+
+
+def _widget(name: str, **labels: str) -> dict[str, Any]:
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name, "labels": labels}}
+
+
+async def _connect(server: InProcess, query: str = "", *, protocols: tuple[str, ...] = (), **headers: str) -> ClientWebSocketResponse:
+    return await server.session.ws_connect(
+        server.url(f"{BASE}?watch=true&{query}"),
+        headers=ORIGIN | {name.replace("_", "-"): text for name, text in headers.items()},
+        protocols=protocols,
+    )
+
+
+async def _all(socket: ClientWebSocketResponse) -> list[Any]:
+    """The events up to the end, each from a text frame of its own."""
+    events = []
+    async for message in socket:
+        assert message.type is WSMsgType.TEXT
+        events.append(wire.loads(message.data.encode()))
+    return events
+
+
+async def test_each_event_is_a_frame(widgets: InProcess) -> None:
+    """Objects that exist and changes arrive as the lines of a watch, selected as in any watch, until its time is over."""
+    for name in ("a", "b"):
+        await widgets.ask("POST", BASE, _widget(name, n=name))
+    socket = await _connect(widgets, "timeoutSeconds=1&labelSelector=n%3Da")
+    await widgets.ask("DELETE", f"{BASE}/a")
+
+    events = await _all(socket)
+
+    assert [(event["type"], event["object"]["metadata"]["name"]) for event in events] == [("ADDED", "a"), ("DELETED", "a")]
+    assert socket.close_code == 1000
+
+
+async def test_initial_events_end(widgets: InProcess) -> None:
+    """A watch that asks for the initial events gets the bookmark that ends them."""
+    await widgets.ask("POST", BASE, _widget("a"))
+    query = "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1"
+
+    events = await _all(await _connect(widgets, query))
+
+    assert [event["type"] for event in events] == ["ADDED", "BOOKMARK"]
+
+
+async def test_tables(widgets: InProcess) -> None:
+    """Objects come in the form that is accepted; columns come once."""
+    for name in ("a", "b"):
+        await widgets.ask("POST", BASE, _widget(name))
+
+    events = await _all(await _connect(widgets, "timeoutSeconds=1", Accept=TABLE))
+
+    assert [event["object"]["kind"] for event in events] == ["Table", "Table"]
+    assert [bool(event["object"]["columnDefinitions"]) for event in events] == [True, False]
+
+
+async def test_refused_before_the_handshake(widgets: InProcess) -> None:
+    """What is wrong with a watch itself is told by HTTP."""
+    with pytest.raises(WSServerHandshakeError) as refused:
+        await _connect(widgets, "labelSelector=a%20b")
+
+    assert refused.value.status == 400
+
+
+async def test_clients_may_talk_and_leave(widgets: InProcess) -> None:
+    """What a client says is ignored; that it leaves ends the watch."""
+    socket = await _connect(widgets)
+    await socket.send_str("hello")
+    await widgets.ask("POST", BASE, _widget("a"))
+
+    message = await socket.receive()
+    await socket.close()
+
+    assert wire.loads(message.data.encode())["type"] == "ADDED"
+    assert socket.close_code == 1000
+
+
+async def test_one_protocol_is_taken(widgets: InProcess) -> None:
+    """The reference takes whatever protocol a client names, if it is only one."""
+    socket = await _connect(widgets, "timeoutSeconds=1", protocols=("base64.binary.k8s.io",))
+
+    assert socket.protocol == "base64.binary.k8s.io"
+
+
+@pytest.mark.parametrize(
+    "headers,protocols,code",
+    [
+        ({"Origin": ""}, (), 403),
+        ({"Origin": "null"}, (), 403),
+        ({}, ("a", "b"), 400),
+        ({"Sec_WebSocket_Version": "8"}, (), 400),
+        ({"Accept": "application/yaml"}, (), 406),
+    ],
+)
+async def test_refused_handshakes(widgets: InProcess, headers: dict[str, str], protocols: tuple[str, ...], code: int) -> None:
+    """No origin, a choice of protocols, an old version and a form that no watch has are refused."""
+    with pytest.raises(WSServerHandshakeError) as refused:
+        await _connect(widgets, protocols=protocols, **headers)
+
+    assert refused.value.status == code
+
+
+async def test_other_requests_stay_http(widgets: InProcess) -> None:
+    """Only watches leave HTTP."""
+    answer = await widgets.ask("GET", BASE, Connection="Upgrade", Upgrade="websocket", **ORIGIN)
+
+    assert (answer.status, answer.json["items"]) == (200, [])
