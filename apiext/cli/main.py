@@ -1,0 +1,44 @@
+"""The `apiext` command."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+import click
+
+from apiext import __version__
+from apiext.cli.serve import serve
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+def apiext() -> None:
+    """Serve the custom resources of CustomResourceDefinitions as a Kubernetes API server of its own."""
+
+
+@apiext.command()
+def version() -> None:
+    """Print the version."""
+    from apiext.server.routes.version import GIT_VERSION
+
+    click.echo(f"apiext {__version__} (serves Kubernetes {GIT_VERSION})")
+
+
+apiext.add_command(serve)
+
+
+def main() -> NoReturn:
+    """Run the command. What goes wrong is told in one line for each problem, with an exit code other than 0."""
+    try:
+        code = apiext.main(prog_name="apiext", standalone_mode=False)
+    except click.exceptions.Abort:
+        code = 130
+    except click.ClickException as error:
+        _complain(error.format_message())
+        code = error.exit_code
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(text: str) -> None:
+    for line in text.splitlines():
+        click.echo(f"apiext: {line}", err=True)

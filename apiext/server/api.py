@@ -1,0 +1,132 @@
+"""The API: built-in kinds, definitions and custom resources over one backend, joined here and nowhere else.
+
+Mirrors apiextensions-apiserver pkg/apiserver/apiserver.go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from apiext.admission.chain import Chain
+from apiext.admission.lifecycle import NamespaceLifecycle
+from apiext.definitions.catalog import Catalog
+from apiext.definitions.controllers import Controllers
+from apiext.discovery.handler import DiscoveryHandler
+from apiext.endpoints.watches import Watches
+from apiext.meta.builtin import BUILTINS, CUSTOM_RESOURCE_DEFINITIONS
+from apiext.registry.event_expiry import EventExpiry
+from apiext.server.late import LateHandler
+from apiext.server.routes.version import GIT_VERSION
+from apiext.serving.builtin import BuiltinEndpoints, core_endpoints, definitions_endpoint
+from apiext.serving.cache import ServingCache
+from apiext.serving.handler import ResourceHandler
+from apiext.serving.instances import InstanceDeletion
+from apiext.serving.namespaces import NamespaceController, phase_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from apiext.definitions.definition import Definition
+    from apiext.endpoints.request import Handler
+    from apiext.meta.gvk import GroupResource
+    from apiext.server.options import Options
+    from apiext.serving.builtin import BuiltinEndpoint
+    from apiext.storage.factory import StoreFactory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class API:
+    """What answers requests for the API, and who looks after what it serves."""
+
+    resources: Handler
+    discovery: Handler
+    openapi: Handler
+    catalog: Catalog
+    definitions: BuiltinEndpoint
+    stores: StoreFactory
+    watches: Watches
+    """Every open watch."""
+
+    def paths(self) -> list[str]:
+        """Paths of the API for the index."""
+        groups: dict[str, set[str]] = {"apiextensions.k8s.io": {"v1"}}
+        for definition in self.catalog.all():
+            if definition.is_established:
+                served = {version.name for version in definition.versions if version.served}
+                groups.setdefault(definition.group, set()).update(served)
+        custom = [f"/apis/{group}{tail}" for group, versions in groups.items() for tail in ("", *(f"/{version}" for version in versions))]
+        return ["/api", "/api/v1", "/apis", *custom]
+
+    async def settled(self, names: Sequence[str], *, timeout: float) -> None:  # noqa: ASYNC109 -- a wait that just ends
+        """Wait until definitions are served or found not to be, but no longer than so many seconds."""
+        done = asyncio.Event()
+
+        def look(*_change: object) -> None:
+            if all(_is_settled(self.catalog.get(name)) for name in names):
+                done.set()
+
+        unsubscribe = self.catalog.subscribe(look)
+        try:
+            look()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    await done.wait()
+        finally:
+            unsubscribe()
+
+    async def count_objects(self) -> Mapping[GroupResource, int]:
+        """Stored objects by resource."""
+        resources = [resource.resource.group_resource for group in BUILTINS for resource in group.resources]
+        resources += [definition.resource for definition in self.catalog.all() if definition.is_established]
+        return {resource: await self.stores.store(resource).count() for resource in resources}
+
+
+def _is_settled(definition: Definition | None) -> bool:
+    return definition is None or definition.is_established or definition.condition("NamesAccepted") is not None
+
+
+async def open_api(stores: StoreFactory, options: Options, stack: AsyncExitStack) -> API:
+    """Put everything together and start it; `stack` stops it. Raises what the backend raises."""
+    core: list[BuiltinEndpoint] = []
+
+    async def phase(name: str, *, live: bool) -> str | None:
+        return await phase_of(core[0], name, live=live)
+
+    enabled = NamespaceLifecycle.NAME not in options.disabled_admission_plugins
+    admission = Chain([NamespaceLifecycle(phase)] if enabled else [])
+    catalog, watches = Catalog(), Watches(min_seconds=options.limits.min_request_timeout)
+    core += core_endpoints(stores, admission, watches)
+    cache = ServingCache(stores, admission, watches)
+    stack.push_async_callback(cache.close)
+    catalog.subscribe(cache.changed)
+    store = stores.store(CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource)
+    controllers = Controllers(store, catalog, InstanceDeletion(cache))
+    definitions = definitions_endpoint(store, controllers, admission, watches)
+    await controllers.start()
+    stack.push_async_callback(controllers.close)
+    namespaces = NamespaceController(core[0], core[1:], catalog, cache)
+    await namespaces.start()
+    stack.push_async_callback(namespaces.close)
+    if options.limits.event_ttl:
+        events = core[1].scopes[""].rest
+        expiry = asyncio.create_task(EventExpiry(events, ttl=timedelta(seconds=options.limits.event_ttl)).run())
+        stack.callback(expiry.cancel)
+
+    def openapi() -> Handler:
+        from apiext.openapi.handler import OpenAPIHandler
+
+        return OpenAPIHandler(catalog, BUILTINS, version=GIT_VERSION)
+
+    return API(
+        resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*core, definitions])),
+        discovery=DiscoveryHandler(catalog, BUILTINS),
+        openapi=LateHandler(openapi),
+        catalog=catalog,
+        definitions=definitions,
+        stores=stores,
+        watches=watches,
+    )

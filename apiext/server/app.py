@@ -1,0 +1,166 @@
+"""All parts of a running server, from the backend to the outermost filter."""
+
+from __future__ import annotations
+
+import textwrap
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Final
+
+from apiext.filters.max_in_flight import InFlight
+from apiext.filters.metrics import RequestNumbers
+from apiext.meta.errors import StatusError
+from apiext.server.api import API, open_api
+from apiext.server.chain import ChainParts, build_chain
+from apiext.server.definition_files import DefinitionWriter
+from apiext.server.errors import StartError
+from apiext.server.reviews import open_reviews
+from apiext.server.routes.healthz import PING, Check, HealthEndpoint, UnhealthyError
+from apiext.server.routes.metrics import Metrics
+from apiext.server.routes.router import Router
+from apiext.server.storage import describe_storage, open_backend
+from apiext.server.tracing import open_tracing
+from apiext.storage.backend import BackendError
+from apiext.storage.factory import StoreFactory
+from apiext.storage.interface import StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from opentelemetry.trace import Tracer
+
+    from apiext.authorization.webhook import Reviews
+    from apiext.definitions.sources.directory import DirectorySource
+    from apiext.endpoints.request import Handler
+    from apiext.meta.request import UserInfo
+    from apiext.server.options import Options
+    from apiext.storage.backend import Backend
+
+_LONGEST: Final = 160
+"""Characters of a broken file's problem; the log has all of it."""
+_SETTLING: Final = 2.0
+"""Seconds that new definitions have to be served; it takes milliseconds."""
+
+
+class App:
+    """The parts. `handler` answers every request that the server lets in."""
+
+    def __init__(
+        self,
+        options: Options,
+        api: API,
+        backend: Backend,
+        *,
+        tokens: Mapping[str, UserInfo],
+        reviews: Reviews | None = None,
+        tracer: Tracer | None = None,
+    ) -> None:
+        self.shutting_down = False
+        """Set it, and the server is not ready any more."""
+        self._options = options
+        self._api = api
+        self._backend = backend
+        self._stack = AsyncExitStack()
+        self._files: DirectorySource | None = None
+        self._loaded = options.crd_dir is None
+        numbers, in_flight = RequestNumbers(), InFlight()
+        router = Router(
+            resources=api.resources,
+            discovery=api.discovery,
+            openapi=api.openapi,
+            health=self._health(),
+            metrics=Metrics(numbers=numbers, in_flight=in_flight, objects=api.count_objects),
+            api_paths=api.paths,
+        )
+        parts = ChainParts(tokens=tokens, numbers=numbers, in_flight=in_flight, reviews=reviews, tracer=tracer)
+        self.handler: Handler = build_chain(router, options, parts)
+
+    async def load(self) -> None:
+        """Load the definitions of `--crd-dir` and follow them from then on; until then the server is not ready.
+
+        Raises:
+            StartError: the folder cannot be read.
+        """
+        folder = self._options.crd_dir
+        if folder is None:
+            return
+        from apiext.definitions.sources.directory import DirectorySource
+
+        files = DirectorySource(folder, DefinitionWriter(self._api.definitions.scopes[""].rest).apply)
+        try:
+            await files.start()
+        except OSError as error:
+            raise StartError(f"--crd-dir: {folder}: {error.strerror}") from error
+        self._stack.push_async_callback(files.close)
+        self._files = files
+        await self._api.settled(files.names, timeout=_SETTLING)
+        self._loaded = True
+
+    def describe(self) -> dict[str, str]:
+        """What the server serves, and from where, in words."""
+        served = sum(definition.is_established for definition in self._api.catalog.all())
+        rows = {"store": describe_storage(self._options.storage), "CRDs": f"{served} served"}
+        if self._files is not None:
+            rows["CRDs"] += f"; {len(self._files.names)} read from {self._files.folder}"
+            rows |= {f"  broken {number}": textwrap.shorten(text, _LONGEST) for number, text in enumerate(self._files.problems, 1)}
+        return rows
+
+    def end_watches(self) -> None:
+        """End all watches in order, and those that come later at once."""
+        self._api.watches.close()
+
+    async def close(self) -> None:
+        """Stop everything and close the stores."""
+        await self._stack.aclose()
+
+    def close_with(self, stack: AsyncExitStack) -> None:
+        """Take over what has to be closed."""
+        self._stack = stack
+
+    def _health(self) -> list[HealthEndpoint]:
+        store = "etcd" if self._options.storage.etcd_servers else "sqlite"
+        checks = [PING, Check(store, self._check_backend)]
+        ready = [*checks, Check("crd-dir", self._check_loaded), Check("shutdown", self._check_shutdown)]
+        return [HealthEndpoint("healthz", checks), HealthEndpoint("livez", checks), HealthEndpoint("readyz", ready)]
+
+    async def _check_backend(self) -> None:
+        try:
+            await self._backend.healthy()
+        except BackendError as error:
+            raise UnhealthyError(str(error)) from error
+
+    async def _check_loaded(self) -> None:
+        if not self._loaded:
+            raise UnhealthyError("definitions are being loaded")
+
+    async def _check_shutdown(self) -> None:
+        if self.shutting_down:
+            raise UnhealthyError("process is shutting down")
+
+
+async def open_app(options: Options, *, tokens: Mapping[str, UserInfo]) -> App:
+    """Open the backend and start everything on it.
+
+    Raises:
+        StartError: the backend, the kubeconfig of who decides about requests, or the file about tracing cannot be used.
+    """
+    storage = options.storage
+    async with AsyncExitStack() as stack:
+        backend = await open_backend(storage)
+        stack.push_async_callback(backend.close)
+        stores = StoreFactory(
+            backend,
+            prefix=storage.prefix,
+            watch_cache=storage.watch_cache,
+            compaction_interval=storage.compaction_interval,
+        )
+        try:
+            await stores.start()
+            stack.push_async_callback(stores.close)
+            api = await open_api(stores, options, stack)
+        except (BackendError, StorageError, StatusError) as error:
+            raise StartError(f"the store cannot be read: {error}") from error
+        reviews = open_reviews(options.authorization, stack)
+        tracer = open_tracing(options.tracing_config_file, stack)
+        app = App(options, api, backend, tokens=tokens, reviews=reviews, tracer=tracer)
+        app.close_with(stack.pop_all())
+        return app

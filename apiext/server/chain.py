@@ -1,0 +1,123 @@
+"""The chain of filters as one list, outermost first (apiserver pkg/server/config.go, DefaultBuildHandlerChain)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from apiext.authentication.request_header import RequestHeaders
+from apiext.authorization.authorizer import AlwaysAllowPaths, Authenticated, Authorizer, PrivilegedGroup, Union
+from apiext.filters.audit_id import AuditID
+from apiext.filters.authentication import Authentication
+from apiext.filters.authorization import Authorization
+from apiext.filters.cache_control import CacheControl
+from apiext.filters.cors import CORS
+from apiext.filters.error_rendering import ErrorRendering
+from apiext.filters.hsts import HSTS
+from apiext.filters.max_in_flight import InFlight, MaxInFlight
+from apiext.filters.metrics import RequestMetrics, RequestNumbers
+from apiext.filters.panic_recovery import PanicRecovery
+from apiext.filters.request_deadline import RequestDeadline
+from apiext.filters.request_info import WithRequestInfo
+from apiext.filters.request_logging import RequestLogging
+from apiext.filters.warning import WarningRecorder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opentelemetry.trace import Tracer
+
+    from apiext.authorization.webhook import Reviews
+    from apiext.endpoints.request import Handler
+    from apiext.meta.request import UserInfo
+    from apiext.server.options import AuthorizationOptions, Options
+
+_LOG_ALL_FROM = 3
+"""Verbosity from which every request is logged, as in the reference."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainParts:
+    """What filters share with other parts of the server."""
+
+    tokens: Mapping[str, UserInfo] = field(default_factory=dict)
+    numbers: RequestNumbers
+    in_flight: InFlight
+    reviews: Reviews | None = None
+    """Who decides with `--authorization-mode Webhook`."""
+    tracer: Tracer | None = None
+    """What opens spans with `--tracing-config-file`."""
+
+
+def build_chain(handler: Handler, options: Options, parts: ChainParts) -> Handler:
+    """The handler with all filters around it."""
+    for wrap in reversed(_filters(options, parts)):
+        handler = wrap(handler)
+    return handler
+
+
+def _filters(options: Options, parts: ChainParts) -> list[Callable[[Handler], Handler]]:
+    authentication, limits = options.authentication, options.limits
+    headers = RequestHeaders(
+        username=authentication.username_headers,
+        uid=authentication.uid_headers,
+        group=authentication.group_headers,
+        extra_prefixes=authentication.extra_header_prefixes,
+    )
+    optional: list[Callable[[Handler], Handler]] = []
+    if options.hsts_directives:
+        optional.append(partial(HSTS, directives=options.hsts_directives))
+    cors: list[Callable[[Handler], Handler]] = []
+    if options.cors_origins:
+        cors.append(partial(CORS, origins=[re.compile(pattern) for pattern in options.cors_origins]))
+    tracing: list[Callable[[Handler], Handler]] = []
+    if parts.tracer is not None:
+        from apiext.filters.tracing import Tracing
+
+        tracing.append(partial(Tracing, tracer=parts.tracer))
+    # Steps that follow each other cost one frame together (filters/step.py).
+    return [
+        PanicRecovery,
+        AuditID,
+        WithRequestInfo,
+        *optional,
+        CacheControl,
+        WarningRecorder,
+        partial(RequestMetrics, numbers=parts.numbers),
+        partial(RequestLogging, everything=options.verbosity >= _LOG_ALL_FROM),
+        ErrorRendering,
+        partial(RequestDeadline, maximum=limits.request_timeout),
+        *cors,
+        partial(
+            Authentication,
+            anonymous=authentication.anonymous,
+            tokens=parts.tokens,
+            front_proxy=headers if authentication.front_proxy_ca_file else None,
+        ),
+        *tracing,
+        partial(
+            MaxInFlight,
+            read_only=limits.max_in_flight,
+            mutating=limits.max_mutating_in_flight,
+            in_flight=parts.in_flight,
+        ),
+        _authorization(options.authorization, parts.reviews),
+    ]
+
+
+def _authorization(options: AuthorizationOptions, reviews: Reviews | None) -> Callable[[Handler], Handler]:
+    """The filter that asks all modes in their order."""
+    always: list[Authorizer] = [PrivilegedGroup(), AlwaysAllowPaths(options.always_allow_paths)]
+    everybody: list[Authorizer] = [Authenticated()]
+    if reviews is None:
+        return partial(Authorization, authorizer=Union([*everybody, *always]))
+    # loaded where another server decides, which is seldom
+    from apiext.filters.delegated_authorization import DelegatedAuthorization
+
+    allowing = "AlwaysAllow" in options.modes
+    first = allowing and options.modes.index("AlwaysAllow") < options.modes.index("Webhook")
+    before, after = [*always, *(everybody if first else [])], everybody if allowing else []
+    return partial(DelegatedAuthorization, before=Union(before), delegate=reviews, after=Union(after))

@@ -1,0 +1,103 @@
+"""All that lets clients in and lets them trust the server, made from the options."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from apiext.authentication import tokenfile
+from apiext.authentication.peer import Authorities, PeerIdentification
+from apiext.server.errors import StartError
+from apiext.server.kubeconfig import write_kubeconfig
+from apiext.server.tls.context import TLSError, server_context
+from apiext.server.tls.pki import KeyPair, Pki, ensure_pki
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from apiext.meta.request import UserInfo
+    from apiext.server.options import Options
+
+_ANY: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 -- compared with, not bound
+_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What the server shows, and what it knows its clients by."""
+
+    context: ssl.SSLContext
+    identification: PeerIdentification
+    tokens: Mapping[str, UserInfo]
+    pki: Pki | None
+    """The server's own certificates, None where the options name others for everything."""
+    kubeconfig: Path | None
+    """Where the kubeconfig of the server's own admin goes, None where the server has no own clients."""
+    trust: Path | None
+    """The authority by which clients know the server, None where it is not the server's own."""
+
+    def write_kubeconfig(self, url: str) -> None:
+        """Write the admin's kubeconfig, where there is one. Raises StartError."""
+        if self.kubeconfig is None or self.pki is None:
+            return
+        try:
+            write_kubeconfig(self.kubeconfig, url=url, authority=self.trust, admin=self.pki.admin)
+        except OSError as error:
+            raise StartError(f"the kubeconfig cannot be written: {self.kubeconfig}: {error.strerror}") from error
+
+
+def load_credentials(options: Options) -> Credentials:
+    """Read what the options name, and make what they leave to the server.
+
+    Raises:
+        StartError: a file cannot be used.
+    """
+    serving, authentication = options.serving, options.authentication
+    own_serving = serving.cert_file is None or serving.key_file is None
+    own_clients = authentication.client_ca_file is None
+    pki = _own_pki(options) if own_serving or own_clients else None
+    pair = pki.serving if own_serving and pki else KeyPair(_given(serving.cert_file), _given(serving.key_file))
+    client_ca = pki.authority.cert if own_clients and pki else _given(authentication.client_ca_file)
+    proxy_ca = authentication.front_proxy_ca_file
+    try:
+        context = server_context(
+            pair,
+            client_cas=[client_ca, *([proxy_ca] if proxy_ca else [])],
+            min_version=serving.min_tls_version,
+        )
+        identification = PeerIdentification(
+            clients=Authorities(client_ca.read_bytes()),
+            proxies=Authorities(proxy_ca.read_bytes()) if proxy_ca else None,
+            proxy_names=frozenset(authentication.front_proxy_names),
+        )
+        tokens = tokenfile.load(authentication.token_file) if authentication.token_file else {}
+    except (TLSError, tokenfile.TokenFileError) as error:
+        raise StartError(str(error)) from error
+    return Credentials(
+        context=context,
+        identification=identification,
+        tokens=tokens,
+        pki=pki,
+        kubeconfig=serving.cert_dir / "apiext.kubeconfig" if own_clients else None,
+        trust=pki.authority.cert if own_serving and pki else None,
+    )
+
+
+def _own_pki(options: Options) -> Pki:
+    serving = options.serving
+    hosts = [*_LOOPBACK, serving.bind_address, socket.gethostname()]
+    hosts = [host for host in dict.fromkeys(hosts) if host and host not in _ANY and len(host) < 128]
+    try:
+        return ensure_pki(serving.cert_dir, hosts)
+    except (OSError, ValueError, TypeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise StartError(f"certificates cannot be kept in {serving.cert_dir}: {reason}") from error
+
+
+def _given(path: Path | None) -> Path:
+    if path is None:
+        raise StartError("a certificate is missing")
+    return path

@@ -1,0 +1,48 @@
+"""Definitions of files go the way of those that clients send: the same defaults, the same validation, the same store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apiext.meta.errors import StatusError
+from apiext.registry.context import CreateOptions, RequestContext, UpdateOptions
+from apiext.serving.instances import SYSTEM
+
+if TYPE_CHECKING:
+    from apiext.endpoints.scope import CollectionRest
+    from apiext.meta.wire import Object
+
+_MANAGER = "apiext-crd-dir"
+
+
+class DefinitionWriter:
+    """Writes definitions through the registry."""
+
+    def __init__(self, rest: CollectionRest) -> None:
+        self._rest = rest
+
+    async def apply(self, definition: Object) -> None:
+        """Create a definition, or give an existing one this spec and add these labels and annotations.
+
+        What is already so is not written again.
+
+        Raises:
+            StatusError: it is refused.
+        """
+        context = RequestContext(user=SYSTEM)
+        name = definition["metadata"]["name"]
+
+        async def updated(existing: Object) -> Object:
+            metadata = dict(existing["metadata"])
+            for member in ("labels", "annotations"):
+                added = definition["metadata"].get(member)
+                if added:
+                    metadata[member] = {**(metadata.get(member) or {}), **added}
+            return {**existing, "metadata": metadata, "spec": definition["spec"]}
+
+        try:
+            await self._rest.update(context, name, updated, UpdateOptions(field_manager=_MANAGER))
+        except StatusError as error:
+            if error.code != 404:
+                raise
+            await self._rest.create(context, definition, CreateOptions(field_manager=_MANAGER))

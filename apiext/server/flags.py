@@ -1,0 +1,282 @@
+"""From flags to options: every flag is read, and all that is wrong is told at once."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from apiext.meta.duration import parse_duration
+from apiext.server.names import ADMISSION_PLUGINS, FEATURE_GATES
+from apiext.server.options import (
+    AuthenticationOptions,
+    AuthorizationOptions,
+    LimitOptions,
+    Options,
+    OptionsError,
+    ServingOptions,
+    StorageOptions,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_TLS_VERSIONS: Final = ("VersionTLS12", "VersionTLS13")
+_MODES: Final = ("AlwaysAllow", "Webhook")
+_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+
+
+def default_data_dir() -> Path:
+    """The folder `apiext` in the user's folder for data."""
+    base = os.environ.get("XDG_DATA_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".local" / "share") / "apiext"
+
+
+def read_options(flags: Mapping[str, Any]) -> Options:
+    """Options from flag values by name, with underscores for dashes; a flag that is None was not given.
+
+    Raises:
+        OptionsError: with a line for each flag that cannot be used.
+    """
+    reader = _Reader(flags)
+    data_dir = reader.path("data_dir") or default_data_dir()
+    options = Options(
+        serving=_serving(reader, data_dir),
+        storage=_storage(reader, data_dir),
+        authentication=_authentication(reader),
+        authorization=_authorization(reader),
+        limits=_limits(reader),
+        crd_dir=reader.folder("crd_dir"),
+        disabled_admission_plugins=_disabled_plugins(reader),
+        feature_gates=_feature_gates(reader),
+        cors_origins=_patterns(reader, "cors_allowed_origins"),
+        hsts_directives=reader.names("strict_transport_security_directives"),
+        verbosity=reader.number("v", 0),
+        tracing_config_file=reader.file("tracing_config_file"),
+    )
+    _accepted_only(reader)
+    if reader.problems:
+        raise OptionsError(reader.problems)
+    return options
+
+
+class _Reader:
+    """Reads flags one by one and keeps what is wrong with them."""
+
+    def __init__(self, flags: Mapping[str, Any]) -> None:
+        self._flags = flags
+        self.problems: list[str] = []
+
+    def given(self, name: str) -> Any:
+        return self._flags.get(name)
+
+    def wrong(self, name: str, why: str) -> None:
+        self.problems.append(f"--{name.replace('_', '-')}: {why}")
+
+    def text(self, name: str, default: str = "") -> str:
+        value = self.given(name)
+        return default if value is None else str(value)
+
+    def names(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        value = self.given(name)
+        if not value:
+            return default
+        return tuple(part for text in value for part in map(str.strip, text.split(",")) if part)
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        text = self.text(name)
+        if not text:
+            return default
+        if text not in _TRUE | _FALSE:
+            self.wrong(name, f"{text!r} is neither true nor false")
+        return text in _TRUE
+
+    def number(self, name: str, default: int, *, least: int = 0, most: int = 2**31) -> int:
+        text = self.text(name, str(default)).removeprefix("=")
+        try:
+            value = int(text)
+        except ValueError:
+            self.wrong(name, f"{text!r} is not a whole number")
+            return default
+        if not least <= value <= most:
+            self.wrong(name, f"{value} is not between {least} and {most}")
+        return value
+
+    def seconds(self, name: str, default: float, *, least: float = 0.0) -> float:
+        text = self.text(name)
+        if not text:
+            return default
+        try:
+            value = parse_duration(text)
+        except ValueError:
+            self.wrong(name, f"{text!r} is not a duration such as 30s or 1m30s")
+            return default
+        if value < least:
+            self.wrong(name, f"{text} is less than {least:g} s")
+        return value
+
+    def path(self, name: str) -> Path | None:
+        text = self.text(name)
+        return Path(text).expanduser().absolute() if text else None
+
+    def file(self, name: str) -> Path | None:
+        return self._readable(name, lambda path: path.open("rb").close())
+
+    def folder(self, name: str) -> Path | None:
+        return self._readable(name, lambda path: os.scandir(path).close())
+
+    def _readable(self, name: str, probe: Callable[[Path], None]) -> Path | None:
+        path = self.path(name)
+        if path is not None:
+            try:
+                probe(path)
+            except OSError as error:
+                self.wrong(name, f"{path}: {error.strerror}")
+        return path
+
+    def both_or_none(self, one: str, other: str) -> None:
+        if bool(self.given(one)) != bool(self.given(other)):
+            given, missing = (one, other) if self.given(one) else (other, one)
+            self.wrong(given, f"needs --{missing.replace('_', '-')} too")
+
+
+def _serving(reader: _Reader, data_dir: Path) -> ServingOptions:
+    reader.both_or_none("tls_cert_file", "tls_private_key_file")
+    address = reader.text("bind_address", "127.0.0.1")
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        reader.wrong("bind_address", f"{address!r} is not an IP address")
+    version = reader.text("tls_min_version", _TLS_VERSIONS[0])
+    if version not in _TLS_VERSIONS:
+        reader.wrong("tls_min_version", f"{version!r} is none of {', '.join(_TLS_VERSIONS)}")
+    return ServingOptions(
+        bind_address=address,
+        port=reader.number("secure_port", 6443, most=65535),
+        cert_dir=reader.path("cert_dir") or data_dir / "pki",
+        cert_file=reader.file("tls_cert_file"),
+        key_file=reader.file("tls_private_key_file"),
+        min_tls_version=version,
+    )
+
+
+def _storage(reader: _Reader, data_dir: Path) -> StorageOptions:
+    servers = reader.names("etcd_servers")
+    for server in servers:
+        _check_url(reader, server)
+    reader.both_or_none("etcd_certfile", "etcd_keyfile")
+    for name in ("etcd_cafile", "etcd_certfile", "etcd_keyfile"):
+        if reader.given(name) and not servers:
+            reader.wrong(name, "needs --etcd-servers too")
+    prefix = reader.text("etcd_prefix", "/registry").strip("/")
+    if not prefix:
+        reader.wrong("etcd_prefix", "must not be empty")
+    return StorageOptions(
+        data_dir=data_dir,
+        etcd_servers=servers,
+        etcd_cafile=reader.file("etcd_cafile"),
+        etcd_certfile=reader.file("etcd_certfile"),
+        etcd_keyfile=reader.file("etcd_keyfile"),
+        # as the reference does, which joins the prefix to the root
+        prefix=f"/{prefix}",
+        compaction_interval=reader.seconds("etcd_compaction_interval", 300.0),
+        watch_cache=reader.flag("watch_cache", default=True),
+    )
+
+
+def _check_url(reader: _Reader, server: str) -> None:
+    try:
+        parts = urlsplit(server)
+        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound:
+        reader.wrong("etcd_servers", f"{server!r} is not a URL such as http://127.0.0.1:2379")
+
+
+def _authentication(reader: _Reader) -> AuthenticationOptions:
+    defaults = AuthenticationOptions()
+    return AuthenticationOptions(
+        client_ca_file=reader.file("client_ca_file"),
+        token_file=reader.file("token_auth_file"),
+        anonymous=reader.flag("anonymous_auth", default=True),
+        front_proxy_ca_file=reader.file("requestheader_client_ca_file"),
+        front_proxy_names=reader.names("requestheader_allowed_names"),
+        username_headers=reader.names("requestheader_username_headers", defaults.username_headers),
+        uid_headers=reader.names("requestheader_uid_headers", defaults.uid_headers),
+        group_headers=reader.names("requestheader_group_headers", defaults.group_headers),
+        extra_header_prefixes=reader.names("requestheader_extra_headers_prefix", defaults.extra_header_prefixes),
+    )
+
+
+def _authorization(reader: _Reader) -> AuthorizationOptions:
+    defaults = AuthorizationOptions()
+    modes = reader.names("authorization_mode", defaults.modes)
+    for mode in modes:
+        if mode not in _MODES:
+            reader.wrong("authorization_mode", f"{mode!r} is none of {', '.join(_MODES)}")
+    kubeconfig = reader.file("authorization_kubeconfig")
+    if "Webhook" in modes and kubeconfig is None:
+        reader.wrong("authorization_mode", "Webhook needs --authorization-kubeconfig too")
+    return AuthorizationOptions(
+        modes=modes,
+        kubeconfig=kubeconfig,
+        authorized_ttl=reader.seconds("authorization_webhook_cache_authorized_ttl", defaults.authorized_ttl),
+        unauthorized_ttl=reader.seconds("authorization_webhook_cache_unauthorized_ttl", defaults.unauthorized_ttl),
+        always_allow_paths=reader.names("authorization_always_allow_paths", defaults.always_allow_paths),
+    )
+
+
+def _limits(reader: _Reader) -> LimitOptions:
+    return LimitOptions(
+        request_timeout=reader.seconds("request_timeout", 60.0, least=0.001),
+        min_request_timeout=reader.number("min_request_timeout", 1800),
+        max_in_flight=reader.number("max_requests_inflight", 400),
+        max_mutating_in_flight=reader.number("max_mutating_requests_inflight", 200),
+        event_ttl=reader.seconds("event_ttl", 3600.0),
+        shutdown_delay=reader.seconds("shutdown_delay_duration", 0.0),
+    )
+
+
+def _disabled_plugins(reader: _Reader) -> frozenset[str]:
+    enabled, disabled = (frozenset(reader.names(f"{which}_admission_plugins")) for which in ("enable", "disable"))
+    for which, plugins in (("enable", enabled), ("disable", disabled)):
+        for unknown in sorted(plugins - ADMISSION_PLUGINS):
+            reader.wrong(f"{which}_admission_plugins", f"{unknown!r} is none of {', '.join(sorted(ADMISSION_PLUGINS))}")
+    for both in sorted(enabled & disabled):
+        reader.wrong("enable_admission_plugins", f"{both!r} is disabled too")
+    return disabled
+
+
+def _feature_gates(reader: _Reader) -> dict[str, bool]:
+    gates: dict[str, bool] = {}
+    for text in reader.names("feature_gates"):
+        name, _, value = text.partition("=")
+        if name not in FEATURE_GATES:
+            reader.wrong("feature_gates", f"unrecognized feature gate: {name}")
+        elif value not in _TRUE | _FALSE:
+            reader.wrong("feature_gates", f"invalid value of {name}: {value}, should be true or false")
+        gates[name] = value in _TRUE
+    return gates
+
+
+def _patterns(reader: _Reader, name: str) -> tuple[str, ...]:
+    patterns = reader.names(name)
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            reader.wrong(name, f"{pattern!r} is not a regular expression: {error}")
+    return patterns
+
+
+def _accepted_only(reader: _Reader) -> None:
+    """Flags that the reference needs and a server that stands alone does not: checked, and then left alone."""
+    for name in ("kubeconfig", "authentication_kubeconfig"):
+        reader.file(name)
+    for name in ("authentication_skip_lookup", "enable_priority_and_fairness"):
+        reader.flag(name, default=False)

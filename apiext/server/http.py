@@ -1,0 +1,88 @@
+"""The HTTP server: aiohttp's low-level one, with what a connection's client certificate says."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from apiext.endpoints.request import PEER, Handler
+
+if TYPE_CHECKING:
+    from aiohttp.abc import AbstractStreamWriter
+    from aiohttp.http_parser import RawRequestMessage
+    from aiohttp.streams import StreamReader
+    from aiohttp.web_protocol import RequestHandler
+
+    from apiext.authentication.peer import PeerIdentification
+    from apiext.meta.request import Peer
+
+MAX_BODY: Final = 3 * 1024 * 1024
+"""As the reference's limit of a request's body."""
+_MAX_HEADER: Final = 1024 * 1024
+"""As Go's DefaultMaxHeaderBytes, for a line and for a field."""
+_MAX_HEADERS: Final = 1000
+_LINGER: Final = 2.0
+"""Seconds to go on reading a body that was refused, so that the client gets to see the answer."""
+_KEEP_ALIVE: Final = 180.0
+"""Seconds after which a silent connection is closed; the reference waits three minutes, too."""
+
+
+class HTTPServer(web.Server):
+    """Serves a handler; each request carries what is known of its connection's peer.
+
+    A request whose client goes away is cancelled.
+    """
+
+    def __init__(self, handler: Handler, identification: PeerIdentification) -> None:
+        super().__init__(
+            handler,
+            request_factory=self._request,
+            handler_cancellation=True,
+            access_log=None,
+            logger=logging.getLogger("aiohttp.server"),
+            auto_decompress=False,
+            keepalive_timeout=_KEEP_ALIVE,
+            lingering_time=_LINGER,
+            max_line_size=_MAX_HEADER,
+            max_field_size=_MAX_HEADER,
+            max_headers=_MAX_HEADERS,
+        )
+        self._identification = identification
+        self._running_loop = asyncio.get_running_loop()
+        self._peers: dict[RequestHandler, Peer] = {}
+
+    def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
+        """Read the client certificate once for all requests of the connection."""
+        super().connection_made(handler, transport)
+        tls = transport.get_extra_info("ssl_object")
+        certificate = tls.getpeercert() if tls is not None else None
+        if certificate:
+            self._peers[handler] = self._identification.identify(certificate, tls.getpeercert(binary_form=True))
+
+    def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
+        """Forget the connection."""
+        self._peers.pop(handler, None)
+        super().connection_lost(handler, exc)
+
+    def _request(
+        self,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: RequestHandler,
+        writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+    ) -> web.BaseRequest:
+        peer = self._peers.get(protocol)
+        return web.BaseRequest(
+            message,
+            payload,
+            protocol,
+            writer,
+            task,
+            self._running_loop,
+            client_max_size=MAX_BODY,
+            state={} if peer is None else {PEER: peer},
+        )

@@ -1,0 +1,82 @@
+"""From start to end: listen, serve, and at SIGTERM or SIGINT finish what has begun and close the stores.
+
+Mirrors apiserver pkg/server/genericapiserver.go (PreparedRun and its shutdown order).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Final
+
+from apiext.server.app import App, open_app
+from apiext.server.credentials import load_credentials
+from apiext.server.http import HTTPServer
+from apiext.server.late import load_the_rest
+from apiext.server.listener import listen, url_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from apiext.server.options import Options
+
+_LOG: Final = logging.getLogger(__name__)
+_HANDSHAKE: Final = 10.0
+"""Seconds for a TLS handshake."""
+
+
+async def serve(options: Options, *, started: Callable[[dict[str, str]], None]) -> None:
+    """Serve until a signal asks to stop. `started` is called once the server is ready, with what there is to tell.
+
+    Raises:
+        StartError: the server cannot start; nothing is left open.
+    """
+    stopping = _stop_signal()
+    async with AsyncExitStack() as stack:
+        listener = listen(options.serving.bind_address, options.serving.port)
+        stack.callback(listener.close)
+        credentials = load_credentials(options)
+        app = await open_app(options, tokens=credentials.tokens)
+        stack.push_async_callback(app.close)
+        url = url_of(listener)
+        credentials.write_kubeconfig(url)
+        http = HTTPServer(app.handler, credentials.identification)
+        loop = asyncio.get_running_loop()
+        accepting = await loop.create_server(http, sock=listener, ssl=credentials.context, ssl_handshake_timeout=_HANDSHAKE)
+        await app.load()
+        facts = {"address": url, **app.describe()}
+        if credentials.kubeconfig is not None:
+            facts["kubeconfig"] = str(credentials.kubeconfig)
+        started(facts)
+        loading = asyncio.create_task(load_the_rest())
+        await stopping.wait()
+        await loading
+        _LOG.info("shutting down")
+        app.shutting_down = True
+        if options.limits.shutdown_delay:
+            await asyncio.sleep(options.limits.shutdown_delay)
+        accepting.close()
+        await _drain(app, http, options.limits.request_timeout)
+
+
+async def _drain(app: App, http: HTTPServer, limit: float) -> None:
+    """End watches, close idle connections and wait for the requests that are being served; a second signal cuts it short."""
+    app.end_watches()
+    http.pre_shutdown()
+    impatient = asyncio.create_task(_stop_signal().wait())
+    draining = asyncio.create_task(http.shutdown(limit))
+    await asyncio.wait({impatient, draining}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (impatient, draining):
+        task.cancel()
+    await asyncio.gather(impatient, draining, return_exceptions=True)
+
+
+def _stop_signal() -> asyncio.Event:
+    """An event that the next SIGTERM or SIGINT sets."""
+    event = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, event.set)
+    return event

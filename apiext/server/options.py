@@ -1,0 +1,115 @@
+"""The settings of a server, checked as a whole.
+
+Mirrors apiserver pkg/server/options; flags keep the reference's names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DEFAULT_PREFIX: Final = "/registry"
+
+
+class OptionsError(Exception):
+    """Settings that cannot be used; `problems` holds one line for each."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingOptions:
+    """Where the server listens, and with which certificate."""
+
+    cert_dir: Path
+    bind_address: str = "127.0.0.1"
+    port: int = 6443
+    """0 takes any free port."""
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    min_tls_version: str = "VersionTLS12"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageOptions:
+    """Where objects are kept: in etcd where there are servers, else in SQLite in the data folder."""
+
+    data_dir: Path
+    etcd_servers: tuple[str, ...] = ()
+    etcd_cafile: Path | None = None
+    etcd_certfile: Path | None = None
+    etcd_keyfile: Path | None = None
+    prefix: str = DEFAULT_PREFIX
+    compaction_interval: float = 300.0
+    """Seconds; 0 never compacts."""
+    watch_cache: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthenticationOptions:
+    """Who is let in. Without a client CA the server makes one, and a client certificate of it."""
+
+    client_ca_file: Path | None = None
+    token_file: Path | None = None
+    anonymous: bool = True
+    """Anonymous requests reach the health endpoints and nothing else."""
+    front_proxy_ca_file: Path | None = None
+    front_proxy_names: tuple[str, ...] = ()
+    username_headers: tuple[str, ...] = ("x-remote-user",)
+    uid_headers: tuple[str, ...] = ()
+    group_headers: tuple[str, ...] = ("x-remote-group",)
+    extra_header_prefixes: tuple[str, ...] = ("x-remote-extra-",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizationOptions:
+    """Who may do what. Times are in seconds."""
+
+    modes: tuple[str, ...] = ("AlwaysAllow",)
+    """In the order in which they are asked: AlwaysAllow (whoever is authenticated may), Webhook (another server decides)."""
+    kubeconfig: Path | None = None
+    """The server that decides."""
+    authorized_ttl: float = 10.0
+    """How long a decision to allow is kept."""
+    unauthorized_ttl: float = 10.0
+    always_allow_paths: tuple[str, ...] = ("/healthz", "/livez", "/readyz")
+    """Paths that everybody reaches. A single check's own path tells why it fails, and is for those who are known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitOptions:
+    """How much and how long. Times are in seconds."""
+
+    request_timeout: float = 60.0
+    min_request_timeout: int = 1800
+    """Watches last at least so long, where the client does not say."""
+    max_in_flight: int = 400
+    max_mutating_in_flight: int = 200
+    event_ttl: float = 3600.0
+    """How long events are kept after they were last written; 0 for ever."""
+    shutdown_delay: float = 0.0
+    """From the first SIGTERM to the end of listening; readyz fails meanwhile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Everything."""
+
+    serving: ServingOptions
+    storage: StorageOptions
+    authentication: AuthenticationOptions = AuthenticationOptions()
+    authorization: AuthorizationOptions = AuthorizationOptions()
+    limits: LimitOptions = LimitOptions()
+    crd_dir: Path | None = None
+    disabled_admission_plugins: frozenset[str] = frozenset()
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    cors_origins: tuple[str, ...] = ()
+    hsts_directives: tuple[str, ...] = ()
+    verbosity: int = 0
+    tracing_config_file: Path | None = None

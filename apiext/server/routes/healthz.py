@@ -1,0 +1,94 @@
+"""/healthz, /livez and /readyz, each with its checks (apiserver pkg/server/healthz)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from aiohttp import web
+
+from apiext.endpoints.reply import Reply
+from apiext.endpoints.status import text_reply
+from apiext.meta import goformat
+
+_LOG: Final = logging.getLogger(__name__)
+_TEXT: Final = "text/plain; charset=utf-8"
+
+
+class UnhealthyError(Exception):
+    """A check that fails; the message is for the log and for the check's own path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A named check; `probe` returns, or raises UnhealthyError."""
+
+    name: str
+    probe: Callable[[], Awaitable[None]]
+
+
+class HealthEndpoint:
+    """One of the health endpoints: `<path>` asks all its checks, `<path>/<name>` a single one."""
+
+    def __init__(self, name: str, checks: Sequence[Check]) -> None:
+        self.name = name
+        self._checks = {check.name: check for check in checks}
+
+    @property
+    def paths(self) -> list[str]:
+        """All paths that it answers."""
+        return [f"/{self.name}", *(f"/{self.name}/{name}" for name in self._checks)]
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse | None:
+        """The answer, None where the path is not one of this endpoint's."""
+        rest = request.path.removeprefix(f"/{self.name}")
+        if not rest:
+            return await self._all(request)
+        check = self._checks.get(rest[1:]) if rest.startswith("/") else None
+        return None if check is None else await self._one(check)
+
+    async def _all(self, request: web.BaseRequest) -> web.StreamResponse:
+        excluded = frozenset(request.query.getall("exclude", ()))
+        lines: list[str] = []
+        failed: list[str] = []
+        for check in self._checks.values():
+            if check.name in excluded:
+                lines.append(f"[+]{check.name} excluded: ok\n")
+            elif await self._passes(check):
+                lines.append(f"[+]{check.name} ok\n")
+            else:
+                lines.append(f"[-]{check.name} failed: reason withheld\n")
+                failed.append(check.name)
+        unknown = sorted(excluded - self._checks.keys())
+        if unknown:
+            names = ",".join(map(goformat.quote, unknown))
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")
+        if failed:
+            return text_reply(f"{''.join(lines)}{self.name} check failed", status=500)
+        if "verbose" not in request.query:
+            return text_reply("ok")
+        return text_reply(f"{''.join(lines)}{self.name} check passed\n")
+
+    async def _passes(self, check: Check) -> bool:
+        try:
+            await check.probe()
+        except UnhealthyError as error:
+            _LOG.info("%s check failed: %s: %s", self.name, check.name, error)
+            return False
+        return True
+
+    async def _one(self, check: Check) -> web.StreamResponse:
+        try:
+            await check.probe()
+        except UnhealthyError as error:
+            return text_reply(f"internal server error: {error}", status=500)
+        return Reply(b"ok", content_type=_TEXT)
+
+
+async def _nothing() -> None:
+    """Whoever gets here is up."""
+
+
+PING: Final = Check("ping", _nothing)

@@ -1,0 +1,96 @@
+"""/metrics in Prometheus' text form, with the reference's names (apiserver pkg/endpoints/metrics)."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Final
+
+from apiext.filters.metrics import BUCKETS, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.metrics_core import Metric
+
+    from apiext.filters.max_in_flight import InFlight
+    from apiext.filters.metrics import RequestNumbers
+    from apiext.meta.gvk import GroupResource
+
+_LABELS: Final = ("verb", "group", "version", "resource", "subresource", "scope", "component")
+_COMPONENT: Final = "apiserver"
+
+
+class Metrics:
+    """Makes the text when it is asked for; the library that writes it is loaded then."""
+
+    def __init__(
+        self,
+        *,
+        numbers: RequestNumbers,
+        in_flight: InFlight,
+        objects: Callable[[], Awaitable[Mapping[GroupResource, int]]],
+    ) -> None:
+        self._numbers = numbers
+        self._in_flight = in_flight
+        self._objects = objects
+        self._counted: Mapping[GroupResource, int] = {}
+        self._registry: CollectorRegistry | None = None
+
+    async def text(self) -> bytes:
+        """All metrics; also those of the process and of Python."""
+        from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+        from prometheus_client.exposition import generate_latest
+
+        if self._registry is None:
+            registry = self._registry = CollectorRegistry()
+            for collector in (ProcessCollector, PlatformCollector, GCCollector):
+                collector(registry=registry)
+            registry.register(self)
+        self._counted = await self._objects()
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterable[Metric]:
+        """The metrics as the library wants them (prometheus_client.registry.Collector)."""
+        yield from self._requests()
+        yield from self._gauges()
+
+    def _requests(self) -> Iterable[Metric]:
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+        total = CounterMetricFamily(
+            "apiserver_request_total",
+            "Requests by verb, resource and HTTP response code.",
+            labels=(*_LABELS, "dry_run", "code"),
+        )
+        durations = HistogramMetricFamily(
+            "apiserver_request_duration_seconds",
+            "Seconds from a request's arrival to its answer, by verb and resource.",
+            labels=(*_LABELS, "dry_run"),
+        )
+        running = GaugeMetricFamily("apiserver_longrunning_requests", "Long-running requests that are served now.", labels=_LABELS)
+        for labels, series in list(self._numbers.series.items()):
+            values = (*labels, _COMPONENT)
+            for code, count in series.codes.items():
+                total.add_metric((*values, "", str(code)), count)
+            durations.add_metric((*values, ""), _buckets(series), series.seconds)
+            if series.running or labels.verb == "WATCH":
+                running.add_metric(values, series.running)
+        yield from (total, durations, running)
+
+    def _gauges(self) -> Iterable[Metric]:
+        from prometheus_client.core import GaugeMetricFamily
+
+        now = GaugeMetricFamily("apiserver_current_inflight_requests", "Requests that are served now, by kind.", labels=("request_kind",))
+        now.add_metric(("readOnly",), self._in_flight.read_only)
+        now.add_metric(("mutating",), self._in_flight.mutating)
+        yield now
+        stored = GaugeMetricFamily("apiserver_resource_objects", "Stored objects by resource.", labels=("group", "resource"))
+        for resource, count in self._counted.items():
+            stored.add_metric((resource.group, resource.resource), count)
+        yield stored
+
+
+def _buckets(series: Series) -> list[tuple[str, float]]:
+    bounds = [*map(str, BUCKETS), "+Inf"]
+    return list(zip(bounds, itertools.accumulate(map(float, series.buckets)), strict=True))

@@ -1,0 +1,109 @@
+"""Which part of the server answers which path.
+
+Mirrors apiserver pkg/server/handler.go and pkg/server/routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import hdrs, web
+
+from apiext.endpoints.negotiation import JSON, check_route
+from apiext.endpoints.reply import Reply
+from apiext.endpoints.request import INFO, Handler
+from apiext.endpoints.status import text_reply
+from apiext.meta import errors, wire
+from apiext.server.routes.version import version_info
+
+if TYPE_CHECKING:
+    from apiext.server.routes.healthz import HealthEndpoint
+    from apiext.server.routes.metrics import Metrics
+
+_METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class Router:
+    """Resource requests go to `resources`, the rest by path."""
+
+    def __init__(
+        self,
+        *,
+        resources: Handler,
+        discovery: Handler,
+        openapi: Handler,
+        health: Sequence[HealthEndpoint],
+        metrics: Metrics,
+        api_paths: Callable[[], Sequence[str]],
+    ) -> None:
+        self._resources = resources
+        self._health = health
+        self._api_paths = api_paths
+        self._metrics = metrics
+        self._exact: Mapping[str, Handler] = {
+            "": self._index,
+            "/index.html": self._index,
+            "/version": _version,
+            "/metrics": self._write_metrics,
+        }
+        self._below: Mapping[str, Handler] = {
+            "api": discovery,
+            "apis": discovery,
+            "openapi": openapi,
+            "version": _below_version,
+            **{endpoint.name: self._check for endpoint in health},
+        }
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer; 404 in plain text where nothing is served."""
+        if "Expect" in request.headers:
+            await _continue(request)
+        if request[INFO].is_resource:
+            return await self._resources(request)
+        path = request.path
+        handler = self._exact.get(path.rstrip("/")) or self._below.get(path[1:].partition("/")[0])
+        return await handler(request) if handler else _not_found()
+
+    async def _check(self, request: web.BaseRequest) -> web.StreamResponse:
+        for endpoint in self._health:
+            if request.path.startswith(f"/{endpoint.name}"):
+                return await endpoint.answer(request) or _not_found()
+        return _not_found()
+
+    async def _write_metrics(self, _request: web.BaseRequest) -> web.StreamResponse:
+        return Reply(await self._metrics.text(), content_type=_METRICS_TYPE)
+
+    async def _index(self, _request: web.BaseRequest) -> web.StreamResponse:
+        own = ["/metrics", "/version", "/openapi/v2", "/openapi/v3"]
+        health = [path for endpoint in self._health for path in endpoint.paths]
+        return _indented({"paths": sorted({*own, *health, *self._api_paths()})})
+
+
+async def _version(request: web.BaseRequest) -> web.StreamResponse:
+    if request.method != hdrs.METH_GET:
+        raise errors.StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+    check_route(request, (JSON,))
+    return _indented(version_info())
+
+
+async def _below_version(_request: web.BaseRequest) -> web.StreamResponse:
+    raise errors.path_not_found()
+
+
+def _indented(content: object) -> Reply:
+    """JSON as the reference writes what it does not negotiate (responsewriters.WriteRawJSON)."""
+    return Reply(wire.pretty(wire.dumps(content, sort_keys=False)))
+
+
+def _not_found() -> Reply:
+    return text_reply("404 page not found", status=404)
+
+
+async def _continue(request: web.BaseRequest) -> None:
+    """Tell a client that waits for it to send its body."""
+    if request.headers["Expect"].lower() == "100-continue":
+        await request.writer.write(_CONTINUE)
+        # that was no part of the answer
+        request.writer.output_size = 0

@@ -1,0 +1,35 @@
+"""/version: which Kubernetes the server speaks like (apiserver pkg/server/routes/version.go)."""
+
+from __future__ import annotations
+
+import platform
+from typing import Final
+
+from apiext import __version__
+
+MAJOR: Final = "1"
+MINOR: Final = "37"
+GIT_VERSION: Final = f"v{MAJOR}.{MINOR}.1+apiext.{__version__}"
+"""A semantic version: the release whose behaviour is served, then the server's own."""
+
+_MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def version_info() -> dict[str, str]:
+    """The reference's version.Info."""
+    machine = platform.machine()
+    return {
+        "major": MAJOR,
+        "minor": MINOR,
+        "emulationMajor": MAJOR,
+        "emulationMinor": MINOR,
+        "minCompatibilityMajor": MAJOR,
+        "minCompatibilityMinor": str(int(MINOR) - 1),
+        "gitVersion": GIT_VERSION,
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "",
+        "goVersion": f"python{platform.python_version()}",
+        "compiler": platform.python_implementation().lower(),
+        "platform": f"{platform.system().lower()}/{_MACHINES.get(machine, machine)}",
+    }

@@ -1,0 +1,4 @@
+"""Keys, certificates and the TLS context; the library for them is used nowhere else in this room.
+
+Mirrors k8s.io/apiserver/pkg/server/options (serving.go) and client-go util/cert.
+"""

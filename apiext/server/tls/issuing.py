@@ -1,0 +1,118 @@
+"""New keys and certificates: an authority, and what it issues. EC P-256 throughout, which is quick to make and to use."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CA_LIFETIME: Final = datetime.timedelta(days=3650)
+LIFETIME: Final = datetime.timedelta(days=365)
+_CLOCK_SKEW: Final = datetime.timedelta(minutes=5)
+
+
+class Pem(NamedTuple):
+    """A certificate and its key."""
+
+    cert: str
+    key: str
+
+
+def new_authority(name: str) -> Pem:
+    """A certificate authority of its own."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    certificate = (
+        _builder(subject, subject, key.public_key(), CA_LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(authority=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return _pem(certificate, key)
+
+
+def issue_serving(authority: Pem, hosts: Sequence[str]) -> Pem:
+    """A certificate of a server that is reached under the hosts."""
+    names = x509.SubjectAlternativeName([_host(host) for host in hosts])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "apiext")])
+    return _issue(authority, subject, ExtendedKeyUsageOID.SERVER_AUTH, names)
+
+
+def issue_client(authority: Pem, user: str, groups: Sequence[str]) -> Pem:
+    """A certificate of a client: the user's name and groups."""
+    organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
+    subject = x509.Name([*organizations, x509.NameAttribute(NameOID.COMMON_NAME, user)])
+    return _issue(authority, subject, ExtendedKeyUsageOID.CLIENT_AUTH, None)
+
+
+def _issue(authority: Pem, subject: x509.Name, usage: x509.ObjectIdentifier, names: x509.SubjectAlternativeName | None) -> Pem:
+    issuer = x509.load_pem_x509_certificate(authority.cert.encode())
+    issuer_key = serialization.load_pem_private_key(authority.key.encode(), password=None)
+    if not isinstance(issuer_key, ec.EllipticCurvePrivateKey):
+        raise TypeError("the authority's key is not an EC key")
+    key = ec.generate_private_key(ec.SECP256R1())
+    builder = (
+        _builder(subject, issuer.subject, key.public_key(), LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(authority=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()),
+            critical=False,
+        )
+    )
+    if names is not None:
+        builder = builder.add_extension(names, critical=False)
+    return _pem(builder.sign(issuer_key, hashes.SHA256()), key)
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, lifetime: datetime.timedelta
+) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _CLOCK_SKEW)
+        .not_valid_after(now + lifetime)
+    )
+
+
+def _usage(*, authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=authority,
+        crl_sign=authority,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _host(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _pem(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pem:
+    return Pem(
+        certificate.public_bytes(serialization.Encoding.PEM).decode(),
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()).decode(),
+    )

@@ -1,0 +1,121 @@
+"""The command line."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from apiext import __version__
+from apiext.cli.flags import serve_flags
+from apiext.cli.main import main
+from apiext.cli.serve import _short, _welcome, serve
+
+HEAVY = ("aiohttp", "cryptography", "grpc", "kubernetes", "kopf", "jsonschema", "structlog", "rich", "yaml", "prometheus_client", "re2")
+
+
+def _run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["apiext", *arguments])
+    with pytest.raises(SystemExit) as raised:
+        main()
+    assert isinstance(raised.value.code, int)
+    return raised.value.code
+
+
+def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """`apiext version` tells the version and the release it serves like."""
+    assert _run(monkeypatch, "version") == 0
+
+    assert capsys.readouterr().out == f"apiext {__version__} (serves Kubernetes v1.37.1+apiext.{__version__})\n"
+
+
+@pytest.mark.parametrize(
+    "arguments, line",
+    [
+        (["serve", "--no-such-flag"], "apiext: No such option '--no-such-flag'."),
+        (["serve", "--secure-port", "x"], "apiext: --secure-port: 'x' is not a whole number"),
+        (["serve", "--etcd-prefix"], "apiext: Option '--etcd-prefix' requires an argument."),
+        (["serve", "extra"], "apiext: Got unexpected extra argument (extra)"),
+        (["nope"], "apiext: No such command 'nope'."),
+    ],
+)
+def test_mistakes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], line: str) -> None:
+    """What is wrong is told in one line on standard error, and the exit code is not 0."""
+    assert _run(monkeypatch, *arguments) == 2
+
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(line)
+    assert captured.err.count("\n") == 1
+
+
+def test_every_mistake_has_its_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two wrong flags are two lines."""
+    _run(monkeypatch, "serve", "--secure-port=x", "--watch-cache=y")
+
+    assert capsys.readouterr().err.count("apiext: --") == 2
+
+
+def test_switches_are_go_s() -> None:
+    """A switch stands alone, has its value behind `=`, and does not take the next flag for its value."""
+    seen: dict[str, object] = {}
+
+    @click.command()
+    @serve_flags
+    def command(**flags: object) -> None:
+        seen.update({name: value for name, value in flags.items() if value})
+
+    arguments = ["--authentication-skip-lookup", "--kubeconfig", "k", "--watch-cache=false", "--anonymous-auth", "-v=2"]
+    command.main(arguments, standalone_mode=False)
+
+    expected = {"authentication_skip_lookup": "true", "kubeconfig": "k", "watch_cache": "false", "anonymous_auth": "true", "v": "=2"}
+    assert seen == expected
+
+
+def test_every_flag_is_explained() -> None:
+    """Each flag has a help text that ends with a full stop, and the name of what it takes."""
+    options = [option for option in serve.params if isinstance(option, click.Option) and option.name != "help"]
+
+    assert len(options) > 40
+    assert [option.name for option in options if not (option.help and option.help.endswith(".") and option.metavar)] == []
+
+
+def test_light_start() -> None:
+    """The command line itself loads nothing heavy."""
+    script = "import sys, apiext.cli.main; print(*(set(sys.modules) & set(sys.argv[1:])))"
+
+    loaded = subprocess.run([sys.executable, "-c", script, *HEAVY], capture_output=True, text=True, check=True)
+
+    assert loaded.stdout.split() == []
+
+
+def test_light_server() -> None:
+    """Serving loads nothing that only some servers, or only later requests, need."""
+    script = "import sys, apiext.server.lifecycle, apiext.storage.sqlite.backend; print(*(set(sys.modules) & set(sys.argv[1:])))"
+
+    loaded = subprocess.run([sys.executable, "-c", script, *HEAVY[1:]], capture_output=True, text=True, check=True)
+
+    assert loaded.stdout.split() == []
+
+
+def test_welcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The start block says where the server is, what it serves, and what to type next."""
+    monkeypatch.setenv("HOME", "/home/ann")
+
+    text = _welcome({"address": "https://a:1", "kubeconfig": "/home/ann/k"}, 0.3)
+
+    assert text.splitlines() == [
+        "apiext is ready (0.30 s). Ctrl-C stops it.",
+        "  address     https://a:1",
+        "  kubeconfig  ~/k",
+        "  next        export KUBECONFIG=~/k; kubectl api-resources",
+    ]
+
+
+@pytest.mark.parametrize("path, shown", [("/home/ann/a b", "/home/ann/a b"), ("/other/k", "/other/k"), ("/home/ann/k", "~/k")])
+def test_short_paths(monkeypatch: pytest.MonkeyPatch, path: str, shown: str) -> None:
+    """The home folder is `~` only where a shell reads it so."""
+    monkeypatch.setenv("HOME", "/home/ann")
+
+    assert _short(Path(path)) == shown

@@ -1,0 +1,118 @@
+"""Flags become options, and all that is wrong with them is told at once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apiext.server.flags import default_data_dir, read_options
+from apiext.server.options import OptionsError
+
+
+def _problems(**flags: Any) -> list[str]:
+    with pytest.raises(OptionsError) as raised:
+        read_options(flags)
+    return raised.value.problems
+
+
+def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without flags the server keeps to this machine and to the user's own folder."""
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+
+    options = read_options({})
+
+    assert (options.serving.bind_address, options.serving.port) == ("127.0.0.1", 6443)
+    assert options.storage.data_dir == Path("/data/apiext")
+    assert options.serving.cert_dir == Path("/data/apiext/pki")
+    assert (options.storage.etcd_servers, options.storage.prefix) == ((), "/registry")
+    assert options.authentication.anonymous
+    assert options.storage.watch_cache
+    assert (options.limits.request_timeout, options.limits.max_in_flight) == (60.0, 400)
+
+
+@pytest.mark.parametrize("value", ["", "relative"])
+def test_data_dir_without_xdg(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    """What is no absolute path does not count, as the XDG specification wants it."""
+    monkeypatch.setenv("XDG_DATA_HOME", value)
+    monkeypatch.setenv("HOME", "/home/ann")
+
+    assert default_data_dir() == Path("/home/ann/.local/share/apiext")
+
+
+@pytest.mark.parametrize("prefix", ["a-b", "/a-b", "/a-b/", "a-b/"])
+def test_prefix_begins_with_a_slash(prefix: str) -> None:
+    """A prefix is joined to the root, as the reference does it."""
+    assert read_options({"etcd_prefix": prefix}).storage.prefix == "/a-b"
+
+
+def test_values() -> None:
+    """Lists take commas and repeats, switches Go's words, durations Go's form."""
+    options = read_options(
+        {
+            "etcd_servers": ("http://a:1,https://b:2", "http://c:3"),
+            "watch_cache": "F",
+            "etcd_compaction_interval": "1m30s",
+            "request_timeout": "250ms",
+            "feature_gates": ("CBORServingAndStorage=true,WatchList=false",),
+            "disable_admission_plugins": ("NamespaceLifecycle,MutatingAdmissionWebhook",),
+            "v": "=3",
+        }
+    )
+
+    assert options.storage.etcd_servers == ("http://a:1", "https://b:2", "http://c:3")
+    assert not options.storage.watch_cache
+    assert (options.storage.compaction_interval, options.limits.request_timeout) == (90.0, 0.25)
+    assert options.feature_gates == {"CBORServingAndStorage": True, "WatchList": False}
+    assert options.disabled_admission_plugins == {"NamespaceLifecycle", "MutatingAdmissionWebhook"}
+    assert options.verbosity == 3
+
+
+@pytest.mark.parametrize(
+    "flags, problem",
+    [
+        ({"secure_port": "x"}, "--secure-port: 'x' is not a whole number"),
+        ({"secure_port": "65536"}, "--secure-port: 65536 is not between 0 and 65535"),
+        ({"bind_address": "localhost"}, "--bind-address: 'localhost' is not an IP address"),
+        ({"watch_cache": "maybe"}, "--watch-cache: 'maybe' is neither true nor false"),
+        ({"request_timeout": "5"}, "--request-timeout: '5' is not a duration such as 30s or 1m30s"),
+        ({"request_timeout": "0s"}, "--request-timeout: 0s is less than 0.001 s"),
+        ({"etcd_servers": ("ftp://a",)}, "--etcd-servers: 'ftp://a' is not a URL such as http://127.0.0.1:2379"),
+        ({"etcd_servers": ("http://a:x",)}, "--etcd-servers: 'http://a:x' is not a URL such as http://127.0.0.1:2379"),
+        ({"etcd_prefix": "/"}, "--etcd-prefix: must not be empty"),
+        ({"tls_min_version": "VersionTLS10"}, "--tls-min-version: 'VersionTLS10' is none of VersionTLS12, VersionTLS13"),
+        ({"client_ca_file": "/no/ca"}, "--client-ca-file: /no/ca: No such file or directory"),
+        ({"kubeconfig": "/no/config"}, "--kubeconfig: /no/config: No such file or directory"),
+        ({"crd_dir": "/no/folder"}, "--crd-dir: /no/folder: No such file or directory"),
+        ({"feature_gates": ("Nope=true",)}, "--feature-gates: unrecognized feature gate: Nope"),
+        ({"feature_gates": ("WatchList=x",)}, "--feature-gates: invalid value of WatchList: x, should be true or false"),
+        ({"authorization_mode": ("RBAC",)}, "--authorization-mode: 'RBAC' is none of AlwaysAllow, Webhook"),
+        ({"authorization_mode": ("Webhook",)}, "--authorization-mode: Webhook needs --authorization-kubeconfig too"),
+        ({"authorization_webhook_cache_authorized_ttl": "5"}, "--authorization-webhook-cache-authorized-ttl: '5' is not a duration"),
+        ({"cors_allowed_origins": ("(",)}, "--cors-allowed-origins: '(' is not a regular expression: missing ), "),
+    ],
+)
+def test_problems(flags: dict[str, Any], problem: str) -> None:
+    """Each value that cannot be used is told with its flag."""
+    assert [found[: len(problem)] for found in _problems(**flags)] == [problem]
+
+
+def test_all_problems_at_once() -> None:
+    """Nobody has to correct one flag after the other."""
+    assert len(_problems(secure_port="x", bind_address="y", watch_cache="z")) == 3
+
+
+def test_pairs(tmp_path: Path) -> None:
+    """A certificate needs its key, and what is for etcd needs etcd."""
+    path = tmp_path / "file"
+    path.touch()
+
+    assert _problems(tls_cert_file=str(path)) == ["--tls-cert-file: needs --tls-private-key-file too"]
+    assert _problems(etcd_keyfile=str(path), etcd_servers=("http://a:1",)) == ["--etcd-keyfile: needs --etcd-certfile too"]
+    assert _problems(etcd_cafile=str(path)) == ["--etcd-cafile: needs --etcd-servers too"]
+
+
+def test_admission_plugins() -> None:
+    """Plugins must be known, and not both on and off."""
+    assert "'Nope' is none of" in _problems(disable_admission_plugins=("Nope",))[0]
+    both = _problems(enable_admission_plugins=("NamespaceLifecycle",), disable_admission_plugins=("NamespaceLifecycle",))
+    assert both == ["--enable-admission-plugins: 'NamespaceLifecycle' is disabled too"]

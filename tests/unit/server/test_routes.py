@@ -1,0 +1,199 @@
+"""Health, version, metrics and index."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+
+from apiext.endpoints.reply import Reply
+from apiext.endpoints.request import INFO
+from apiext.filters.max_in_flight import InFlight
+from apiext.filters.metrics import Labels, RequestNumbers, _record
+from apiext.filters.request_info import request_info
+from apiext.meta.errors import StatusError
+from apiext.meta.gvk import GroupResource
+from apiext.server.routes.healthz import PING, Check, HealthEndpoint, UnhealthyError
+from apiext.server.routes.metrics import Metrics
+from apiext.server.routes.router import Router
+
+
+async def _broken() -> None:
+    raise UnhealthyError("the store is down")
+
+
+BROKEN = Check("store", _broken)
+
+
+class _Wire:
+    output_size = 0
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    async def write(self, data: bytes) -> None:
+        self.data += data
+        self.output_size += len(data)
+
+
+class _Site:
+    def __init__(self, *checks: Check) -> None:
+        self.numbers = RequestNumbers()
+        self.router = Router(
+            resources=_named("resources"),
+            discovery=_named("discovery"),
+            openapi=_named("openapi"),
+            health=[HealthEndpoint(name, [PING, *checks]) for name in ("healthz", "livez", "readyz")],
+            metrics=Metrics(numbers=self.numbers, in_flight=InFlight(), objects=_objects),
+            api_paths=lambda: ["/apis", "/apis/example.com"],
+        )
+
+    async def get(self, path: str, *, headers: Mapping[str, str] | None = None) -> tuple[int, str]:
+        wire = _Wire()
+        request = make_mocked_request("GET", path, headers=headers, writer=wire)
+        request[INFO] = request_info(request)
+        response = await self.router(request)
+        await response.prepare(request)
+        head, _, body = wire.data.decode().rpartition("\r\n\r\n")
+        self.head = head
+        return response.status, body
+
+
+def _named(name: str):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    async def handler(_request: web.BaseRequest) -> web.StreamResponse:
+        return Reply(name.encode(), content_type="text/plain")
+
+    return handler
+
+
+async def _objects() -> Mapping[GroupResource, int]:
+    return {GroupResource("g", "ws"): 3}
+
+
+@pytest.mark.parametrize(
+    "path, status, body",
+    [
+        ("/healthz", 200, "ok"),
+        ("/healthz?verbose", 200, "[+]ping ok\n[+]other ok\nhealthz check passed\n"),
+        ("/livez?verbose=1&exclude=ping", 200, "[+]ping excluded: ok\n[+]other ok\nlivez check passed\n"),
+        (
+            "/readyz?verbose&exclude=x&exclude=a",
+            200,
+            '[+]ping ok\n[+]other ok\nwarn: some health checks cannot be excluded: no matches for "a","x"\nreadyz check passed\n',
+        ),
+        ("/healthz/ping", 200, "ok"),
+        ("/healthz/nope", 404, "404 page not found\n"),
+        ("/healthzz", 404, "404 page not found\n"),
+    ],
+)
+async def test_healthy(path: str, status: int, body: str) -> None:
+    """All is well, in the reference's words."""
+    assert await _Site(Check("other", PING.probe)).get(path) == (status, body)
+
+
+@pytest.mark.parametrize(
+    "path, status, body",
+    [
+        ("/readyz", 500, "[+]ping ok\n[-]store failed: reason withheld\nreadyz check failed\n"),
+        ("/readyz?exclude=store", 200, "ok"),
+        ("/readyz/store", 500, "internal server error: the store is down\n"),
+        ("/readyz/ping", 200, "ok"),
+    ],
+)
+async def test_unhealthy(path: str, status: int, body: str) -> None:
+    """A failing check fails the endpoint, which does not tell why; the check's own path does."""
+    assert await _Site(BROKEN).get(path) == (status, body)
+
+
+@pytest.mark.parametrize(
+    "method, path, accept, code",
+    [
+        ("POST", "/version", "*/*", 405),
+        ("HEAD", "/version", "*/*", 405),
+        ("GET", "/version/x", "*/*", 404),
+        ("GET", "/version", "text/html", 406),
+        ("GET", "/version", "text/html, application/json;q=0.1", 200),
+    ],
+)
+async def test_version_is_picky(method: str, path: str, accept: str, code: int) -> None:
+    """The version is for GET, as JSON, and has nothing below it."""
+    request = make_mocked_request(method, path, headers={"Accept": accept})
+    request[INFO] = request_info(request)
+    try:
+        found = (await _Site().router(request)).status
+    except StatusError as error:
+        found = error.code
+
+    assert found == code
+
+
+async def test_version() -> None:
+    """The version is that of the release whose behaviour is served, with the server's own behind a plus."""
+    status, body = await _Site().get("/version")
+
+    info = json.loads(body)
+    assert (status, info["major"], info["minor"]) == (200, "1", "37")
+    assert info["gitVersion"].startswith("v1.37.1+apiext.")
+
+
+async def test_index() -> None:
+    """The root lists all paths."""
+    paths = json.loads((await _Site(BROKEN).get("/"))[1])["paths"]
+
+    assert paths == sorted(paths)
+    assert {"/apis/example.com", "/healthz/store", "/metrics", "/openapi/v3", "/version"} <= set(paths)
+
+
+@pytest.mark.parametrize(
+    "path, answer",
+    [
+        ("/apis/g/v1/ws", "resources"),
+        ("/apis/g/v1", "discovery"),
+        ("/api", "discovery"),
+        ("/openapi/v3/apis/g/v1", "openapi"),
+        ("/nothing", "404 page not found\n"),
+        ("/apisx", "404 page not found\n"),
+    ],
+)
+async def test_who_answers(path: str, answer: str) -> None:
+    """Resources, discovery and OpenAPI have handlers of their own; the rest is not found."""
+    assert (await _Site().get(path))[1] == answer
+
+
+async def test_metrics() -> None:
+    """Requests, what is running and what is stored are told under the reference's names."""
+    site = _Site()
+    series = site.numbers.find(Labels("WATCH", "g", "v1", "ws", "", "cluster"))
+    series.running = 2
+    _record(series, 200, 0.03)
+    _record(series, 200, 100.0)
+
+    status, body = await site.get("/metrics")
+
+    labels = 'component="apiserver",dry_run="",group="g",resource="ws",scope="cluster",subresource="",verb="WATCH",version="v1"'
+    lines = {_sorted(line) for line in body.splitlines()}
+    assert status == 200
+    assert _sorted(f'apiserver_request_total{{code="200",{labels}}} 2.0') in lines
+    assert _sorted(f'apiserver_request_duration_seconds_bucket{{le="0.05",{labels}}} 1.0') in lines
+    assert _sorted(f'apiserver_request_duration_seconds_bucket{{le="+Inf",{labels}}} 2.0') in lines
+    assert 'apiserver_resource_objects{group="g",resource="ws"} 3.0' in body
+    assert 'apiserver_current_inflight_requests{request_kind="readOnly"} 0.0' in body
+    assert "process_resident_memory_bytes" in body
+    assert any(line.startswith("apiserver_longrunning_requests") and line.endswith("2.0") for line in body.splitlines())
+
+
+def _sorted(line: str) -> str:
+    """A sample with its labels in order."""
+    name, brace, rest = line.partition("{")
+    labels, _, value = rest.rpartition("}")
+    return f"{name}{brace}{','.join(sorted(labels.split(',')))}{value}"
+
+
+async def test_continue() -> None:
+    """A client that waits to be asked for its body is."""
+    site = _Site()
+
+    await site.get("/version", headers={"Expect": "100-continue"})
+
+    assert site.head.startswith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
