@@ -1,0 +1,21 @@
+"""One pair of servers for all differential tests."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.differential.pair import Pair
+from tests.support.controlplane import ControlPlane
+from tests.support.server import ApiextServer
+
+
+@pytest.fixture(scope="session")
+def pair(
+    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory, record_testsuite_property: Callable[[str, object], None]
+) -> Iterator[Pair]:
+    """The real kube-apiserver and apiext on its embedded store."""
+    with ApiextServer(tmp_path_factory.mktemp("apiext")) as server:
+        both = Pair(control_plane, server)
+        yield both
+        both.close()
+        record_testsuite_property("compared", both.compared)

@@ -1,0 +1,122 @@
+"""The errors of the real kube-apiserver about objects that break their schema, against ours."""
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from apiext.meta import wire
+from apiext.schema.compiled import CompiledSchema
+from tests.differential.pair import Side, Step
+from tests.support.controlplane import ControlPlane
+from tests.support.generate import generate, mutate, seeded
+
+pytestmark = pytest.mark.slow
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+OBJECTS = 400
+SETTLE = 200
+"""Tries until a new resource is served."""
+
+INTSTR = {"x-kubernetes-int-or-string": True}
+EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+SPEC: dict[str, Any] = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {
+        "name": {"type": "string", "minLength": 1, "maxLength": 6, "pattern": "^[a-z]+$"},
+        "count": {"type": "integer", "format": "int32", "minimum": 0, "maximum": 10},
+        "even": {"type": "integer", "multipleOf": 2, "nullable": True},
+        "ratio": {"type": "number", "minimum": 0, "exclusiveMinimum": True, "maximum": 1.5},
+        "mode": {"type": "string", "enum": ["on", "off"], "default": "on"},
+        "when": {"type": "string", "format": "date-time"},
+        "day": {"type": "string", "format": "date", "nullable": True},
+        "port": INTSTR | {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+        "flag": {"type": "boolean"},
+        "labels": {"type": "object", "additionalProperties": {"type": "string", "maxLength": 3}, "maxProperties": 3},
+        "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}, "maxItems": 4},
+        "ports": {
+            "type": "array",
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["number", "protocol"],
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["number"],
+                "properties": {"number": {"type": "integer", "minimum": 1}, "protocol": {"type": "string", "default": "TCP"}},
+            },
+        },
+        "template": EMBEDDED,
+        "choice": {
+            "type": "object",
+            "properties": {"a": {"type": "string"}, "b": {"type": "integer"}},
+            "oneOf": [{"required": ["a"]}, {"required": ["b"], "properties": {"b": {"minimum": 3}}}],
+        },
+        "some": {
+            "type": "object",
+            "minProperties": 1,
+            "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+            "anyOf": [{"required": ["a"]}, {"properties": {"b": {"maximum": 2}}}],
+            "not": {"required": ["a", "b"]},
+            "allOf": [{"properties": {"a": {"minimum": 1}}}],
+        },
+    },
+}
+SCHEMA = {"type": "object", "properties": {"spec": SPEC}}
+
+
+@pytest.fixture(scope="module")
+def reference(control_plane: ControlPlane) -> Iterator[Side]:
+    """The reference, which serves Odds of the schema."""
+    side = Side(control_plane.url, control_plane.ssl_context())
+    names = {"plural": "odds", "singular": "odd", "kind": "Odd", "listKind": "OddList"}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}}
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "odds.schema.example.com"},
+        "spec": {"group": "schema.example.com", "scope": "Cluster", "names": names, "versions": [version]},
+    }
+    response, data = side.raw(Step("POST", DEFINITIONS, crd))
+    assert response.status == http.client.CREATED, data
+    for _ in range(SETTLE):
+        if side.raw(Step("GET", "/apis/schema.example.com/v1/odds"))[0].status == http.client.OK:
+            break
+    yield side
+    side.raw(Step("DELETE", f"{DEFINITIONS}/odds.schema.example.com"))
+    side.close()
+
+
+def _causes(status: Any) -> list[tuple[str, str, str]]:
+    causes = status.get("details", {}).get("causes", [])
+    return sorted((cause["field"], cause["reason"], cause["message"]) for cause in causes)
+
+
+def _ours(obj: dict[str, Any]) -> list[tuple[str, str, str]]:
+    schema = CompiledSchema(SCHEMA)
+    decoded = wire.loads(json.dumps(obj).encode())
+    schema.coerce(decoded)
+    schema.default(decoded)
+    return sorted((error.field, error.type.reason, error.body()) for error in schema.validate(decoded))
+
+
+def test_errors_are_the_references(reference: Side) -> None:
+    """Hundreds of broken objects are refused for the same reasons, in the same words."""
+    rng = seeded("the reference")
+    refused = 0
+    for index in range(OBJECTS):
+        spec: Any = generate(SPEC, rng)
+        for _ in range(1 + index % 3):
+            spec = mutate(spec, SPEC, rng)
+        obj = {"apiVersion": "schema.example.com/v1", "kind": "Odd", "metadata": {"name": "odd"}, "spec": spec}
+        response, data = reference.raw(Step("POST", "/apis/schema.example.com/v1/odds?dryRun=All", obj))
+        status = json.loads(data)
+        if response.status == http.client.BAD_REQUEST:
+            continue  # embedded metadata that cannot be read is a matter of decoding
+        refused += response.status == http.client.UNPROCESSABLE_ENTITY
+
+        assert _ours(obj) == _causes(status), obj
+
+    assert refused > OBJECTS // 3

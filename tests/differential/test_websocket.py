@@ -1,0 +1,64 @@
+"""Watches over WebSocket, held against the reference: handshakes and frames."""
+
+from typing import Any, Final
+
+import pytest
+from aiohttp import ClientSession, TCPConnector, WSServerHandshakeError
+
+from apiext.meta import wire
+from tests.differential.pair import Pair, Side, Step, masked
+from tests.support.inprocess import definition
+
+pytestmark = pytest.mark.slow
+
+BASE: Final = "/apis/sockets.example.com/v1/namespaces/default/widgets"
+WATCH: Final = f"{BASE}?watch=true&timeoutSeconds=1"
+ORIGIN: Final = {"Origin": "https://example.com"}
+TABLE: Final = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+INITIAL: Final = "&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
+
+
+async def _frames(side: Side, path: str, headers: dict[str, str], protocols: tuple[str, ...]) -> list[Any]:
+    """How the handshake went, and all frames up to the end."""
+    async with ClientSession(connector=TCPConnector(ssl=side.context)) as session:
+        try:
+            async with session.ws_connect(side.url + path, headers=headers, protocols=protocols) as socket:
+                frames = [(message.type, masked(wire.loads(message.data.encode()))) async for message in socket]
+                return [socket.protocol, *frames]
+        except WSServerHandshakeError as refused:
+            return [refused.status]
+
+
+@pytest.mark.parametrize(
+    "path,headers,protocols",
+    [
+        (WATCH, ORIGIN, ()),
+        (WATCH, {}, ()),
+        (WATCH, {"Origin": "null"}, ()),
+        (WATCH, {"Origin": "/x"}, ()),
+        (WATCH, ORIGIN, ("binary.k8s.io",)),
+        (WATCH, ORIGIN, ("a", "b")),
+        (WATCH, ORIGIN | {"Sec-WebSocket-Version": "8"}, ()),
+        (WATCH, ORIGIN | {"Accept": "application/yaml"}, ()),
+        (WATCH, ORIGIN | TABLE, ()),
+        (f"{WATCH}&labelSelector=n%3Da", ORIGIN, ()),
+        (f"{WATCH}&fieldSelector=metadata.name%3Db", ORIGIN, ()),
+        (f"{WATCH}&labelSelector=a%20b", ORIGIN, ()),
+        (f"{WATCH}&resourceVersion=99999999", ORIGIN, ()),
+        (f"{WATCH}&resourceVersion=1", ORIGIN, ()),
+        (f"{WATCH}{INITIAL}", ORIGIN, ()),
+        (BASE, ORIGIN, ()),
+        ("/api/v1/namespaces?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3Dmissing", ORIGIN, ()),
+    ],
+)
+async def test_frames(pair: Pair, path: str, headers: dict[str, str], protocols: tuple[str, ...]) -> None:
+    """A handshake succeeds where the reference's does, with the same protocol, and the same events follow."""
+    with pair.served(definition(group="sockets.example.com")):
+        for name in ("a", "b"):
+            body = {"apiVersion": "sockets.example.com/v1", "kind": "Widget", "metadata": {"name": name, "labels": {"n": name}}}
+            assert not pair.differences(Step("POST", BASE, body))
+
+        reference = await _frames(pair.reference, path, headers, protocols)
+        ours = await _frames(pair.ours, path, headers, protocols)
+
+    assert ours == reference

@@ -1,0 +1,1 @@
+"""A real server process, driven over HTTP with real clients."""

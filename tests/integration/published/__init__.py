@@ -1,0 +1,1 @@
+"""Discovery and OpenAPI beside those of the reference."""

@@ -1,0 +1,82 @@
+"""The reference with real definitions in it, and the same definitions as apiext reads them."""
+
+import http.client
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import pytest
+
+from apiext.definitions.definition import Definition
+from tests.support.controlplane import ControlPlane
+from tests.support.crds import definition, real_crds
+from tests.support.published import Published, every_feature
+
+_CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+class Reference:
+    """A client of the reference, and what is defined there."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+        self.definitions: list[Definition] = []
+
+    def request(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        """The status and parsed body of an answer."""
+        connection = http.client.HTTPSConnection("127.0.0.1", self.plane.port, timeout=30, context=self.plane.ssl_context())
+        try:
+            data = None if body is None else json.dumps(body)
+            connection.request(method, path, data, {"Content-Type": "application/json", **headers})
+            response = connection.getresponse()
+            return response.status, json.loads(response.read() or b"null")
+        finally:
+            connection.close()
+
+    def get(self, path: str, **headers: str) -> Any:
+        """The parsed body of an answer of success."""
+        status, body = self.request("GET", path, **headers)
+        assert status == 200, (path, body)
+        return body
+
+    def define(self, crds: list[dict[str, Any]]) -> None:
+        """Create definitions and return when they are published."""
+        for crd in crds:
+            status, answer = self.request("POST", _CRDS, crd)
+            assert status == 201, answer
+        names = {crd["metadata"]["name"] for crd in crds}
+        self.until(lambda: self._is_published(names))
+
+    def _is_published(self, names: set[str]) -> bool:
+        stored = [one for one in self.get(_CRDS)["items"] if one["metadata"]["name"] in names]
+        self.definitions = [definition({"apiVersion": "apiextensions.k8s.io/v1", **one}) for one in stored]
+        if not all(one.is_established for one in self.definitions):
+            return False
+        listed = self.get("/openapi/v3")["paths"]
+        published = Published(self.definitions)
+        return all(path in listed and self._has_all(path, document) for path, document in published.v3.items())
+
+    def _has_all(self, path: str, document: dict[str, Any]) -> bool:
+        """Whether the reference knows all paths of a document: it publishes definition by definition."""
+        return set(self.get(f"/openapi/v3/{path}")["paths"]) >= set(document["paths"])
+
+    @staticmethod
+    def until(condition: Callable[[], bool], timeout: float = 60) -> None:
+        """Return when a condition holds, which is asked for every 0.2 seconds."""
+        end = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < end, "the reference takes too long"
+            time.sleep(0.2)
+
+
+@pytest.fixture(scope="package")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
+    """A reference of our own with real definitions, and one that uses every feature.
+
+    The one that other tests share stays free of them: it may take minutes to let go of so many definitions.
+    """
+    with ControlPlane(tmp_path_factory.mktemp("published"), durable=False) as plane:
+        client = Reference(plane)
+        client.define([*real_crds(), every_feature()])
+        yield client

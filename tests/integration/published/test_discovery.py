@@ -1,0 +1,59 @@
+"""Discovery of real definitions is the reference's, field by field."""
+
+from typing import Any, Final
+
+import pytest
+
+from tests.support.crds import NO_REAL, REAL
+from tests.support.published import Published
+
+from .conftest import Reference
+
+AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL), pytest.mark.timeout(180)]
+
+
+@pytest.fixture
+def published(reference: Reference) -> Published:
+    """What apiext publishes for the definitions that are in the reference."""
+    return Published(reference.definitions)
+
+
+def _ours(published: Published) -> set[str]:
+    return {group.name for group in published.groups}
+
+
+def test_group_list(reference: Reference, published: Published) -> None:
+    """/apis has our groups in the reference's order."""
+    theirs = [group for group in reference.get("/apis")["groups"] if group["name"] in _ours(published)]
+
+    assert published.group_list()["groups"] == theirs
+
+
+def test_groups(reference: Reference, published: Published) -> None:
+    """/apis/<group> says the same of each group."""
+    listed = {group["name"]: group for group in published.group_list()["groups"]}
+
+    for name, group in listed.items():
+        assert {"kind": "APIGroup", "apiVersion": "v1", **group} == reference.get(f"/apis/{name}")
+
+
+def test_resource_lists(reference: Reference, published: Published) -> None:
+    """/apis/<group>/<version> has the same resources; the reference lists those of custom groups in no order."""
+    for path, ours in published.resource_lists().items():
+        theirs = reference.get(path)
+
+        assert _sorted(ours) == _sorted(theirs)
+
+
+def test_aggregated(reference: Reference, published: Published) -> None:
+    """The aggregated document has the same items in the same order."""
+    theirs = reference.get("/apis", Accept=AGGREGATED)
+    theirs["items"] = [item for item in theirs["items"] if item["metadata"]["name"] in _ours(published)]
+
+    assert published.aggregated() == theirs
+
+
+def _sorted(resource_list: dict[str, Any]) -> dict[str, Any]:
+    return {**resource_list, "resources": sorted(resource_list["resources"], key=lambda one: str(one["name"]))}

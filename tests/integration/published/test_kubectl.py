@@ -1,0 +1,98 @@
+"""The real kubectl reads what is published."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
+
+from apiext.discovery.handler import DiscoveryHandler
+from apiext.endpoints.status import status_reply
+from apiext.meta.builtin import BUILTINS
+from apiext.meta.errors import StatusError
+from apiext.openapi.handler import OpenAPIHandler
+from tests.support import binaries
+from tests.support.crds import NO_REAL, REAL, catalog
+
+from .conftest import Reference
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL), pytest.mark.timeout(180)]
+
+
+class Kubectl:
+    """kubectl against the reference and against a server that has nothing but discovery and OpenAPI."""
+
+    def __init__(self, reference: Reference, server: str, folder: Path) -> None:
+        self._program = binaries.binary("kubectl")
+        self._reference = ["--kubeconfig", str(reference.plane.kubeconfig), "--cache-dir", str(folder / "reference")]
+        self._ours = ["--kubeconfig", "/dev/null", "--server", server, "--cache-dir", str(folder / "ours")]
+
+    async def both(self, *arguments: str) -> tuple[str, str]:
+        """The output with apiext and that with the reference."""
+        ours, theirs = await asyncio.gather(self._run(*arguments, *self._ours), self._run(*arguments, *self._reference))
+        return ours, theirs
+
+    async def _run(self, *arguments: str) -> str:
+        process = await asyncio.create_subprocess_exec(
+            self._program, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        )
+        output, _ = await process.communicate()
+        assert process.returncode == 0, output.decode()
+        return output.decode()
+
+
+@pytest.fixture
+async def kubectl(reference: Reference, tmp_path: Path) -> AsyncIterator[Kubectl]:
+    """kubectl, with the definitions of the reference served here."""
+    known = catalog(*(one.object for one in reference.definitions))
+    discovery, openapi = DiscoveryHandler(known, BUILTINS), OpenAPIHandler(known, BUILTINS)
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            return await (openapi if request.path.startswith("/openapi") else discovery)(request)
+        except StatusError as error:
+            return status_reply(request, error)
+
+    async with RawTestServer(answer) as server:
+        yield Kubectl(reference, str(server.make_url("/")), tmp_path)
+
+
+@pytest.mark.parametrize("output", ["plaintext", "plaintext-openapiv2"])
+@pytest.mark.parametrize("resource", ["gateways", "scaledobjects.keda.sh", "certificates.spec", "everythings", "crd.spec.names", "ns"])
+async def test_explain_recursive(kubectl: Kubectl, resource: str, output: str) -> None:
+    """The tree of fields that `explain --recursive` prints is the reference's, by OpenAPI v3 and by v2."""
+    ours, theirs = await kubectl.both("explain", resource, "--recursive", "--output", output)
+
+    assert _fields(ours) == _fields(theirs)
+
+
+async def test_explain_words(kubectl: Kubectl) -> None:
+    """What a definition says of a field is printed word by word."""
+    ours, theirs = await kubectl.both("explain", "gateways.spec.listeners.tls")
+
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("verb", ["list", "delete", "patch"])
+async def test_api_resources(kubectl: Kubectl, verb: str) -> None:
+    """Each line of `api-resources` is the reference's."""
+    ours, theirs = await kubectl.both("api-resources", "--output", "wide", "--verbs", verb, "--no-headers")
+
+    assert {" ".join(line.split()) for line in ours.splitlines()} <= {" ".join(line.split()) for line in theirs.splitlines()}
+
+
+async def test_api_versions(kubectl: Kubectl) -> None:
+    """`api-versions` names all versions."""
+    ours, theirs = await kubectl.both("api-versions")
+
+    assert set(ours.split()) <= set(theirs.split())
+    assert {"v1", "gateway.networking.k8s.io/v1", "published.example.com/v1alpha1"} <= set(ours.split())
+
+
+def _fields(output: str) -> list[str]:
+    """The lines of the tree of fields."""
+    _, _, tree = output.partition("FIELDS:")
+    assert tree
+    return tree.splitlines()

@@ -1,0 +1,102 @@
+"""OpenAPI of real definitions is the reference's but for the descriptions of built-in types."""
+
+from typing import Any, Final
+
+import pytest
+
+from tests.support.crds import NO_REAL, REAL
+from tests.support.published import Published, with_shared_parameters, without_texts
+
+from .conftest import Reference
+
+_GVK: Final = "x-kubernetes-group-version-kind"
+_EVERYWHERE: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL), pytest.mark.timeout(180)]
+
+
+@pytest.fixture(scope="module")
+def published(reference: Reference) -> Published:
+    """What apiext publishes for the definitions that are in the reference."""
+    return Published(reference.definitions)
+
+
+@pytest.fixture(scope="module")
+def reference_v2(reference: Reference, published: Published) -> dict[str, Any]:
+    """The reference's v2 document, once it knows all definitions."""
+    wanted = set(published.v2()["definitions"])
+    document: dict[str, Any] = {}
+
+    def is_there() -> bool:
+        document.clear()
+        document.update(reference.get("/openapi/v2"))
+        return wanted <= set(document["definitions"])
+
+    reference.until(is_there, timeout=90)
+    return document
+
+
+def test_v3(reference: Reference, published: Published) -> None:
+    """Paths and schemas of each group and version are equal; the reference names more groups that know DeleteOptions."""
+    for path, ours in published.v3.items():
+        theirs = reference.get(f"/openapi/v3/{path}")
+
+        assert _comparable(ours) == _comparable(theirs), path
+
+
+def test_v3_descriptions(reference: Reference, published: Published) -> None:
+    """What a definition says of its fields is published word by word."""
+    for path, ours in published.v3.items():
+        theirs = reference.get(f"/openapi/v3/{path}")["components"]["schemas"]
+
+        for name, schema in ours["components"]["schemas"].items():
+            for field in ("spec", "status"):
+                if not name.startswith("io.k8s.ap") and field in schema.get("properties", {}):
+                    assert _own_texts(schema["properties"][field]) == _own_texts(theirs[name]["properties"][field])
+
+
+def test_builtin_types(reference: Reference, published: Published) -> None:
+    """Built-in types have the reference's fields."""
+    for path, ours in published.builtin_v3.items():
+        schemas = without_texts(ours["components"]["schemas"])
+        theirs = without_texts(reference.get(f"/openapi/v3/{path}")["components"]["schemas"])
+
+        for name, schema in schemas.items():
+            assert _unnamed(name, schema) == _unnamed(name, theirs[name]), name
+
+
+def test_v2_definitions(published: Published, reference_v2: dict[str, Any]) -> None:
+    """The definitions of v2 are equal."""
+    for name, schema in without_texts(published.v2()["definitions"]).items():
+        theirs = without_texts(reference_v2["definitions"][name])
+
+        assert _unnamed(name, schema) == _unnamed(name, theirs), name
+
+
+def test_v2_paths(published: Published, reference_v2: dict[str, Any]) -> None:
+    """The paths of custom resources in v2 are equal."""
+    ours = published.v2()
+    paths = [path for path in ours["paths"] if path.startswith("/apis/") and "apiextensions.k8s.io" not in path]
+
+    assert without_texts(with_shared_parameters(ours, paths)) == without_texts(with_shared_parameters(reference_v2, paths))
+
+
+def _comparable(document: dict[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = without_texts(document)
+    schemas = plain["components"]["schemas"]
+    plain["components"]["schemas"] = {name: _unnamed(name, schema) for name, schema in schemas.items()}
+    return plain
+
+
+def _unnamed(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema without its kinds, if it is one that the reference has in all of its groups."""
+    return {key: member for key, member in schema.items() if key != _GVK or name != _EVERYWHERE}
+
+
+def _own_texts(schema: Any) -> Any:
+    """A schema without what apiext says of embedded objects in its own words."""
+    if isinstance(schema, dict) and schema.get("x-kubernetes-embedded-resource"):
+        return "embedded"
+    if isinstance(schema, dict):
+        return {key: _own_texts(member) for key, member in schema.items()}
+    return schema

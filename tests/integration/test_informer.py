@@ -1,0 +1,34 @@
+"""An informer over HTTP ends with exactly what is there, whoever writes and whatever restarts."""
+
+from typing import Final
+
+import pytest
+
+from tests.support.client import Client
+from tests.support.informer import Informer
+from tests.support.inprocess import definition
+from tests.support.server import ApiextServer
+from tests.support.writers import assert_kept, writing
+
+WIDGETS: Final = "/apis/example.com/v1/namespaces/default/widgets"
+
+
+@pytest.mark.parametrize("writes", [60, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(300)])], ids=["few", "many"])
+def test_equivalence(own_server: ApiextServer, writes: int) -> None:
+    """After random writes of several clients, before and after a restart in order, the informer equals a fresh list."""
+    with Client(own_server) as client:
+        client.define(definition())
+        with Informer(own_server, WIDGETS) as informer:
+            with writing(own_server, WIDGETS) as before:
+                before[0].wait(writes)
+                own_server.restart()
+            client.close()
+            with writing(own_server, WIDGETS, label="x") as after, Informer(own_server, WIDGETS) as late:
+                after[0].wait(writes)
+
+            items = client.must("GET", WIDGETS)["items"]
+            assert_kept([*before, *after], items)
+            informer.wait_equal(items)
+            assert late.items
+            assert informer.revisions == sorted(set(informer.revisions))
+            assert informer.missed([revision for writer in [*before, *after] for revision in writer.revisions]) == []

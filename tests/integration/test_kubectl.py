@@ -1,0 +1,171 @@
+"""The real kubectl at home: the walk through the sample definitions, on every store."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.support.kubectl import Kubectl
+from tests.support.server import ApiextServer
+
+CRDS: Final = Path(__file__).parents[2] / "crds"
+SAMPLES: Final = CRDS / "samples"
+
+
+@pytest.fixture(scope="module")
+def kubectl(server: ApiextServer, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
+    """Kubectl for a server that has the sample definitions."""
+    kubectl = Kubectl(server.kubeconfig, tmp_path_factory.mktemp("home"))
+    kubectl("apply", "-f", str(CRDS))
+    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=10s")
+    return kubectl
+
+
+@pytest.fixture
+def namespace(kubectl: Kubectl, request: pytest.FixtureRequest) -> str:
+    """A namespace for one test."""
+    name = request.node.originalname.replace("_", "-")
+    kubectl("create", "namespace", name)
+    return str(name)
+
+
+def test_samples(kubectl: Kubectl, namespace: str) -> None:
+    """All samples are applied, a second time without a change, shown with their columns, and deleted."""
+    versions = ("get", "-n", namespace, "fleets,backups,teams", "-o", "jsonpath={.items[*].metadata.resourceVersion}")
+    first = kubectl("apply", "-n", namespace, "-f", str(SAMPLES))
+    before = kubectl(*versions)
+    kubectl("apply", "-n", namespace, "-f", str(SAMPLES))
+    after = kubectl(*versions)
+    shown = kubectl("get", "-n", namespace, "fleets,backups,teams", "-o", "wide")
+    kubectl("delete", "-n", namespace, "-f", str(SAMPLES), "--wait=true")
+
+    assert first.count("created") == 4
+    assert before == after
+    assert [line.split()[:2] for line in shown.splitlines() if line.startswith("fleet")] == [
+        ["fleet.apps.example.com/mailer", "1"],
+        ["fleet.apps.example.com/web", "3"],
+    ]
+    assert "DESIRED" in shown
+    assert "LAST SUCCESS" in shown
+    assert "12500.5" in shown
+    assert kubectl("get", "-n", namespace, "fleets,backups", "-o", "name") == ""
+
+
+def test_discovery(kubectl: Kubectl) -> None:
+    """Resources are known by plural, singular, kind, short name and category, and explained."""
+    resources = kubectl("api-resources", "--api-group=apps.example.com", "--no-headers").split()
+    assert resources == ["fleets", "fl", "apps.example.com/v1", "true", "Fleet"]
+    for name in ("fleets", "fleet", "Fleet", "fl", "fleets.apps.example.com", "fleets.v1.apps.example.com", "all"):
+        assert kubectl.run("get", name, "-n", "kube-public").returncode == 0, name
+    assert "How many backups are kept." in kubectl("explain", "backup.spec.keep")
+    assert "RollingUpdate" in kubectl("explain", "fleet.spec.strategy.type")
+
+
+def test_changing(kubectl: Kubectl, namespace: str) -> None:
+    """edit, patch, label, annotate, scale, replace, set a status: each changes what it says."""
+    here = ("-n", namespace)
+    kubectl("create", *here, "-f", str(SAMPLES / "fleets.yaml"))
+    kubectl("label", *here, "fleet", "web", "a=b")
+    kubectl("annotate", *here, "fleet", "web", "x=y")
+    kubectl("scale", *here, "fleet/web", "--replicas=5")
+    kubectl("patch", *here, "fleet", "web", "--type=merge", "-p", '{"spec":{"image":"other"}}')
+    kubectl("patch", *here, "fleet", "web", "--type=json", "-p", '[{"op":"add","path":"/spec/env/B","value":"c"}]')
+    kubectl("patch", *here, "fleet", "web", "--subresource=status", "--type=merge", "-p", '{"status":{"phase":"Ready"}}')
+    kubectl("wait", *here, "fleet/web", "--for=jsonpath={.status.phase}=Ready", "--timeout=5s")
+    kubectl("edit", *here, "fleet", "web", EDITOR='sed -i "s/replicas: 5/replicas: 6/"')
+
+    fleet = kubectl.json("get", *here, "fleet", "web")
+    assert fleet["metadata"]["labels"] == {"tier": "front", "a": "b"}
+    assert fleet["metadata"]["annotations"] == {"x": "y"}
+    assert fleet["spec"]["replicas"] == 6
+    assert fleet["spec"]["image"] == "other"
+    assert fleet["spec"]["env"] == {"LOG_LEVEL": "info", "B": "c"}
+    assert fleet["status"] == {"phase": "Ready"}
+    described = kubectl("describe", *here, "fleet", "web")
+    assert "Max Unavailable:  25%" in described
+    replaced = kubectl("replace", *here, "--force", "-f", str(SAMPLES / "fleets.yaml"))
+    assert replaced.count("replaced") == 2
+    assert "labels" in kubectl("get", *here, "fleet", "web", "-o", "yaml")
+
+
+def test_selecting(kubectl: Kubectl, namespace: str) -> None:
+    """Labels, fields of the definition's choice, pages, all namespaces."""
+    here = ("-n", namespace, "-o", "name")
+    kubectl("create", "-n", namespace, "-f", str(SAMPLES / "fleets.yaml"))
+
+    assert kubectl("get", "fleets", *here, "-l", "tier=front") == "fleet.apps.example.com/web\n"
+    assert kubectl("get", "fleets", *here, "--field-selector", "metadata.name=mailer") == "fleet.apps.example.com/mailer\n"
+    image = "spec.image=registry.example.com/shop/mailer:0.9"
+    assert kubectl("get", "fleets", *here, "--field-selector", image) == "fleet.apps.example.com/mailer\n"
+    assert kubectl("get", "fleets", *here, "--chunk-size=1").count("fleet") == 2
+    assert namespace in kubectl("get", "fleets", "-A")
+    assert "field label not supported: spec.x" in kubectl.refused("get", "fleets", *here, "--field-selector", "spec.x=1")
+
+
+def test_watching(kubectl: Kubectl, namespace: str) -> None:
+    """`get -w` shows what is there and every change, as rows of a table."""
+    kubectl("create", "-n", namespace, "-f", str(SAMPLES / "fleets.yaml"))
+    with kubectl.watching("get", "-n", namespace, "fleets", "-w", "--output-watch-events") as lines:
+        assert [next(lines).split()[:3] for _ in range(3)] == [
+            ["EVENT", "NAME", "DESIRED"],
+            ["ADDED", "mailer", "1"],
+            ["ADDED", "web", "3"],
+        ]
+        kubectl("scale", "-n", namespace, "fleet/web", "--replicas=7")
+        assert next(lines).split()[:3] == ["MODIFIED", "web", "7"]
+        kubectl("delete", "-n", namespace, "fleet", "web")
+        assert next(lines).split()[:2] == ["DELETED", "web"]
+
+
+def test_versions(kubectl: Kubectl, namespace: str) -> None:
+    """An object is given in every served version; a deprecated one warns."""
+    kubectl("create", "-n", namespace, "-f", str(SAMPLES / "backups.yaml"))
+    done = kubectl.run("get", "-n", namespace, "backups.v1.data.example.com", "nightly", "-o", "yaml")
+
+    assert "apiVersion: data.example.com/v1" in done.stdout
+    assert "Warning: data.example.com/v1 Backup is deprecated; use data.example.com/v2 Backup" in done.stderr
+
+
+def test_refusals(kubectl: Kubectl, namespace: str) -> None:
+    """Kubectl is told what is wrong, on its own side and on the server's."""
+    fleet = "apiVersion: apps.example.com/v1\nkind: Fleet\nmetadata: {name: bad}\nspec: {image: x, replicas: %s%s}\n"
+    invalid = kubectl.refused("create", "-n", namespace, "--validate=ignore", "-f", "-", stdin=fleet % (1001, ""))
+    unknown = kubectl.refused("create", "-n", namespace, "-f", "-", stdin=fleet % (1, ", nope: 1"))
+    apply = kubectl.refused("apply", "--server-side", "-n", namespace, "-f", "-", stdin=fleet % (1, ""))
+    missing = kubectl.refused("create", "-n", "missing", "-f", "-", stdin=fleet % (1, ""))
+
+    assert "spec.replicas: Invalid value: 1001: spec.replicas in body should be less than or equal to 1000" in invalid
+    assert 'unknown field "spec.nope"' in unknown
+    assert "Server-side apply not available on the server" in apply
+    assert 'namespaces "missing" not found' in missing
+
+
+def test_dry_run_and_diff(kubectl: Kubectl, namespace: str) -> None:
+    """A dry run on the server stores nothing; diff shows what an apply would change."""
+    file = ("-n", namespace, "-f", str(SAMPLES / "backups.yaml"))
+    assert "created (server dry run)" in kubectl("apply", "--dry-run=server", *file)
+    assert kubectl("get", "backups", "-n", namespace, "-o", "name") == ""
+    kubectl("apply", *file)
+    assert kubectl.run("diff", *file).returncode == 0
+    kubectl("patch", "-n", namespace, "backup", "nightly", "--type=merge", "-p", '{"spec":{"target":{"limit":"1Gi"}}}')
+    assert "limit: 200Gi" in kubectl.run("diff", *file).stdout
+
+
+def test_deleting_a_namespace(kubectl: Kubectl, namespace: str) -> None:
+    """A namespace takes with it what is in it."""
+    kubectl("create", "-n", namespace, "-f", str(SAMPLES / "fleets.yaml"))
+    kubectl("delete", "namespace", namespace, "--timeout=10s")
+
+    assert f'namespaces "{namespace}" not found' in kubectl.refused("get", "namespace", namespace)
+    assert kubectl("get", "fleets", "-n", namespace, "-o", "name") == ""
+
+
+def test_deleting_a_definition(kubectl: Kubectl) -> None:
+    """A definition takes its objects with it, and comes back empty."""
+    kubectl("apply", "-f", str(SAMPLES / "teams.yaml"))
+    kubectl("delete", "crd", "teams.org.example.com", "--timeout=10s")
+    assert "the server could not find the requested resource" in kubectl.refused("get", "--raw", "/apis/org.example.com/v1/teams")
+    kubectl("apply", "-f", str(CRDS / "teams.yaml"))
+    kubectl("wait", "--for=condition=Established", "crd/teams.org.example.com", "--timeout=10s")
+
+    assert kubectl("get", "teams", "-o", "name") == ""

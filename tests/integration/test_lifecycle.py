@@ -1,0 +1,381 @@
+"""The life of the real process: its start, its refusals to start, its end, and who gets in meanwhile."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.certificates import Authority
+from tests.support.etcd import Etcd
+from tests.support.process import free_port
+from tests.support.server import ApiextServer
+
+NAMESPACES = "/api/v1/namespaces"
+READY_WITHIN = 0.5
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiextServer]:
+    """A server that tests only read from."""
+    with ApiextServer(tmp_path_factory.mktemp("server")) as running:
+        yield running
+
+
+def _refusal(*arguments: str, **env: str) -> tuple[int, str]:
+    """Exit code and standard error of a server that does not start."""
+    command = [sys.executable, "-m", "apiext", "serve", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, env=os.environ | env)
+    return done.returncode, done.stderr
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines()
+
+
+# --- the start ------------------------------------------------------------------------------------------------------
+
+
+def test_ready_soon(tmp_path: Path) -> None:
+    """From exec to ready takes less than half a second of work; a busy machine may take its time on top of that."""
+    server = ApiextServer(tmp_path)
+    server.start()
+    server.stop()
+    best = min(_start_seconds(server) for _ in range(3))
+
+    assert best < READY_WITHIN
+
+
+def _start_seconds(server: ApiextServer) -> float:
+    """Seconds of processor time, or of the clock where that is less, until a server is ready."""
+    begin = time.monotonic()
+    server.process.start()
+    server.process.wait_until(server.ready, 20)
+    elapsed = time.monotonic() - begin
+    fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
+    used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    server.stop()
+    return min(elapsed, used)
+
+
+def test_start_block(server: ApiextServer) -> None:
+    """One block tells address, store, definitions, kubeconfig and what to type next, and nothing else is printed."""
+    lines = _lines(server.log)
+
+    assert re.fullmatch(r"apiext is ready \(\d+\.\d\d s\)\. Ctrl-C stops it\.", lines[0])
+    told = dict(line.split(maxsplit=1) for line in lines[1:])
+    assert told == {
+        "address": server.url,
+        "store": f"SQLite in {server.data_dir}/apiext.db",
+        "CRDs": "0 served",
+        "kubeconfig": str(server.kubeconfig),
+        "next": f"export KUBECONFIG={server.kubeconfig}; kubectl api-resources",
+    }
+
+
+def test_default_folders(tmp_path: Path) -> None:
+    """Without flags everything is in the user's folder for data."""
+    port = free_port()
+    with ApiextServer(tmp_path, env={"XDG_DATA_HOME": str(tmp_path / "xdg")}) as server:
+        server.stop()
+        server.process.command[-3:] = [f"--secure-port={port}"]
+        server.port, server.cert_dir = port, tmp_path / "xdg" / "apiext" / "pki"
+        server.ca = server.cert_dir / "apiext-ca.crt"
+        server.start()
+
+    assert (tmp_path / "xdg" / "apiext" / "apiext.db").exists()
+
+
+def test_definitions_of_a_folder(tmp_path: Path) -> None:
+    """When the server is ready the definitions of --crd-dir are served; a broken file is told by its name."""
+    folder = tmp_path / "crds"
+    folder.mkdir()
+    (folder / "broken.yaml").write_text("a: [\n")
+    (folder / "widgets.json").write_text(json.dumps(_definition()))
+
+    with ApiextServer(tmp_path, crd_dir=folder) as server:
+        status, _, body = server.request("GET", "/apis/example.com/v1/widgets")
+
+    assert (status, json.loads(body)["kind"]) == (200, "WidgetList")
+    assert "broken.yaml: line 2" in server.log
+    assert f"1 served; 1 read from {folder}" in server.log
+
+
+def _definition() -> dict[str, object]:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+
+
+def test_port_in_use(tmp_path: Path) -> None:
+    """A port in use is one line, and nothing is left behind."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+
+        code, text = _refusal(f"--secure-port={port}", f"--data-dir={tmp_path / 'data'}")
+
+    assert (code, _lines(text)) == (1, [f"apiext: cannot listen on 127.0.0.1:{port}: Address already in use"])
+    assert not (tmp_path / "data").exists()
+
+
+def test_data_folder_in_use(server: ApiextServer) -> None:
+    """A data folder that another server uses is one line, which names that server's process."""
+    code, text = _refusal("--secure-port=0", f"--data-dir={server.data_dir}", f"--cert-dir={server.cert_dir}")
+
+    expected = f"apiext: {server.data_dir}/apiext.db is in use by another process (process {server.pid})"
+    assert (code, _lines(text)) == (1, [expected])
+
+
+def test_data_folder_that_is_none(tmp_path: Path) -> None:
+    """A data folder that cannot be made is one line."""
+    (tmp_path / "file").touch()
+
+    code, text = _refusal("--secure-port=0", f"--data-dir={tmp_path / 'file'}", f"--cert-dir={tmp_path / 'pki'}")
+
+    assert (code, _lines(text)) == (1, [f"apiext: the data folder {tmp_path / 'file'} cannot be used: File exists"])
+
+
+def test_damaged_store(tmp_path: Path) -> None:
+    """A file that is no store is one line, and stays as it is."""
+    path = tmp_path / "apiext.db"
+    path.write_bytes(b"something else" * 100)
+
+    code, text = _refusal("--secure-port=0", f"--data-dir={tmp_path}")
+
+    assert code == 1
+    assert len(_lines(text)) == 1
+    assert text.startswith(f"apiext: {path}")
+    assert path.read_bytes() == b"something else" * 100
+
+
+def test_unreachable_etcd(tmp_path: Path) -> None:
+    """An etcd that does not answer is one line with its address."""
+    url = f"http://127.0.0.1:{free_port()}"
+
+    code, text = _refusal("--secure-port=0", f"--etcd-servers={url}", f"--cert-dir={tmp_path}")
+
+    assert code == 1
+    assert len(_lines(text)) == 1
+    assert text.startswith(f"apiext: etcd cannot be reached at {url}: ")
+
+
+def test_bad_certificate(tmp_path: Path) -> None:
+    """A file that is no certificate is one line."""
+    path = tmp_path / "ca.crt"
+    path.write_text("x")
+
+    code, text = _refusal("--secure-port=0", f"--data-dir={tmp_path}", f"--client-ca-file={path}")
+
+    assert code == 1
+    assert _lines(text) == [text.strip()]
+    assert f"{path} holds no certificates" in text
+
+
+# --- who gets in ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/healthz?verbose"])
+def test_health_without_credentials(server: ApiextServer, path: str) -> None:
+    """Whoever asks is told how the server is."""
+    assert server.request("GET", path, credentials=False)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/version", "/metrics", "/apis", "/openapi/v3", NAMESPACES, "/readyz/ping", "/healthz/../apis", "//apis"]
+)
+def test_nothing_else_without_credentials(server: ApiextServer, path: str) -> None:
+    """Nobody gets further without credentials."""
+    status, _, body = server.request("GET", path, credentials=False)
+
+    assert (status, json.loads(body)["reason"]) == (403, "Forbidden")
+    assert 'User "system:anonymous" cannot' in json.loads(body)["message"]
+
+
+def test_wrong_token(server: ApiextServer) -> None:
+    """A token that nobody has is 401."""
+    status, _, body = server.request("GET", NAMESPACES, credentials=False, headers={"Authorization": "Bearer x"})
+
+    assert (status, json.loads(body)["message"]) == (401, "Unauthorized")
+
+
+def test_tokens_and_no_anonymous(tmp_path: Path) -> None:
+    """Users of a token file get in; with --anonymous-auth=false nobody else does, not even to the health endpoints."""
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text("secret,ann,1\n")
+    server = ApiextServer(tmp_path, extra_args=[f"--token-auth-file={tokens}", "--anonymous-auth=false"])
+    bearer = {"Authorization": "Bearer secret"}
+    server.process.start()
+    try:
+        server.process.wait_until(lambda: server.ca.exists() and server.request("GET", "/readyz", headers=bearer)[0] == 200, 20)
+
+        assert server.request("GET", NAMESPACES, credentials=False, headers=bearer)[0] == 200
+        assert server.request("GET", "/healthz", credentials=False)[0] == 401
+    finally:
+        server.stop()
+
+
+def test_audit_and_cache_headers(server: ApiextServer) -> None:
+    """Every answer, good or bad, has an id and stays out of shared caches."""
+    for path in (NAMESPACES, "/apis/nope/v1/x", "/version"):
+        _, headers, _ = server.request("GET", path)
+
+        assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", headers["Audit-Id"])
+        assert headers["Cache-Control"] == "no-cache, private"
+
+
+def test_requests_that_are_no_http(server: ApiextServer) -> None:
+    """What is no HTTP is refused, and no traceback is told or printed."""
+    context = server.ssl_context()
+    for data in (b"\x00\x01\x02\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET /a b c HTTP/1.1\r\nHost: x\r\n\r\n"):
+        with (
+            socket.create_connection(("127.0.0.1", server.port), 5) as plain,
+            context.wrap_socket(plain, server_hostname="127.0.0.1") as tls,
+        ):
+            tls.sendall(data)
+            answer = tls.recv(65536)
+
+        assert answer.startswith(b"HTTP/1.0 400 ")
+        assert b"Traceback" not in answer
+    assert "Traceback" not in server.log
+    assert server.ready()
+
+
+# --- the end --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_ends_in_order(tmp_path: Path, number: signal.Signals) -> None:
+    """A signal ends the server with code 0, a watch with its end, and what was written is there at the next start."""
+    server = ApiextServer(tmp_path).start()
+    assert server.request("POST", NAMESPACES, json.dumps({"metadata": {"name": "kept"}}))[0] == 201
+    watch = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=10, context=server.ssl_context())
+    watch.request("GET", f"{NAMESPACES}?watch=1")
+    answer = watch.getresponse()
+    assert answer.readline()
+
+    server.process.signal(number)
+    rest = answer.read()
+
+    assert rest.endswith(b"\n")
+    popen = server.process._popen
+    assert popen is not None
+    assert popen.wait(10) == 0
+    watch.close()
+    with server:
+        assert server.request("GET", f"{NAMESPACES}/kept")[0] == 200
+    assert "Traceback" not in server.log
+
+
+def test_not_ready_while_it_ends(tmp_path: Path) -> None:
+    """With --shutdown-delay-duration the server goes on serving after the signal, and says that it is not ready."""
+    with ApiextServer(tmp_path, extra_args=["--shutdown-delay-duration=5s"]) as server:
+        server.process.signal(signal.SIGTERM)
+        server.process.wait_until(lambda: not server.ready(), 5)
+
+        assert server.request("GET", "/livez", credentials=False)[0] == 200
+        assert server.request("GET", NAMESPACES)[0] == 200
+        _, _, body = server.request("GET", "/readyz", credentials=False)
+        assert b"[-]shutdown failed: reason withheld" in body
+        server.kill()
+
+
+def test_requests_in_flight_are_finished(tmp_path: Path) -> None:
+    """Requests that have begun when the signal comes are answered."""
+    server = ApiextServer(tmp_path).start()
+    failures: list[str] = []
+    answered = threading.Event()
+
+    def ask() -> None:
+        connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=10, context=server.ssl_context())
+        try:
+            for number in range(10_000):
+                try:
+                    connection.request("GET", NAMESPACES)
+                except OSError:
+                    return
+                try:
+                    if connection.getresponse().read()[-2:] != b"}\n":
+                        failures.append(f"request {number} was cut short")
+                except http.client.RemoteDisconnected:
+                    return
+                answered.set()
+        except (OSError, http.client.HTTPException) as error:
+            failures.append(repr(error))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert answered.wait(10)
+    server.stop()
+    for thread in threads:
+        thread.join(10)
+
+    assert failures == []
+
+
+def test_on_etcd(tmp_path: Path, etcd: Etcd) -> None:
+    """On etcd the server starts, keeps what is written, and names its store."""
+    with ApiextServer(tmp_path, etcd_url=etcd.url, etcd_prefix="lifecycle") as server:
+        assert server.request("POST", NAMESPACES, json.dumps({"metadata": {"name": "kept"}}))[0] == 201
+        server.restart()
+
+        assert server.request("GET", f"{NAMESPACES}/kept")[0] == 200
+        assert server.request("GET", "/healthz/etcd")[0] == 200
+    assert f"etcd at {etcd.url}, prefix /lifecycle" in server.log
+
+
+def test_flags_of_the_reference_s_own_suite(tmp_path: Path, etcd: Etcd) -> None:
+    """The flags that the reference's suite starts its servers with are taken, and the client that it has made itself gets in."""
+    authority = Authority(tmp_path / "pki")
+    admin = authority.issue("admin", groups=["system:masters"])
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text("apiVersion: v1\nkind: Config\n")
+    server = ApiextServer(
+        tmp_path,
+        etcd_url=etcd.url,
+        etcd_prefix="2e1a0f4c-0000-4000-8000-000000000000",
+        extra_args=[
+            "--authentication-skip-lookup",
+            *("--authentication-kubeconfig", str(kubeconfig)),
+            *("--authorization-kubeconfig", str(kubeconfig)),
+            *("--kubeconfig", str(kubeconfig)),
+            *("--client-ca-file", str(authority.cert)),
+            *("--bind-address", "127.0.0.1"),
+            "--enable-priority-and-fairness=false",
+            "--disable-admission-plugins",
+            "NamespaceLifecycle,MutatingAdmissionWebhook,ValidatingAdmissionWebhook,ValidatingAdmissionPolicy,MutatingAdmissionPolicy",
+            "--feature-gates=CBORServingAndStorage=true",
+            "--watch-cache=true",
+        ],
+    )
+    server.client_cert, server.client_key = admin.cert, admin.key
+
+    with server:
+        assert server.request("GET", NAMESPACES)[0] == 200
+        event = {"metadata": {"name": "e", "namespace": "missing"}, "involvedObject": {"namespace": "missing"}}
+        assert server.request("POST", "/api/v1/namespaces/missing/events", json.dumps(event))[0] == 201
+
+    assert not server.kubeconfig.exists()
+    assert (tmp_path / "pki" / "ca.crt").read_bytes() == authority.cert.read_bytes()

@@ -1,0 +1,232 @@
+"""The definitions that real projects publish: served, published, and their objects kept as they were given."""
+
+import subprocess
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.support import binaries
+from tests.support.client import CRDS, Client
+from tests.support.crds import NO_REAL, REAL, fragments, real_crds
+from tests.support.generate import generate, generate_resource, seeded
+from tests.support.process import environment
+from tests.support.server import ApiextServer
+
+pytestmark = pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL)
+
+DEFINITIONS: Final = {crd["metadata"]["name"]: crd for crd in real_crds()}
+TRIES: Final = 8
+TABLE: Final = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+AGGREGATED: Final = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiextServer]:
+    """A server with all definitions."""
+    with ApiextServer(tmp_path_factory.mktemp("real")) as server:
+        with Client(server) as client:
+            for crd in DEFINITIONS.values():
+                client.must("POST", CRDS, crd)
+            for name in DEFINITIONS:
+                client.until_established(name)
+        yield server
+
+
+@pytest.fixture
+def client(real: ApiextServer) -> Iterator[Client]:
+    """An administrator of the server with all definitions."""
+    with Client(real) as connected:
+        yield connected
+
+
+def _served(crd: dict[str, Any]) -> list[dict[str, Any]]:
+    return [version for version in crd["spec"]["versions"] if version["served"]]
+
+
+def _collection(crd: dict[str, Any], version: str) -> str:
+    spec = crd["spec"]
+    scope = "namespaces/default/" if spec["scope"] == "Namespaced" else ""
+    return f"/apis/{spec['group']}/{version}/{scope}{spec['names']['plural']}"
+
+
+def _schema(version: dict[str, Any]) -> dict[str, Any]:
+    schema: dict[str, Any] = version["schema"]["openAPIV3Schema"]
+    return schema
+
+
+def _holds(whole: Any, part: Any) -> bool:
+    """Whether all of `part` is in `whole`; null may have been dropped for a default."""
+    if isinstance(part, dict):
+        return isinstance(whole, dict) and all(value is None or (key in whole and _holds(whole[key], value)) for key, value in part.items())
+    if isinstance(part, list):
+        return isinstance(whole, list) and len(whole) == len(part) and all(map(_holds, whole, part))
+    return bool(whole == part)
+
+
+def _without_revision(obj: dict[str, Any]) -> dict[str, Any]:
+    return obj | {"metadata": obj["metadata"] | {"resourceVersion": ""}}
+
+
+def _stored(client: Client, crd: dict[str, Any], version: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What was sent and what came back for the first generated object that is accepted."""
+    refusals = []
+    api_version = f"{crd['spec']['group']}/{version['name']}"
+    for attempt in range(TRIES):
+        rng = seeded((crd["metadata"]["name"], version["name"], attempt))
+        sent = generate_resource(_schema(version), rng, api_version=api_version, kind=crd["spec"]["names"]["kind"])
+        sent["metadata"]["name"] = f"generated-{uuid.uuid4()}"
+        reply = client.ask("POST", _collection(crd, version["name"]) + "?fieldValidation=Strict", sent)
+        if reply.status == 201:
+            return sent, reply.json
+        assert reply.status in {400, 422}, reply.body
+        refusals.append(reply.json["message"])
+    raise AssertionError(refusals)
+
+
+@pytest.mark.parametrize("name", sorted(DEFINITIONS))
+def test_round_trip(client: Client, name: str) -> None:
+    """An object keeps all that its schema knows, is found at each served version, and is not changed by its own update."""
+    crd = DEFINITIONS[name]
+    stored_as = next(version for version in crd["spec"]["versions"] if version["storage"])
+    sent, created = _stored(client, crd, stored_as)
+    kept = {key: value for key, value in sent.items() if key not in {"metadata", "status"}}
+    assert _holds(created, kept)
+    if "status" not in stored_as.get("subresources", {}):
+        assert _holds(created, {"status": sent.get("status")})
+
+    for version in _served(crd):
+        path = f"{_collection(crd, version['name'])}/{created['metadata']['name']}"
+        found = client.must("GET", path)
+        assert found["apiVersion"].endswith(f"/{version['name']}")
+        assert found["metadata"] == created["metadata"]
+        if _schema(version) == _schema(stored_as):
+            assert found | {"apiVersion": ""} == created | {"apiVersion": ""}
+            # the first update may store defaults that are filled in at each reading until then
+            updated = client.must("PUT", path, found)
+            assert _without_revision(updated) == _without_revision(found)
+            assert client.must("PUT", path, updated) == updated
+            created = client.must("GET", f"{_collection(crd, stored_as['name'])}/{created['metadata']['name']}")
+        else:
+            assert _holds(created, {key: value for key, value in found.items() if key != "apiVersion"})
+
+
+@pytest.mark.parametrize("name", [name for name, crd in sorted(DEFINITIONS.items()) if len(_served(crd)) > 1])
+def test_every_version_takes_its_objects(client: Client, name: str) -> None:
+    """An object of each served version is created there, and read there as the creation answered."""
+    crd = DEFINITIONS[name]
+    for version in _served(crd):
+        _, created = _stored(client, crd, version)
+
+        assert client.must("GET", f"{_collection(crd, version['name'])}/{created['metadata']['name']}") == created
+
+
+@pytest.mark.parametrize("name", sorted(DEFINITIONS))
+def test_status(client: Client, name: str) -> None:
+    """A status keeps all that its schema knows, and the rest of the object is as before."""
+    crd = DEFINITIONS[name]
+    version = next(version for version in crd["spec"]["versions"] if version["storage"])
+    schema = _schema(version)["properties"].get("status")
+    if "status" not in version.get("subresources", {}) or schema is None:
+        return
+    _, created = _stored(client, crd, version)
+    path = f"{_collection(crd, version['name'])}/{created['metadata']['name']}"
+    tries = (generate(schema, seeded((name, "status", attempt))) for attempt in range(TRIES))
+    replies = ((status, client.ask("PUT", f"{path}/status", created | {"status": status})) for status in tries)
+    status, reply = next((status, reply) for status, reply in replies if reply.status == 200)
+
+    assert _holds(reply.json["status"], status)
+    assert reply.json["metadata"]["generation"] == created["metadata"]["generation"]
+    assert reply.json.get("spec") == created.get("spec")
+    assert client.must("GET", path) == reply.json
+
+
+@pytest.mark.parametrize("name", sorted(DEFINITIONS))
+def test_table(client: Client, name: str) -> None:
+    """Each served version lists as a table with a cell for each of its columns."""
+    crd = DEFINITIONS[name]
+    for version in _served(crd):
+        _, created = _stored(client, crd, version)
+        table = client.must("GET", _collection(crd, version["name"]), headers=TABLE)
+        columns = [column["name"] for column in version.get("additionalPrinterColumns") or [{"name": "Age"}]]
+
+        assert table["kind"] == "Table"
+        assert [column["name"] for column in table["columnDefinitions"]] == ["Name", *columns]
+        assert {len(row["cells"]) for row in table["rows"]} == {1 + len(columns)}
+        assert created["metadata"]["name"] in {row["cells"][0] for row in table["rows"]}
+
+
+def test_discovery(client: Client) -> None:
+    """Every served version of every definition is in plain and in aggregated discovery."""
+    wanted = {
+        (crd["spec"]["group"], version["name"], crd["spec"]["names"]["plural"], crd["spec"]["names"]["kind"])
+        for crd in DEFINITIONS.values()
+        for version in _served(crd)
+    }
+    aggregated = {
+        (group["metadata"]["name"], version["version"], one["resource"], one["responseKind"]["kind"])
+        for group in client.must("GET", "/apis", headers=AGGREGATED)["items"]
+        for version in group["versions"]
+        for one in version["resources"]
+    }
+    plain = {
+        (group["name"], version["version"], one["name"], one["kind"])
+        for group in client.must("GET", "/apis")["groups"]
+        for version in group["versions"]
+        for one in client.must("GET", f"/apis/{version['groupVersion']}")["resources"]
+    }
+
+    assert wanted <= aggregated
+    assert wanted <= plain
+
+
+def test_openapi(client: Client) -> None:
+    """The OpenAPI v3 document of every group version and the v2 document load, and describe each kind."""
+    paths = client.must("GET", "/openapi/v3")["paths"]
+    described: set[tuple[str, str, str]] = set()
+    for path in paths.values():
+        for schema in client.must("GET", path["serverRelativeURL"]).get("components", {}).get("schemas", {}).values():
+            described |= {(gvk["group"], gvk["version"], gvk["kind"]) for gvk in schema.get("x-kubernetes-group-version-kind", [])}
+    in_v2 = {
+        (gvk["group"], gvk["version"], gvk["kind"])
+        for schema in client.must("GET", "/openapi/v2")["definitions"].values()
+        for gvk in schema.get("x-kubernetes-group-version-kind", [])
+    }
+    wanted = {
+        (crd["spec"]["group"], version["name"], crd["spec"]["names"]["kind"]) for crd in DEFINITIONS.values() for version in _served(crd)
+    }
+
+    assert wanted <= described
+    assert wanted <= in_v2
+
+
+@pytest.mark.parametrize(
+    "field, text",
+    [
+        ("gateways.spec.listeners", "FIELD: listeners <[]Object>"),
+        ("scaledobjects.spec.triggers", "FIELD: triggers <[]Object>"),
+        ("certificates.spec", "dnsNames\t<[]string>"),
+        ("machines.spec.bootstrap", "FIELD: bootstrap <Object>"),
+    ],
+)
+def test_explain(real: ApiextServer, tmp_path: Path, field: str, text: str) -> None:
+    """The real kubectl explains fields of real definitions."""
+    command = [str(binaries.binary("kubectl")), f"--kubeconfig={real.kubeconfig}", f"--cache-dir={tmp_path}", "explain", field]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
+
+    assert done.returncode == 0, done.stderr
+    assert text in done.stdout
+
+
+@pytest.mark.parametrize("name", sorted(crd["metadata"]["name"] for crd in fragments()))
+def test_a_part_of_a_definition_is_refused(client: Client, name: str) -> None:
+    """A patch for a definition that stands where a definition should is refused field by field."""
+    crd = next(crd for crd in fragments() if crd["metadata"]["name"] == name)
+    reply = client.ask("POST", CRDS, crd)
+
+    assert (reply.status, reply.json["reason"]) == (422, "Invalid")
+    assert {"spec.group", "spec.names.plural", "spec.names.kind", "spec.scope"} <= {
+        cause["field"] for cause in reply.json["details"]["causes"]
+    }
