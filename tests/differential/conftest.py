@@ -19,3 +19,4 @@ def pair(
         yield both
         both.close()
         record_testsuite_property("compared", both.compared)
+        record_testsuite_property("varied", both.varied)

@@ -31,6 +31,7 @@ _KINDS: Final = "x-kubernetes-group-version-kind"
 _SHARED_GROUPS: Final = ("",)
 _CONDITIONS: Final = ("NamesAccepted", "Established", "Terminating", "NonStructuralSchema", "KubernetesAPIApprovalPolicyConformant")
 _SETTLE: Final = 30.0
+_ASKINGS: Final = 16
 _PATIENCE: Final = 5.0
 """Seconds after which answers that are to settle differ for good."""
 
@@ -123,6 +124,8 @@ class Pair:
         self.ours = Side(ours.url, ours.ssl_context())
         self.compared = 0
         """Requests whose answers were held against each other."""
+        self.varied = 0
+        """Those of them that the reference answers in several ways, of which apiext's is one."""
 
     def close(self) -> None:
         """Close both connections."""
@@ -138,7 +141,18 @@ class Pair:
             step.settles and not (theirs == ours and step.until in json.dumps(theirs.body, sort_keys=True)) and time.monotonic() < deadline
         ):
             theirs, ours = self.reference.ask(step), self.ours.ask(step)
+        theirs = self._another(step, theirs, ours)
         return [f"{step}\n    reference: {one}\n    apiext:    {other}" for one, other in _differing(theirs, ours)]
+
+    def _another(self, step: Step, theirs: Answer, ours: Answer) -> Answer:
+        """The reference's answer, asked for again where it differs and asking changes nothing: some follow the order of a Go map."""
+        harmless = "dryRun=All" in step.path or theirs.code >= http.client.BAD_REQUEST
+        for _ in range(_ASKINGS if harmless and theirs.code == ours.code else 0):
+            if theirs == ours:
+                self.varied += 1
+                break
+            theirs = self.reference.ask(step)
+        return theirs
 
     def remove_definitions(self, domain: str) -> None:
         """Remove the definitions of all groups that end in `domain`, with what they hold back."""
