@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
-import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
+
+from apiext.meta.log import get_logger
 
 if TYPE_CHECKING:
     from .definition import Definition
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = get_logger(__name__)
 
 Listener = Callable[["Definition | None", "Definition | None"], None]
 """Called with a definition's last state and its new one (None: not there) whenever it changes, at once and in order."""
@@ -143,7 +144,7 @@ class Catalog:
             try:
                 listener(old, new)
             except Exception:  # noqa: BLE001 -- the change has happened, and the others must hear of it
-                _LOG.exception("A listener of the catalog failed")
+                _LOG.exception("a listener of the catalog failed")
 
 
 def _key(name: str, group: str) -> tuple[str, str]:

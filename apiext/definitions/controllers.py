@@ -8,10 +8,10 @@ Mirrors apiextensions-apiserver pkg/apiserver/apiserver.go (its controllers) and
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from apiext.meta.log import get_logger
 from apiext.storage.interface import InvalidObjectError, KeyNotFoundError, Preconditions
 
 from . import conditions
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .definition import Definition
     from .finalizer import DeleteInstances
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = get_logger(__name__)
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 30.0
 _DOUBLINGS: Final = 10
@@ -109,7 +109,7 @@ class Controllers:
             except FAILURES as error:
                 self._retry(name, error)
             except Exception as error:  # noqa: BLE001 -- one definition must not stop the work on all others
-                _LOG.exception("Definition %s cannot be brought up to date", name)
+                _LOG.exception("a definition cannot be brought up to date", definition=name)
                 self._retry(name, error)
             else:
                 self._attempts.pop(name, None)
@@ -118,7 +118,7 @@ class Controllers:
         attempt = self._attempts.get(name, 0)
         self._attempts[name] = attempt + 1
         pause = min(_FIRST_PAUSE * 2 ** min(attempt, _DOUBLINGS), _LONGEST_PAUSE)
-        _LOG.warning("The status of definition %s cannot be written, trying again in %.2f s: %s", name, pause, error)
+        _LOG.warning("the status of a definition cannot be written", definition=name, error=str(error), retry_after=pause)
         asyncio.get_running_loop().call_later(pause, self._enqueue, name)
 
     async def _sync(self, name: str) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.meta.errors import StatusError
+from apiext.meta.log import get_logger
 from apiext.storage.backend import BackendError
 from apiext.storage.interface import EventType, ListOptions, StorageError, WatchOptions
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .catalog import Catalog
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = get_logger(__name__)
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 5.0
 FAILURES: Final = (BackendError, StorageError, StatusError)
@@ -66,9 +66,9 @@ class Feed:
                 pause = _FIRST_PAUSE
                 await self._stream(revision)
             except FAILURES as error:
-                _LOG.warning("Definitions cannot be followed, trying again in %.2f s: %s", pause, error)
+                _LOG.warning("definitions cannot be followed", error=str(error), retry_after=pause)
             except Exception:  # noqa: BLE001 -- without the feed, nothing new would be served until the next start
-                _LOG.exception("Definitions cannot be followed, trying again in %.2f s", pause)
+                _LOG.exception("definitions cannot be followed", retry_after=pause)
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
             revision = -1
@@ -111,5 +111,5 @@ def read(item: Item) -> Definition | None:
     try:
         return Definition.from_item(item)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        _LOG.error("The stored definition %s cannot be used: %s", item.key, error)
+        _LOG.error("a stored definition cannot be used", definition=item.key, error=str(error))
         return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta.errors import StatusError
+from apiext.meta.log import get_logger
 from apiext.storage.backend import BackendError
 from apiext.storage.interface import InvalidObjectError, KeyNotFoundError, Preconditions, StorageError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .definition import Definition
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = get_logger(__name__)
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 5.0
 _PATIENCE: Final = 60.0
@@ -88,9 +88,9 @@ class Finalizer:
             except (KeyNotFoundError, InvalidObjectError):
                 return
             except (StorageError, BackendError, StatusError) as error:
-                _LOG.warning("Definition %s cannot be finalized, trying again in %.2f s: %s", definition.name, pause, error)
+                _LOG.warning("a definition cannot be finalized", definition=definition.name, error=str(error), retry_after=pause)
             except Exception:  # noqa: BLE001 -- a definition must not stay half deleted for ever
-                _LOG.exception("Definition %s cannot be finalized, trying again in %.2f s", definition.name, pause)
+                _LOG.exception("a definition cannot be finalized", definition=definition.name, retry_after=pause)
             else:
                 return
             await asyncio.sleep(pause)

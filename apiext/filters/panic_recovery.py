@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Final
 
 from aiohttp import web
@@ -12,8 +11,9 @@ from apiext.endpoints.request import HEADERS, Handler
 from apiext.endpoints.status import status_reply
 from apiext.filters.audit_id import HEADER
 from apiext.meta import errors
+from apiext.meta.log import get_logger
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = get_logger(__name__)
 _MESSAGE: Final = "This request caused apiserver to panic. Look in the logs for details."
 
 
@@ -33,7 +33,7 @@ class PanicRecovery:
         except Exception as error:  # noqa: BLE001 -- the one place that keeps a defect from the client
             if not (isinstance(error, ConnectionError) and _gone(request)):
                 audit_id = request.get(HEADERS, {}).get(HEADER, "")
-                _LOG.exception("request failed: %s %s, audit id %s", request.method, request.rel_url, audit_id)
+                _LOG.exception("request failed", method=request.method, uri=str(request.rel_url), audit_id=audit_id)
             if has_begun(request):
                 return BrokenOff()
             reply = status_reply(request, errors.StatusError(500, "InternalError", _MESSAGE))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from typing import Final
 
@@ -10,8 +9,9 @@ from aiohttp import web
 
 from apiext.endpoints.request import HEADERS, INFO, USER, Handler
 from apiext.filters.audit_id import HEADER
+from apiext.meta.log import get_logger
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = get_logger(__name__)
 
 
 class RequestLogging:
@@ -44,4 +44,5 @@ def _log(request: web.BaseRequest, code: int, seconds: float) -> None:
         "source": request.remote or "",
         "audit_id": request[HEADERS][HEADER],
     }
-    _LOG.log(logging.WARNING if code >= 500 else logging.INFO, "request", extra={"fields": fields})
+    log = _LOG.warning if code >= 500 else _LOG.info
+    log("request", **fields)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.meta import errors, time
+from apiext.meta.log import get_logger
 from apiext.meta.request import UserInfo
 from apiext.storage.interface import ListOptions, Preconditions
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TTL: Final = timedelta(hours=1)
 _INTERVAL: Final = 60.0
 _PAGE: Final = 500
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = get_logger(__name__)
 
 
 def _now() -> datetime:
@@ -59,9 +59,9 @@ class EventExpiry:
             try:
                 await self.sweep()
             except errors.StatusError as error:
-                _LOG.warning("events could not be expired: %s", error)
+                _LOG.warning("events cannot be expired", error=str(error))
             except Exception:  # noqa: BLE001 -- or events would pile up for ever
-                _LOG.exception("events could not be expired")
+                _LOG.exception("events cannot be expired")
 
     async def sweep(self) -> int:
         """Delete what has expired; how many that were. Raises StatusError."""

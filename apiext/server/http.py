@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
@@ -42,7 +41,6 @@ class HTTPServer(web.Server):
             request_factory=self._request,
             handler_cancellation=True,
             access_log=None,
-            logger=logging.getLogger("aiohttp.server"),
             auto_decompress=False,
             keepalive_timeout=_KEEP_ALIVE,
             lingering_time=_LINGER,

@@ -6,11 +6,11 @@ Mirrors apiserver pkg/server/genericapiserver.go (PreparedRun and its shutdown o
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final
 
+from apiext.meta.log import get_logger
 from apiext.server.app import App, open_app
 from apiext.server.credentials import load_credentials
 from apiext.server.http import HTTPServer
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from apiext.server.options import Options
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = get_logger(__name__)
 _HANDSHAKE: Final = 10.0
 """Seconds for a TLS handshake."""
 

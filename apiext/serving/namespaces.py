@@ -6,12 +6,12 @@ Mirrors pkg/controlplane/controller/systemnamespaces and pkg/controller/namespac
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors
+from apiext.meta.log import get_logger
 from apiext.registry.context import CreateOptions, RequestContext, UpdateOptions
 from apiext.registry.namespace import FINALIZER, TERMINATING
 from apiext.serving.instances import SYSTEM, delete_all
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apiext.serving.cache import ServingCache
     from apiext.storage.interface import Event
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = get_logger(__name__)
 SYSTEM_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
 _PAUSE: Final = 0.1
 _MAX_PAUSE: Final = 5.0
@@ -91,9 +91,9 @@ class NamespaceController:
                 await self._watch()
                 pause = _PAUSE
             except _FAILURES as error:
-                _LOG.warning("namespaces cannot be watched: %s", error)
+                _LOG.warning("namespaces cannot be watched", error=str(error), retry_after=pause)
             except Exception:  # noqa: BLE001 -- whatever went wrong, namespaces must go on being watched
-                _LOG.exception("watching namespaces failed")
+                _LOG.exception("namespaces cannot be watched", retry_after=pause)
             await asyncio.sleep(pause)
             pause = min(pause * 2, _MAX_PAUSE)
 
@@ -128,9 +128,9 @@ class NamespaceController:
             except (errors.StatusError, StorageError, BackendError) as error:
                 if isinstance(error, errors.StatusError) and error.code == 404:
                     return
-                _LOG.warning("namespace %s cannot be emptied: %s", name, error)
+                _LOG.warning("a namespace cannot be emptied", namespace=name, error=str(error), retry_after=pause)
             except Exception:  # noqa: BLE001 -- one namespace must not stop the work on others
-                _LOG.exception("emptying namespace %s failed", name)
+                _LOG.exception("a namespace cannot be emptied", namespace=name, retry_after=pause)
             await asyncio.sleep(pause)
             pause = min(pause * 2, _MAX_PAUSE)
 

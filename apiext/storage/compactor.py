@@ -6,7 +6,7 @@ Mirrors apiserver pkg/storage/etcd3/compact.go.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from apiext.meta.log import get_logger
 
@@ -15,7 +15,7 @@ from .backend import BackendError, CompactedError, FutureRevisionError
 if TYPE_CHECKING:
     from .backend import Backend
 
-_log = get_logger(__name__)
+_LOG: Final = get_logger(__name__)
 
 
 class Compactor:
@@ -31,9 +31,9 @@ class Compactor:
             try:
                 await self.step()
             except BackendError as error:
-                _log.warning("store cannot be compacted now", error=str(error))
+                _LOG.warning("store cannot be compacted now", error=str(error))
             except Exception:  # noqa: BLE001 - or the store would grow for ever
-                _log.exception("store cannot be compacted")
+                _LOG.exception("store cannot be compacted")
             await asyncio.sleep(self._interval)
 
     async def step(self) -> None:
@@ -42,4 +42,4 @@ class Compactor:
             await self._backend.compact_aged()
         except (CompactedError, FutureRevisionError):
             # another server on the same store was first, or the store is not the one it was
-            _log.debug("nothing to compact")
+            _LOG.debug("nothing to compact")

@@ -31,7 +31,7 @@ COMPACTION_INTERVAL: Final = 300.0
 BOOKMARK_INTERVAL: Final = 60.0
 _TICK: Final = 1.0
 
-_log = get_logger(__name__)
+_LOG: Final = get_logger(__name__)
 
 
 class StoreFactory:
@@ -121,4 +121,4 @@ class StoreFactory:
                     if isinstance(store, CachedStore):
                         store.cache.tick()
                 except Exception:  # noqa: BLE001 - or all others would stay without bookmarks for ever
-                    _log.exception("a cache cannot be looked after")
+                    _LOG.exception("a cache cannot be looked after")

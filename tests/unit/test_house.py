@@ -89,5 +89,12 @@ def test_a_library_stays_in_its_rooms(library: str) -> None:
     assert strangers == []
 
 
+def test_the_log_is_written_with_fields() -> None:
+    """The standard library's logging is imported where the log is made; all others log by meta/log.py."""
+    strangers = [_name(path) for path in PACKAGE if "logging" in _imports(path)]
+
+    assert strangers == ["apiext/meta/log.py", "apiext/server/logs.py"]
+
+
 def _within(name: str, prefix: str) -> bool:
     return name.startswith((f"{prefix}/", f"{prefix}.py"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta import wire
 from apiext.meta.errors import StatusError
+from apiext.meta.log import get_logger
 from apiext.storage.backend import BackendError
 from apiext.storage.interface import StorageError
 
@@ -25,7 +25,7 @@ from .documents import FileProblem, definitions
 if TYPE_CHECKING:
     from apiext.meta.wire import Object
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = get_logger(__name__)
 _ENDINGS: Final = frozenset({".yaml", ".yml", ".json"})
 _POLL: Final = 1.0
 _RETRY: Final = 5.0
@@ -84,7 +84,7 @@ class DirectorySource:
         for path in [path for path in self._files if path not in found]:
             file = self._files.pop(path)
             if file.names:
-                _LOG.info("%s is gone; what it defined stays: %s", self._shown(path), ", ".join(file.names))
+                _LOG.info("a file is gone; what it defined stays", file=self._shown(path), definitions=",".join(file.names))
         for path, stamp in sorted(found.items()):
             known = self._files.get(path)
             if known is None or known.stamp != stamp or known.retry:
@@ -110,9 +110,9 @@ class DirectorySource:
                     if changed or any(file.retry for file in self._files.values()):
                         await self.load()
             except OSError as error:
-                _LOG.warning("%s cannot be followed: %s", self.folder, error)
+                _LOG.warning("a folder cannot be followed", folder=str(self.folder), error=str(error))
             except Exception:  # noqa: BLE001 -- the folder must be followed for as long as the server runs
-                _LOG.exception("%s cannot be followed", self.folder)
+                _LOG.exception("a folder cannot be followed", folder=str(self.folder))
             await asyncio.sleep(_RETRY)
 
     async def _load(self, path: Path, stamp: _Stamp, known: _File | None) -> _File:
@@ -127,7 +127,7 @@ class DirectorySource:
                 await self._take(path, file, found)
         if known is None or known.problems != file.problems:
             for problem in file.problems:
-                _LOG.error("%s: %s", self._shown(path), problem)
+                _LOG.error("a file is not applied in full", file=self._shown(path), problem=problem)
         return file
 
     async def _take(self, path: Path, file: _File, found: Object | FileProblem) -> None:
@@ -153,7 +153,7 @@ class DirectorySource:
             file.retry = True
         else:
             self._applied[name] = path, digest
-            _LOG.info("%s: %s applied", self._shown(path), name)
+            _LOG.info("a definition is applied", file=self._shown(path), definition=name)
 
     def _shown(self, path: Path) -> str:
         return str(path.relative_to(self.folder)) if path.is_relative_to(self.folder) else str(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,8 +11,9 @@ from aiohttp import web
 from apiext.endpoints.reply import Reply
 from apiext.endpoints.status import text_reply
 from apiext.meta import goformat
+from apiext.meta.log import get_logger
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = get_logger(__name__)
 _TEXT: Final = "text/plain; charset=utf-8"
 
 
@@ -75,7 +75,7 @@ class HealthEndpoint:
         try:
             await check.probe()
         except UnhealthyError as error:
-            _LOG.info("%s check failed: %s: %s", self.name, check.name, error)
+            _LOG.info("health check failed", endpoint=self.name, check=check.name, error=str(error))
             return False
         return True
 

@@ -26,7 +26,7 @@ _RETRY_AFTER: Final = 0.2
 _MAX_RETRY_AFTER: Final = 5.0
 _CHUNK: Final = 64
 
-_log = get_logger(__name__)
+_LOG: Final = get_logger(__name__)
 
 
 class Follower(Protocol):
@@ -98,9 +98,9 @@ class Feed:
                 why = str(error)
             except Exception:  # noqa: BLE001 - see below
                 # reads that find the caches standing still go to the backend; none is answered wrongly
-                _log.exception("a change could not be taken", revision=self.revision)
+                _LOG.exception("a change could not be taken", revision=self.revision)
                 why = "failed"
-            _log.warning("watch of the store broke", why=why, revision=self.revision, retry_after=self._delay)
+            _LOG.warning("watch of the store broke", why=why, revision=self.revision, retry_after=self._delay)
             await asyncio.sleep(self._delay)
             self._delay = min(self._delay * 2, _MAX_RETRY_AFTER)
 
@@ -157,14 +157,14 @@ class Feed:
         while True:
             try:
                 revision = await self._backend.revision()
-                _log.warning("changes were compacted before they were seen", after=self.revision, up_to=revision)
+                _LOG.warning("changes were compacted before they were seen", after=self.revision, up_to=revision)
                 for follower in tuple(self._followers.values()):
                     await follower.reload(revision)
             except BackendError as error:
-                _log.warning("store cannot be listed", error=str(error), retry_after=_RETRY_AFTER)
+                _LOG.warning("store cannot be listed", error=str(error), retry_after=_RETRY_AFTER)
                 await asyncio.sleep(_RETRY_AFTER)
             except Exception:  # noqa: BLE001 - as in _run: without the feed, all caches would stand still for ever
-                _log.exception("a list could not be taken", revision=self.revision)
+                _LOG.exception("a list could not be taken", revision=self.revision)
                 await asyncio.sleep(_RETRY_AFTER)
             else:
                 self._advance(revision)
@@ -195,7 +195,7 @@ class Feed:
                 try:
                     await self._backend.request_progress()
                 except BackendError as error:
-                    _log.warning("progress cannot be asked for", error=str(error))
+                    _LOG.warning("progress cannot be asked for", error=str(error))
                 await asyncio.sleep(_PROGRESS_INTERVAL)
         finally:
             self._progress = None

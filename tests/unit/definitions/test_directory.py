@@ -14,6 +14,7 @@ from apiext.definitions.sources.documents import FileProblem, definitions
 from apiext.meta.errors import bad_request
 from apiext.meta.wire import Object
 from apiext.storage.backend import UnavailableError
+from tests.support.logs import logged
 
 from .recorded import body
 
@@ -171,7 +172,7 @@ async def test_a_broken_file_is_reported_and_the_rest_applied(
     await source.load()
 
     assert problems == ["a.yaml: line 1, column 5: mapping values are not allowed in this context"]
-    assert problems[0] in caplog.text
+    assert [(line["file"], line["problem"]) for line in logged(caplog)] == [("a.yaml", problems[0].removeprefix("a.yaml: "))]
     assert target.names == ["bs", "as"]
     assert source.problems == []
 
@@ -232,7 +233,7 @@ async def test_a_removed_file_takes_nothing_with_it(source: DirectorySource, cap
 
     await source.load()
 
-    assert "a.yaml is gone; what it defined stays: as.example.com" in caplog.text
+    assert logged(caplog)[-1] == {"event": "a file is gone; what it defined stays", "file": "a.yaml", "definitions": "as.example.com"}
     assert source.names == []
 
 

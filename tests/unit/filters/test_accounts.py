@@ -9,6 +9,7 @@ from aiohttp import web
 from apiext.endpoints.reply import Reply
 from apiext.filters.metrics import Labels, RequestMetrics, RequestNumbers
 from apiext.filters.request_logging import RequestLogging
+from tests.support.logs import logged
 
 from .conftest import Make, hello
 
@@ -92,7 +93,7 @@ async def test_all_requests_are_logged(exchange: Make, caplog: pytest.LogCapture
     with caplog.at_level(logging.INFO):
         await exchange().through(RequestLogging(hello, everything=True))
 
-    fields = caplog.records[0].fields  # type: ignore[attr-defined]
+    fields = logged(caplog)[0]
     found = {name: fields[name] for name in ("user", "verb", "resource", "code", "audit_id")}
     assert found == {"user": "admin", "verb": "get", "resource": "widgets.example.com", "code": 200, "audit_id": "an-id"}
     assert fields["latency_ms"] >= 0
@@ -104,4 +105,4 @@ async def test_failures_are_logged(exchange: Make, caplog: pytest.LogCaptureFixt
     await exchange().through(RequestLogging(_answers(404), everything=False))
     await exchange().through(RequestLogging(_answers(503), everything=False))
 
-    assert [record.fields["code"] for record in caplog.records] == [503]  # type: ignore[attr-defined]
+    assert [line["code"] for line in logged(caplog)] == [503]
