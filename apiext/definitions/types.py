@@ -78,38 +78,43 @@ class SchemaOrBool(GoType):
         return SCHEMA.canonical(value) if isinstance(value, dict) else value is True
 
 
-class SchemaOrArray(GoType):
-    """JSONSchemaPropsOrArray; whatever else is given counts as neither, and is written as null."""
+class SchemaOrList(GoType):
+    """JSONSchemaPropsOrArray and JSONSchemaPropsOrStringArray; whatever else is given counts as neither, and is written as null."""
 
-    __slots__ = ()
+    __slots__ = ("_list",)
 
-    def check(self, value: Any, decoder: Decoder) -> None:
-        if isinstance(value, dict):
-            decoder.nested(SCHEMA, value)
-        elif isinstance(value, list):
-            decoder.nested(SCHEMAS, value)
-
-    def canonical(self, value: Any) -> Any:
-        if isinstance(value, dict):
-            return SCHEMA.canonical(value)
-        return SCHEMAS.canonical(value) if isinstance(value, list) and value else None
-
-
-class SchemaOrStrings(GoType):
-    """JSONSchemaPropsOrStringArray."""
-
-    __slots__ = ()
+    def __init__(self, name: str, list_: Slice) -> None:
+        super().__init__(name)
+        self._list = list_
 
     def check(self, value: Any, decoder: Decoder) -> None:
         if isinstance(value, dict):
             decoder.nested(SCHEMA, value)
         elif isinstance(value, list):
-            decoder.nested(STRINGS, value)
+            decoder.nested(self._list, value)
 
     def canonical(self, value: Any) -> Any:
         if isinstance(value, dict):
             return SCHEMA.canonical(value)
-        return STRINGS.canonical(value) if isinstance(value, list) and value else None
+        return self._list.canonical(value) if isinstance(value, list) and value else None
+
+
+class Lists(Slice):
+    """A list in a schema, which matters to validation where it is there and empty; `compact` takes it out afterwards."""
+
+    __slots__ = ()
+
+    def empty(self, value: Any) -> bool:
+        return value is None
+
+
+class Maps(Map):
+    """A map in a schema, which matters as an empty list does."""
+
+    __slots__ = ()
+
+    def empty(self, value: Any) -> bool:
+        return value is None
 
 
 class Present(Pointer):
@@ -137,7 +142,9 @@ _COUNT: Final = Pointer(INT64)
 _NUMBER: Final = Pointer(Float())
 _TEXT: Final = Pointer(STRING)
 _FLAG: Final = Pointer(BOOL)
-_NAMED_SCHEMAS: Final = Map(SCHEMA)
+_NAMED_SCHEMAS: Final = Maps(SCHEMA)
+_LISTED_SCHEMAS: Final = Lists(SCHEMA)
+_NAMES: Final = Lists(STRING)
 _OR_BOOL: Final = Pointer(SchemaOrBool("v1.JSONSchemaPropsOrBool"))
 
 RULE: Final = Struct("ValidationRule").define(
@@ -169,21 +176,21 @@ SCHEMA.define(
     Field("minItems", _COUNT),
     Field("uniqueItems", BOOL),
     Field("multipleOf", _NUMBER),
-    Field("enum", Slice(JSON)),
+    Field("enum", Lists(JSON)),
     Field("maxProperties", _COUNT),
     Field("minProperties", _COUNT),
-    Field("required", STRINGS),
-    Field("items", Present(SchemaOrArray("v1.JSONSchemaPropsOrArray"))),
-    Field("allOf", SCHEMAS),
-    Field("oneOf", SCHEMAS),
-    Field("anyOf", SCHEMAS),
+    Field("required", _NAMES),
+    Field("items", Present(SchemaOrList("v1.JSONSchemaPropsOrArray", SCHEMAS))),
+    Field("allOf", _LISTED_SCHEMAS),
+    Field("oneOf", _LISTED_SCHEMAS),
+    Field("anyOf", _LISTED_SCHEMAS),
     Field("not", Pointer(SCHEMA)),
     Field("properties", _NAMED_SCHEMAS),
     Field("additionalProperties", _OR_BOOL),
     Field("patternProperties", _NAMED_SCHEMAS),
-    Field("dependencies", Map(SchemaOrStrings("v1.JSONSchemaPropsOrStringArray"), "v1.JSONSchemaDependencies")),
+    Field("dependencies", Map(SchemaOrList("v1.JSONSchemaPropsOrStringArray", STRINGS), "v1.JSONSchemaDependencies")),
     Field("additionalItems", _OR_BOOL),
-    Field("definitions", Map(SCHEMA, "v1.JSONSchemaDefinitions")),
+    Field("definitions", Maps(SCHEMA, "v1.JSONSchemaDefinitions")),
     Field(
         "externalDocs",
         Pointer(Struct("ExternalDocumentation").define(Field("description", STRING), Field("url", STRING))),
@@ -193,10 +200,10 @@ SCHEMA.define(
     Field("x-kubernetes-preserve-unknown-fields", _FLAG),
     Field("x-kubernetes-embedded-resource", BOOL),
     Field("x-kubernetes-int-or-string", BOOL),
-    Field("x-kubernetes-list-map-keys", STRINGS),
+    Field("x-kubernetes-list-map-keys", _NAMES),
     Field("x-kubernetes-list-type", _TEXT),
     Field("x-kubernetes-map-type", _TEXT),
-    Field("x-kubernetes-validations", Slice(RULE, "v1.ValidationRules")),
+    Field("x-kubernetes-validations", Lists(RULE, "v1.ValidationRules")),
 )
 
 NAMES: Final = Struct("CustomResourceDefinitionNames").define(

@@ -5,8 +5,6 @@ folder, one from `KUBEBUILDER_ASSETS`, one from `PATH` (both only where the vers
 folder), or one built from the pinned module.
 """
 
-import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.support import golang
+from tests.support.filelock import locked
 from tests.support.golang import Progress
 
 MODULE: Final = Path(__file__).resolve().parents[2] / "hack" / "reference"
@@ -105,7 +104,7 @@ def provide(names: Iterable[str] = DEFAULT, *, progress: Progress = lambda _line
     if all(_present(folder, program) for program in programs):
         return folder
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder.parent / "lock", progress):
+    with locked(folder.parent / "lock", lambda: progress("another process is providing programs; waiting for it")):
         for program in programs:
             if not _present(folder, program):
                 _obtain(folder, program, progress)
@@ -179,14 +178,3 @@ def _ldflags() -> str:
     values = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
     packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
     return " ".join(["-s -w", *(f"-X {package}.{key}={value}" for package in packages for key, value in values.items())])
-
-
-@contextlib.contextmanager
-def _locked(path: Path, progress: Progress) -> Iterator[None]:
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress("another process is providing programs; waiting for it")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield

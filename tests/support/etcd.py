@@ -4,22 +4,21 @@ import http.client
 import signal
 import ssl
 from pathlib import Path
-from typing import Final, Self
 from urllib.parse import urlsplit
 
 from tests.support import binaries
 from tests.support.certificates import Authority
-from tests.support.process import Process, environment, free_port
-
-_READY: Final = 30.0
+from tests.support.process import Process, Service, environment, free_port
 
 
-class Etcd:
+class Etcd(Service):
     """Etcd with its data in a folder, on a port that stays the same when it is started again.
 
     With `authority` it serves TLS and asks for a client certificate of that authority (`ca`, `cert`, `key` are the
     files a client needs). Without `durable` it does not wait for the disk: fast, safe against kill -9 of etcd itself.
     """
+
+    patience = 60.0
 
     def __init__(
         self,
@@ -61,29 +60,6 @@ class Etcd:
             "--log-level=warn",
         ]
 
-    def start(self) -> Self:
-        """Start it and return when it answers.
-
-        Raises:
-            ProcessError: it does not start.
-        """
-        self.process.start()
-        self.process.wait_until(self._healthy, _READY)
-        return self
-
-    def stop(self) -> None:
-        """End it in order; the data stays."""
-        self.process.stop()
-
-    def kill(self) -> None:
-        """End it at once, as kill -9 does; the data stays."""
-        self.process.kill()
-
-    def restart(self) -> None:
-        """End it in order and start it again on the same port with the same data."""
-        self.stop()
-        self.start()
-
     def pause(self) -> None:
         """Make it stop answering while its connections stay open."""
         self.process.signal(signal.SIGSTOP)
@@ -92,13 +68,8 @@ class Etcd:
         """Let it answer again after `pause`."""
         self.process.signal(signal.SIGCONT)
 
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *_exc: object) -> None:
-        self.stop()
-
-    def _healthy(self) -> bool:
+    def ready(self) -> bool:
+        """Whether it is healthy. Raises OSError while nothing answers."""
         host = urlsplit(self.url).netloc
         if self.ca and self.cert:
             context = ssl.create_default_context(cafile=self.ca)

@@ -1,5 +1,6 @@
 """A program that a test starts, waits for and ends; it never outlives the test run."""
 
+import abc
 import atexit
 import contextlib
 import ctypes
@@ -12,9 +13,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 _POLL: Final = 0.05
+_GRACE: Final = 15.0
 _PR_SET_PDEATHSIG: Final = 1
 _LIBC: Final = ctypes.CDLL(None) if sys.platform == "linux" else None
 
@@ -120,6 +122,47 @@ class Process:
 
     def _code(self) -> int | None:
         return None if self._popen is None else self._popen.poll()
+
+
+class Service(abc.ABC):
+    """A server of one process; its address and data stay the same when it is started again."""
+
+    process: Process
+    patience: float
+    """Seconds that it may take to answer."""
+
+    @abc.abstractmethod
+    def ready(self) -> bool:
+        """Whether it serves. Raises OSError while nothing answers."""
+
+    def start(self) -> Self:
+        """Start it and return when it is ready.
+
+        Raises:
+            ProcessError: it does not start.
+        """
+        self.process.start()
+        self.process.wait_until(self.ready, self.patience)
+        return self
+
+    def stop(self) -> None:
+        """End it in order, as SIGTERM does; the data stays."""
+        self.process.stop(_GRACE)
+
+    def kill(self) -> None:
+        """End it at once, as kill -9 does; the data stays."""
+        self.process.kill()
+
+    def restart(self) -> None:
+        """End it in order and start it again on the same port with the same data."""
+        self.stop()
+        self.start()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_exc: object) -> None:
+        self.stop()
 
 
 def free_port() -> int:

@@ -5,18 +5,17 @@ import ssl
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Self
 
-from tests.support.process import Process, environment, free_port
-
-_READY: Final = 20.0
+from tests.support.process import Process, Service, environment, free_port
 
 
-class ApiextServer:
+class ApiextServer(Service):
     """One `apiext serve`; its address, data and credentials stay the same when it is started again.
 
     It keeps its data in SQLite, or in etcd with `etcd_url`. A test that shares an etcd gives an `etcd_prefix` of its own.
     """
+
+    patience = 60.0
 
     def __init__(
         self,
@@ -59,35 +58,6 @@ class ApiextServer:
     def log(self) -> str:
         """All it has printed."""
         return self.process.log.read_text(errors="replace")
-
-    def start(self) -> Self:
-        """Start it and return when it is ready.
-
-        Raises:
-            ProcessError: it does not start.
-        """
-        self.process.start()
-        self.process.wait_until(self.ready, _READY)
-        return self
-
-    def stop(self, grace: float = 15.0) -> None:
-        """End it in order, as SIGTERM does; the data stays."""
-        self.process.stop(grace)
-
-    def kill(self) -> None:
-        """End it at once, as kill -9 does; the data stays."""
-        self.process.kill()
-
-    def restart(self) -> None:
-        """End it in order and start it again on the same port with the same data."""
-        self.stop()
-        self.start()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *_exc: object) -> None:
-        self.stop()
 
     def ssl_context(self, *, credentials: bool = True) -> ssl.SSLContext:
         """A client context that trusts the server, with the admin's certificate or without any."""

@@ -4,18 +4,17 @@ The module that go.mod pins is copied from Go's module cache to a folder of the 
 of the one that starts the reference inside the test, and both test packages are built there. Nothing of it is committed.
 """
 
-import contextlib
-import fcntl
 import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from tests.support import binaries, golang
+from tests.support.filelock import locked
 from tests.support.golang import Progress
 
 FIXTURE: Final = Path(__file__).resolve().parents[1] / "conformance" / "fixtures" / "server.go"
@@ -63,7 +62,7 @@ def provide(*, progress: Progress = lambda _line: None) -> Suite:
     if _built(suite):
         return suite
     suite.folder.mkdir(parents=True, exist_ok=True)
-    with _locked(suite.folder / "lock", progress):
+    with locked(suite.folder / "lock", lambda: progress("another process is building the suite; waiting for it")):
         if not _built(suite):
             try:
                 _build(suite.folder, progress)
@@ -122,14 +121,3 @@ def _copy(source: Path, target: Path) -> None:
     for folder in (target, *(path for path in target.rglob("*") if path.is_dir())):
         folder.chmod(0o755)
     shutil.copyfile(FIXTURE, target / _INTEGRATION / "fixtures" / "server.go")
-
-
-@contextlib.contextmanager
-def _locked(path: Path, progress: Progress) -> Iterator[None]:
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress("another process is building the suite; waiting for it")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -9,6 +9,8 @@ from apiext.meta.field import ErrorType, FieldError
 from apiext.meta.gotypes import DecodeError
 from apiext.schema.model import Structural
 
+from .walk import below, resources
+
 
 class CoercionError(ValueError):
     """An embedded apiVersion, kind or metadata of a wrong type."""
@@ -31,7 +33,9 @@ def coerce(obj: Any, schema: Structural | None, *, resource_root: bool, drop_inv
     elif schema is None or not schema.has_resources:
         return []
     unknown: list[str] = []
-    _Coercer(unknown, drop_invalid=drop_invalid, report=report).value(obj, schema, "")
+    coercer = _Coercer(unknown, drop_invalid=drop_invalid, report=report)
+    for resource, path in resources(obj, schema, ""):
+        coercer.resource(resource, path)
     unknown.sort()
     return unknown
 
@@ -44,27 +48,7 @@ class _Coercer:
         self._drop_invalid = drop_invalid
         self._report = report
 
-    def value(self, value: Any, schema: Structural, path: str) -> None:
-        if type(value) is dict:
-            if schema.embedded:
-                self._resource(value, path)
-            if not schema.has_resources:
-                return
-            properties = schema.properties
-            for key, member in value.items():
-                if type(member) is not dict and type(member) is not list:
-                    continue
-                child = properties.get(key)
-                if child is not None:
-                    self.value(member, child, f"{path}.{key}" if path else key)
-                elif schema.additional is not None:
-                    self.value(member, schema.additional, f"{path}[{key}]")
-        elif type(value) is list and schema.items is not None:
-            for index, item in enumerate(value):
-                if type(item) is dict or type(item) is list:
-                    self.value(item, schema.items, f"{path}[{index}]")
-
-    def _resource(self, value: dict[str, Any], path: str) -> None:
+    def resource(self, value: dict[str, Any], path: str) -> None:
         for key in ("apiVersion", "kind"):
             if key in value and type(value[key]) is not str:
                 if not self._drop_invalid:
@@ -79,8 +63,3 @@ class _Coercer:
                 raise CoercionError(failure) from error
         else:
             self._unknown.extend(unknown)
-
-
-def below(path: str, name: str) -> str:
-    """The path of a member."""
-    return f"{path}.{name}" if path else name

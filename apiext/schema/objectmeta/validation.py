@@ -10,7 +10,7 @@ from apiext.meta.gotypes import DecodeError
 from apiext.meta.gvk import parse_group_version
 from apiext.schema.model import Structural
 
-from .algorithm import below
+from .walk import below, resources
 
 
 def resource_errors(obj: Any, schema: Structural | None, *, resource_root: bool, base: str = "") -> list[FieldError]:
@@ -19,29 +19,9 @@ def resource_errors(obj: Any, schema: Structural | None, *, resource_root: bool,
         schema = schema if schema is not None and schema.embedded else (schema or Structural(None)).as_resource()
     errors: list[FieldError] = []
     if schema is not None:
-        _value(obj, schema, base, errors)
+        for resource, path in resources(obj, schema, base):
+            _resource(resource, path, errors)
     return errors
-
-
-def _value(value: Any, schema: Structural, path: str, errors: list[FieldError]) -> None:
-    if type(value) is dict:
-        if schema.embedded:
-            _resource(value, path, errors)
-        if not schema.has_resources:
-            return
-        properties = schema.properties
-        for key, member in value.items():
-            if type(member) is not dict and type(member) is not list:
-                continue
-            child = properties.get(key)
-            if child is not None:
-                _value(member, child, below(path, key), errors)
-            elif schema.additional is not None:
-                _value(member, schema.additional, f"{path}[{key}]", errors)
-    elif type(value) is list and schema.items is not None:
-        for index, item in enumerate(value):
-            if type(item) is dict or type(item) is list:
-                _value(item, schema.items, f"{path}[{index}]", errors)
 
 
 def _resource(value: dict[str, Any], path: str, errors: list[FieldError]) -> None:

@@ -151,13 +151,17 @@ def _integer_checks(spec: Spec) -> list[Check]:
     return [lambda value: (type(value) is int or value.is_integer()) and least <= value <= most]
 
 
-def _list_checks(spec: Spec) -> list[Check]:
+def _size_checks(least: int | None, most: int | None) -> list[Check]:
     tests: list[Check] = []
-    least, most = spec.min_items, spec.max_items
     if least is not None:
         tests.append(lambda value: len(value) >= least)
     if most is not None:
         tests.append(lambda value: len(value) <= most)
+    return tests
+
+
+def _list_checks(spec: Spec) -> list[Check]:
+    tests = _size_checks(spec.min_items, spec.max_items)
     if spec.unique_items:
         tests.append(lambda value: not has_duplicates(value))
     if spec.items is not None:
@@ -175,12 +179,7 @@ def _list_checks(spec: Spec) -> list[Check]:
 
 
 def _object_checks(spec: Spec) -> list[Check]:
-    tests: list[Check] = []
-    least, most = spec.min_properties, spec.max_properties
-    if least is not None:
-        tests.append(lambda value: len(value) >= least)
-    if most is not None:
-        tests.append(lambda value: len(value) <= most)
+    tests = _size_checks(spec.min_properties, spec.max_properties)
     if spec.properties or spec.additional is not None or spec.closed:
         tests.append(_member_check(spec))
     if spec.required:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from apiext.storage.backend import BackendError, BackendEvent, UnavailableError, WriteResult
@@ -122,12 +123,9 @@ class Writer:
 
         def call() -> None:
             connection.execute("BEGIN IMMEDIATE")
-            try:
+            with _rolled_back_if_it_fails(connection):
                 job(connection)
                 connection.execute("COMMIT")
-            except sqlite3.Error:
-                _rollback(connection)
-                raise
 
         def done(failure: Exception | None) -> None:
             self._free()
@@ -160,11 +158,8 @@ class Writer:
             return
 
         def call() -> None:
-            try:
+            with _rolled_back_if_it_fails(connection):
                 connection.execute("COMMIT")
-            except sqlite3.Error:
-                _rollback(connection)
-                raise
 
         def done(failure: Exception | None) -> None:
             self._free()
@@ -271,6 +266,15 @@ def _settle(future: asyncio.Future[Any], failure: Exception | None) -> None:
         future.set_exception(error)
     else:
         future.set_exception(failure)
+
+
+@contextmanager
+def _rolled_back_if_it_fails(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error:
+        _rollback(connection)
+        raise
 
 
 def _rollback(connection: sqlite3.Connection) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,13 +10,14 @@ import pytest
 
 from apiext.meta import errors, wire
 from apiext.storage.backend import Backend, RangeResult
-from apiext.storage.cacher import feed as module
 from apiext.storage.cacher.store import CachedStore
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, VersionMatch
 from apiext.storage.sqlite.backend import SQLiteBackend
 from tests.support.memory_backend import MemoryBackend
 from tests.support.widgets import WIDGETS, WidgetCodec, change, watching, widget
+
+pytestmark = pytest.mark.usefixtures("impatient")
 
 
 class RefusingCodec(WidgetCodec):
@@ -29,21 +29,6 @@ class RefusingCodec(WidgetCodec):
         if obj["spec"].get("color") == "red":
             raise errors.service_unavailable("no converter")
         return obj
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """Retries follow at once, and are not shown."""
-    monkeypatch.setattr(module, "_RETRY_AFTER", 0.001)
-    monkeypatch.setattr(module, "_PROGRESS_AFTER", 0.001)
-    monkeypatch.setattr(module, "_PROGRESS_INTERVAL", 0.001)
-    caplog.set_level(logging.CRITICAL)
-
-
-@pytest.fixture
-def backend() -> MemoryBackend:
-    """A backend that can be told to misbehave."""
-    return MemoryBackend()
 
 
 @pytest.fixture

@@ -1,33 +1,18 @@
 """The feed of the caches over backends that fail: nothing is lost, and nobody waits for ever."""
 
 import asyncio
-import logging
 from typing import Any
 
 import pytest
 
 from apiext.meta.errors import StatusError
 from apiext.storage.backend import UnavailableError
-from apiext.storage.cacher import feed as module
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions
 from tests.support.memory_backend import MemoryBackend
 from tests.support.widgets import WIDGETS, Informer, WidgetCodec, change, watching, widget
 
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """Retries follow at once, and are not shown."""
-    monkeypatch.setattr(module, "_RETRY_AFTER", 0.001)
-    monkeypatch.setattr(module, "_PROGRESS_AFTER", 0.001)
-    monkeypatch.setattr(module, "_PROGRESS_INTERVAL", 0.001)
-    caplog.set_level(logging.CRITICAL)
-
-
-@pytest.fixture
-def backend() -> MemoryBackend:
-    """A backend that can be told to misbehave."""
-    return MemoryBackend()
+pytestmark = pytest.mark.usefixtures("impatient")
 
 
 async def started(backend: MemoryBackend, **settings: Any) -> StoreFactory:

@@ -1,0 +1,18 @@
+"""A lock between processes that make the same thing in the cache folder."""
+
+import contextlib
+import fcntl
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def locked(path: Path, busy: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock of a file; `busy` is called once where another process has it."""
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            busy()
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
