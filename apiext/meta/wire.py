@@ -19,8 +19,7 @@ _MAX_INT64 = 2**63 - 1
 # Every digit as "0", so that a look for fixed bytes finds numbers: much quicker than a pattern on the data itself.
 _DIGITS = bytes(ord("0") if ord("0") <= code <= ord("9") else code for code in range(256))
 _LONG_INTEGER = b"0" * 19
-# digits that begin a number rather than a string
-_LONG_NUMBER = re.compile(rb"(?:^|[:,\[\s-])0{19}")
+_BEFORE_NUMBER = frozenset(b":,[- \t\r\n")
 # Patterns that begin with fixed bytes are quick to miss.
 _WHOLE_FLOAT = re.compile(rb"\.0(?:$|[,\]}])")
 _EXPONENT = re.compile(rb"e[+-][0-9]")
@@ -34,7 +33,15 @@ def loads(data: bytes) -> Any:
     """Parse JSON; a whole-number float such as 1.0 stays a float. Raises ValueError on malformed input."""
     parsed = orjson.loads(data)
     digits = data.translate(_DIGITS)
-    return _narrow(parsed) if _LONG_INTEGER in digits and _LONG_NUMBER.search(digits) else parsed
+    return _narrow(parsed) if _may_have_long_number(digits) else parsed
+
+
+def _may_have_long_number(digits: bytes) -> bool:
+    """Whether many digits stand where a number begins; those that begin a string are no number, and far more frequent."""
+    at = digits.find(_LONG_INTEGER)
+    while at > 0 and digits[at - 1] not in _BEFORE_NUMBER:
+        at = digits.find(_LONG_INTEGER, at + len(_LONG_INTEGER))
+    return at >= 0
 
 
 def _narrow(item: Any) -> Any:

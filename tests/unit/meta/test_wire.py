@@ -54,6 +54,20 @@ def test_integers_beyond_int64_are_floats(text: bytes, value: float) -> None:
     assert type(parsed) is type(value)
 
 
+@pytest.mark.parametrize(
+    "text, value",
+    [
+        (b'["1732191231233333333","9223372036854775808"]', ["1732191231233333333", "9223372036854775808"]),
+        (b'{"at":"1732191231233333333","n": -9223372036854775809}', {"at": "1732191231233333333", "n": -9223372036854775809.0}),
+        (b'{"\\"9223372036854775808":9223372036854775808}', {'"9223372036854775808': 9223372036854775808.0}),
+        (b'["' + b"7" * 50 + b'",9223372036854775808]', ["7" * 50, 9223372036854775808.0]),
+    ],
+)
+def test_digits_of_texts_hide_no_number(text: bytes, value: object) -> None:
+    """Long digits in a text stay as they are, and a number too large is a float wherever it stands among them."""
+    assert repr(wire.loads(text)) == repr(value)
+
+
 def test_go_numbers_of_messages() -> None:
     """%v turns to exponents earlier than JSON does below one."""
     assert goformat.number(1e-5) == "1e-05"
