@@ -9,6 +9,7 @@ from apiext.endpoints.deleteoptions import read_delete_options, registry_options
 from apiext.endpoints.negotiation import negotiate_output
 from apiext.endpoints.query import parse_query
 from apiext.endpoints.render import item_reply, status_object_reply
+from apiext.endpoints.unreadable import delete_unreadable
 from apiext.registry.context import Operation
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ async def delete(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     ctx = request_context(request)
     media = negotiate_output(request, scope.offers)
     asked = await read_delete_options(request, parse_query(request), scope.max_body)
+    if asked.ignore_read_error:
+        return await delete_unreadable(request, scope, media, name, dry_run=bool(asked.dry_run))
     admitter = Admitter(request, scope, name=name, dry_run=bool(asked.dry_run))
     options = registry_options(asked, admitter.validation(Operation.DELETE))
     item, gone = await scope.rest.delete(ctx, name, options)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from apiext.endpoints.access import Admitter, request_context
 from apiext.endpoints.deleteoptions import read_delete_options, registry_options
 from apiext.endpoints.negotiation import negotiate_output
-from apiext.endpoints.options import list_query
+from apiext.endpoints.options import list_query, refuse_unreadable
 from apiext.endpoints.query import parse_query
 from apiext.endpoints.render import list_reply
 from apiext.registry.context import Operation
@@ -25,6 +25,7 @@ async def delete_collection(request: web.BaseRequest, scope: Scope) -> web.Strea
     query = parse_query(request)
     listed = list_query(query, scope.field_label)
     asked = await read_delete_options(request, query, scope.max_body)
+    refuse_unreadable(asked)
     admitter = Admitter(request, scope, name="", dry_run=bool(asked.dry_run))
     options = registry_options(asked, admitter.validation(Operation.DELETE))
     result = await scope.rest.delete_collection(ctx, options, listed.list_options())

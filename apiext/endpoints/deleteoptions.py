@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.endpoints.body import INTERPRETED, parse_body, read_body, unregistered_kind
 from apiext.endpoints.jsonbody import DecodeError, go_kind
 from apiext.endpoints.negotiation import JSON, RESOURCE_OFFERS, input_type
-from apiext.endpoints.options import DeleteQuery, check_delete, delete_query
+from apiext.endpoints.options import UNREADABLE, DeleteQuery, check_delete, delete_query
+from apiext.endpoints.request import AUTHORIZE
 from apiext.meta import errors
 from apiext.meta.gotypes import Bool, Decoder, Field, Int, Pointer, Slice, String, Struct
 from apiext.meta.gvk import parse_group_version
@@ -22,6 +24,22 @@ if TYPE_CHECKING:
     from apiext.registry.context import Admit
 
 _KIND: Final = "DeleteOptions"
+_INTERPRETING: Final = "couldn't get version/kind; json parse error: "
+_META: Final = "meta.k8s.io/v1"
+_UNVERSIONED: Final = frozenset({"Status", "CreateOptions", "UpdateOptions", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})
+"""Other kinds that every endpoint knows, in all versions."""
+_OF_META: Final = frozenset(
+    {
+        "GetOptions",
+        "ListOptions",
+        "PatchOptions",
+        "WatchEvent",
+        "Table",
+        "TableOptions",
+        "PartialObjectMetadata",
+        "PartialObjectMetadataList",
+    }
+)
 _TEXT: Final = String()
 _PRECONDITIONS: Final = Struct("Preconditions").define(Field("uid", Pointer(String("types.UID"))), Field("resourceVersion", Pointer(_TEXT)))
 _OPTIONS: Final = Struct(_KIND).define(
@@ -32,7 +50,7 @@ _OPTIONS: Final = Struct(_KIND).define(
     Field("orphanDependents", Pointer(Bool())),
     Field("propagationPolicy", Pointer(String("v1.DeletionPropagation"))),
     Field("dryRun", Slice(_TEXT)),
-    Field("ignoreStoreReadErrorWithClusterBreakingPotential", Pointer(Bool())),
+    Field(UNREADABLE, Pointer(Bool())),
 )
 _WIRE: Final = Message(
     {
@@ -41,6 +59,7 @@ _WIRE: Final = Message(
         3: ("orphanDependents", Scalar.BOOL),
         4: ("propagationPolicy", Scalar.TEXT),
         5: ("dryRun", Scalar.TEXT),
+        6: (UNREADABLE, Scalar.BOOL),
     },
     repeated={"dryRun"},
 )
@@ -55,12 +74,14 @@ async def read_delete_options(request: web.BaseRequest, query: Query, limit: int
             parsed, _ = await parse_body(data, media_type, _WIRE)
             asked = _decode(parsed)
         except DecodeError as error:
-            prefix = "" if media_type != JSON else "couldn't get version/kind; json parse error: "
+            prefix = _INTERPRETING if media_type == JSON else ""
             raise errors.bad_request(f"{prefix}{error}") from error
         except ValueError as error:
             raise errors.bad_request(str(error)) from error
     else:
         asked = delete_query(query)
+    if asked.ignore_read_error and AUTHORIZE not in request:
+        asked = dataclasses.replace(asked, ignore_read_error=False)
     check_delete(asked)
     return asked
 
@@ -68,34 +89,34 @@ async def read_delete_options(request: web.BaseRequest, query: Query, limit: int
 def _decode(parsed: Any) -> DeleteQuery:
     body = {} if parsed is None else parsed
     if not isinstance(body, dict):
-        raise DecodeError(f"json: cannot unmarshal {go_kind(body)} into Go value of type {INTERPRETED}")
+        raise ValueError(f"{_INTERPRETING}json: cannot unmarshal {go_kind(body)} into Go value of type {INTERPRETED}")  # noqa: TRY004
     for name in ("apiVersion", "kind"):
-        if not isinstance(body.get(name) or "", str):
-            raise DecodeError(f"json: cannot unmarshal {go_kind(body[name])} into Go struct field .{name} of type string")
-    version, kind = body.get("apiVersion") or "meta.k8s.io/v1", body.get("kind") or _KIND
+        if not isinstance(body.get(name), str | None):
+            raise ValueError(f"{_INTERPRETING}json: cannot unmarshal {go_kind(body[name])} into Go struct field .{name} of type string")  # noqa: TRY004
+    version, kind = body.get("apiVersion") or _META, body.get("kind") or _KIND
     parse_group_version(version)
     if kind != _KIND:
+        if kind in _UNVERSIONED or (kind in _OF_META and version == _META):
+            raise ValueError(f"converting (v1.{kind}) to (v1.{_KIND}): unknown conversion")
         raise unregistered_kind(kind, version)
     Decoder(report=False).run(_OPTIONS, body)
-    preconditions = body.get("preconditions") or {}
+    wanted = body.get("preconditions")
+    preconditions = None if wanted is None else Preconditions(wanted.get("uid"), wanted.get("resourceVersion"))
     return DeleteQuery(
         grace_period_seconds=body.get("gracePeriodSeconds"),
         orphan_dependents=body.get("orphanDependents"),
         propagation_policy=body.get("propagationPolicy"),
         dry_run=tuple(item or "" for item in body.get("dryRun") or ()),
-        precondition_uid=preconditions.get("uid"),
-        precondition_resource_version=preconditions.get("resourceVersion"),
+        preconditions=preconditions,
+        ignore_read_error=bool(body.get(UNREADABLE)),
     )
 
 
 def registry_options(asked: DeleteQuery, admit: Admit | None) -> DeleteOptions:
     """The options as the registry takes them."""
-    preconditions = None
-    if asked.precondition_uid is not None or asked.precondition_resource_version is not None:
-        preconditions = Preconditions(asked.precondition_uid, asked.precondition_resource_version)
     return DeleteOptions(
         grace_period_seconds=asked.grace_period_seconds,
-        preconditions=preconditions,
+        preconditions=asked.preconditions,
         orphan_dependents=asked.orphan_dependents,
         propagation_policy=asked.propagation_policy,
         dry_run=bool(asked.dry_run),

@@ -15,7 +15,7 @@ from apiext.endpoints.query import Query, flag, integer, text
 from apiext.meta import errors, field, goformat
 from apiext.meta.gvk import GroupKind
 from apiext.meta.selectors import FieldSelector, LabelSelector, parse_field_selector, parse_label_selector
-from apiext.storage.interface import EVERYTHING, ListOptions, Selection, VersionMatch, WatchOptions
+from apiext.storage.interface import EVERYTHING, ListOptions, Preconditions, Selection, VersionMatch, WatchOptions
 
 META_GROUP: Final = "meta.k8s.io"
 IGNORE: Final = "Ignore"
@@ -24,6 +24,7 @@ STRICT: Final = "Strict"
 _ALL: Final = "All"
 _MAX_MANAGER: Final = 128
 _POLICIES: Final = ("Foreground", "Background", "Orphan")
+UNREADABLE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _NOT_OLDER: Final = VersionMatch.NOT_OLDER_THAN
 
 FieldLabel = Callable[[str, str], tuple[str, str]]
@@ -273,8 +274,9 @@ class DeleteQuery:
     orphan_dependents: bool | None = None
     propagation_policy: str | None = None
     dry_run: tuple[str, ...] = ()
-    precondition_uid: str | None = None
-    precondition_resource_version: str | None = None
+    preconditions: Preconditions | None = None
+    ignore_read_error: bool = False
+    """Delete what cannot be read, and nothing else."""
 
 
 _PLAIN_DELETE: Final = DeleteQuery()
@@ -289,7 +291,15 @@ def delete_query(query: Query) -> DeleteQuery:
         orphan_dependents=flag(query, "orphanDependents"),
         propagation_policy=text(query, "propagationPolicy") if "propagationPolicy" in query else None,
         dry_run=tuple(query.get("dryRun", ())),
+        preconditions=_query_preconditions(query),
+        ignore_read_error=bool(flag(query, UNREADABLE)),
     )
+
+
+def _query_preconditions(query: Query) -> Preconditions | None:
+    """What `uid` and `resourceVersion` ask of the object; a deletecollection reads the latter as an option of its list too."""
+    uid, version = text(query, "uid"), text(query, "resourceVersion")
+    return Preconditions(uid or None, version or None) if uid or version else None
 
 
 def check_delete(asked: DeleteQuery) -> None:
@@ -301,7 +311,32 @@ def check_delete(asked: DeleteQuery) -> None:
     if policy is not None and policy not in _POLICIES:
         found.append(field.not_supported(path, policy, [*_POLICIES, "nil"]))
     found += check_dry_run(asked.dry_run)
+    if asked.ignore_read_error:
+        found += _check_unreadable(asked)
     _raise_invalid("DeleteOptions", found)
+
+
+def _check_unreadable(asked: DeleteQuery) -> list[field.FieldError]:
+    """What asks something of the object cannot hold for one that nobody can read."""
+    others = {
+        "propagationPolicy": asked.propagation_policy,
+        "orphanDependents": asked.orphan_dependents,
+        "gracePeriodSeconds": asked.grace_period_seconds,
+        "preconditions": asked.preconditions,
+    }
+    path = field.Path(UNREADABLE)
+    return [
+        field.invalid(path, asked.ignore_read_error, f"cannot be set together with .{name}")
+        for name, given in others.items()
+        if given is not None
+    ]
+
+
+def refuse_unreadable(asked: DeleteQuery) -> None:
+    """Raises StatusError (422) for an option that a deletecollection does not have."""
+    if asked.ignore_read_error:
+        detail = "is not allowed with DELETECOLLECTION, try again after removing the option"
+        _raise_invalid("DeleteOptions", [field.invalid(field.Path(UNREADABLE), asked.ignore_read_error, detail)])
 
 
 def check_export(query: Query) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
+from apiext.authorization.authorizer import Verdict
 from apiext.meta.request import Peer, RequestInfo, UserInfo
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -13,6 +14,10 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 INFO: web.RequestKey[RequestInfo] = web.RequestKey("info", RequestInfo)
 USER: web.RequestKey[UserInfo] = web.RequestKey("user", UserInfo)
+Authorize = Callable[[UserInfo, RequestInfo], Awaitable[Verdict]]
+"""Whether a user may do something else than the request itself. Raises ReviewError."""
+AUTHORIZE: web.RequestKey[Authorize] = web.RequestKey("authorize", object)  # type: ignore[arg-type]
+"""Who decides about the deletion of what cannot be read; deletes have it, unless the feature is switched off."""
 WARNINGS: web.RequestKey[list[str]] = web.RequestKey("warnings", list)
 """Texts for Warning headers, in order; whoever writes the response sends them."""
 

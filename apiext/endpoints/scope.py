@@ -59,6 +59,10 @@ class CollectionRest(Rest, Protocol):
         """Delete an object or mark it; its last state, and whether it is gone."""
         ...
 
+    async def delete_unreadable(self, ctx: RequestContext, name: str, *, dry_run: bool) -> None:
+        """Remove an object that cannot be read; one that can be is left alone."""
+        ...
+
     async def delete_collection(self, ctx: RequestContext, options: DeleteOptions, list_options: ListOptions) -> ListResult:
         """Delete all that a list gives; that list."""
         ...

@@ -101,6 +101,9 @@ class CustomResourceCodec:
             raise ValueError(msg)  # noqa: TRY004
         self._coerce(obj, drop_malformed=True, report=False)
         shape = self._shape_of(obj)
+        if shape is None and not obj.get("kind"):
+            msg = f"Object 'Kind' is missing in '{data.decode(errors='replace')}'"
+            raise ValueError(msg)
         if shape is not None:
             if not obj.get("metadata", _HAS_GENERATION).get("generation"):
                 obj["metadata"]["generation"] = 1

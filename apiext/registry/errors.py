@@ -45,7 +45,18 @@ def interpret(error: StorageError | BackendError, *, resource: GroupResource, op
         return errors.conflict(resource, name, _as_storage_error(error))
     if isinstance(error, UnavailableError):
         return errors.server_timeout(resource, operation, _RETRY_AFTER)
+    if isinstance(error, CorruptObjectError):
+        return _corrupt(error, resource, operation)
     return errors.internal(_as_storage_error(error) if isinstance(error, StorageError) else str(error))
+
+
+def _corrupt(error: CorruptObjectError, resource: GroupResource, operation: str) -> errors.StatusError:
+    """What is said of one object that cannot be read; its key goes without the prefix of all keys, and an update does not tell it."""
+    if operation == "update":
+        return errors.unknown(error.message)
+    begin = f"/{resource.group}/{resource.resource}/" if resource.group else f"/{resource.resource}/"
+    key = error.key[max(error.key.find(begin), 0) :]
+    return errors.internal(_as_storage_error(CorruptObjectError(key, error.message)))
 
 
 def _as_storage_error(error: StorageError) -> str:

@@ -267,6 +267,14 @@ class ResourceRest:
         metadata = existing["metadata"]
         return finalizers_for(metadata, options, garbage_collected=self.strategy.garbage_collected)
 
+    async def delete_unreadable(self, ctx: RequestContext, name: str, *, dry_run: bool) -> None:
+        """Remove an object that cannot be read, whatever keeps it; one that can be is left alone (409)."""
+        key = self.key(ctx.namespace, name)
+        try:
+            await self.store.delete_unreadable(key, self.codec, dry_run=dry_run)
+        except StorageFailure as error:
+            raise interpret(error, resource=self.resource, operation="delete", name=name) from error
+
     async def delete_collection(self, ctx: RequestContext, options: DeleteOptions, list_options: ListOptions) -> ListResult:
         """Delete all that a list gives; that list. What fails ends it, and what has been deleted by then stays so."""
         check_options(options)

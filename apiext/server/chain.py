@@ -104,11 +104,14 @@ def _filters(options: Options, parts: ChainParts) -> list[Callable[[Handler], Ha
             mutating=limits.max_mutating_in_flight,
             in_flight=parts.in_flight,
         ),
-        _authorization(options.authorization, parts.reviews),
+        partial(
+            _authorization(options.authorization, parts.reviews),
+            unsafe_deletion=options.feature_gates.get("AllowUnsafeMalformedObjectDeletion", True),
+        ),
     ]
 
 
-def _authorization(options: AuthorizationOptions, reviews: Reviews | None) -> Callable[[Handler], Handler]:
+def _authorization(options: AuthorizationOptions, reviews: Reviews | None) -> Callable[..., Handler]:
     """The filter that asks all modes in their order."""
     always: list[Authorizer] = [PrivilegedGroup(), AlwaysAllowPaths(options.always_allow_paths)]
     everybody: list[Authorizer] = [Authenticated()]

@@ -28,7 +28,7 @@ class Corruption:
             raise self._status({"reason": "FieldValueTooMany", "message": "too many errors, the list is truncated"})
 
     def check(self) -> None:
-        """Raise the list's error, 500 StoreReadError, if there was any."""
+        """Raise the list's error, 500 StorageReadError, if there was any."""
         if self._errors:
             raise self._status()
 
@@ -39,7 +39,7 @@ class Corruption:
             message += f" (and {len(self._errors) - 1} more)"
         details = {"name": "list", "group": self._resource.group, "kind": self._resource.resource}
         shown = {name: value for name, value in details.items() if value}
-        return StatusError(500, "StoreReadError", message, {**shown, "causes": [*causes, *more]})
+        return StatusError(500, "StorageReadError", message, {**shown, "causes": [*causes, *more]})
 
 
 def _text(error: CorruptObjectError) -> str:

@@ -265,6 +265,10 @@ class Store(Protocol):
         """Remove an object and give its last state, with the deletion's revision. Raises KeyNotFoundError, InvalidObjectError."""
         ...
 
+    async def delete_unreadable(self, key: str, codec: Codec, *, dry_run: bool = False) -> None:
+        """Remove an object that cannot be read. Raises KeyNotFoundError, and InvalidObjectError for one that can be."""
+        ...
+
     async def count(self) -> int:
         """Number of objects, possibly a little stale."""
         ...

@@ -202,6 +202,10 @@ class DirectStore:
         """Implements Store.delete; `begin` is a state to try first, which may be outdated."""
         return await self._writer.delete(key, codec, preconditions=preconditions, validate=validate, dry_run=dry_run, begin=begin)
 
+    async def delete_unreadable(self, key: str, codec: Codec, *, dry_run: bool = False) -> None:
+        """Implements Store.delete_unreadable."""
+        await self._writer.delete_unreadable(key, codec, dry_run=dry_run)
+
     async def count(self) -> int:
         """Implements Store.count."""
         return await self._backend.count(self.prefix)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .interface import InvalidObjectError, KeyExistsError, KeyNotFoundError, Preconditions
+from .interface import CorruptObjectError, InvalidObjectError, KeyExistsError, KeyNotFoundError, Preconditions
 from .rendering import tight
 
 if TYPE_CHECKING:
@@ -180,3 +180,25 @@ class Writer:
             if result.succeeded:
                 return self._renderer.item(codec, key, state.raw, result.revision)
             state = self._state(key, result.current, ignore_not_found=False)
+
+    async def delete_unreadable(self, key: str, codec: Codec, *, dry_run: bool) -> None:
+        """Implements Store.delete_unreadable."""
+        pair, _ = await self._backend.get(self._full(key))
+        while pair is not None:
+            if self._is_readable(key, codec, pair):
+                message = "unsafe deletion is not allowed because the object is decodable from storage"
+                raise InvalidObjectError(self._full(key), message)
+            if dry_run:
+                return
+            result = await self._backend.delete(self._full(key), expected=pair.revision)
+            if result.succeeded:
+                return
+            pair = result.current
+        raise KeyNotFoundError(self._full(key), "key not found")
+
+    def _is_readable(self, key: str, codec: Codec, pair: KeyValue) -> bool:
+        try:
+            self._renderer.decode(codec, key, self._renderer.open(key, pair.value)[0], pair.revision)
+        except CorruptObjectError:
+            return False
+        return True

@@ -73,7 +73,7 @@ async def test_writes_outside_the_prefix(store: Store, codec: WidgetCodec, backe
     await store.list("", codec, ListOptions())
     written = await backend.create(f"/elsewhere/{id(store)}", b"x")
 
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(30):
         listed = await store.list("", codec, ListOptions())
     assert keys_of(listed) == ["a/x"]
     assert listed.revision >= written.revision
@@ -293,7 +293,7 @@ async def test_corrupt_objects(store: Store, codec: WidgetCodec, backend: Backen
         with pytest.raises(StatusError, match=r"failed to read one or more widgets\.example\.com from the storage: ") as caught:
             await store.list(scope, codec, ListOptions())
         status = caught.value.status()
-        assert (status["code"], status["reason"]) == (500, "StoreReadError")
+        assert (status["code"], status["reason"]) == (500, "StorageReadError")
         fields = [cause["field"].removeprefix(prefix) for cause in status["details"]["causes"]]
         assert fields == ["example.com/widgets/b/bad", "example.com/widgets/b/worse"]
 

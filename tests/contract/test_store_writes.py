@@ -242,3 +242,19 @@ async def test_versions_share_what_is_stored(store: Store, codec: WidgetCodec) -
 
     assert (await store.get("default/a", codec)).object()["spec"] == {"color": "blue", "size": "medium"}
     assert (await store.get("default/a", codec)).object()["apiVersion"] == "example.com/v1"
+
+
+async def test_unreadable_objects(store: Store, codec: WidgetCodec, backend: Backend, prefix: str) -> None:
+    """They alone are removed by what removes them; a dry run leaves them."""
+    await store.create("default/a", widget("default/a"), codec)
+    await backend.create(f"{prefix}example.com/widgets/default/bad", b"garbage")
+    with pytest.raises(InvalidObjectError, match="unsafe deletion is not allowed"):
+        await store.delete_unreadable("default/a", codec)
+    with pytest.raises(KeyNotFoundError):
+        await store.delete_unreadable("default/none", codec)
+    await store.delete_unreadable("default/bad", codec, dry_run=True)
+    await store.delete_unreadable("default/bad", codec)
+    with pytest.raises(KeyNotFoundError):
+        await store.delete_unreadable("default/bad", codec)
+
+    assert [item.key for item in (await store.list("", codec, ListOptions())).items] == ["default/a"]

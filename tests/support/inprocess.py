@@ -14,10 +14,12 @@ from aiohttp.test_utils import RawTestServer
 
 from apiext.admission.chain import Chain
 from apiext.admission.lifecycle import NamespaceLifecycle
+from apiext.authorization.authorizer import Authorizer, PrivilegedGroup
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.controllers import Controllers
 from apiext.endpoints.request import HEADERS, USER
 from apiext.endpoints.watches import Watches
+from apiext.filters.authorization import Authorization
 from apiext.filters.error_rendering import ErrorRendering
 from apiext.filters.request_info import WithRequestInfo
 from apiext.filters.warning import WarningRecorder
@@ -58,8 +60,9 @@ class Answer:
 class InProcess:
     """A whole standalone server but for filters of identity and limits."""
 
-    def __init__(self, *, lifecycle: bool = True) -> None:
-        self.stores = StoreFactory(MemoryBackend())
+    def __init__(self, *, lifecycle: bool = True, authorizer: Authorizer | None = None, unsafe_deletion: bool = True) -> None:
+        self.backend = MemoryBackend()
+        self.stores = StoreFactory(self.backend)
         self.catalog = Catalog()
         plugins = [NamespaceLifecycle(self._phase)] if lifecycle else []
         admission = Chain(plugins)
@@ -72,7 +75,8 @@ class InProcess:
         self.namespace_controller = NamespaceController(core[0], core, self.catalog, self.cache)
         own = definitions_endpoint(definitions, self.controllers, admission, Watches())
         handler = ResourceHandler(self.catalog, self.cache, BuiltinEndpoints([*core, own]))
-        chain: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = _Identity(handler)
+        authorization = Authorization(handler, authorizer=authorizer or PrivilegedGroup(), unsafe_deletion=unsafe_deletion)
+        chain: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = _Identity(authorization)
         for wrap in (WarningRecorder, ErrorRendering, WithRequestInfo, _Headers):
             chain = wrap(chain)
         self._server = RawTestServer(chain)

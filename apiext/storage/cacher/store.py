@@ -241,6 +241,10 @@ class CachedStore:
         begin = self._begin(key, codec, dry_run=dry_run)
         return await self.direct.delete(key, codec, preconditions=preconditions, validate=validate, dry_run=dry_run, begin=begin)
 
+    async def delete_unreadable(self, key: str, codec: Codec, *, dry_run: bool = False) -> None:
+        """Implements Store.delete_unreadable."""
+        await self.direct.delete_unreadable(key, codec, dry_run=dry_run)
+
     async def count(self) -> int:
         """Implements Store.count."""
         return len(self.cache.entries) if self.cache.loaded else await self.direct.count()

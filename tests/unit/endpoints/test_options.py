@@ -7,6 +7,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from apiext.endpoints.options import (
     STRICT,
+    UNREADABLE,
     WARN,
     DeleteQuery,
     ListQuery,
@@ -20,7 +21,7 @@ from apiext.endpoints.options import (
 )
 from apiext.endpoints.query import Query, parse_query
 from apiext.meta.errors import StatusError
-from apiext.storage.interface import EVERYTHING, VersionMatch
+from apiext.storage.interface import EVERYTHING, Preconditions, VersionMatch
 
 
 def query(text: str) -> Query:
@@ -161,9 +162,9 @@ def test_force_is_for_patches() -> None:
 
 def test_delete_options() -> None:
     """The options of a delete in its query."""
-    asked = delete_query(query("gracePeriodSeconds=5&orphanDependents=0&dryRun=All"))
+    asked = delete_query(query("gracePeriodSeconds=5&orphanDependents=0&dryRun=All&uid=u&resourceVersion="))
 
-    assert asked == DeleteQuery(grace_period_seconds=5, orphan_dependents=False, dry_run=("All",))
+    assert asked == DeleteQuery(grace_period_seconds=5, orphan_dependents=False, dry_run=("All",), preconditions=Preconditions(uid="u"))
     check_delete(asked)
 
 
@@ -172,6 +173,8 @@ def test_delete_options() -> None:
     [
         ("propagationPolicy=Foo", 'Unsupported value: "Foo": supported values: "Foreground", "Background", "Orphan", "nil"'),
         ("propagationPolicy=Orphan&orphanDependents=1", "orphanDependents and deletionPropagation cannot be both set"),
+        (f"{UNREADABLE}=1&resourceVersion=5", f"{UNREADABLE}: Invalid value: true: cannot be set together with .preconditions"),
+        (f"{UNREADABLE}=1&gracePeriodSeconds=5", f"{UNREADABLE}: Invalid value: true: cannot be set together with .gracePeriodSeconds"),
         ("dryRun=x", 'dryRun: Unsupported value: ["x"]: supported values: "All"'),
     ],
 )
