@@ -100,7 +100,7 @@ class SchemaOrList(GoType):
 
 
 class Lists(Slice):
-    """A list in a schema, which matters to validation where it is there and empty; `compact` takes it out afterwards."""
+    """A list of a version or its schema, which matters to validation where it is there and empty; `compact` takes it out afterwards."""
 
     __slots__ = ()
 
@@ -109,7 +109,7 @@ class Lists(Slice):
 
 
 class Maps(Map):
-    """A map in a schema, which matters as an empty list does."""
+    """A map in a schema, which matters where it is empty as a list does."""
 
     __slots__ = ()
 
@@ -188,7 +188,7 @@ SCHEMA.define(
     Field("properties", _NAMED_SCHEMAS),
     Field("additionalProperties", _OR_BOOL),
     Field("patternProperties", _NAMED_SCHEMAS),
-    Field("dependencies", Map(SchemaOrList("v1.JSONSchemaPropsOrStringArray", STRINGS), "v1.JSONSchemaDependencies")),
+    Field("dependencies", Maps(SchemaOrList("v1.JSONSchemaPropsOrStringArray", STRINGS), "v1.JSONSchemaDependencies")),
     Field("additionalItems", _OR_BOOL),
     Field("definitions", Maps(SCHEMA, "v1.JSONSchemaDefinitions")),
     Field(
@@ -259,8 +259,8 @@ def version(schema: GoType, column: Struct) -> Struct:
         Field("deprecationWarning", _TEXT),
         Field("schema", Pointer(validation(schema))),
         Field("subresources", Pointer(SUBRESOURCES)),
-        Field("additionalPrinterColumns", Slice(column)),
-        Field("selectableFields", Slice(SELECTABLE)),
+        Field("additionalPrinterColumns", Lists(column)),
+        Field("selectableFields", Lists(SELECTABLE)),
     )
 
 

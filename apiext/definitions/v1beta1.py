@@ -102,11 +102,10 @@ def spec_of(spec: Object) -> Object:
         out["version"] = versions[0]["name"]
     for shared, name in SHARED.items():
         first = versions[0].get(name) if versions else None
-        if all(same(version.get(name), first) for version in versions):
-            if first is not None:
-                out[shared] = first
+        if first not in (None, []) and all(same(version.get(name), first) for version in versions):
+            out[shared] = first
             for version in versions:
-                version.pop(name, None)
+                del version[name]
     if spec["versions"] is not None:
         out["versions"] = versions
     out["conversion"] = _conversion_from_v1(spec["conversion"])

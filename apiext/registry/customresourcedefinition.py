@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.definitions import conditions
 from apiext.definitions.codec import GVK, RESOURCE, CRDCodec
+from apiext.definitions.compact import compact
 from apiext.definitions.conditions import CLEANUP_FINALIZER, TERMINATING, Condition
 from apiext.definitions.equality import same
 from apiext.meta import errors, time
@@ -73,7 +74,7 @@ class CustomResourceDefinitionStrategy:
         """The old status, grown by a new storage version; a changed spec is a new generation."""
         stored = _with_storage_version(obj["spec"], old["status"]["storedVersions"])
         obj["status"] = old["status"] | {"storedVersions": stored}
-        if not same(obj["spec"], old["spec"]):
+        if not same(obj["spec"], old["spec"]) and not same(compact(obj["spec"]), old["spec"]):
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
@@ -90,7 +91,8 @@ class CustomResourceDefinitionStrategy:
         return warnings(obj, old)
 
     def canonicalize(self, obj: Object) -> None:
-        """Nothing: a definition is canonical when it is decoded."""
+        """What is empty in the schemas has been validated, and is not kept."""
+        obj["spec"] = compact(obj["spec"])
 
     def may_delete_during_update(self, obj: Object, old: Object) -> bool:
         """Whenever its finalizers are gone."""

@@ -114,7 +114,7 @@ def _meta_properties(props: Props, level: Level, path: Path, errors: list[FieldE
 
 
 def _restricts_names_only(metadata: Props) -> bool:
-    members = set_members(metadata) - {"type", "default"}
+    members = set_members(metadata, "additionalProperties") - {"type", "default"}
     names = (metadata.get("properties") or {}).keys()
     if names and names <= {"name", "generateName"}:
         members.discard("properties")

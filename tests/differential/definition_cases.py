@@ -4,6 +4,8 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from tests.support.generate_definitions import KEYWORDS
+
 PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DOMAIN: Final = "defs.example.com"
 """All groups of these tests end in it."""
@@ -293,6 +295,14 @@ _STRATEGIES: Final[tuple[Any, ...]] = (
 )
 
 
+def _roots() -> Iterator[Crd]:
+    """Every keyword at the root of a schema beside a status subresource, and below it, also where it is empty."""
+    for keyword, values in KEYWORDS.items():
+        for value in (*values, [], {}, None):
+            yield of_schema({"type": "object", "properties": {"spec": {"type": "object"}}} | {keyword: value}, subresources={"status": {}})
+            yield of_spec(**({"type": "object"} | {keyword: value}))
+
+
 def _from(table: str) -> Callable[[], Iterator[Crd]]:
     def cases() -> Iterator[Crd]:
         from tests.differential import definition_schemas
@@ -309,6 +319,7 @@ TABLES: Final[dict[str, Callable[[], Iterator[Crd]]]] = {
     "selectable fields": _selectable,
     "approval": _approval,
     "conversion": _conversion,
+    "roots": _roots,
     "whole schemas": _from("WHOLE"),
     "keywords": _from("KEYWORDS"),
     "junctors": _from("JUNCTORS"),

@@ -283,7 +283,8 @@ DEFAULTS: Final[tuple[Schema, ...]] = (
             {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": 1}}},
             {"apiVersion": "v1", "kind": "Pod", "metadata": {"unknown": 1}},
             {"apiVersion": "v/1/2", "kind": "pod!", "x": 1},
-            {"apiVersion": 1, "kind": 2},
+            {"apiVersion": 1, "kind": "Pod"},
+            {"apiVersion": "v1", "kind": 2},
         )
     ),
     {"type": "string", "format": "date-time", "default": "yesterday"},

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _META_FIELDS: Final = ("metadata", "kind", "apiVersion")
 _CLAUSES: Final = ("allOf", "oneOf", "anyOf")
 _UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+_THERE: Final = ("$ref", "additionalItems", "dependencies")
+"""Those of them that count where they are empty or false."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,7 @@ class _Walk:
         if node.get("default") is not None and place.no_defaults is not None:
             self.errors.append(field.forbidden(path.child("default"), f"must not be set {place.no_defaults}"))
         for key in _UNSUPPORTED:
-            # An empty $ref is there; so is additionalItems: false.
-            if node.get(key) or (key in ("$ref", "additionalItems") and node.get(key) is not None):
+            if node.get(key) or (key in _THERE and node.get(key) is not None):
                 self.errors.append(field.forbidden(path.child(key), f"{key} is not supported"))
         if node.get("type") == "null":
             detail = "type cannot be set to null, use nullable as an alternative"

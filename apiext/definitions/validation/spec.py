@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from apiext.meta.field import FieldError, Path
     from apiext.meta.wire import Object
 
+    from .schemas import Props
+
 _SCOPES: Final = ("Cluster", "Namespaced")
 _EXTENSIONS: Final = (
     "x-kubernetes-embedded-resource",
@@ -40,7 +42,7 @@ def spec_errors(spec: Object, path: Path, options: Options) -> list[FieldError]:
     if defaults and preserve:
         detail = "must be false in order to use defaults in the schema"
         errors.append(field.invalid(path.child("preserveUnknownFields"), True, detail))  # noqa: FBT003
-    if not preserve or defaults or schemas.any_node(spec, lambda node: any(name in node for name in _EXTENSIONS)):
+    if not preserve or defaults or schemas.any_node(spec, _has_extensions):
         options = replace(options, structural=True)
     errors += _versions(spec, path, options)
     errors += missing_names(spec["names"], path.child("names"))
@@ -101,6 +103,10 @@ def _missing_schemas(spec: Object, path: Path, options: Options) -> list[FieldEr
         for index, version in enumerate(spec.get("versions", ()))
         if (everywhere or version["served"]) and schemas.openapi_schema(version.get("schema")) is None
     ]
+
+
+def _has_extensions(node: Props) -> bool:
+    return any(node.get(name) not in (None, []) for name in _EXTENSIONS)
 
 
 def _has_status(holder: Object) -> bool:
