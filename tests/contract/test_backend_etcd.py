@@ -113,8 +113,8 @@ async def test_a_paused_etcd(own_etcd: Etcd, prefix: str) -> None:
         took = time.monotonic() - began
         own_etcd.resume()
         assert [type(outcome) for outcome in outcomes] == [UnavailableError] * len(calls)
-        assert took < 2
-        async with asyncio.timeout(10):
+        assert took < 10
+        async with asyncio.timeout(30):
             while True:
                 try:
                     last = await backend.create(prefix + "z", b"")
@@ -204,7 +204,7 @@ async def test_close_while_a_call_waits(prefix: str) -> None:
     calls = [asyncio.ensure_future(call) for call in (backend.get(prefix), backend.create(prefix, b""))]
     await asyncio.sleep(0)
     await backend.close()
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(30):
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [UnavailableError, UnavailableError]
 
@@ -216,7 +216,7 @@ async def test_close_while_a_call_is_under_way(etcd: Etcd, prefix: str) -> None:
         calls = [asyncio.ensure_future(call) for call in (backend.get(prefix), backend.create(prefix, b""))]
         await asyncio.wait(calls, timeout=0.05)
         await backend.close()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(30):
             outcomes = await asyncio.gather(*calls, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [UnavailableError, UnavailableError]
 

@@ -20,14 +20,14 @@ async def watching(backend: Backend, prefix: str, *, start: int = 0) -> AsyncGen
 
 async def first(batches: AsyncIterator[WatchBatch]) -> WatchBatch:
     """The next batch, in time."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         return await anext(batches)
 
 
 async def collect(batches: AsyncIterator[WatchBatch], until: Callable[[list[BackendEvent]], bool]) -> list[BackendEvent]:
     """All events until they suffice."""
     events: list[BackendEvent] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         while not until(events):
             batch = await anext(batches)
             assert all(event.revision <= batch.revision for event in batch.events)

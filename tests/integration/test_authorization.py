@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 EVENTS: Final = "/api/v1/namespaces/default/events"
 RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
-_GRANTED: Final = 10.0
+_GRANTED: Final = 40.0
 
 
 def _ask(plane: ControlPlane, method: str, path: str, body: Any = None) -> tuple[int, Any]:

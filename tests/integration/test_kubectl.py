@@ -17,7 +17,7 @@ def kubectl(server: ApiextServer, tmp_path_factory: pytest.TempPathFactory) -> K
     """Kubectl for a server that has the sample definitions."""
     kubectl = Kubectl(server.kubeconfig, tmp_path_factory.mktemp("home"))
     kubectl("apply", "-f", str(CRDS))
-    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=10s")
+    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=40s")
     return kubectl
 
 
@@ -71,7 +71,7 @@ def test_changing(kubectl: Kubectl, namespace: str) -> None:
     kubectl("patch", *here, "fleet", "web", "--type=merge", "-p", '{"spec":{"image":"other"}}')
     kubectl("patch", *here, "fleet", "web", "--type=json", "-p", '[{"op":"add","path":"/spec/env/B","value":"c"}]')
     kubectl("patch", *here, "fleet", "web", "--subresource=status", "--type=merge", "-p", '{"status":{"phase":"Ready"}}')
-    kubectl("wait", *here, "fleet/web", "--for=jsonpath={.status.phase}=Ready", "--timeout=5s")
+    kubectl("wait", *here, "fleet/web", "--for=jsonpath={.status.phase}=Ready", "--timeout=40s")
     kubectl("edit", *here, "fleet", "web", EDITOR='sed -i "s/replicas: 5/replicas: 6/"')
 
     fleet = kubectl.json("get", *here, "fleet", "web")
@@ -154,7 +154,7 @@ def test_dry_run_and_diff(kubectl: Kubectl, namespace: str) -> None:
 def test_deleting_a_namespace(kubectl: Kubectl, namespace: str) -> None:
     """A namespace takes with it what is in it."""
     kubectl("create", "-n", namespace, "-f", str(SAMPLES / "fleets.yaml"))
-    kubectl("delete", "namespace", namespace, "--timeout=10s")
+    kubectl("delete", "namespace", namespace, "--timeout=40s")
 
     assert f'namespaces "{namespace}" not found' in kubectl.refused("get", "namespace", namespace)
     assert kubectl("get", "fleets", "-n", namespace, "-o", "name") == ""
@@ -163,9 +163,9 @@ def test_deleting_a_namespace(kubectl: Kubectl, namespace: str) -> None:
 def test_deleting_a_definition(kubectl: Kubectl) -> None:
     """A definition takes its objects with it, and comes back empty."""
     kubectl("apply", "-f", str(SAMPLES / "teams.yaml"))
-    kubectl("delete", "crd", "teams.org.example.com", "--timeout=10s")
+    kubectl("delete", "crd", "teams.org.example.com", "--timeout=40s")
     assert "the server could not find the requested resource" in kubectl.refused("get", "--raw", "/apis/org.example.com/v1/teams")
     kubectl("apply", "-f", str(CRDS / "teams.yaml"))
-    kubectl("wait", "--for=condition=Established", "crd/teams.org.example.com", "--timeout=10s")
+    kubectl("wait", "--for=condition=Established", "crd/teams.org.example.com", "--timeout=40s")
 
     assert kubectl("get", "teams", "-o", "name") == ""

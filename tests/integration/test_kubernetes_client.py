@@ -69,7 +69,7 @@ def test_a_kind_comes_and_goes(dynamic: Any, client: Client) -> None:
     definitions.delete(name=created.metadata.name)
 
     version = created.metadata.resourceVersion
-    for event in definitions.watch(name=created.metadata.name, resource_version=version, timeout=10):
+    for event in definitions.watch(name=created.metadata.name, resource_version=version, timeout=30):
         if event["type"] == "DELETED":
             break
     with pytest.raises(NotFoundError):

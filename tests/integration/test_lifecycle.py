@@ -59,7 +59,7 @@ def _start_seconds(server: ApiextServer) -> float:
     """Seconds of processor time, or of the clock where that is less, until a server is ready."""
     begin = time.monotonic()
     server.process.start()
-    server.process.wait_until(server.ready, 20)
+    server.process.wait_until(server.ready, server.patience)
     elapsed = time.monotonic() - begin
     fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
     used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -268,7 +268,7 @@ def test_ends_in_order(tmp_path: Path, number: signal.Signals) -> None:
     """A signal ends the server with code 0, a watch with its end, and what was written is there at the next start."""
     server = ApiextServer(tmp_path).start()
     assert server.request("POST", NAMESPACES, json.dumps({"metadata": {"name": "kept"}}))[0] == 201
-    watch = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=10, context=server.ssl_context())
+    watch = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=30, context=server.ssl_context())
     watch.request("GET", f"{NAMESPACES}?watch=1")
     answer = watch.getresponse()
     assert answer.readline()
@@ -279,7 +279,7 @@ def test_ends_in_order(tmp_path: Path, number: signal.Signals) -> None:
     assert rest.endswith(b"\n")
     popen = server.process._popen
     assert popen is not None
-    assert popen.wait(10) == 0
+    assert popen.wait(30) == 0
     watch.close()
     with server:
         assert server.request("GET", f"{NAMESPACES}/kept")[0] == 200
@@ -288,9 +288,9 @@ def test_ends_in_order(tmp_path: Path, number: signal.Signals) -> None:
 
 def test_not_ready_while_it_ends(tmp_path: Path) -> None:
     """With --shutdown-delay-duration the server goes on serving after the signal, and says that it is not ready."""
-    with ApiextServer(tmp_path, extra_args=["--shutdown-delay-duration=5s"]) as server:
+    with ApiextServer(tmp_path, extra_args=["--shutdown-delay-duration=60s"]) as server:
         server.process.signal(signal.SIGTERM)
-        server.process.wait_until(lambda: not server.ready(), 5)
+        server.process.wait_until(lambda: not server.ready(), 30)
 
         assert server.request("GET", "/livez", credentials=False)[0] == 200
         assert server.request("GET", NAMESPACES)[0] == 200
@@ -306,7 +306,7 @@ def test_requests_in_flight_are_finished(tmp_path: Path) -> None:
     answered = threading.Event()
 
     def ask() -> None:
-        connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=10, context=server.ssl_context())
+        connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=30, context=server.ssl_context())
         try:
             for number in range(10_000):
                 try:
@@ -327,10 +327,10 @@ def test_requests_in_flight_are_finished(tmp_path: Path) -> None:
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:
         thread.start()
-    assert answered.wait(10)
+    assert answered.wait(30)
     server.stop()
     for thread in threads:
-        thread.join(10)
+        thread.join(30)
 
     assert failures == []
 

@@ -46,13 +46,13 @@ class Informer:
         self._thread.join(20)
         assert not self._thread.is_alive()
 
-    def wait(self, holds: Callable[[], bool], timeout: float = 20) -> None:
+    def wait(self, holds: Callable[[], bool], timeout: float = 40) -> None:
         """Return when a condition of what it knows holds."""
         with self._changed:
             assert self._changed.wait_for(lambda: bool(self.problems) or holds(), timeout), self._describe()
         assert not self.problems, self.problems
 
-    def wait_equal(self, expected: list[dict[str, Any]], timeout: float = 20) -> None:
+    def wait_equal(self, expected: list[dict[str, Any]], timeout: float = 40) -> None:
         """Return when it holds exactly these objects."""
         wanted = {item["metadata"]["name"]: item for item in expected}
         try:
@@ -150,7 +150,7 @@ class Informer:
             self._changed.notify_all()
 
 
-def eventually(holds: Callable[[], bool], what: str, timeout: float = 20) -> None:
+def eventually(holds: Callable[[], bool], what: str, timeout: float = 40) -> None:
     """Return when a condition holds that nothing announces; a server that is away does not fulfil it."""
     end = time.monotonic() + timeout
     while True:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from tests.support import binaries
 from tests.support.process import environment
 
-_TIMEOUT: Final = 30.0
+_TIMEOUT: Final = 60.0
 
 
 class Kubectl:

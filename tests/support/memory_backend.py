@@ -29,6 +29,7 @@ class MemoryBackend:
         self._aged = 0
         self._news = asyncio.Condition()
         self._progress = 0
+        self._waiting = 0
         self._closed = False
         self.calls: dict[str, int] = {}
         self.gate = asyncio.Event()
@@ -128,7 +129,11 @@ class MemoryBackend:
                 yield WatchBatch(events=events, revision=told)
                 continue
             async with self._news:
-                await self._news.wait()
+                self._waiting += 1
+                try:
+                    await self._news.wait()
+                finally:
+                    self._waiting -= 1
 
     async def request_progress(self) -> None:
         """Implements Backend.request_progress."""
@@ -165,10 +170,12 @@ class MemoryBackend:
         await self._enter("healthy")
 
     async def change(self, **switches: bool) -> None:
-        """Set `broken` or `deaf` and let the watches notice."""
+        """Set `broken` or `deaf`; when it returns, watches that wait have noticed that they are broken."""
         for name, value in switches.items():
             setattr(self, name, value)
         await self._tell()
+        while self.broken and self._waiting:  # noqa: ASYNC110 -- there is no event for it
+            await asyncio.sleep(0)
 
     async def close(self) -> None:
         """Implements Backend.close."""

@@ -5,6 +5,7 @@ import atexit
 import contextlib
 import ctypes
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from typing import Final, Self
 
 _POLL: Final = 0.05
 _GRACE: Final = 15.0
+_PORTS: Final = range(12_000, 32_000)
 _PR_SET_PDEATHSIG: Final = 1
 _LIBC: Final = ctypes.CDLL(None) if sys.platform == "linux" else None
 
@@ -166,11 +168,15 @@ class Service(abc.ABC):
 
 
 def free_port() -> int:
-    """A TCP port of the loopback address that nothing listened on a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A TCP port of the loopback address that nothing listens on.
+
+    It is none of those that the system gives to clients: one of them would have it before a server that takes long to start.
+    """
+    while True:
+        port = secrets.choice(_PORTS)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def environment(**values: str) -> dict[str, str]:

@@ -74,7 +74,7 @@ class ApiextServer(Service):
         *,
         headers: Mapping[str, str] | None = None,
         credentials: bool = True,
-        timeout: float = 10,
+        timeout: float = 30,
     ) -> tuple[int, http.client.HTTPMessage, bytes]:
         """One request on a connection of its own, as admin unless told otherwise: status, headers and body."""
         context = self.ssl_context(credentials=credentials)

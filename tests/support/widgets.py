@@ -104,7 +104,7 @@ class Reader:
     async def next(self) -> Event:
         """The next event; raises StopAsyncIteration at the end."""
         if not self._ahead:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 self._ahead = list(await anext(self._events))
         return self._ahead.pop(0)
 

@@ -73,7 +73,7 @@ class Writer(threading.Thread):
             self.revisions.append(int(reply.json["metadata"]["resourceVersion"]))
         self.progress.release()
 
-    def wait(self, count: int, timeout: float = 20) -> None:
+    def wait(self, count: int, timeout: float = 40) -> None:
         """Return after so many more acknowledged writes."""
         for _ in range(count):
             assert self.progress.acquire(timeout=timeout), "no write is acknowledged"

@@ -70,7 +70,7 @@ class House:
         changed = asyncio.Event()
         unsubscribe = self.catalog.subscribe(lambda _old, _new: changed.set())
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 while not test(self.catalog.get(name)):
                     await changed.wait()
                     changed.clear()

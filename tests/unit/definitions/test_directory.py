@@ -260,7 +260,7 @@ async def test_changes_are_followed(tmp_path: Path, target: Target) -> None:
     await source.start()
     (tmp_path / "a.yaml").write_text(YAML.format(plural="as"))
     told.put_nowait(True)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await seen.wait()
     await source.close()
     await source.close()
@@ -274,6 +274,6 @@ async def test_the_system_tells_of_changes(tmp_path: Path) -> None:
     assert await anext(changes)
     (tmp_path / "a.yaml").write_text("a: 1")
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         assert await anext(changes)
     await changes.aclose()

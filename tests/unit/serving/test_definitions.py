@@ -39,7 +39,7 @@ async def test_watches_end_when_the_specification_changes(widgets: InProcess) ->
         patch = '[{"op":"add","path":"/spec/names/shortNames","value":["wd"]}]'
         await widgets.ask("PATCH", ONE, patch, Content_Type="application/json-patch+json")
 
-        assert await asyncio.wait_for(stream.content.read(), 5) == b""
+        assert await asyncio.wait_for(stream.content.read(), 30) == b""
 
 
 async def test_versions(server: InProcess) -> None:
@@ -80,7 +80,7 @@ async def test_the_end_of_a_definition(widgets: InProcess) -> None:
     async with widgets.session.get(widgets.url(f"{BASE}?watch=1&timeoutSeconds=30")) as stream:
         released = await widgets.ask("PATCH", f"{BASE}/a", '{"metadata":{"finalizers":null}}', Content_Type="application/merge-patch+json")
         assert released.status == 200
-        await asyncio.wait_for(stream.content.read(), 10)
+        await asyncio.wait_for(stream.content.read(), 30)
 
     await widgets.until(lambda: widgets.catalog.get("widgets.example.com") is None)
     assert (await widgets.ask("GET", BASE)).status == 404

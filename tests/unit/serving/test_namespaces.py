@@ -41,7 +41,7 @@ async def _namespace(server: InProcess, name: str) -> None:
 
 
 async def _until(server: InProcess, path: str, status: int) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while (await server.ask("GET", path)).status != status:
             continue
 

@@ -191,12 +191,14 @@ async def test_direct_bookmarks() -> None:
     start = str(await backend.revision())
     async with watching(store, codec, resource_version=start, allow_bookmarks=True) as reader:
         created = await store.create("a/x", widget("a/x"), codec)
-        events = await reader.take(3)
+        added = (await reader.until(lambda event: event.type is EventType.ADDED))[-1]
+        bookmarks = await reader.take(2)
     slow = StoreFactory(backend, watch_cache=False, compaction_interval=0).store(WIDGETS)
     async with watching(slow, codec, resource_version=start, allow_bookmarks=True, timeout=2.01) as reader:
         ending = await reader.take(2)
 
-    assert events == [("ADDED", "a/x", created.revision), *[("BOOKMARK", "", created.revision)] * 2]
+    assert added.revision == created.revision
+    assert bookmarks == [("BOOKMARK", "", created.revision)] * 2
     assert ending == [("ADDED", "a/x", created.revision), ("BOOKMARK", "", created.revision)]
     await factory.close()
 
@@ -308,7 +310,7 @@ async def test_housekeeping_goes_on_whatever_happens(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(other.cache, "tick", seen.set)
     for _ in range(2):
         seen.clear()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await seen.wait()
     await factory.close()
 
@@ -325,6 +327,6 @@ async def test_compaction_goes_on_whatever_happens() -> None:
             done.set()
 
     running = asyncio.create_task(Compactor(backend=Surprising(), interval=0.001).run())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await done.wait()
     running.cancel()

@@ -49,7 +49,6 @@ async def lose_the_past(backend: MemoryBackend) -> None:
     """Compact all, while the watch is broken."""
     await backend.compact(await backend.revision())
     await backend.change(broken=True, deaf=False)
-    await asyncio.sleep(0.005)
     await backend.change(broken=False)
 
 

@@ -72,7 +72,7 @@ async def connected(settings: dict[int, int] | None = None) -> AsyncGenerator[tu
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
     channel = Channel("127.0.0.1", server.sockets[0].getsockname()[1], None)
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(30):
             await channel.connecting()
             yield channel, peers[0]
     finally:
