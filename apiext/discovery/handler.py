@@ -7,14 +7,14 @@ and the order of kube-aggregator.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import orjson
 from aiohttp import hdrs, web
 
 from apiext.definitions.catalog import Catalog
 from apiext.endpoints.document import Document
-from apiext.endpoints.negotiation import YAML, Convert, MediaType, Offers, negotiate_output
+from apiext.endpoints.negotiation import PROTOBUF, YAML, Convert, MediaType, Offers, check_route, negotiate_output
 from apiext.endpoints.reply import Reply
 from apiext.endpoints.status import text_reply
 from apiext.meta import errors
@@ -69,7 +69,11 @@ class DiscoveryHandler:
             return self._missing(parts)
         if page.only_get and request.method != hdrs.METH_GET:
             raise errors.StatusError(405, "MethodNotAllowed", _NOT_GET, {})
-        media = negotiate_output(request, _ROOT if len(parts) == 1 else _PLAIN)
+        if page.only_get:
+            check_route(request, _PLAIN.named)
+        # with a slash at its end, the reference serves /apis by another handler than without
+        aggregates = len(parts) == 1 and request.path != "/apis/"
+        media = negotiate_output(request, _ROOT if aggregates else _PLAIN)
         if media.convert is not None:
             return self._aggregated(request, parts[0], media)
         address = self._where(request) if page.depends_on_address else ""
@@ -126,7 +130,11 @@ class DiscoveryHandler:
         return text_reply("404 page not found", status=404)
 
 
-def _render(content: object, media: MediaType) -> bytes:
+def _render(content: Any, media: MediaType) -> bytes:
+    if media.type == PROTOBUF:
+        from . import messages
+
+        return messages.dumps(content)
     if media.type == YAML:
         import yaml
 

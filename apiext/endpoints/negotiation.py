@@ -23,6 +23,8 @@ META_VERSIONS: Final = frozenset({"v1", "v1beta1"})
 _HUMANS: Final = ("curl", "Wget", "Mozilla/5.0")
 _FEW: Final = 12
 """Clauses that Go sorts by insertion."""
+_READ: Final = frozenset({JSON, YAML})
+"""Types of bodies of every kind."""
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 
@@ -55,29 +57,39 @@ class MediaType:
 class Offers:
     """What an endpoint can write."""
 
-    types: Sequence[str] = (JSON, YAML)
+    types: Sequence[str] = (JSON, YAML, PROTOBUF)
     """Written types, the preferred one first."""
+    plain: Sequence[str] = (JSON, YAML, PROTOBUF)
+    """Those of them in which an answer can be written as it is, not transformed."""
     named: Sequence[str] = (JSON, YAML, PROTOBUF)
-    """Types that a refusal names: the reference counts Protobuf among them although it cannot write custom resources so."""
+    """Types that a refusal names."""
     named_streams: Sequence[str] = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
     converts: frozenset[str] = frozenset()
-    """Kinds of meta.k8s.io that the endpoint transforms its answer to."""
+    """Kinds of meta.k8s.io that the endpoint transforms its answer to; a Table cannot be Protobuf."""
+    server_version: str = ""
+    """What `sv` may ask for."""
 
     def allows(self, media_type: str, convert: Convert | None) -> bool:
         """Whether the type may be written, transformed as asked."""
         if convert is None:
-            return True
+            return media_type in self.plain
         return (
             convert.kind in self.converts
             and convert.group == META_GROUP
             and convert.version in META_VERSIONS
-            and media_type in {JSON, YAML}
+            and (convert.kind != "Table" or media_type != PROTOBUF)
         )
 
 
-RESOURCE_OFFERS: Final = Offers(converts=frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"}))
-"""What the endpoints of objects write."""
-STATUS_OFFERS: Final = Offers(types=(JSON, YAML, PROTOBUF))
+_PARTIALS: Final = frozenset({"PartialObjectMetadata", "PartialObjectMetadataList"})
+_CONVERTS: Final = _PARTIALS | {"Table"}
+RESOURCE_OFFERS: Final = Offers(plain=(JSON, YAML), converts=_CONVERTS, server_version="v1")
+"""What the endpoints of custom resources write."""
+BUILTIN_OFFERS: Final = Offers(converts=_CONVERTS, server_version="v1")
+"""What the endpoints of built-in kinds write."""
+UNTABLED_OFFERS: Final = Offers(converts=_PARTIALS, server_version="v1")
+"""What those of them write that have no tables."""
+STATUS_OFFERS: Final = Offers()
 """What errors are written as."""
 
 
@@ -152,7 +164,7 @@ def _options(params: dict[str, str], media_type: str, offers: Offers) -> MediaTy
     stream = params.get("stream", "")
     if stream and (stream != "watch" or media_type == YAML):
         return None
-    if params.get("sv", "v1") not in {"v1", ""}:
+    if params.get("sv", "") not in {"", offers.server_version}:
         return None
     if not offers.allows(media_type, convert):
         return None
@@ -191,7 +203,7 @@ def negotiate_output(request: web.BaseRequest, offers: Offers) -> MediaType:
 def negotiate_stream(request: web.BaseRequest, offers: Offers) -> MediaType:
     """The media type of a watch; raises StatusError (406): a watch cannot be YAML."""
     agreed = negotiate(request.headers.get("Accept", ""), offers)
-    if agreed.type != JSON:
+    if agreed.type == YAML:
         raise not_acceptable(offers.named_streams)
     return agreed
 
@@ -218,7 +230,7 @@ def check_route(request: web.BaseRequest, types: Sequence[str]) -> None:
         StatusError: 406 that names what could be had.
     """
     accept = request.headers.get("Accept")
-    if not accept or accept.startswith((JSON, "*/*")):
+    if not accept or accept in {JSON, "*/*"}:
         return
     asked = {clause.partition(";")[0].strip(" ") for clause in accept.split(",")}
     if "*/*" not in asked and asked.isdisjoint(types):
@@ -238,6 +250,6 @@ def input_type(content_type: str, offers: Offers, *, protobuf: bool = False) -> 
     if not content_type:
         return offers.types[0]
     media_type = content_type.partition(";")[0].strip().lower()
-    if media_type not in offers.types and not (protobuf and media_type == PROTOBUF):
+    if media_type not in _READ and not (protobuf and media_type == PROTOBUF):
         raise unsupported_media_type(offers.named)
     return media_type

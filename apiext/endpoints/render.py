@@ -5,12 +5,13 @@ Mirrors apiserver pkg/endpoints/handlers (response.go).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.endpoints import transfer
-from apiext.endpoints.negotiation import Convert, MediaType
+from apiext.endpoints import protobufbody, statuswire, transfer
+from apiext.endpoints.negotiation import PROTOBUF, Convert, MediaType
 from apiext.endpoints.partial import partial_bytes, partial_list_head
 from apiext.endpoints.query import parse_query, text
 from apiext.endpoints.table import TABLE_TAIL, TableForm, row_bytes, rows, table_head
@@ -38,13 +39,17 @@ def table_form(request: web.BaseRequest, convert: Convert) -> TableForm:
 async def item_reply(request: web.BaseRequest, scope: Scope, media: MediaType, item: Item, *, status: int = 200) -> web.StreamResponse:
     """One object. Raises StatusError where it cannot be given in the form asked for."""
     convert = media.convert
-    if convert is None:
-        return await transfer.send(request, media, (item.data, b"\n"), status=status)
-    return await transfer.send(request, media, [_converted(request, scope, convert, item)], status=status)
+    if convert is not None:
+        return await transfer.send(request, media, [_converted(request, scope, media, convert, item)], status=status)
+    if media.type == PROTOBUF:
+        return await transfer.send(request, media, [protobufbody.object_bytes(scope, item.object())], status=status)
+    return await transfer.send(request, media, (item.data, b"\n"), status=status)
 
 
-def _converted(request: web.BaseRequest, scope: Scope, convert: Convert, item: Item) -> bytes:
+def _converted(request: web.BaseRequest, scope: Scope, media: MediaType, convert: Convert, item: Item) -> bytes:
     if convert.kind == "PartialObjectMetadata":
+        if media.type == PROTOBUF:
+            return protobufbody.partial_bytes(item.object(), convert.version)
         return partial_bytes(item.object(), convert.version) + b"\n"
     if convert.kind != "Table":
         raise _not_a_list(scope)
@@ -67,9 +72,9 @@ async def list_reply(request: web.BaseRequest, scope: Scope, media: MediaType, r
     """A list. Raises StatusError where it cannot be given in the form asked for."""
     convert = media.convert
     if convert is None:
-        parts = _list_parts(scope, result)
+        parts = await _protobuf_list(scope, result) if media.type == PROTOBUF else _list_parts(scope, result)
     elif convert.kind == "PartialObjectMetadataList":
-        parts = _partial_list(convert, result)
+        parts = await _protobuf_partials(convert, result) if media.type == PROTOBUF else _partial_list(convert, result)
     elif convert.kind == "Table" and scope.table is not None:
         form = table_form(request, convert)
         head = table_head(form, _metadata(result, typed=True), scope.table.headers())
@@ -121,6 +126,15 @@ def _partial_list(convert: Convert, result: ListResult) -> Sequence[bytes]:
     return [head, *transfer.joined(items), TABLE_TAIL]
 
 
+async def _protobuf_list(scope: Scope, result: ListResult) -> Sequence[bytes]:
+    return [await asyncio.to_thread(protobufbody.list_bytes, scope, _metadata(result, typed=True), result.items)]
+
+
+async def _protobuf_partials(convert: Convert, result: ListResult) -> Sequence[bytes]:
+    metadata = _metadata(result, typed=True)
+    return [await asyncio.to_thread(protobufbody.partial_list_bytes, convert.version, metadata, result.items)]
+
+
 def _null(head: bytes) -> Sequence[bytes]:
     """A list that upstream never began: null, where the head opens it."""
     return head.removesuffix(b"["), b"null}\n"
@@ -128,4 +142,6 @@ def _null(head: bytes) -> Sequence[bytes]:
 
 async def status_object_reply(request: web.BaseRequest, media: MediaType, body: dict[str, Any], *, status: int = 200) -> web.StreamResponse:
     """A Status that tells of success; it is never transformed."""
+    if media.type == PROTOBUF:
+        return await transfer.send(request, media, [statuswire.dumps(body)], status=status)
     return await transfer.send(request, media, [wire.dumps(body, sort_keys=False), b"\n"], status=status)

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from apiext.endpoints.negotiation import YAML, MediaType
+from apiext.endpoints.negotiation import PROTOBUF, YAML, MediaType
 from apiext.endpoints.reply import Reply, Stream
 from apiext.meta import wire
 
@@ -41,9 +41,9 @@ def joined(items: Iterable[bytes]) -> Iterator[bytes]:
 
 
 async def send(request: web.BaseRequest, media: MediaType, parts: Sequence[bytes], *, status: int = 200) -> web.StreamResponse:
-    """Write JSON, given in parts, as the media type wants it. Raises ConnectionError when the client is gone."""
+    """Write JSON, given in parts, as the media type wants it; Protobuf as it is. Raises ConnectionError when the client is gone."""
     size = sum(map(len, parts))
-    if media.pretty or media.type == YAML:
+    if media.type == YAML or (media.pretty and media.type != PROTOBUF):
         data = b"".join(parts)
         data = await asyncio.to_thread(_formatted, data, media) if size > _THREAD_THRESHOLD else _formatted(data, media)
         parts, size = [data], len(data)

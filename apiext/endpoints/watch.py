@@ -6,13 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from apiext.endpoints.access import request_context
-from apiext.endpoints.negotiation import negotiate_output, negotiate_stream
+from apiext.endpoints.negotiation import JSON, PROTOBUF, MediaType, negotiate_output, negotiate_stream
 from apiext.endpoints.options import list_query
 from apiext.endpoints.query import parse_query
 from apiext.endpoints.render import table_form
 from apiext.endpoints.reply import Stream
 from apiext.endpoints.request import INFO
-from apiext.endpoints.watchforms import Form, TransformedLines
+from apiext.endpoints.watchforms import Form, ProtobufFrames, TransformedLines
 from apiext.endpoints.websocket import asks_for_websocket, serve_frames
 
 if TYPE_CHECKING:
@@ -29,12 +29,14 @@ async def watch(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     seconds = scope.watches.seconds(asked.timeout_seconds)
     running = await scope.rest.watch(request_context(request), asked.watch_options(timeout=seconds))
     try:
-        form = _form(request, scope)
+        media = negotiate_stream(request, scope.offers)
+        form = _form(request, scope, media)
         scope.watches.add(running)
         if asks_for_websocket(request):
-            line = form.line if isinstance(form, TransformedLines) else _line
-            return await serve_frames(request, running, line, seconds)
-        return await _serve(request, running, form, seconds)
+            line = form.line if isinstance(form, TransformedLines | ProtobufFrames) else _line
+            return await serve_frames(request, running, line, seconds, binary=media.type == PROTOBUF)
+        content_type = JSON if media.type == JSON else f"{media.type};stream=watch"
+        return await _serve(request, running, form, seconds, content_type)
     finally:
         running.close()
         scope.watches.discard(running)
@@ -44,16 +46,18 @@ def _line(event: Event) -> bytes:
     return event.line
 
 
-def _form(request: web.BaseRequest, scope: Scope) -> Form:
-    convert = negotiate_stream(request, scope.offers).convert
+def _form(request: web.BaseRequest, scope: Scope, media: MediaType) -> Form:
+    convert = media.convert
+    if media.type == PROTOBUF:
+        return ProtobufFrames(scope, convert)
     if convert is None:
         return scope.watches.lines
     table = table_form(request, convert) if convert.kind == "Table" else None
     return TransformedLines(scope, convert, table)
 
 
-async def _serve(request: web.BaseRequest, running: Watch, form: Form, seconds: float) -> web.StreamResponse:
-    stream = Stream()
+async def _serve(request: web.BaseRequest, running: Watch, form: Form, seconds: float, content_type: str) -> web.StreamResponse:
+    stream = Stream(content_type=content_type)
     await stream.prepare(request)
     timer = asyncio.get_running_loop().call_later(seconds, running.close)
     try:

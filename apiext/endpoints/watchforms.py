@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from apiext.endpoints import protobufbody
 from apiext.endpoints.negotiation import Convert
 from apiext.endpoints.partial import partial_bytes
 from apiext.endpoints.reply import Piece
@@ -58,6 +59,25 @@ class TransformedLines:
         if form.include == "None" and _INITIAL_EVENTS_END in (metadata.get("annotations") or {}):
             form = TableForm(form.version)
         return head + row_bytes(scope.table, _bookmark_metadata(obj), form, datetime.now(UTC)) + b"]}"
+
+
+class ProtobufFrames:
+    """Events in Protobuf, each after its length in four bytes; their objects whole, or reduced to their metadata."""
+
+    __slots__ = ("_partial", "_scope")
+
+    def __init__(self, scope: Scope, convert: Convert | None) -> None:
+        self._scope = scope
+        self._partial = convert.version if convert is not None else ""
+
+    def __call__(self, events: Sequence[Event]) -> Piece:
+        """The events with their frames."""
+        messages = map(self.line, events)
+        return Piece(b"".join([len(message).to_bytes(4, "big") + message for message in messages]))
+
+    def line(self, event: Event) -> bytes:
+        """One event without its frame."""
+        return protobufbody.event_bytes(self._scope, event, self._partial)
 
 
 def _bookmark_metadata(obj: Object) -> Object:

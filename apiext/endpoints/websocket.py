@@ -1,4 +1,4 @@
-"""Watches over WebSocket: a text frame for each event, for browsers and other clients that cannot read chunks as they come.
+"""Watches over WebSocket: a frame for each event, for browsers and other clients that cannot read chunks as they come.
 
 Mirrors apiserver pkg/endpoints/handlers/watch.go (HandleWS) and the handshake of golang.org/x/net/websocket.
 """
@@ -32,7 +32,9 @@ def asks_for_websocket(request: web.BaseRequest) -> bool:
     return "upgrade" in headers.get(hdrs.CONNECTION, "").lower() and request.method == hdrs.METH_GET
 
 
-async def serve_frames(request: web.BaseRequest, running: Watch, line: Callable[[Event], bytes], seconds: float) -> web.StreamResponse:
+async def serve_frames(
+    request: web.BaseRequest, running: Watch, line: Callable[[Event], bytes], seconds: float, *, binary: bool = False
+) -> web.StreamResponse:
     """Send a watch's events until it or the time is over, or the client leaves; whatever the client sends is ignored."""
     refusal = _refusal(request)
     if refusal is not None:
@@ -46,7 +48,7 @@ async def serve_frames(request: web.BaseRequest, running: Watch, line: Callable[
     try:
         async for events in running:
             for event in events:
-                await socket.send_frame(line(event), WSMsgType.TEXT)
+                await socket.send_frame(line(event), WSMsgType.BINARY if binary else WSMsgType.TEXT)
         await socket.close(code=WSCloseCode.OK)
     except ConnectionError:
         # The client has left; there is nobody to tell.

@@ -11,7 +11,8 @@ from apiext.meta.gotimes import MicroTime, Time
 from apiext.meta.gotypes import Field, Int, Pointer, Slice, String, Struct
 from apiext.meta.objectmeta import OBJECT_META
 
-from .protobuf import METADATA, Message, Scalar
+from .metawire import METADATA
+from .protobuf import Message, Scalar
 
 _TEXT: Final = String()
 _INT32: Final = Int(32)
@@ -126,5 +127,6 @@ EVENT_WIRE: Final = Message(
         13: ("related", _REFERENCE_WIRE),
         14: ("reportingComponent", Scalar.TEXT),
         15: ("reportingInstance", Scalar.TEXT),
-    }
+    },
+    optional={"series", "related"},
 )

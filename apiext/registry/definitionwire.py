@@ -1,4 +1,4 @@
-"""The v1 CustomResourceDefinition in protobuf, as client-go's typed clients send it.
+"""The v1 CustomResourceDefinition in protobuf, as client-go's typed clients send and read it.
 
 Mirrors apiextensions-apiserver pkg/apis/apiextensions/v1/generated.proto, and marshal.go where a message is one of several things.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from .protobuf import METADATA, MapOf, Message, Scalar
+from .metawire import METADATA
+from .protobuf import MapOf, Message, Scalar
 
 if TYPE_CHECKING:
     from apiext.meta.wire import Object
@@ -23,6 +24,10 @@ class _SchemaOrBool(Message):
         either: Object = super().read(data)
         return either.get("schema", either.get("allows", False))
 
+    def write(self, obj: Any) -> bytes:
+        """A schema allows what it describes."""
+        return super().write({"allows": obj} if isinstance(obj, bool) else {"allows": True, "schema": obj})
+
 
 class _SchemaOrList(Message):
     """A list where it has members, else a schema or nothing."""
@@ -34,14 +39,18 @@ class _SchemaOrList(Message):
         either: Object = super().read(data)
         return either.get("list") or either.get("schema")
 
+    def write(self, obj: Any) -> bytes:
+        """The one that it is."""
+        return super().write({"list" if isinstance(obj, list) else "schema": obj})
+
 
 _TEXT, _INT, _BOOL, _FLOAT, _JSON = Scalar.TEXT, Scalar.INT, Scalar.BOOL, Scalar.FLOAT, Scalar.JSON
 
 SCHEMA_WIRE: Final = Message({})
 _NAMED: Final = MapOf(SCHEMA_WIRE)
-_OR_BOOL: Final = _SchemaOrBool({1: ("allows", _BOOL), 2: ("schema", SCHEMA_WIRE)})
-_OR_ARRAY: Final = _SchemaOrList({1: ("schema", SCHEMA_WIRE), 2: ("list", SCHEMA_WIRE)}, repeated={"list"})
-_OR_STRINGS: Final = _SchemaOrList({1: ("schema", SCHEMA_WIRE), 2: ("list", _TEXT)}, repeated={"list"})
+_OR_BOOL: Final = _SchemaOrBool({1: ("allows", _BOOL), 2: ("schema", SCHEMA_WIRE)}, optional={"schema"})
+_OR_ARRAY: Final = _SchemaOrList({1: ("schema", SCHEMA_WIRE), 2: ("list", SCHEMA_WIRE)}, repeated={"list"}, optional={"schema"})
+_OR_STRINGS: Final = _SchemaOrList({1: ("schema", SCHEMA_WIRE), 2: ("list", _TEXT)}, repeated={"list"}, optional={"schema"})
 
 _RULE: Final = Message(
     {
@@ -51,7 +60,8 @@ _RULE: Final = Message(
         4: ("reason", _TEXT),
         5: ("fieldPath", _TEXT),
         6: ("optionalOldSelf", _BOOL),
-    }
+    },
+    optional={"reason", "optionalOldSelf"},
 )
 
 SCHEMA_WIRE.define(
@@ -102,6 +112,28 @@ SCHEMA_WIRE.define(
         44: ("x-kubernetes-validations", _RULE),
     },
     repeated={"enum", "required", "allOf", "oneOf", "anyOf", "x-kubernetes-list-map-keys", "x-kubernetes-validations"},
+    optional={
+        "$ref",
+        "default",
+        "maximum",
+        "minimum",
+        "maxLength",
+        "minLength",
+        "maxItems",
+        "minItems",
+        "multipleOf",
+        "maxProperties",
+        "minProperties",
+        "items",
+        "not",
+        "additionalProperties",
+        "additionalItems",
+        "externalDocs",
+        "example",
+        "x-kubernetes-preserve-unknown-fields",
+        "x-kubernetes-list-type",
+        "x-kubernetes-map-type",
+    },
 )
 
 _NAMES: Final = Message(
@@ -127,11 +159,17 @@ _COLUMN: Final = Message(
     }
 )
 
+_SCALE: Final = Message(
+    {1: ("specReplicasPath", _TEXT), 2: ("statusReplicasPath", _TEXT), 3: ("labelSelectorPath", _TEXT)},
+    optional={"labelSelectorPath"},
+)
+
 _SUBRESOURCES: Final = Message(
     {
         1: ("status", Message({})),
-        2: ("scale", Message({1: ("specReplicasPath", _TEXT), 2: ("statusReplicasPath", _TEXT), 3: ("labelSelectorPath", _TEXT)})),
-    }
+        2: ("scale", _SCALE),
+    },
+    optional={"status", "scale"},
 )
 
 _VERSION: Final = Message(
@@ -139,7 +177,7 @@ _VERSION: Final = Message(
         1: ("name", _TEXT),
         2: ("served", _BOOL),
         3: ("storage", _BOOL),
-        4: ("schema", Message({1: ("openAPIV3Schema", SCHEMA_WIRE)})),
+        4: ("schema", Message({1: ("openAPIV3Schema", SCHEMA_WIRE)}, optional={"openAPIV3Schema"})),
         5: ("subresources", _SUBRESOURCES),
         6: ("additionalPrinterColumns", _COLUMN),
         7: ("deprecated", _BOOL),
@@ -147,11 +185,18 @@ _VERSION: Final = Message(
         9: ("selectableFields", Message({1: ("jsonPath", _TEXT)})),
     },
     repeated={"additionalPrinterColumns", "selectableFields"},
+    optional={"schema", "subresources", "deprecationWarning"},
 )
 
-_SERVICE: Final = Message({1: ("namespace", _TEXT), 2: ("name", _TEXT), 3: ("path", _TEXT), 4: ("port", _INT)})
-_CLIENT: Final = Message({1: ("service", _SERVICE), 2: ("caBundle", Scalar.BASE64), 3: ("url", _TEXT)})
-_WEBHOOK: Final = Message({2: ("clientConfig", _CLIENT), 3: ("conversionReviewVersions", _TEXT)}, repeated={"conversionReviewVersions"})
+_SERVICE: Final = Message({1: ("namespace", _TEXT), 2: ("name", _TEXT), 3: ("path", _TEXT), 4: ("port", _INT)}, optional={"path", "port"})
+_CLIENT: Final = Message(
+    {1: ("service", _SERVICE), 2: ("caBundle", Scalar.BASE64), 3: ("url", _TEXT)}, optional={"service", "caBundle", "url"}
+)
+_WEBHOOK: Final = Message(
+    {2: ("clientConfig", _CLIENT), 3: ("conversionReviewVersions", _TEXT)},
+    repeated={"conversionReviewVersions"},
+    optional={"clientConfig"},
+)
 
 _SPEC: Final = Message(
     {
@@ -159,10 +204,11 @@ _SPEC: Final = Message(
         3: ("names", _NAMES),
         4: ("scope", _TEXT),
         7: ("versions", _VERSION),
-        9: ("conversion", Message({1: ("strategy", _TEXT), 2: ("webhook", _WEBHOOK)})),
+        9: ("conversion", Message({1: ("strategy", _TEXT), 2: ("webhook", _WEBHOOK)}, optional={"webhook"})),
         10: ("preserveUnknownFields", _BOOL),
     },
     repeated={"versions"},
+    optional={"conversion"},
 )
 
 _CONDITION: Final = Message(

@@ -1,4 +1,4 @@
-"""Reading protobuf, as kube-apiserver stores it and client-go sends it: built-in types only, custom resources are JSON.
+"""Protobuf, as kube-apiserver stores and writes it and client-go sends it: built-in types only, custom resources are JSON.
 
 Mirrors apimachinery pkg/runtime/serializer/protobuf: the prefix "k8s" with a zero byte, a runtime.Unknown, and the object in it.
 """
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 PREFIX: Final = b"k8s\x00"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND: Final = timedelta(seconds=1)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_UINT64: Final = 2**64 - 1
 _ZERO_SECONDS: Final = -62135596800
 """What a zero time is in seconds since the epoch."""
 _EXACT: Final = 2**53
@@ -45,17 +48,32 @@ class Scalar(Enum):
 
 
 class Message:
-    """A message type: field number -> name in JSON and content."""
+    """A message type: field number -> name in JSON and content.
 
-    __slots__ = ("fields", "repeated")
+    Fields that are `optional` are left out where there is nothing in them; the others are written even so.
+    """
 
-    def __init__(self, fields: Mapping[int, tuple[str, Scalar | Message]], repeated: frozenset[str] | set[str] = frozenset()) -> None:
-        self.define(fields, repeated)
+    __slots__ = ("_ordered", "fields", "optional", "repeated")
 
-    def define(self, fields: Mapping[int, tuple[str, Scalar | Message]], repeated: frozenset[str] | set[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        fields: Mapping[int, tuple[str, Scalar | Message]],
+        repeated: frozenset[str] | set[str] = frozenset(),
+        optional: frozenset[str] | set[str] = frozenset(),
+    ) -> None:
+        self.define(fields, repeated, optional)
+
+    def define(
+        self,
+        fields: Mapping[int, tuple[str, Scalar | Message]],
+        repeated: frozenset[str] | set[str] = frozenset(),
+        optional: frozenset[str] | set[str] = frozenset(),
+    ) -> None:
         """Set the fields; a type that contains itself is made without them first."""
         self.fields = fields
         self.repeated = frozenset(repeated)
+        self.optional = frozenset(optional)
+        self._ordered = sorted(fields.items())
 
     def read(self, data: bytes) -> Object:
         """The message as JSON. Raises ValueError."""
@@ -78,19 +96,34 @@ class Message:
                 out[name] = value
         return out
 
+    def write(self, obj: Object) -> bytes:
+        """The bytes of a message given as JSON, its fields in the order of their numbers."""
+        parts: list[bytes] = []
+        for number, (name, content) in self._ordered:
+            value = obj.get(name)
+            if content is Scalar.MAP or isinstance(content, MapOf):
+                entry = content.message if isinstance(content, MapOf) else _ENTRY
+                members = value or {}
+                parts += [field(number, entry.write({"key": key, "value": members[key]})) for key in sorted(members)]
+            elif name in self.repeated:
+                parts += [_written(number, content, member) for member in value or ()]
+            elif value is not None or name not in self.optional:
+                parts.append(_written(number, content, value))
+        return b"".join(parts)
+
 
 class MapOf(Message):
     """A map from texts to messages."""
 
-    __slots__ = ("_entry",)
+    __slots__ = ("message",)
 
     def __init__(self, value: Message) -> None:
         super().__init__({})
-        self._entry = Message({1: ("key", Scalar.TEXT), 2: ("value", value)})
+        self.message = Message({1: ("key", Scalar.TEXT), 2: ("value", value)})
 
     def entry(self, data: bytes) -> tuple[str, Any]:
         """One member of the map. Raises ValueError."""
-        entry = self._entry.read(data)
+        entry = self.message.read(data)
         return entry.get("key", ""), entry.get("value", {})
 
 
@@ -100,6 +133,56 @@ def read(data: bytes, message: Message) -> Object:
     obj = envelope.get("typeMeta", {})
     raw: bytes = envelope.get("raw", b"")
     return {**obj, **message.read(raw)}
+
+
+def dumps(api_version: str, kind: str, raw: bytes) -> bytes:
+    """A message of that kind in its envelope."""
+    return PREFIX + _ENVELOPE.write({"typeMeta": {"apiVersion": api_version, "kind": kind}, "raw": raw})
+
+
+def field(number: int, data: bytes) -> bytes:
+    """A field that holds bytes, a text or a message."""
+    return b"".join((_encoded(number << 3 | _BYTES), _encoded(len(data)), data))
+
+
+def _written(number: int, content: Scalar | Message, value: Any) -> bytes:
+    if isinstance(content, Message):
+        return field(number, content.write({} if value is None else value))
+    if content is Scalar.INT or content is Scalar.BOOL:
+        return _encoded(number << 3 | _VARINT) + _encoded(int(value or 0) & _UINT64)
+    if content is Scalar.FLOAT:
+        return _encoded(number << 3 | _FIXED64) + struct.pack("<d", value or 0)
+    return field(number, _scalar_bytes(content, value))
+
+
+def _scalar_bytes(content: Scalar, value: Any) -> bytes:
+    if content is Scalar.TEXT:
+        return str(value or "").encode(errors="replace")
+    if content is Scalar.BASE64:
+        return base64.b64decode(value or "")
+    if content is Scalar.JSON:
+        return b"" if value is None else field(1, wire.dumps(value, sort_keys=False))
+    return _time_bytes(value)
+
+
+def _time_bytes(value: str | None) -> bytes:
+    """A Timestamp; the zero time is an empty one."""
+    if not value:
+        return b""
+    moment = datetime.fromisoformat(value) - _EPOCH
+    seconds = moment // _SECOND
+    return _TIMESTAMP.write({"seconds": seconds, "nanos": (moment - seconds * _SECOND) // _MICROSECOND * 1000})
+
+
+def _encoded(value: int) -> bytes:
+    if value < 0x80:
+        return bytes((value,))
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
 
 
 def _members(data: bytes) -> Iterator[tuple[int, int | bytes]]:
@@ -194,51 +277,17 @@ class _Raw(Message):
         """The bytes."""
         return data
 
+    def write(self, obj: Any) -> bytes:
+        """The bytes."""
+        return obj or b""
 
-_BYTES_OF: Final = _Raw({})
+
+BYTES_OF: Final = _Raw({})
+"""Bytes as they are."""
 _ENTRY: Final = Message({1: ("key", Scalar.TEXT), 2: ("value", Scalar.TEXT)})
-_JSON: Final = Message({1: ("raw", _BYTES_OF)})
+_JSON: Final = Message({1: ("raw", BYTES_OF)})
 _TIMESTAMP: Final = Message({1: ("seconds", Scalar.INT), 2: ("nanos", Scalar.INT)})
-_ENVELOPE: Final = Message({1: ("typeMeta", Message({1: ("apiVersion", Scalar.TEXT), 2: ("kind", Scalar.TEXT)})), 2: ("raw", _BYTES_OF)})
-
-_OWNER: Final = Message(
-    {
-        1: ("kind", Scalar.TEXT),
-        3: ("name", Scalar.TEXT),
-        4: ("uid", Scalar.TEXT),
-        5: ("apiVersion", Scalar.TEXT),
-        6: ("controller", Scalar.BOOL),
-        7: ("blockOwnerDeletion", Scalar.BOOL),
-    }
-)
-_MANAGED: Final = Message(
-    {
-        1: ("manager", Scalar.TEXT),
-        2: ("operation", Scalar.TEXT),
-        3: ("apiVersion", Scalar.TEXT),
-        4: ("time", Scalar.TIME),
-        6: ("fieldsType", Scalar.TEXT),
-        7: ("fieldsV1", Scalar.JSON),
-        8: ("subresource", Scalar.TEXT),
-    }
-)
-METADATA: Final = Message(
-    {
-        1: ("name", Scalar.TEXT),
-        2: ("generateName", Scalar.TEXT),
-        3: ("namespace", Scalar.TEXT),
-        4: ("selfLink", Scalar.TEXT),
-        5: ("uid", Scalar.TEXT),
-        6: ("resourceVersion", Scalar.TEXT),
-        7: ("generation", Scalar.INT),
-        8: ("creationTimestamp", Scalar.TIME),
-        9: ("deletionTimestamp", Scalar.TIME),
-        10: ("deletionGracePeriodSeconds", Scalar.INT),
-        11: ("labels", Scalar.MAP),
-        12: ("annotations", Scalar.MAP),
-        13: ("ownerReferences", _OWNER),
-        14: ("finalizers", Scalar.TEXT),
-        17: ("managedFields", _MANAGED),
-    },
-    repeated={"ownerReferences", "finalizers", "managedFields"},
+_TYPE_META: Final = Message({1: ("apiVersion", Scalar.TEXT), 2: ("kind", Scalar.TEXT)})
+_ENVELOPE: Final = Message(
+    {1: ("typeMeta", _TYPE_META), 2: ("raw", BYTES_OF), 3: ("contentEncoding", Scalar.TEXT), 4: ("contentType", Scalar.TEXT)}
 )

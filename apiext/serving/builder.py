@@ -151,6 +151,7 @@ def _scale_scope(main: Scope, rest: ResourceRest, paths: ScalePaths) -> Scope:
         main,
         subresource="scale",
         kind=SCALE,
+        package=SCALE.version,
         # a subresource's endpoint uses get and update only
         rest=cast("CollectionRest", ScaleRest(rest, paths)),
         codec=ScaleCodec(),

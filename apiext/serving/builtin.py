@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from apiext.definitions.codec import CRDCodec
-from apiext.endpoints.negotiation import RESOURCE_OFFERS, check_route
+from apiext.endpoints.negotiation import BUILTIN_OFFERS, UNTABLED_OFFERS, check_route
 from apiext.endpoints.options import FieldLabel, meta_field_label
 from apiext.endpoints.request import INFO
 from apiext.endpoints.scope import BUILTIN_PATCHES, Scope
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from apiext.storage.interface import Store
 
 _NOT_ALLOWED: Final = "the server does not allow this method on the requested resource"
-_PRODUCED: Final = RESOURCE_OFFERS.named
-_LISTED: Final = (*RESOURCE_OFFERS.named, *RESOURCE_OFFERS.named_streams)
+_PRODUCED: Final = BUILTIN_OFFERS.named
+_LISTED: Final = (*BUILTIN_OFFERS.named, *BUILTIN_OFFERS.named_streams)
 """What go-restful has routes for; the reference writes built-in kinds in all of these."""
 _STREAMED: Final = frozenset({"list", "watch"})
 _COLLECTION: Final = frozenset({"list", "watch", "create", "deletecollection"})
@@ -138,6 +138,7 @@ def namespaces_endpoint(store: Store, admission: Admission, watches: Watches) ->
         namespaced=False,
         list_kind=NAMESPACES.list_kind,
         typed=True,
+        offers=BUILTIN_OFFERS,
         message=NAMESPACE_WIRE,
         package="core",
         table=TableConvertor(NAMESPACE_COLUMNS),
@@ -152,7 +153,7 @@ def namespaces_endpoint(store: Store, admission: Admission, watches: Watches) ->
         {
             "": main,
             "status": dataclasses.replace(main, subresource="status", rest=status),
-            "finalize": dataclasses.replace(main, subresource="finalize", rest=finalize),
+            "finalize": dataclasses.replace(main, subresource="finalize", rest=finalize, offers=UNTABLED_OFFERS),
         },
     )
 
@@ -170,6 +171,7 @@ def events_endpoint(store: Store, admission: Admission, watches: Watches) -> Bui
         watches=watches,
         list_kind=EVENTS.list_kind,
         typed=True,
+        offers=BUILTIN_OFFERS,
         message=EVENT_WIRE,
         package="core",
         table=TableConvertor(EVENT_COLUMNS),
@@ -195,6 +197,7 @@ def definitions_endpoint(store: Store, controllers: Controllers, admission: Admi
         namespaced=False,
         list_kind=resource.list_kind,
         typed=True,
+        offers=BUILTIN_OFFERS,
         other_versions=("v1beta1",),
         null_rows=True,
         message=DEFINITION_WIRE,
@@ -206,7 +209,8 @@ def definitions_endpoint(store: Store, controllers: Controllers, admission: Admi
     status = CustomResourceDefinitionRest(
         store, codec=codec, strategy=CustomResourceDefinitionStatusStrategy(), observe=observe, forget=forget
     )
-    return BuiltinEndpoint(resource, {"": main, "status": dataclasses.replace(main, subresource="status", rest=status)})
+    below = dataclasses.replace(main, subresource="status", rest=status, offers=UNTABLED_OFFERS)
+    return BuiltinEndpoint(resource, {"": main, "status": below})
 
 
 def _labels(known: frozenset[str]) -> FieldLabel:

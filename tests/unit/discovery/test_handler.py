@@ -7,11 +7,15 @@ import pytest
 import yaml
 
 from apiext.definitions.catalog import Catalog
+from apiext.discovery import messages
 from apiext.discovery.handler import DiscoveryHandler
+from apiext.discovery.messages import MESSAGES
 from apiext.meta.builtin import BUILTINS
+from apiext.registry import protobuf
 from tests.support.crds import catalog, crd, definition, version
 from tests.support.http import Client, client_of
 
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
@@ -136,14 +140,58 @@ async def test_unknown_aggregated_versions_fall_back(client: Client, version: st
     assert (await _json(client, "/apis", Accept=accept))["kind"] == "APIGroupList"
 
 
-async def test_who_takes_only_protobuf_is_refused_in_it(client: Client) -> None:
-    """406 in Protobuf: its envelope, then a Status that names what can be had."""
-    async with client.get("/apis", headers={"Accept": "application/vnd.kubernetes.protobuf"}) as response:
+@pytest.mark.parametrize("path", ["/api", "/api/v1", "/apis", "/apis/example.com", "/apis/example.com/v1"])
+async def test_protobuf(client: Client, path: str) -> None:
+    """Every document is there in Protobuf, with what it says in JSON."""
+    plain = await _json(client, path)
+    async with client.get(path, headers={"Accept": PROTOBUF}) as response:
         body = await response.read()
 
-    assert response.status == 406
-    assert body.startswith(b"k8s\0")
-    assert b"only the following media types are accepted: application/json" in body
+    assert (response.status, response.headers["Content-Type"]) == (200, PROTOBUF)
+    read = protobuf.read(body, MESSAGES[plain["kind"]])
+    assert (read["kind"], read["apiVersion"]) == (plain["kind"], plain.get("apiVersion", ""))
+    assert body == messages.dumps(plain)
+
+
+async def test_aggregated_protobuf(client: Client) -> None:
+    """So is the aggregated document, with the ETag of the one in JSON."""
+    params = AGGREGATED.removeprefix("application/json")
+    async with client.get("/apis", headers={"Accept": AGGREGATED}) as response:
+        plain, etag = await response.json(content_type=None), response.headers["ETag"]
+    async with client.get("/apis", headers={"Accept": PROTOBUF + params}) as response:
+        body = await response.read()
+
+    assert response.headers["ETag"] == etag
+    assert response.headers["Content-Type"].startswith(PROTOBUF)
+    items = protobuf.read(body, MESSAGES["APIGroupDiscoveryList"])["items"]
+    assert [group["metadata"]["name"] for group in items] == [group["metadata"]["name"] for group in plain["items"]]
+
+
+async def test_a_slash_at_the_end_is_not_aggregated(client: Client) -> None:
+    """The reference aggregates /api/ and /apis, but not /apis/."""
+    codes = {}
+    for path in ("/api/", "/apis", "/apis/"):
+        async with client.get(path, headers={"Accept": AGGREGATED}) as response:
+            codes[path] = response.status
+
+    assert codes == {"/api/": 200, "/apis": 200, "/apis/": 406}
+
+
+@pytest.mark.parametrize("path", ["/api", "/api/v1", "/apis/apiextensions.k8s.io/v1"])
+@pytest.mark.parametrize("accept", ["application/*", "*", "application/cbor", "application/json/x"])
+async def test_documents_of_what_is_built_in_compare_texts(client: Client, path: str, accept: str) -> None:
+    """They take no wildcard but `*/*`, in the words of the reference's router."""
+    async with client.get(path, headers={"Accept": accept}) as response:
+        message = (await response.json())["message"]
+
+    types = f"application/json, application/yaml, {PROTOBUF}"
+    assert (response.status, message) == (406, f"406: Not Acceptable\n\nAvailable representations: {types}")
+
+
+async def test_no_server_versions(client: Client) -> None:
+    """Discovery has none to ask for."""
+    async with client.get("/apis", headers={"Accept": "application/json;sv=v1"}) as response:
+        assert response.status == 406
 
 
 @pytest.mark.parametrize("accept", ["text/plain", AGGREGATED.replace("v2", "v2beta1")])

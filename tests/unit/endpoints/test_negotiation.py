@@ -4,6 +4,7 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from apiext.endpoints.negotiation import (
+    BUILTIN_OFFERS,
     RESOURCE_OFFERS,
     STATUS_OFFERS,
     Convert,
@@ -55,6 +56,8 @@ def test_media_types(accept: str, expected: str) -> None:
         "application/json;stream=other",
         "application/yaml;stream=watch",
         "application/json;sv=v2",
+        "application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1",
+        "application/cbor",
     ],
 )
 def test_refused(accept: str) -> None:
@@ -73,6 +76,25 @@ def test_conversions() -> None:
     assert negotiate(TABLE) == MediaType("application/json", Convert("Table", "meta.k8s.io", "v1"))
     assert negotiate(PARTIAL).convert == Convert("PartialObjectMetadata", "meta.k8s.io", "v1beta1")
     assert negotiate(f"{TABLE},application/json", STATUS_OFFERS) == MediaType("application/json")
+
+
+def test_protobuf() -> None:
+    """Built-in kinds are written in Protobuf, custom resources are not, and metadata alone always is; tables never are."""
+    plain = "application/vnd.kubernetes.protobuf"
+    partial = f"{plain};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    table = f"{plain};as=Table;g=meta.k8s.io;v=v1,application/json"
+
+    assert negotiate(f"{plain},application/json", BUILTIN_OFFERS).type == plain
+    assert negotiate(f"{plain},application/json", RESOURCE_OFFERS).type == "application/json"
+    assert [negotiate(partial, offers).type for offers in (BUILTIN_OFFERS, RESOURCE_OFFERS)] == [plain, plain]
+    assert negotiate(table, BUILTIN_OFFERS) == MediaType("application/json")
+
+
+def test_server_versions() -> None:
+    """Objects have one server version to ask for, errors have none."""
+    assert negotiate("application/json;sv=v1", RESOURCE_OFFERS).type == "application/json"
+    with pytest.raises(StatusError):
+        negotiate("application/json;sv=v1", STATUS_OFFERS)
 
 
 def test_hundreds_of_clauses() -> None:

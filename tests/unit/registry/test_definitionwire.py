@@ -77,6 +77,16 @@ def test_every_field() -> None:
     assert sent == expected
 
 
+def test_every_field_is_written() -> None:
+    """From JSON the same bytes come that client-go makes, but for the order in defaults, in which the server puts them."""
+    definition = json.loads(json.dumps(DEFINITION))
+    CRDCodec().decode_body(definition, report=True)
+
+    assert protobuf.dumps(definition["apiVersion"], definition["kind"], DEFINITION_WIRE.write(definition)) == SENT.replace(
+        b'{"size":1,"note":null}', b'{"note":null,"size":1}'
+    )
+
+
 def test_numbers_without_a_fraction() -> None:
     """A bound that is a whole number is written as one."""
     sent = protobuf.read(SENT, DEFINITION_WIRE)

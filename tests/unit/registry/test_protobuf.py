@@ -6,6 +6,8 @@ import base64
 
 import pytest
 
+from apiext.registry import protobuf
+from apiext.registry.coretypes import EVENT_WIRE, NAMESPACE_WIRE
 from apiext.registry.event import event_codec
 from apiext.registry.namespace import namespace_codec
 
@@ -84,6 +86,22 @@ def test_what_is_written_can_be_read() -> None:
 
     assert data.startswith(b'{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"n2",')
     assert codec.decode(data) == codec.decode(NAMESPACE)
+
+
+def test_the_same_bytes_are_written() -> None:
+    """In protobuf an object has the bytes that kube-apiserver makes of it."""
+    namespace, event = namespace_codec().decode(NAMESPACE), event_codec().decode(EVENT)
+
+    assert protobuf.dumps("v1", "Namespace", NAMESPACE_WIRE.write(namespace)) == NAMESPACE
+    assert protobuf.dumps("v1", "Event", EVENT_WIRE.write(event)) == EVENT
+
+
+def test_times_and_numbers() -> None:
+    """Numbers may be negative, times before 1970, of a year before 1000, or zero, which is an empty message."""
+    event = {"count": -3, "firstTimestamp": "1960-01-01T00:00:00Z", "eventTime": "0900-01-01T00:00:00.5Z", "lastTimestamp": None}
+    read = EVENT_WIRE.read(EVENT_WIRE.write(event))
+
+    assert {name: read[name] for name in event} == event | {"eventTime": "0900-01-01T00:00:00.500000Z"}
 
 
 @pytest.mark.parametrize("size", range(4, len(NAMESPACE), 7))

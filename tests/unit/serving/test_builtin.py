@@ -2,6 +2,8 @@
 
 import pytest
 
+from apiext.registry import protobuf
+from apiext.registry.coretypes import NAMESPACE_WIRE
 from tests.support.inprocess import CRDS, InProcess
 
 NAMESPACES = "/api/v1/namespaces"
@@ -38,7 +40,8 @@ async def test_protobuf_bodies(server: InProcess) -> None:
     raw = b"\x0a" + bytes([len(metadata)]) + metadata + b"\x12\x00\x1a\x00"
     body = b"k8s\x00\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12" + bytes([len(raw)]) + raw + b"\x1a\x00\x22\x00"
     created = await server.ask("POST", NAMESPACES, body, Content_Type=PROTOBUF, Accept=f"{PROTOBUF},application/json")
-    assert (created.status, created.json["metadata"]["name"]) == (201, "p1")
+    assert (created.status, created.body[:4]) == (201, b"k8s\0")
+    assert protobuf.read(created.body, NAMESPACE_WIRE)["metadata"]["name"] == "p1"
 
     options = b"\x2a\x03All"
     body = b"k8s\x00\x0a\x13\x0a\x02v1\x12\x0dDeleteOptions\x12" + bytes([len(options)]) + options

@@ -1,0 +1,121 @@
+"""Built-in kinds, and the metadata of custom resources, in Protobuf."""
+
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from apiext.endpoints import protobufbody, statuswire
+from apiext.meta.wire import Object
+from apiext.registry import protobuf
+from apiext.registry.coretypes import EVENT_WIRE, NAMESPACE_WIRE
+from apiext.registry.definitionwire import DEFINITION_WIRE
+from apiext.registry.metawire import PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
+from apiext.registry.protobuf import Message
+from apiext.storage.interface import Event, EventType
+from tests.support.inprocess import CRDS, InProcess
+
+if TYPE_CHECKING:
+    from apiext.endpoints.scope import Scope
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+EVENTS = "/api/v1/namespaces/default/events"
+
+
+def _as(kind: str, version: str = "v1") -> str:
+    return f"{PROTOBUF};as={kind};g=meta.k8s.io;v={version}"
+
+
+async def _read(server: InProcess, path: str, message: Message, accept: str = PROTOBUF) -> Object:
+    answer = await server.ask("GET", path, Accept=accept)
+    assert (answer.status, answer.headers["Content-Type"]) == (200, PROTOBUF)
+    return protobuf.read(answer.body, message)
+
+
+def _events(body: bytes) -> list[tuple[str, bytes]]:
+    """Types and objects of a watch."""
+    found = []
+    while body:
+        size = int.from_bytes(body[:4], "big")
+        event = WATCH_EVENT.read(body[4 : 4 + size])
+        found.append((event["type"], event["object"]["raw"]))
+        body = body[4 + size :]
+    return found
+
+
+@pytest.mark.parametrize(
+    "collection,name,message",
+    [("/api/v1/namespaces", "default", NAMESPACE_WIRE), (EVENTS, "e", EVENT_WIRE), (CRDS, "widgets.example.com", DEFINITION_WIRE)],
+)
+async def test_objects_and_lists(widgets: InProcess, collection: str, name: str, message: Message) -> None:
+    """An object says what it does in JSON, in a list too, where it does not name its kind."""
+    await widgets.ask("POST", EVENTS, {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}})
+    plain = (await widgets.ask("GET", f"{collection}/{name}")).json
+
+    one = await _read(widgets, f"{collection}/{name}", message)
+    listing = await _read(widgets, collection, list_message(message))
+
+    assert (one["kind"], one["apiVersion"]) == (plain["kind"], plain["apiVersion"])
+    assert message.write(one) == message.write(plain)
+    assert listing["kind"] == f"{plain['kind']}List"
+    assert message.write(plain) in [message.write(item) for item in listing["items"]]
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+async def test_metadata(widgets: InProcess, version: str) -> None:
+    """The metadata of custom resources is there in both versions."""
+    await widgets.ask("POST", WIDGETS, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a", "labels": {"b": "c"}}})
+
+    one = await _read(widgets, f"{WIDGETS}/a", PARTIAL, _as("PartialObjectMetadata", version))
+    listing = await _read(widgets, WIDGETS, PARTIAL_LISTS[version], _as("PartialObjectMetadataList", version))
+
+    assert (one["apiVersion"], one["metadata"]["labels"]) == (f"meta.k8s.io/{version}", {"b": "c"})
+    assert [item["metadata"]["name"] for item in listing["items"]] == ["a"]
+
+
+@pytest.mark.parametrize("path,code", [(f"{WIDGETS}/a", 406), (f"{CRDS}/widgets.example.com", 406), (f"{CRDS}/x/status", 406)])
+async def test_no_tables(widgets: InProcess, path: str, code: int) -> None:
+    """A Table is JSON or YAML."""
+    assert (await widgets.ask("GET", path, Accept=_as("Table"))).status == code
+
+
+async def test_statuses(widgets: InProcess) -> None:
+    """A delete is answered with a Status in Protobuf."""
+    await widgets.ask("POST", EVENTS, {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}})
+    answer = await widgets.ask("DELETE", f"{EVENTS}/e", Accept=PROTOBUF)
+
+    assert (answer.status, answer.headers["Content-Type"]) == (200, PROTOBUF)
+    assert b"\x12\x06Status" in answer.body
+    assert b"Success" in answer.body
+
+
+async def _watched(server: InProcess, path: str, accept: str) -> list[tuple[str, bytes]]:
+    answer = await server.ask("GET", f"{path}timeoutSeconds=1", Accept=accept)
+    assert answer.headers["Content-Type"] == f"{PROTOBUF};stream=watch"
+    return _events(answer.body)
+
+
+async def test_watches(widgets: InProcess) -> None:
+    """Every event stands after its length; objects are in their envelopes."""
+    await widgets.ask("POST", WIDGETS, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}})
+    initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&"
+
+    whole = await _watched(widgets, f"/api/v1/namespaces?watch=true&fieldSelector=metadata.name%3Ddefault&{initial}", PROTOBUF)
+    partial = await _watched(widgets, f"{WIDGETS}?watch=true&", _as("PartialObjectMetadata"))
+
+    assert [kind for kind, _ in whole] == ["ADDED", "BOOKMARK"]
+    read: list[dict[str, Any]] = [protobuf.read(raw, NAMESPACE_WIRE) for _, raw in whole]
+    assert read[0]["metadata"]["name"] == "default"
+    assert "k8s.io/initial-events-end" in read[1]["metadata"]["annotations"]
+    assert [protobuf.read(raw, PARTIAL)["metadata"]["name"] for _, raw in partial] == ["a"]
+
+
+def test_errors_of_watches() -> None:
+    """A Status stays one, whatever objects are reduced to."""
+    line = b'{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"message":"m","code":410}}\n'
+    event = Event(type=EventType.ERROR, item=None, revision=1, line=line)
+
+    read = WATCH_EVENT.read(protobufbody.event_bytes(cast("Scope", None), event, "v1"))
+
+    assert read["type"] == "ERROR"
+    assert read["object"]["raw"] == statuswire.dumps({"message": "m", "code": 410})
