@@ -6,10 +6,9 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from aetcd import rpc
-
 from apiext.storage.backend import UnavailableError
 from apiext.storage.etcd.errors import translate
+from apiext.storage.etcd.generated import rpc
 from apiext.storage.etcd.http2.outcome import RpcError
 from apiext.storage.etcd.servers import Server, Servers
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from aetcd import rpc
-
 from apiext.storage.backend import BackendError, BackendEvent, KeyValue, WriteResult
+from apiext.storage.etcd.generated import rpc
 from apiext.storage.keyrange import LAST, prefix_end
 
 

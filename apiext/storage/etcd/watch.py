@@ -7,10 +7,9 @@ import contextlib
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any, Final, NoReturn
 
-from aetcd import rpc
-
 from apiext.storage.backend import BackendError, BackendEvent, CompactedError, UnavailableError, WatchBatch
 from apiext.storage.etcd.errors import translate
+from apiext.storage.etcd.generated import rpc
 from apiext.storage.etcd.http2.outcome import RpcError
 from apiext.storage.etcd.http2.streams import Duplex
 from apiext.storage.etcd.messages import event, range_end, range_start
