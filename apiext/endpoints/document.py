@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -24,12 +25,16 @@ _NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
 class Document:
-    """Bytes with a content type; its hash and its compressed form are made when first asked for."""
+    """Bytes with a content type; its hash and its compressed form are made when first asked for.
+
+    `made` is when it was made, in seconds since the epoch.
+    """
 
     def __init__(self, body: bytes, content_type: str, *, tag: str = "") -> None:
         self.body = body
         self.content_type = content_type
         self._tag = tag
+        self.made = int(time.time())
 
     @cached_property
     def hash(self) -> str:
@@ -53,14 +58,6 @@ class Document:
         vary = ", ".join(filter(None, (headers.get(hdrs.VARY), hdrs.ACCEPT_ENCODING)))
         merged = {**headers, hdrs.CONTENT_ENCODING: "gzip", hdrs.VARY: vary}
         return Reply(self.compressed, content_type=self.content_type, headers=merged)
-
-    def is_known(self, request: web.BaseRequest) -> bool:
-        """Whether the client says that it has this very document (If-None-Match)."""
-        known = request.headers.get(hdrs.IF_NONE_MATCH)
-        if not known:
-            return False
-        tags = [tag.strip().removeprefix("W/") for tag in known.split(",")]
-        return self.etag in tags or "*" in tags
 
 
 def accepts_gzip(request: web.BaseRequest) -> bool:

@@ -93,7 +93,7 @@ STATUS_OFFERS: Final = Offers()
 """What errors are written as."""
 
 
-class _Clause:
+class Clause:
     """One clause of an Accept header."""
 
     __slots__ = ("params", "quality", "subtype", "type")
@@ -105,11 +105,12 @@ class _Clause:
         self.params = params
 
     def matches(self, media_type: str) -> bool:
+        """Whether it names the type, or all of its kind, or all."""
         kind, _, subtype = media_type.partition("/")
         return (self.type == kind and self.subtype in {subtype, "*"}) or (self.type == "*" and self.subtype == "*")
 
 
-def _clauses(header: str) -> list[_Clause]:
+def clauses(header: str) -> list[Clause]:
     """Clauses from the most to the least wanted; malformed ones are left out."""
     parsed = [clause for part in header.split(",") if (clause := _clause(part.strip(" "))) is not None]
     if len(parsed) > _FEW:
@@ -123,11 +124,11 @@ def _clauses(header: str) -> list[_Clause]:
     return parsed
 
 
-def _before(one: _Clause, other: _Clause) -> bool:
+def _before(one: Clause, other: Clause) -> bool:
     return one.quality > other.quality or (one.type != "*" and other.type == "*") or (one.subtype != "*" and other.subtype == "*")
 
 
-def _clause(part: str) -> _Clause | None:
+def _clause(part: str) -> Clause | None:
     head, _, rest = part.partition(";")
     kind, _, subtype = head.partition("/")
     kind, subtype = kind.strip(" "), subtype.strip(" ")
@@ -146,7 +147,7 @@ def _clause(part: str) -> _Clause | None:
             quality = _quality(text)
         else:
             params[name.strip(" ")] = text.strip(" ")
-    return _Clause(kind, subtype, quality, params)
+    return Clause(kind, subtype, quality, params)
 
 
 def _quality(text: str) -> float:
@@ -174,7 +175,7 @@ def _options(params: dict[str, str], media_type: str, offers: Offers) -> MediaTy
 def _choose(accept: str, offers: Offers) -> MediaType | None:
     if not accept:
         return MediaType(offers.types[0])
-    for clause in _clauses(accept):
+    for clause in clauses(accept):
         for media_type in offers.types:
             if clause.matches(media_type) and (agreed := _options(clause.params, media_type, offers)) is not None:
                 return agreed

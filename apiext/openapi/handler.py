@@ -6,7 +6,7 @@ Mirrors kube-openapi pkg/handler and pkg/handler3.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -14,34 +14,22 @@ from aiohttp import hdrs, web
 
 from apiext.definitions.catalog import Catalog
 from apiext.endpoints.document import Document, accepts_gzip
-from apiext.endpoints.negotiation import JSON, Convert, Offers, negotiate
+from apiext.endpoints.negotiation import JSON, clauses
 from apiext.endpoints.reply import Reply
 from apiext.endpoints.status import text_reply
 from apiext.meta import wire
 from apiext.meta.builtin import BuiltinGroupVersion
-from apiext.meta.errors import StatusError
 
+from .content import content_reply
 from .sources import Source, merged, sources
 
 _V2: Final = "/openapi/v2"
 _V3: Final = "/openapi/v3"
 _PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _OLD_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-_COMPRESS_FROM: Final = 1400
-"""What fits in one packet is not worth compressing."""
-
-
-class _AnyOffers(Offers):
-    """Media types whose parameters mean nothing."""
-
-    __slots__ = ()
-
-    def allows(self, media_type: str, convert: Convert | None) -> bool:
-        return True
-
-
-_V2_OFFERS: Final = _AnyOffers(types=(JSON, _OLD_PROTOBUF, _PROTOBUF))
-_V3_OFFERS: Final = _AnyOffers(types=(JSON,))
+_V2_TYPES: Final = (JSON, _OLD_PROTOBUF, _PROTOBUF)
+_V3_TYPES: Final = (JSON,)
+_V2_VARY: Final = f"{hdrs.ACCEPT_ENCODING}, {hdrs.ACCEPT}"
 
 
 class OpenAPIHandler:
@@ -70,7 +58,7 @@ class OpenAPIHandler:
         if path == _V2:
             return await self._answer_v2(request)
         if path == _V3:
-            return Document(self._index, "text/plain; charset=utf-8").reply(request, compress_from=_COMPRESS_FROM)
+            return content_reply(request, Document(self._index, "text/plain; charset=utf-8"), {})
         if path.startswith(f"{_V3}/"):
             return await self._answer_v3(request, path.removeprefix(f"{_V3}/"))
         return text_reply("404 page not found", status=404)
@@ -88,31 +76,35 @@ class OpenAPIHandler:
         self._generation = generation
 
     async def _answer_v2(self, request: web.BaseRequest) -> web.StreamResponse:
-        chosen = _accepted(request, _V2_OFFERS)
+        chosen = _accepted(request, _V2_TYPES)
         if chosen == JSON:
             document = await self._document(_V2, self._merged, self._v2_json)
         elif chosen:
             document = await self._document(f"{_V2} protobuf", self._merged, self._v2_protobuf)
         else:
-            return Reply(status=406, headers={hdrs.VARY: hdrs.ACCEPT})
-        return await _send(request, document, {hdrs.ETAG: document.etag, hdrs.VARY: hdrs.ACCEPT})
+            return Reply(status=406, headers={hdrs.VARY: _V2_VARY})
+        if accepts_gzip(request):
+            await asyncio.to_thread(lambda: document.compressed)
+        return content_reply(request, document, {hdrs.ETAG: document.etag, hdrs.VARY: _V2_VARY}, compress=True)
 
     async def _answer_v3(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
         source = self._sources.get(path)
         if source is None:
             return Reply(status=404)
-        if not _accepted(request, _V3_OFFERS):
-            return Reply(status=406, headers={hdrs.VARY: hdrs.ACCEPT})
+        chosen = _accepted(request, _V3_TYPES)
+        if not chosen:
+            # a header without any clause is not answered at all, which Go makes an empty answer
+            return Reply(status=406, headers={hdrs.VARY: hdrs.ACCEPT}) if clauses(request.headers[hdrs.ACCEPT]) else Reply()
         headers: dict[str, str] = {hdrs.ETAG: f'"{source.hash}"', hdrs.VARY: hdrs.ACCEPT}
         asked = request.query.get("hash", "")
         if asked and asked != source.hash:
-            return Reply(status=301, headers={**headers, hdrs.LOCATION: _url(path, source)})
+            return Reply(status=301, headers={**headers, hdrs.LOCATION: _url(path, source), hdrs.CONTENT_TYPE: chosen})
         if asked:
             # a URL with its hash never means anything else
             in_a_year = datetime.now(UTC) + timedelta(days=365)
             headers[hdrs.CACHE_CONTROL] = "public, immutable"
             headers[hdrs.EXPIRES] = in_a_year.strftime("%a, %d %b %Y %H:%M:%S UTC")
-        return await _send(request, await self._document(path, source, _v3_json), headers)
+        return content_reply(request, await self._document(path, source, _v3_json), headers)
 
     async def _document(self, key: str, source: Source, make: Callable[[Source], Document]) -> Document:
         """The document made from a source; requests that come while it is being made wait for the same one."""
@@ -146,18 +138,11 @@ def _url(path: str, source: Source) -> str:
     return f"{_V3}/{path}?hash={source.hash}"
 
 
-def _accepted(request: web.BaseRequest, offers: Offers) -> str:
-    """The media type to answer with, empty for none."""
-    try:
-        return negotiate(request.headers.get(hdrs.ACCEPT, ""), offers).type
-    except StatusError:
-        return ""
-
-
-async def _send(request: web.BaseRequest, document: Document, headers: Mapping[str, str]) -> web.StreamResponse:
-    """The document, or nothing but its ETag for a client that has it."""
-    if document.is_known(request):
-        return Reply(status=304, headers=headers)
-    if accepts_gzip(request):
-        await asyncio.to_thread(lambda: document.compressed)
-    return document.reply(request, headers=headers, compress_from=_COMPRESS_FROM)
+def _accepted(request: web.BaseRequest, types: Sequence[str]) -> str:
+    """The media type to answer with, empty for none; here parameters mean nothing, and any half of a type may be a wildcard."""
+    for clause in clauses(request.headers.get(hdrs.ACCEPT) or "*/*"):
+        for media_type in types:
+            kind, _, subtype = media_type.partition("/")
+            if clause.type in {kind, "*"} and clause.subtype in {subtype, "*"}:
+                return media_type
+    return ""

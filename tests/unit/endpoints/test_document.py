@@ -24,14 +24,6 @@ def test_who_accepts_gzip(header: str, *, accepts: bool) -> None:
     assert accepts_gzip(make_mocked_request("GET", "/", headers={"Accept-Encoding": header})) is accepts
 
 
-@pytest.mark.parametrize("header, known", [('"A"', True), ('"B", W/"A"', True), ("*", True), ('"B"', False), ("A", False), ("", False)])
-def test_what_a_client_knows(header: str, *, known: bool) -> None:
-    """If-None-Match is a list of quoted hashes, weak or strong, or a star."""
-    document = Document(b"x", "text/plain", tag="A")
-
-    assert document.is_known(make_mocked_request("GET", "/", headers={"If-None-Match": header})) is known
-
-
 def test_large_documents_are_compressed() -> None:
     """From the given size on, and only for who reads gzip, the body is compressed and Vary says why."""
     request = make_mocked_request("GET", "/", headers={"Accept-Encoding": "gzip"})

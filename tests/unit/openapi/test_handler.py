@@ -57,6 +57,7 @@ async def test_an_outdated_hash_is_sent_on(client: Client) -> None:
 
     async with client.get(f"{PATH}?hash=OLD", allow_redirects=False) as response:
         assert (response.status, response.headers["Location"]) == (301, index["apis/example.com/v1"])
+        assert response.headers["Content-Type"] == "application/json"
 
 
 async def test_a_client_that_has_the_document_is_told_so(client: Client) -> None:
@@ -67,13 +68,32 @@ async def test_a_client_that_has_the_document_is_told_so(client: Client) -> None
         assert (second.status, await second.read(), second.headers["Vary"]) == (304, b"", "Accept")
 
 
-async def test_documents_are_compressed(client: Client) -> None:
-    """A client that reads gzip gets the document compressed."""
-    async with client.get(PATH, headers={"Accept-Encoding": "gzip"}) as response:
+async def test_the_whole_document_is_compressed(client: Client) -> None:
+    """A client that reads gzip gets v2 compressed; v3 is not, as in the reference."""
+    async with client.get("/openapi/v2", headers={"Accept-Encoding": "gzip"}) as response:
         data = await response.read()
+    async with client.get(PATH, headers={"Accept-Encoding": "gzip"}) as plain:
+        assert "paths" in await plain.json()
 
-    assert response.headers["Content-Encoding"] == "gzip"
+    assert (response.headers["Content-Encoding"], response.headers["Vary"]) == ("gzip", "Accept-Encoding, Accept")
+    assert "Content-Encoding" not in plain.headers
     assert "paths" in json.loads(gzip.decompress(data))
+
+
+@pytest.mark.parametrize("accept", ["application/json;sv=v1;as=x", "*/json", "*", "application/*", "text/html, application/json"])
+async def test_parameters_mean_nothing(client: Client, accept: str) -> None:
+    """Any half of a type may be a wildcard, and parameters are not looked at."""
+    async with client.get(PATH, headers={"Accept": accept}) as response:
+        assert response.status == 200
+
+
+@pytest.mark.parametrize("accept", [",", ";", "json"])
+async def test_accept_without_a_clause(client: Client, accept: str) -> None:
+    """The reference forgets to answer, which is an empty 200; v2 is refused."""
+    async with client.get(PATH, headers={"Accept": accept}) as response:
+        assert (response.status, await response.read()) == (200, b"")
+    async with client.get("/openapi/v2", headers={"Accept": accept}) as response:
+        assert response.status == 406
 
 
 async def test_v2_is_json_or_protobuf(client: Client) -> None:
