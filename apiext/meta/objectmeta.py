@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from . import nested, time
+from . import nested, time, wire
 from .gotimes import Time
 from .gotypes import Bool, DecodeError, Decoder, Field, Int, Map, Pointer, Raw, Slice, String, Struct
 
@@ -82,7 +82,10 @@ def coerce(obj: Object, *, drop_malformed: bool = False, report: bool = False, p
 
 def _decode(metadata: Any, *, drop_malformed: bool, report: bool) -> tuple[Object, list[str]]:
     # The reference writes the metadata as JSON, in the order of its keys, and reads it again into its type.
-    document = _remarshal(metadata)
+    try:
+        document = _remarshal(metadata)
+    except RecursionError:
+        document = wire.loads(wire.dumps(metadata))
     decoder = Decoder(report=report)
     try:
         decoder.run(OBJECT_META, document)

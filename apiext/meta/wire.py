@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from . import goformat
+from . import deep, goformat
 
 Object = dict[str, Any]
 """A Kubernetes object, or any JSON object, as a dict."""
@@ -25,15 +25,32 @@ _WHOLE_FLOAT = re.compile(rb"\.0(?:$|[,\]}])")
 _EXPONENT = re.compile(rb"e[+-][0-9]")
 # a number, not part of a longer string, whose shortest form may differ from Go's
 _ODD_FLOAT = re.compile(rb"(?:^|[:,\[])-?(?:[0-9]+\.0(?:$|[,\]}])|[0-9.]+[eE]|0\.0000)")
+# Levels that orjson may refuse to read and to write.
+_DEEP_READ = 1000
+_DEEP_WRITTEN = 250
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 _SEPARATORS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 
 
 def loads(data: bytes) -> Any:
     """Parse JSON; a whole-number float such as 1.0 stays a float. Raises ValueError on malformed input."""
-    parsed = orjson.loads(data)
+    parsed = _parsed(data)
     digits = data.translate(_DIGITS)
-    return _narrow(parsed) if _may_have_long_number(digits) else parsed
+    if not _may_have_long_number(digits):
+        return parsed
+    try:
+        return _narrow(parsed)
+    except RecursionError:
+        return deep.copied(parsed, _narrow)
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        if data.count(b"[") + data.count(b"{") < _DEEP_READ:
+            raise
+    return deep.loads(data)
 
 
 def _may_have_long_number(digits: bytes) -> bool:
@@ -58,7 +75,12 @@ def _narrow(item: Any) -> Any:
 def dumps(obj: Any, *, sort_keys: bool = True) -> bytes:
     """Compact JSON with sorted keys, numbers and escapes as Go's encoder writes them, without a final newline."""
     option = orjson.OPT_SORT_KEYS if sort_keys else 0
-    data = orjson.dumps(obj, option=option)
+    try:
+        data = orjson.dumps(obj, option=option)
+    except orjson.JSONEncodeError:
+        if deep.depth(obj) < _DEEP_WRITTEN:
+            raise
+        return _html_safe(deep.dumps(obj, option | orjson.OPT_PASSTHROUGH_SUBCLASS, _gofloats, _go_float))
     if _may_have_odd_float(data) and _ODD_FLOAT.search(data):
         data = orjson.dumps(_gofloats(obj), option=option | orjson.OPT_PASSTHROUGH_SUBCLASS, default=_go_float)
     return _html_safe(data)
