@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from .catalog import Catalog
     from .definition import Definition
-    from .finalizer import DeleteInstances
+    from .finalizer import Instances
 
 _LOG: Final = get_logger(__name__)
 _FIRST_PAUSE: Final = 0.05
@@ -39,17 +39,17 @@ _DOUBLINGS: Final = 10
 class Controllers:
     """Runs everything that acts on definitions by itself.
 
-    `delete_instances` deletes all instances of a definition and tells how many are left (held by finalizers).
+    `instances` finds and deletes the instances of definitions.
     """
 
     __slots__ = ("_attempts", "_feed", "_finalizer", "_queue", "_queued", "_store", "_tasks", "catalog", "codec")
 
-    def __init__(self, store: Store, catalog: Catalog, delete_instances: DeleteInstances, *, codec: Codec | None = None) -> None:
+    def __init__(self, store: Store, catalog: Catalog, instances: Instances, *, codec: Codec | None = None) -> None:
         self.catalog = catalog
         self._store = store
         self.codec = codec or CRDCodec()
         self._feed = Feed(store, self.codec, catalog, self._changed)
-        self._finalizer = Finalizer(store, self.codec, delete_instances, seen=self.observe, gone=self._feed.gone)
+        self._finalizer = Finalizer(store, self.codec, instances, seen=self.observe, gone=self._feed.gone)
         self._queue: asyncio.Queue[str] = asyncio.Queue()
         self._queued: set[str] = set()
         self._attempts: dict[str, int] = {}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.meta.errors import StatusError
 from apiext.meta.log import get_logger
@@ -27,8 +27,20 @@ _LONGEST_PAUSE: Final = 5.0
 _PATIENCE: Final = 60.0
 """Seconds after which instances that do not go are reported in the condition."""
 
-DeleteInstances = Callable[["Definition"], Awaitable[int]]
-"""Deletes all instances of a definition; how many are still there."""
+_FAILURES: Final = (StorageError, BackendError, StatusError)
+
+
+class Instances(Protocol):
+    """The instances of definitions. Every method raises StatusError, StorageError or BackendError."""
+
+    async def places(self, definition: Definition) -> Collection[str]:
+        """The namespaces that have instances, in order; "" for what lies outside of namespaces."""
+        ...
+
+    async def delete(self, definition: Definition, place: str) -> None:
+        """Delete all instances in a namespace; their finalizers may keep them."""
+        ...
+
 
 OVERLAPPING: Final = frozenset({("apiregistration.k8s.io", "apiservices"), ("apiextensions.k8s.io", "customresourcedefinitions")})
 """Groups and resources whose keys in the store are not the definition's to delete."""
@@ -43,23 +55,27 @@ class _HasOtherFinalizersError(Exception):
     """Somebody else keeps the definition."""
 
 
+class _StillThereError(Exception):
+    """Instances do not go."""
+
+
 class Finalizer:
     """Takes the cleanup finalizer off definitions, one task for each that is being deleted."""
 
-    __slots__ = ("_codec", "_delete_instances", "_gone", "_seen", "_store", "_tasks")
+    __slots__ = ("_codec", "_gone", "_instances", "_seen", "_store", "_tasks")
 
     def __init__(
         self,
         store: Store,
         codec: Codec,
-        delete_instances: DeleteInstances,
+        instances: Instances,
         *,
         seen: Callable[[Item], None],
         gone: Callable[[str, int], None],
     ) -> None:
         self._store = store
         self._codec = codec
-        self._delete_instances = delete_instances
+        self._instances = instances
         self._seen = seen
         self._gone = gone
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
@@ -87,7 +103,10 @@ class Finalizer:
                 await self._terminate(definition)
             except (KeyNotFoundError, InvalidObjectError):
                 return
-            except (StorageError, BackendError, StatusError) as error:
+            except _StillThereError:
+                # It says so in its condition. The reference tells that it begins anew, too.
+                pass
+            except _FAILURES as error:
                 _LOG.warning("a definition cannot be finalized", definition=definition.name, error=str(error), retry_after=pause)
             except Exception:  # noqa: BLE001 -- a definition must not stay half deleted for ever
                 _LOG.exception("a definition cannot be finalized", definition=definition.name, retry_after=pause)
@@ -108,23 +127,39 @@ class Finalizer:
         await self._release(definition, last)
 
     async def _empty(self, definition: Definition) -> None:
-        """Return when no instance is left, however long their finalizers keep them."""
+        """Return when no instance is left. Raises, with the reason in the condition, for the deletion to begin anew."""
+        try:
+            places = await self._instances.places(definition)
+        except _FAILURES as error:
+            await self._fail(definition, "InstanceDeletionFailed", f"could not list instances: {_text([error])}")
+            raise
+        failures: list[Exception] = []
+        for place in places:
+            try:
+                await self._instances.delete(definition, place)
+            except _FAILURES as error:
+                failures.append(error)
+        if failures:
+            await self._fail(definition, "InstanceDeletionFailed", f"could not issue all deletes: {_text(failures)}")
+            raise failures[0]
+        try:
+            await self._wait(definition)
+        except (*_FAILURES, _StillThereError) as error:
+            await self._fail(definition, "InstanceDeletionCheck", f"could not confirm zero CustomResources remaining: {_text([error])}")
+            raise
+
+    async def _wait(self, definition: Definition) -> None:
+        """Return when no instance is left. Raises _StillThereError after a while: their finalizers keep them."""
         loop, pause = asyncio.get_running_loop(), _FIRST_PAUSE
         deadline = loop.time() + _PATIENCE
-        while True:
-            try:
-                remaining = await self._delete_instances(definition)
-            except (StorageError, BackendError, StatusError) as error:
-                message = f"could not issue all deletes: {error}"
-                await self._report(definition, Condition(TERMINATING, "True", "InstanceDeletionFailed", message))
-                raise
-            if not remaining:
-                return
+        while await self._instances.places(definition):
             if loop.time() >= deadline:
-                message = "could not confirm zero CustomResources remaining: timed out waiting for the condition"
-                await self._report(definition, Condition(TERMINATING, "True", "InstanceDeletionCheck", message))
+                raise _StillThereError("context deadline exceeded")
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _fail(self, definition: Definition, reason: str, message: str) -> None:
+        await self._report(definition, Condition(TERMINATING, "True", reason, message))
 
     async def _report(self, definition: Definition, condition: Condition) -> None:
         async def update(existing: Object, _revision: int) -> Object:
@@ -160,3 +195,9 @@ class Finalizer:
         preconditions = Preconditions(uid=definition.uid)
         item, _ = await self._store.guaranteed_update(definition.name, self._codec, update, preconditions=preconditions)
         return item
+
+
+def _text(failures: Sequence[Exception]) -> str:
+    """Failures as one text, each once."""
+    texts = list(dict.fromkeys(map(str, failures)))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -24,7 +24,7 @@ from apiext.server.routes.version import GIT_VERSION
 from apiext.serving.builtin import BuiltinEndpoints, core_endpoints, definitions_endpoint
 from apiext.serving.cache import ServingCache
 from apiext.serving.handler import ResourceHandler
-from apiext.serving.instances import InstanceDeletion
+from apiext.serving.instances import DefinitionInstances
 from apiext.serving.namespaces import NamespaceController, phase_of
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ async def open_api(stores: StoreFactory, options: Options, stack: AsyncExitStack
     stack.push_async_callback(cache.close)
     catalog.subscribe(cache.changed)
     store = stores.store(CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource)
-    controllers = Controllers(store, catalog, InstanceDeletion(cache))
+    controllers = Controllers(store, catalog, DefinitionInstances(cache))
     definitions = definitions_endpoint(store, controllers, admission, watches)
     await controllers.start()
     stack.push_async_callback(controllers.close)

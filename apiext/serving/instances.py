@@ -1,4 +1,4 @@
-"""Deletes everything of a resource, for whoever ends a definition or a namespace."""
+"""The instances of definitions, for whoever ends a definition."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from apiext.registry.context import DeleteOptions, RequestContext
 from apiext.storage.interface import ListOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from apiext.definitions.definition import Definition
     from apiext.endpoints.scope import CollectionRest
     from apiext.serving.cache import ServingCache
@@ -17,28 +19,27 @@ SYSTEM: Final = UserInfo("system:apiserver", ("system:masters",))
 """Who the server is to itself."""
 
 
-async def delete_all(rest: CollectionRest, namespace: str, *, namespaced: bool) -> int:
-    """Delete all objects of a resource, in one namespace or ("") everywhere; how many are left. Raises StatusError."""
-    context = RequestContext(user=SYSTEM, namespace=namespace)
-    namespaces = {namespace}
-    if namespaced and not namespace:
-        found = await rest.list(context, ListOptions())
-        namespaces = {item.fields.get("metadata.namespace", "") for item in found.items}
-    for name in sorted(namespaces):
-        await rest.delete_collection(RequestContext(user=SYSTEM, namespace=name), DeleteOptions(), ListOptions())
-    return len((await rest.list(context, ListOptions())).items)
-
-
-class InstanceDeletion:
-    """Deletes the instances of definitions; called again until none are left."""
+class DefinitionInstances:
+    """Finds and deletes the instances of definitions (definitions.finalizer.Instances)."""
 
     def __init__(self, cache: ServingCache) -> None:
         self._cache = cache
 
-    async def __call__(self, definition: Definition) -> int:
-        """Delete all instances; how many are left, held by finalizers. Raises StatusError."""
+    async def places(self, definition: Definition) -> Collection[str]:
+        """The namespaces that have instances. Raises StatusError."""
+        rest = self._rest(definition)
+        if rest is None:
+            return ()
+        found = await rest.list(RequestContext(user=SYSTEM), ListOptions())
+        return sorted({item.fields.get("metadata.namespace", "") for item in found.items})
+
+    async def delete(self, definition: Definition, place: str) -> None:
+        """Delete the instances in a namespace. Raises StatusError."""
+        rest = self._rest(definition)
+        if rest is not None:
+            await rest.delete_collection(RequestContext(user=SYSTEM, namespace=place), DeleteOptions(), ListOptions())
+
+    def _rest(self, definition: Definition) -> CollectionRest | None:
         info = self._cache.current(definition)
         served = self._cache.version(info, info.definition.storage_version.name)
-        if served is None:
-            return 0
-        return await delete_all(served.scopes[""].rest, "", namespaced=definition.namespaced)
+        return served.scopes[""].rest if served is not None else None

@@ -14,13 +14,13 @@ from apiext.meta import errors
 from apiext.meta.log import get_logger
 from apiext.registry.context import CreateOptions, RequestContext, UpdateOptions
 from apiext.registry.namespace import FINALIZER, TERMINATING
-from apiext.serving.instances import SYSTEM, delete_all
-from apiext.storage.backend import BackendError
-from apiext.storage.interface import EventType, StorageError, WatchOptions
+from apiext.serving.instances import SYSTEM
+from apiext.serving.namespacecontent import FAILURES, Content
+from apiext.storage.interface import EventType, WatchOptions
 
 if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
-    from apiext.endpoints.scope import CollectionRest
+    from apiext.endpoints.scope import Scope
     from apiext.meta.wire import Object
     from apiext.serving.builtin import BuiltinEndpoint
     from apiext.serving.cache import ServingCache
@@ -30,7 +30,6 @@ _LOG: Final = get_logger(__name__)
 SYSTEM_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
 _PAUSE: Final = 0.1
 _MAX_PAUSE: Final = 5.0
-_FAILURES: Final = (errors.StatusError, StorageError, BackendError)
 
 
 async def phase_of(endpoint: BuiltinEndpoint, name: str, *, live: bool) -> str | None:
@@ -50,8 +49,9 @@ class NamespaceController:
 
     def __init__(self, endpoint: BuiltinEndpoint, others: Iterable[BuiltinEndpoint], catalog: Catalog, cache: ServingCache) -> None:
         self._namespaces = endpoint.scopes[""].rest
+        self._status = endpoint.scopes["status"].rest
         self._finalize = endpoint.scopes["finalize"].rest
-        self._builtins = tuple(other.scopes[""].rest for other in others if other.scopes[""].namespaced)
+        self._builtins = tuple(other.scopes[""] for other in others if other.scopes[""].namespaced)
         self._catalog = catalog
         self._cache = cache
         self._ending: dict[str, asyncio.Task[None]] = {}
@@ -90,7 +90,7 @@ class NamespaceController:
             try:
                 await self._watch()
                 pause = _PAUSE
-            except _FAILURES as error:
+            except FAILURES as error:
                 _LOG.warning("namespaces cannot be watched", error=str(error), retry_after=pause)
             except Exception:  # noqa: BLE001 -- whatever went wrong, namespaces must go on being watched
                 _LOG.exception("namespaces cannot be watched", retry_after=pause)
@@ -122,10 +122,10 @@ class NamespaceController:
             try:
                 if not await self._is_terminating(name):
                     return
-                if not await self._empty(name):
+                if await self._empty(name):
                     await self._release(name)
                     return
-            except (errors.StatusError, StorageError, BackendError) as error:
+            except FAILURES as error:
                 if isinstance(error, errors.StatusError) and error.code == 404:
                     return
                 _LOG.warning("a namespace cannot be emptied", namespace=name, error=str(error), retry_after=pause)
@@ -139,27 +139,34 @@ class NamespaceController:
         item = await self._namespaces.get(RequestContext(user=SYSTEM, namespace=""), name)
         return item.fields.get("status.phase") == TERMINATING
 
-    async def _empty(self, name: str) -> int:
-        """Delete everything in a namespace; how much is left. Raises the first failure, when all else has been deleted."""
-        remaining, failures = 0, []
-        for rest in self._contents():
-            try:
-                remaining += await delete_all(rest, name, namespaced=True)
-            except _FAILURES as error:
-                failures.append(error)
-        if failures:
-            raise failures[0]
-        return remaining
+    async def _empty(self, name: str) -> bool:
+        """Delete everything in a namespace and tell what is left; whether nothing is."""
+        content = Content()
+        for scope in self._contents():
+            await content.delete(scope, name)
+        await self._tell(name, content)
+        return content.is_gone
 
-    def _contents(self) -> list[CollectionRest]:
-        rests = list(self._builtins)
+    async def _tell(self, name: str, content: Content) -> None:
+        """Bring the conditions of a namespace up to date."""
+
+        async def with_conditions(existing: Object) -> Object:
+            status = existing["status"]
+            if status.get("phase") != TERMINATING:
+                return existing
+            return {**existing, "status": {**status, "conditions": content.conditions(status.get("conditions") or ())}}
+
+        await self._status.update(RequestContext(user=SYSTEM, namespace=name), name, with_conditions, UpdateOptions())
+
+    def _contents(self) -> list[Scope]:
+        scopes = list(self._builtins)
         for definition in self._catalog.all():
             if not definition.namespaced or not (definition.names_accepted or definition.is_established):
                 continue
             served = self._cache.version(self._cache.info(definition), definition.storage_version.name)
             if served is not None:
-                rests.append(served.scopes[""].rest)
-        return rests
+                scopes.append(served.scopes[""])
+        return scopes
 
     async def _release(self, name: str) -> None:
         """Take the server's finalizer off a namespace, which removes it when it was the last."""

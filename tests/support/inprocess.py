@@ -28,7 +28,7 @@ from apiext.meta.request import UserInfo
 from apiext.serving.builtin import BuiltinEndpoints, core_endpoints, definitions_endpoint
 from apiext.serving.cache import ServingCache
 from apiext.serving.handler import ResourceHandler
-from apiext.serving.instances import InstanceDeletion
+from apiext.serving.instances import DefinitionInstances
 from apiext.serving.namespaces import NamespaceController, phase_of
 from apiext.storage.factory import StoreFactory
 from tests.support.memory_backend import MemoryBackend
@@ -69,7 +69,7 @@ class InProcess:
         self.cache = ServingCache(self.stores, admission)
         self.catalog.subscribe(self.cache.changed)
         definitions = self.stores.store(CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource)
-        self.controllers = Controllers(definitions, self.catalog, InstanceDeletion(self.cache))
+        self.controllers = Controllers(definitions, self.catalog, DefinitionInstances(self.cache))
         core = core_endpoints(self.stores, admission, Watches())
         self.namespaces = core[0]
         self.namespace_controller = NamespaceController(core[0], core, self.catalog, self.cache)

@@ -13,6 +13,7 @@ from apiext.definitions.catalog import Catalog
 from apiext.definitions.codec import RESOURCE, CRDCodec
 from apiext.definitions.controllers import Controllers
 from apiext.definitions.definition import Definition
+from apiext.meta.errors import service_unavailable
 from apiext.meta.request import UserInfo
 from apiext.meta.wire import Object
 from apiext.registry.context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
@@ -24,6 +25,26 @@ from apiext.storage.sqlite.backend import SQLiteBackend
 from .recorded import body, decoded
 
 
+class Objects:
+    """The instances of a house: each definition has one that goes when it is deleted, and those that `House.instances` says."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    async def places(self, definition: Definition) -> list[str]:
+        """Implements Instances.places."""
+        house = self._house
+        if definition.name in house.broken:
+            raise service_unavailable("no list")
+        return ["default"] if definition.name not in house.deleting or house.instances.get(definition.name, 0) else []
+
+    async def delete(self, definition: Definition, place: str) -> None:
+        """Implements Instances.delete."""
+        self._house.deleting.append(definition.name)
+        if definition.name in self._house.stubborn:
+            raise service_unavailable("no deletion")
+
+
 class House:
     """A catalogue with its controllers and the REST of definitions."""
 
@@ -32,13 +53,11 @@ class House:
         self.catalog = Catalog()
         self.instances: dict[str, int] = {}
         self.deleting: list[str] = []
+        self.broken: set[str] = set()
+        self.stubborn: set[str] = set()
         codec = CRDCodec()
-        self.controllers = Controllers(store, self.catalog, self._delete_instances, codec=codec)
+        self.controllers = Controllers(store, self.catalog, Objects(self), codec=codec)
         self.rest = CustomResourceDefinitionRest(store, codec=codec, observe=self.controllers.observe, forget=self.controllers.forget)
-
-    async def _delete_instances(self, definition: Definition) -> int:
-        self.deleting.append(definition.name)
-        return self.instances.get(definition.name, 0)
 
     @property
     def ctx(self) -> RequestContext:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apiext.definitions import conditions, controllers
+from apiext.definitions import conditions, controllers, finalizer
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.conditions import CLEANUP_FINALIZER
 from apiext.definitions.definition import Definition
@@ -102,7 +102,48 @@ async def test_a_definition_waits_for_instances_that_do_not_go(house: House) -> 
     assert definition is not None
     assert definition.is_terminating
     assert served is not None
-    assert len(house.deleting) > 1
+    assert house.deleting == [FOOS]
+
+
+@pytest.mark.parametrize(
+    "trouble, reason, message",
+    [
+        ("broken", "InstanceDeletionFailed", "could not list instances: no list"),
+        ("stubborn", "InstanceDeletionFailed", "could not issue all deletes: no deletion"),
+    ],
+)
+async def test_trouble_with_instances_is_told(house: House, trouble: str, reason: str, message: str) -> None:
+    """The condition says what is wrong, the deletion begins anew, and goes on when it is over."""
+    await house.create()
+    await house.established(FOOS)
+    getattr(house, trouble).add(FOOS)
+
+    await house.delete(FOOS)
+    definition = await house.until(FOOS, lambda found: _reason(found, "Terminating") == reason)
+    await house.until(FOOS, lambda found: _reason(found, "Terminating") == "InstanceDeletionInProgress")
+    getattr(house, trouble).clear()
+    await house.gone(FOOS)
+
+    assert definition is not None
+    assert (definition.condition("Terminating") or {})["message"] == message
+
+
+async def test_instances_that_stay_are_told(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a while the condition says that they do not go; then the deletion begins anew."""
+    monkeypatch.setattr(finalizer, "_PATIENCE", 0.0)
+    await house.create()
+    await house.established(FOOS)
+    house.instances[FOOS] = 1
+
+    await house.delete(FOOS)
+    definition = await house.until(FOOS, lambda found: _reason(found, "Terminating") == "InstanceDeletionCheck")
+    await house.until(FOOS, lambda found: _reason(found, "Terminating") == "InstanceDeletionInProgress")
+    house.instances[FOOS] = 0
+    await house.gone(FOOS)
+
+    assert definition is not None
+    message = "could not confirm zero CustomResources remaining: context deadline exceeded"
+    assert (definition.condition("Terminating") or {})["message"] == message
 
 
 async def test_another_finalizer_keeps_a_definition_without_instances(house: House) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from apiext.meta import wire
 from apiext.serving.builder import version_order
-from apiext.serving.instances import InstanceDeletion
+from apiext.serving.instances import DefinitionInstances
 from tests.support.inprocess import CRDS, InProcess, definition
 
 BASE = "/apis/example.com/v1/namespaces/default/widgets"
@@ -162,7 +162,9 @@ async def test_a_deletion_minds_later_changes(widgets: InProcess) -> None:
     await widgets.ask("PATCH", ONE, patch, Content_Type="application/json-patch+json")
     async with widgets.session.get(widgets.url(f"{BASE}?watch=1&timeoutSeconds=30")) as stream:
         first = await stream.content.readline()
-        assert await InstanceDeletion(widgets.cache)(former) == 1
+        instances = DefinitionInstances(widgets.cache)
+        await instances.delete(former, "default")
+        assert await instances.places(former) == ["default"]
         await widgets.ask("PATCH", f"{BASE}/a", '{"metadata":{"labels":{"a":"b"}}}', Content_Type="application/merge-patch+json")
         lines = [first, await stream.content.readline()]
     assert [wire.loads(line)["type"] for line in lines] == ["ADDED", "MODIFIED"]

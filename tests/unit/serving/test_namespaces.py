@@ -10,7 +10,7 @@ import pytest
 from apiext.meta import errors
 from apiext.registry.rest import ResourceRest
 from apiext.serving import namespaces
-from tests.support.inprocess import InProcess, definition
+from tests.support.inprocess import Answer, InProcess, definition
 
 NAMESPACES = "/api/v1/namespaces"
 WIDGETS = "/apis/example.com/v1/namespaces/{}/widgets"
@@ -87,3 +87,65 @@ async def test_one_broken_resource_does_not_keep_the_others(widgets: InProcess) 
 
     await _until(widgets, f"{WIDGETS.format('ending')}/a", 404)
     assert (await widgets.ask("GET", f"{NAMESPACES}/ending")).json["status"]["phase"] == "Terminating"
+
+
+def _conditions(answer: Answer) -> dict[str, tuple[str, str, str]]:
+    """Status, reason and message of each condition."""
+    return {one["type"]: (one["status"], one["reason"], one["message"]) for one in answer.json["status"].get("conditions") or ()}
+
+
+async def test_what_is_left_is_told(widgets: InProcess) -> None:
+    """A namespace that cannot go says why: how many objects remain, and which finalizers keep them."""
+    await _namespace(widgets, "stuck")
+    for name, held in (("a", ["example.com/x", "example.com/y"]), ("b", ["example.com/x"]), ("c", [])):
+        await widgets.ask("POST", WIDGETS.format("stuck"), _widget(name, *held))
+    stuck = f"{NAMESPACES}/stuck"
+
+    await widgets.ask("DELETE", stuck)
+    answer = await _told(widgets, stuck, "NamespaceContentRemaining", "True")
+
+    finalizers = "example.com/x in 2 resource instances, example.com/y in 1 resource instances"
+    assert _conditions(answer) == {
+        "NamespaceDeletionDiscoveryFailure": ("False", "ResourcesDiscovered", "All resources successfully discovered"),
+        "NamespaceDeletionGroupVersionParsingFailure": ("False", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
+        "NamespaceDeletionContentFailure": (
+            "False",
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization",
+        ),
+        "NamespaceContentRemaining": (
+            "True",
+            "SomeResourcesRemain",
+            "Some resources are remaining: widgets.example.com has 2 resource instances",
+        ),
+        "NamespaceFinalizersRemaining": (
+            "True",
+            "SomeFinalizersRemain",
+            f"Some content in the namespace has finalizers remaining: {finalizers}",
+        ),
+    }
+    for name in ("a", "b"):
+        path = f"{WIDGETS.format('stuck')}/{name}"
+        await widgets.ask("PATCH", path, '{"metadata":{"finalizers":null}}', Content_Type="application/merge-patch+json")
+    await _until(widgets, stuck, 404)
+
+
+@pytest.mark.usefixtures("unlistable")
+async def test_failures_are_told(widgets: InProcess) -> None:
+    """What cannot be deleted is told of in the error's words."""
+    await widgets.define(definition("brokens", "Broken", group="a.example.com"))
+    await _namespace(widgets, "ending")
+
+    await widgets.ask("DELETE", f"{NAMESPACES}/ending")
+    answer = await _told(widgets, f"{NAMESPACES}/ending", "NamespaceDeletionContentFailure", "True")
+
+    message = "Failed to delete all resource types, 1 remaining: no converter"
+    assert _conditions(answer)["NamespaceDeletionContentFailure"][1:] == ("ContentDeletionFailed", message)
+
+
+async def _told(server: InProcess, path: str, condition: str, status: str) -> Answer:
+    """The namespace once it has a condition."""
+    async with asyncio.timeout(30):
+        while _conditions(answer := await server.ask("GET", path)).get(condition, ("",))[0] != status:
+            continue
+    return answer
