@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from apiext.meta import wire
+from apiext.meta.gvk import GroupVersion
 
 from . import naming
 from .custom import V2_PREFIX
-from .document3 import common_parameters
-from .operations import Documented, Operation, operations
+from .document3 import TOKEN, common_parameters, extensions
+from .operations import Operation
 from .parameters import Parameter
 from .schemas import Schema
 from .types import V3_PREFIX, closure, references
@@ -24,32 +25,28 @@ _UNSHARED: Final = frozenset({"name", "fieldValidation", "dryRun"})
 """Names of parameters that old clients look for in place."""
 _FNV_OFFSET: Final = 0xCBF29CE484222325
 _FNV_PRIME: Final = 0x100000001B3
-_TOKEN: Final = {
-    "description": "Bearer Token authentication",
-    "type": "apiKey",
-    "name": "authorization",
-    "in": "header",
-}
 
 
-def build(resources: Iterable[Documented], definitions: dict[str, Schema], version: str) -> dict[str, Any]:
-    """The document for these resources; `definitions` are those of custom kinds, in v2 form."""
+def build(operations: Iterable[Operation], definitions: dict[str, Schema], groups: Iterable[GroupVersion], version: str) -> dict[str, Any]:
+    """The document for these operations; `definitions` are those of custom kinds, in v2 form.
+
+    `groups` are those that know the kinds of every group.
+    """
     by_path: dict[str, list[Operation]] = defaultdict(list)
     used: set[str] = {f"{naming.META}.{name}" for name in ("ObjectMeta", "ListMeta")}
-    for resource in resources:
-        for operation in operations(resource):
-            by_path[operation.path].append(operation)
-            used |= {operation.body, operation.response}
+    for operation in operations:
+        by_path[operation.path].append(operation)
+        used |= {operation.body, operation.response}
     shared: dict[str, Any] = {}
     paths = {path: _path(by_path[path], shared) for path in sorted(by_path)}
-    builtin = {name: _plain(schema) for name, schema in closure(used).items()}
+    builtin = {name: _plain(schema) for name, schema in closure(used, groups).items()}
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": version},
         "paths": paths,
         "definitions": dict(sorted({**builtin, **definitions}.items())),
         "parameters": dict(sorted(shared.items())),
-        "securityDefinitions": {"BearerToken": _TOKEN},
+        "securityDefinitions": {"BearerToken": TOKEN},
         "security": [{"BearerToken": []}],
     }
 
@@ -76,7 +73,8 @@ def _plain(schema: Any) -> Any:
 def _path(path_operations: list[Operation], shared: dict[str, Any]) -> dict[str, Any]:
     common = common_parameters(path_operations)
     item: dict[str, Any] = {operation.method: _operation(operation, common, shared) for operation in path_operations}
-    item["parameters"] = [_parameter(parameter, shared) for parameter in sorted(common)]
+    if common:
+        item["parameters"] = [_parameter(parameter, shared) for parameter in sorted(common)]
     return item
 
 
@@ -95,8 +93,7 @@ def _operation(operation: Operation, common: set[Parameter], shared: dict[str, A
         "operationId": operation.id,
         **({"parameters": parameters} if parameters else {}),
         "responses": {**responses, "401": {"description": "Unauthorized"}},
-        "x-kubernetes-action": operation.action,
-        "x-kubernetes-group-version-kind": operation.kind._asdict(),
+        **extensions(operation),
     }
 
 

@@ -9,36 +9,51 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any, Final
 
-from .operations import Documented, Operation, operations
+from apiext.meta.gvk import GroupVersion
+
+from . import naming
+from .operations import Operation
 from .parameters import Parameter
 from .schemas import Schema
 from .types import V3_PREFIX, closure, references
 
+_OBJECT_META: Final = f"{naming.META}.ObjectMeta"
 _INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+TOKEN: Final = {"description": "Bearer Token authentication", "type": "apiKey", "name": "authorization", "in": "header"}
+"""How clients authenticate."""
 
 
-def build(resources: Iterable[Documented], definitions: dict[str, Schema]) -> dict[str, Any]:
-    """The document for these resources; `definitions` are those of custom kinds."""
+def build(
+    operations: Iterable[Operation], definitions: dict[str, Schema], groups: Iterable[GroupVersion], *, version: str = ""
+) -> dict[str, Any]:
+    """The document for these operations; `definitions` are those of custom kinds.
+
+    A document of what is built in names the `version` of the server. `groups` are those that know the kinds of every group.
+    """
     by_path: dict[str, list[Operation]] = defaultdict(list)
     used: set[str] = set()
-    for resource in resources:
-        for operation in operations(resource):
-            by_path[operation.path].append(operation)
-            used |= {operation.body, operation.response}
+    for operation in operations:
+        by_path[operation.path].append(operation)
+        used |= {operation.body, operation.response}
     for definition in definitions.values():
-        used.update(references(definition))
+        # also where a kind without a schema does not refer to it
+        used.update(references(definition), (_OBJECT_META,))
+    components: dict[str, Any] = {"schemas": dict(sorted({**closure(used, groups), **definitions}.items()))}
+    if version:
+        components["securitySchemes"] = {"BearerToken": TOKEN}
     return {
         "openapi": "3.0.0",
-        "info": _INFO,
+        "info": {"title": "Kubernetes", "version": version} if version else _INFO,
         "paths": {path: _path(by_path[path]) for path in sorted(by_path)},
-        "components": {"schemas": dict(sorted({**closure(used), **definitions}.items()))},
+        "components": components,
     }
 
 
 def _path(path_operations: list[Operation]) -> dict[str, Any]:
     common = common_parameters(path_operations)
     item: dict[str, Any] = {operation.method: _operation(operation, common) for operation in path_operations}
-    item["parameters"] = [_parameter(parameter) for parameter in sorted(common)]
+    if common:
+        item["parameters"] = [_parameter(parameter) for parameter in sorted(common)]
     return item
 
 
@@ -64,9 +79,14 @@ def _operation(operation: Operation, common: set[Parameter]) -> dict[str, Any]:
     content = _content(operation.response, operation.produces)
     responses: dict[str, Any] = {str(code): {"description": text, "content": content} for code, text in operation.codes}
     document["responses"] = {**responses, "401": {"description": "Unauthorized"}}
-    document["x-kubernetes-action"] = operation.action
-    document["x-kubernetes-group-version-kind"] = operation.kind._asdict()
-    return document
+    return document | extensions(operation)
+
+
+def extensions(operation: Operation) -> dict[str, Any]:
+    """What tells which action on which kind an operation is."""
+    if operation.kind is None:
+        return {}
+    return {"x-kubernetes-action": operation.action, "x-kubernetes-group-version-kind": operation.kind._asdict()}
 
 
 def _content(model: str, types: Iterable[str]) -> dict[str, Any]:

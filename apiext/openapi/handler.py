@@ -36,8 +36,8 @@ class OpenAPIHandler:
     """Answers OpenAPI for what the catalog holds and for what is built in.
 
     What is answered follows the catalog at once. A document is made outside the event loop when first asked for after
-    one of its definitions changed; the v3 index needs none of them. The v2 document calls itself by the first two parts
-    of `version`.
+    one of its definitions changed; the v3 index needs none of them. Documents call themselves by the first two parts of
+    `version`.
     """
 
     def __init__(self, catalog: Catalog, builtins: Sequence[BuiltinGroupVersion], *, version: str = "v1.37") -> None:
@@ -104,7 +104,7 @@ class OpenAPIHandler:
             in_a_year = datetime.now(UTC) + timedelta(days=365)
             headers[hdrs.CACHE_CONTROL] = "public, immutable"
             headers[hdrs.EXPIRES] = in_a_year.strftime("%a, %d %b %Y %H:%M:%S UTC")
-        return content_reply(request, await self._document(path, source, _v3_json), headers)
+        return content_reply(request, await self._document(path, source, self._v3_json), headers)
 
     async def _document(self, key: str, source: Source, make: Callable[[Source], Document]) -> Document:
         """The document made from a source; requests that come while it is being made wait for the same one."""
@@ -121,6 +121,9 @@ class OpenAPIHandler:
                 del self._made[key]
             raise
 
+    def _v3_json(self, source: Source) -> Document:
+        return Document(wire.dumps(source.v3(self._version), sort_keys=False), JSON, tag=source.hash)
+
     def _v2_json(self, source: Source) -> Document:
         return Document(wire.dumps(source.v2(self._version), sort_keys=False), JSON, tag=source.hash)
 
@@ -128,10 +131,6 @@ class OpenAPIHandler:
         from . import proto2
 
         return Document(proto2.encode(source.v2(self._version)), _PROTOBUF, tag=source.hash)
-
-
-def _v3_json(source: Source) -> Document:
-    return Document(wire.dumps(source.v3(), sort_keys=False), JSON, tag=source.hash)
 
 
 def _url(path: str, source: Source) -> str:

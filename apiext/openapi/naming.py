@@ -10,6 +10,7 @@ from typing import Final
 from apiext.meta.gvk import GroupVersion, GroupVersionKind
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
+VERSION_INFO: Final = "io.k8s.apimachinery.pkg.version.Info"
 SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
 _BUILTIN_PACKAGES: Final = {
     "": "io.k8s.api.core",
@@ -50,6 +51,16 @@ def article(noun: str) -> str:
     if noun.endswith("s") and not noun.endswith("ss"):
         return " "
     return " an " if noun[:1].lower() in set("aeiou") else " a "
+
+
+def group_name(group: str) -> str:
+    """A built-in group as tags name it."""
+    return _identifier(_trimmed(GroupVersion(group, ""))[0])
+
+
+def capitalized(name: str) -> str:
+    """A name as a part of an operation's id."""
+    return _identifier(name, capital=True)
 
 
 def _trimmed(group_version: GroupVersion) -> tuple[str, str]:

@@ -19,12 +19,17 @@ PATCH: Final = f"{naming.META}.Patch"
 DELETE_OPTIONS: Final = f"{naming.META}.DeleteOptions"
 OBJECT_TYPES: Final = ("application/json", "application/yaml")
 PATCH_TYPES: Final = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
-_METHODS: Final = {"get": "get", "list": "get", "put": "put", "patch": "patch", "post": "post"}
+BUILTIN_TYPES: Final = (*OBJECT_TYPES, "application/vnd.kubernetes.protobuf")
+_STREAM_TYPES: Final = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+_BUILTIN_PATCH_TYPES: Final = (*PATCH_TYPES[:2], "application/strategic-merge-patch+json", PATCH_TYPES[2])
+_WATCH_EVENT: Final = f"{naming.META}.WatchEvent"
+_METHODS: Final = {"put": "put", "patch": "patch", "post": "post", "delete": "delete", "deletecollection": "delete"}
 _CODES: Final = {
     "post": ((200, "OK"), (201, "Created"), (202, "Accepted")),
     "put": ((200, "OK"), (201, "Created")),
     "delete": ((200, "OK"), (202, "Accepted")),
 }
+_BUILTIN_PATCH_CODES: Final = ((200, "OK"), (201, "Created"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,8 @@ class Documented:
     subresources: tuple[tuple[str, str, tuple[str, ...]], ...]
     """Name, definition of its bodies, and actions of each."""
     actions: tuple[str, ...] = ("list", "post", "deletecollection", "get", "put", "delete", "patch")
+    builtin: bool = False
+    """Whether the kind is built in, which the reference documents in more detail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,33 +59,25 @@ class Operation:
     id: str
     tag: str
     description: str
-    kind: GroupVersionKind
-    parameters: tuple[Parameter, ...]
-    """Sorted by name."""
-    body: str
-    """Definition of the body, empty for none."""
     response: str
     """Definition of an answer of success."""
-
-    @property
-    def consumes(self) -> tuple[str, ...]:
-        """Media types of the body."""
-        return PATCH_TYPES if self.action == "patch" else OBJECT_TYPES
-
-    @property
-    def produces(self) -> tuple[str, ...]:
-        """Media types of the answer."""
-        return OBJECT_TYPES
+    kind: GroupVersionKind | None = None
+    """None for what is no resource."""
+    parameters: tuple[Parameter, ...] = ()
+    """Sorted by name."""
+    body: str = ""
+    """Definition of the body, empty for none."""
+    consumes: tuple[str, ...] = OBJECT_TYPES
+    """Media types of the body."""
+    produces: tuple[str, ...] = OBJECT_TYPES
+    """Media types of the answer."""
+    codes: tuple[tuple[int, str], ...] = ((200, "OK"),)
+    """Status codes of success, with their descriptions."""
 
     @property
     def body_required(self) -> bool:
         """Whether there must be a body."""
-        return self.action != "delete"
-
-    @property
-    def codes(self) -> tuple[tuple[int, str], ...]:
-        """Status codes of success, with their descriptions."""
-        return _CODES.get(self.action, ((200, "OK"),))
+        return self.action not in {"delete", "deletecollection"}
 
 
 def operations(resource: Documented) -> Iterator[Operation]:
@@ -104,6 +103,17 @@ def operations(resource: Documented) -> Iterator[Operation]:
         for action in actions:
             path = f"{plain}/{{name}}/{name}"
             yield _operation(resource, path, action, _VERBS[action], scope + name.title(), sub=name, model=model)
+    if resource.builtin:
+        yield from _watches(resource, root, plain.replace(root, f"{root}/watch"), scope)
+
+
+def _watches(resource: Documented, root: str, plain: str, scope: str) -> Iterator[Operation]:
+    """The paths of watches from before there was a parameter for them."""
+    if resource.namespaced:
+        everywhere = f"{resource.kind.kind}ListForAllNamespaces"
+        yield _operation(resource, f"{root}/watch/{resource.plural}", "watchlist", "watch", everywhere)
+    yield _operation(resource, plain, "watchlist", "watch", f"{scope}List")
+    yield _operation(resource, f"{plain}/{{name}}", "watch", "watch", scope)
 
 
 _VERBS: Final = {"get": "read", "put": "replace", "patch": "patch", "delete": "delete"}
@@ -111,17 +121,27 @@ _VERBS: Final = {"get": "read", "put": "replace", "patch": "patch", "delete": "d
 
 def _operation(resource: Documented, path: str, action: str, verb: str, rest: str, *, sub: str = "", model: str = "") -> Operation:
     model = model or resource.model
-    own = [parameters.PRETTY, *parameters.BY_ACTION[action]]
+    builtin = resource.builtin
+    by_action = parameters.BY_BUILTIN_ACTION if builtin else parameters.BY_ACTION
+    own = [parameters.PRETTY, *by_action[action]]
     if "{namespace}" in path:
         own.append(parameters.NAMESPACE)
     if "{name}" in path:
         own.append(parameters.name_of(resource.kind.kind))
     bodies = {"post": model, "put": model, "patch": PATCH, "delete": DELETE_OPTIONS}
-    responses = {"list": resource.list_model, "delete": STATUS, "deletecollection": STATUS}
+    if builtin:
+        bodies["deletecollection"] = DELETE_OPTIONS
+    responses = {
+        "list": resource.list_model,
+        "delete": STATUS,
+        "deletecollection": STATUS,
+        "watch": _WATCH_EVENT,
+        "watchlist": _WATCH_EVENT,
+    }
     group_version = resource.kind.group_version
     return Operation(
         path=path,
-        method=_METHODS.get(action, "delete"),
+        method=_METHODS.get(action, "get"),
         action=action,
         id=naming.operation_id(verb, rest, group_version),
         tag=naming.tag(group_version),
@@ -130,7 +150,22 @@ def _operation(resource: Documented, path: str, action: str, verb: str, rest: st
         parameters=tuple(sorted(own)),
         body=bodies.get(action, ""),
         response=responses.get(action, model),
+        consumes=_consumes(action, builtin=builtin),
+        produces=_produces(action, builtin=builtin),
+        codes=_BUILTIN_PATCH_CODES if builtin and action == "patch" else _CODES.get(action, ((200, "OK"),)),
     )
+
+
+def _consumes(action: str, *, builtin: bool) -> tuple[str, ...]:
+    if action == "patch":
+        return _BUILTIN_PATCH_TYPES if builtin else PATCH_TYPES
+    return ("*/*",) if builtin else OBJECT_TYPES
+
+
+def _produces(action: str, *, builtin: bool) -> tuple[str, ...]:
+    if not builtin:
+        return OBJECT_TYPES
+    return (*BUILTIN_TYPES, *_STREAM_TYPES) if action in {"list", "watch", "watchlist"} else BUILTIN_TYPES
 
 
 def _description(action: str, kind: str, sub: str) -> str:
@@ -144,6 +179,10 @@ def _description(action: str, kind: str, sub: str) -> str:
             return f"delete{of}{naming.article(kind)}{kind}"
         case "deletecollection":
             return f"delete collection of {kind}"
+        case "watch":
+            return f"Deprecated: list with watch. Changes of{naming.article(kind)}{kind}"
+        case "watchlist":
+            return f"Deprecated: list with watch. Changes of objects of kind {kind}"
         case "patch":
             return f"partially update{of} the specified {kind}"
         case _:

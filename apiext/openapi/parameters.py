@@ -75,12 +75,21 @@ BY_ACTION: Final = {
     "get": (_RESOURCE_VERSION,),
     "list": _LIST,
     "deletecollection": _LIST,
+    "watch": _LIST,
+    "watchlist": _LIST,
     "post": _WRITE,
     "put": _WRITE,
     "patch": (*_WRITE, _FORCE),
     "delete": _DELETE,
 }
 """What an operation of that action takes, besides what its path does."""
+
+BY_BUILTIN_ACTION: Final = {
+    **BY_ACTION,
+    "get": (),
+    "deletecollection": (*(one for one in _LIST if one.name not in {"watch", "allowWatchBookmarks"}), *_DELETE),
+}
+"""The same for built-in kinds."""
 
 
 def name_of(kind: str) -> Parameter:

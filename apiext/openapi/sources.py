@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import apiext
 from apiext.definitions.definition import Definition, Version
@@ -17,7 +17,12 @@ from apiext.meta.builtin import BuiltinGroupVersion
 from apiext.meta.gvk import GroupVersion
 
 from . import builtin, custom, document2, document3, naming
+from .operations import Operation, operations
 from .schemas import Schema
+
+_CORE: Final = GroupVersion("", "v1")
+_ALL_GROUPS: Final = (_CORE, GroupVersion("apiextensions.k8s.io", "v1"), GroupVersion("apiextensions.k8s.io", "v1beta1"))
+"""Also a version that is known although it is not served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +32,32 @@ class Source:
     hash: str
     """Upper-case hex; the same as long as the parts are the same, also in other processes."""
     builtins: tuple[BuiltinGroupVersion, ...] = ()
+    discovery: tuple[Operation, ...] = ()
     customs: tuple[tuple[Definition, Version], ...] = ()
 
-    def v3(self) -> dict[str, Any]:
+    def v3(self, title_version: str) -> dict[str, Any]:
         """The v3 document; takes time."""
-        resources = [documented for group_version in self.builtins for documented in builtin.documented(group_version)]
-        schemas: dict[str, Schema] = {}
-        for definition, version in self.customs:
-            resources.append(custom.documented(definition, version))
-            schemas |= custom.definitions(definition, version, v2=False)
-        return document3.build(resources, schemas)
+        groups = {_CORE, *(one.group_version for one in self.builtins)}
+        version = "" if self.customs else title_version
+        return document3.build(self._operations(), self._schemas(v2=False), sorted(groups), version=version)
 
     def v2(self, title_version: str) -> dict[str, Any]:
         """The v2 document; takes time."""
-        resources = [documented for group_version in self.builtins for documented in builtin.documented(group_version)]
-        schemas: dict[str, Schema] = {}
+        return document2.build(self._operations(), self._schemas(v2=True), _ALL_GROUPS, title_version)
+
+    def _operations(self) -> Iterator[Operation]:
+        yield from self.discovery
+        for group_version in self.builtins:
+            for documented in builtin.documented(group_version):
+                yield from operations(documented)
         for definition, version in self.customs:
-            resources.append(custom.documented(definition, version))
-            schemas |= custom.definitions(definition, version, v2=True)
-        return document2.build(resources, schemas, title_version)
+            yield from operations(custom.documented(definition, version))
+
+    def _schemas(self, *, v2: bool) -> dict[str, Schema]:
+        found: dict[str, Schema] = {}
+        for definition, version in self.customs:
+            found |= custom.definitions(definition, version, v2=v2)
+        return found
 
 
 def sources(definitions: Iterable[Definition], builtins: Sequence[BuiltinGroupVersion]) -> dict[str, Source]:
@@ -56,9 +68,9 @@ def sources(definitions: Iterable[Definition], builtins: Sequence[BuiltinGroupVe
             for version in definition.served_versions:
                 customs[naming.document_path(GroupVersion(definition.group, version.name))].append((definition, version))
     found = {path: Source(_hash(path, parts), customs=tuple(parts)) for path, parts in customs.items()}
-    for group_version in builtins:
-        path = naming.document_path(group_version.group_version)
-        found[path] = Source(_hash(path, ()), builtins=(group_version,))
+    own = {naming.document_path(one.group_version): one for one in builtins}
+    for path, discovery in builtin.discovery(builtins).items():
+        found[path] = Source(_hash(path, ()), builtins=(own[path],) if path in own else (), discovery=discovery)
     return dict(sorted(found.items()))
 
 
@@ -68,6 +80,7 @@ def merged(all_sources: Iterable[Source]) -> Source:
     return Source(
         _sha512("\n".join(source.hash for source in parts)),
         builtins=tuple(one for source in parts for one in source.builtins),
+        discovery=tuple(one for source in parts for one in source.discovery),
         customs=tuple(one for source in parts for one in source.customs),
     )
 

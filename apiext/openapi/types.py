@@ -12,6 +12,12 @@ from typing import Any, Final
 
 import orjson
 
+from apiext.meta.gvk import GroupVersion
+
+from . import naming
+
+_KINDS: Final = "x-kubernetes-group-version-kind"
+_OF_ALL_GROUPS: Final = ("DeleteOptions", "WatchEvent")
 V3_PREFIX: Final = "#/components/schemas/"
 _FILES: Final = ("meta", "core", "apiextensions", "autoscaling")
 
@@ -26,8 +32,11 @@ def builtin_types() -> dict[str, dict[str, Any]]:
     return merged
 
 
-def closure(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Those of the built-in definitions among `names`, with all that they refer to, sorted by name."""
+def closure(names: Iterable[str], groups: Iterable[GroupVersion] = ()) -> dict[str, dict[str, Any]]:
+    """Those of the built-in definitions among `names`, with all that they refer to, sorted by name.
+
+    Kinds that every group knows are said to be of `groups`.
+    """
     types = builtin_types()
     found: dict[str, dict[str, Any]] = {}
     waiting = [name for name in names if name in types]
@@ -36,6 +45,9 @@ def closure(names: Iterable[str]) -> dict[str, dict[str, Any]]:
         if name not in found:
             found[name] = types[name]
             waiting += references(types[name])
+    for kind in _OF_ALL_GROUPS:
+        if (name := f"{naming.META}.{kind}") in found:
+            found[name] = {**found[name], _KINDS: [{"group": group, "kind": kind, "version": version} for group, version in groups]}
     return dict(sorted(found.items()))
 
 

@@ -25,12 +25,12 @@ class Published:
     @property
     def v3(self) -> dict[str, dict[str, Any]]:
         """The OpenAPI v3 documents of custom groups by path."""
-        return {path: json.loads(wire.dumps(source.v3())) for path, source in self._sources.items() if source.customs}
+        return {path: json.loads(wire.dumps(source.v3("1.37"))) for path, source in self._sources.items() if source.customs}
 
     @property
     def builtin_v3(self) -> dict[str, dict[str, Any]]:
         """The OpenAPI v3 documents of what is built in."""
-        return {path: json.loads(wire.dumps(source.v3())) for path, source in self._sources.items() if source.builtins}
+        return {path: json.loads(wire.dumps(source.v3("1.37"))) for path, source in self._sources.items() if source.builtins}
 
     def v2(self) -> dict[str, Any]:
         """The OpenAPI v2 document."""

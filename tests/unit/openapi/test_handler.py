@@ -42,7 +42,8 @@ async def test_the_index_leads_to_the_documents(client: Client) -> None:
     """Each URL of the index answers with a document that may be kept for ever."""
     index = await _index(client)
 
-    assert list(index) == ["api/v1", "apis/apiextensions.k8s.io/v1", "apis/example.com/v1"]
+    own = ["api", "api/v1", "apis", "apis/apiextensions.k8s.io", "apis/apiextensions.k8s.io/v1"]
+    assert list(index) == [*own, "apis/example.com/v1", "version"]
     for url in index.values():
         async with client.get(url) as response:
             document: dict[str, Any] = await response.json()
@@ -147,9 +148,9 @@ async def test_a_document_is_made_once(client: Client, monkeypatch: pytest.Monke
     made: list[str] = []
     make = Source.v3
 
-    def counted(source: Source) -> dict[str, Any]:
+    def counted(source: Source, version: str) -> dict[str, Any]:
         made.append(source.hash)
-        return make(source)
+        return make(source, version)
 
     monkeypatch.setattr(Source, "v3", counted)
 
@@ -170,18 +171,16 @@ async def test_a_failure_is_not_kept(known: Catalog, monkeypatch: pytest.MonkeyP
     make = Source.v3
     failures = [ValueError("no")]
 
-    def fails_once(source: Source) -> dict[str, Any]:
+    def fails_once(source: Source, version: str) -> dict[str, Any]:
         if failures:
             raise failures.pop()
-        return make(source)
+        return make(source, version)
 
     monkeypatch.setattr(Source, "v3", fails_once)
     handler = OpenAPIHandler(known, BUILTINS)
     handler._refresh()
     source = handler._sources["apis/example.com/v1"]
 
-    from apiext.openapi.handler import _v3_json
-
     with pytest.raises(ValueError, match="no"):
-        await handler._document("x", source, _v3_json)
-    assert (await handler._document("x", source, _v3_json)).hash == source.hash
+        await handler._document("x", source, handler._v3_json)
+    assert (await handler._document("x", source, handler._v3_json)).hash == source.hash

@@ -23,7 +23,7 @@ def _sources(*crds: dict[str, Any]) -> dict[str, Source]:
 
 
 def _v3(one: dict[str, Any]) -> dict[str, Any]:
-    return _sources(one)["apis/example.com/v1"].v3()
+    return _sources(one)["apis/example.com/v1"].v3("1.37")
 
 
 def _v2(*crds: dict[str, Any]) -> dict[str, Any]:
@@ -39,11 +39,14 @@ def test_each_served_version_has_a_document() -> None:
     served = crd(versions=[version("v1", storage=True), version("v2", served=False), version("v3")])
     waiting = crd("others", group="b.example.com", kind="Other", conditions={"Established": "False"})
 
-    assert list(_sources(served, waiting)) == [
+    assert [path for path, source in _sources(served, waiting).items() if source.customs] == ["apis/example.com/v1", "apis/example.com/v3"]
+    assert list(_sources(waiting)) == [
+        "api",
         "api/v1",
+        "apis",
+        "apis/apiextensions.k8s.io",
         "apis/apiextensions.k8s.io/v1",
-        "apis/example.com/v1",
-        "apis/example.com/v3",
+        "version",
     ]
 
 
@@ -107,7 +110,7 @@ def test_common_parameters_stand_at_the_path() -> None:
 def test_every_reference_is_there() -> None:
     """A document holds all definitions that it refers to."""
     for source in _sources(_one_version(subresources={"scale": SCALE})).values():
-        document = source.v3()
+        document = source.v3("1.37")
 
         assert set(references(document)) <= set(document["components"]["schemas"])
 
@@ -177,8 +180,56 @@ def test_closure_follows_references() -> None:
 
 @pytest.mark.parametrize("path", ["api/v1", "apis/apiextensions.k8s.io/v1"])
 def test_builtin_documents_have_paths(path: str) -> None:
-    """Built-in resources are documented with the verbs that they have."""
-    document = _sources()[path].v3()
+    """Built-in resources are documented with the verbs that they have, and with all media types."""
+    document = _sources()[path].v3("1.37")
 
-    assert document["paths"]
+    assert document["info"] == {"title": "Kubernetes", "version": "1.37"}
+    assert document["components"]["securitySchemes"].keys() == {"BearerToken"}
+    assert document["paths"][f"/{path}/"]["get"]["operationId"].endswith("V1APIResources")
     assert "post" not in document["paths"].get("/api/v1/namespaces/{name}", {})
+    for item in document["paths"].values():
+        for method in item.keys() - {"parameters"}:
+            assert "application/vnd.kubernetes.protobuf" in item[method]["responses"]["200"]["content"]
+
+
+def test_watches_of_builtin_kinds() -> None:
+    """The paths of watches from before the parameter are documented too, with the event that they send."""
+    paths = _sources()["api/v1"].v3("1.37")["paths"]
+
+    assert {path: paths[path]["get"]["operationId"] for path in paths if "/watch/" in path} == {
+        "/api/v1/watch/events": "watchCoreV1EventListForAllNamespaces",
+        "/api/v1/watch/namespaces": "watchCoreV1NamespaceList",
+        "/api/v1/watch/namespaces/{name}": "watchCoreV1Namespace",
+        "/api/v1/watch/namespaces/{namespace}/events": "watchCoreV1NamespacedEventList",
+        "/api/v1/watch/namespaces/{namespace}/events/{name}": "watchCoreV1NamespacedEvent",
+    }
+    content = paths["/api/v1/watch/namespaces"]["get"]["responses"]["200"]["content"]
+    assert content["application/json;stream=watch"]["schema"]["$ref"].endswith(".WatchEvent")
+
+
+@pytest.mark.parametrize(
+    "path,operation,model",
+    [
+        ("api", "getCoreAPIVersions", "APIVersions"),
+        ("apis", "getAPIVersions", "APIGroupList"),
+        ("apis/apiextensions.k8s.io", "getApiextensionsAPIGroup", "APIGroup"),
+        ("version", "getCodeVersion", "Info"),
+    ],
+)
+def test_documents_of_discovery(path: str, operation: str, model: str) -> None:
+    """What is no resource has a document of its own, about one path."""
+    document = _sources()[path].v3("1.37")
+    (item,) = document["paths"].items()
+
+    assert (item[0], item[1].keys(), item[1]["get"]["operationId"]) == (f"/{path}/", {"get"}, operation)
+    assert any(name.endswith(f".{model}") for name in document["components"]["schemas"])
+
+
+def test_groups_of_shared_kinds() -> None:
+    """DeleteOptions are of the groups that a document is about, and of the core."""
+    name = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
+    found = {path: source.v3("1.37")["components"]["schemas"].get(name, {}) for path, source in _sources(crd()).items()}
+    groups = {path: [kind["group"] for kind in one["x-kubernetes-group-version-kind"]] for path, one in found.items() if one}
+
+    assert groups == {"api/v1": [""], "apis/apiextensions.k8s.io/v1": ["", "apiextensions.k8s.io"], "apis/example.com/v1": [""]}
+    assert len(_v2()["definitions"][name]["x-kubernetes-group-version-kind"]) == 3
