@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from apiext.endpoints.access import request_context
@@ -12,7 +13,7 @@ from apiext.endpoints.query import parse_query
 from apiext.endpoints.render import table_form
 from apiext.endpoints.reply import Stream
 from apiext.endpoints.request import INFO
-from apiext.endpoints.watchforms import Form, ProtobufFrames, TransformedLines
+from apiext.endpoints.watchforms import Form, FormError, NoLines, ProtobufFrames, TransformedLines
 from apiext.endpoints.websocket import asks_for_websocket, serve_frames
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ async def watch(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
         form = _form(request, scope, media)
         scope.watches.add(running)
         if asks_for_websocket(request):
-            line = form.line if isinstance(form, TransformedLines | ProtobufFrames) else _line
+            line = form.line if isinstance(form, TransformedLines | ProtobufFrames | NoLines) else _line
             return await serve_frames(request, running, line, seconds, binary=media.type == PROTOBUF)
         content_type = JSON if media.type == JSON else f"{media.type};stream=watch"
         return await _serve(request, running, form, seconds, content_type)
@@ -48,6 +49,8 @@ def _line(event: Event) -> bytes:
 
 def _form(request: web.BaseRequest, scope: Scope, media: MediaType) -> Form:
     convert = media.convert
+    if convert is not None and convert.kind == "PartialObjectMetadataList":
+        return NoLines()
     if media.type == PROTOBUF:
         return ProtobufFrames(scope, convert)
     if convert is None:
@@ -61,8 +64,9 @@ async def _serve(request: web.BaseRequest, running: Watch, form: Form, seconds: 
     await stream.prepare(request)
     timer = asyncio.get_running_loop().call_later(seconds, running.close)
     try:
-        async for events in running:
-            await stream.write_shared(form(events))
+        with suppress(FormError):
+            async for events in running:
+                await stream.write_shared(form(events))
         await stream.write_eof()
     except ConnectionError:
         # The client has left; there is nobody to tell.

@@ -27,6 +27,26 @@ Form = Callable[[Sequence[Event]], Piece]
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
+class FormError(Exception):
+    """An object cannot be given in the form asked for: the watch ends without a word, as the reference's does."""
+
+
+class NoLines:
+    """The form of those who ask for a list: no single object has it."""
+
+    __slots__ = ()
+
+    def __call__(self, events: Sequence[Event]) -> Piece:
+        """Raises FormError, but for the error that ends a watch."""
+        return Piece(b"".join(map(self.line, events)))
+
+    def line(self, event: Event) -> bytes:
+        """Raises FormError, but for the error that ends a watch."""
+        if event.type is EventType.ERROR:
+            return event.line
+        raise FormError
+
+
 class TransformedLines:
     """Lines with a Table or the metadata of each object; the first table of a watch has the columns."""
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 
 from apiext.endpoints.reply import Reply
+from apiext.endpoints.watchforms import FormError
 
 if TYPE_CHECKING:
     from apiext.storage.interface import Event, Watch
@@ -46,9 +48,10 @@ async def serve_frames(
     timer = asyncio.get_running_loop().call_later(seconds, running.close)
     listener = asyncio.create_task(_close_with(socket, running))
     try:
-        async for events in running:
-            for event in events:
-                await socket.send_frame(line(event), WSMsgType.BINARY if binary else WSMsgType.TEXT)
+        with suppress(FormError):
+            async for events in running:
+                for event in events:
+                    await socket.send_frame(line(event), WSMsgType.BINARY if binary else WSMsgType.TEXT)
         await socket.close(code=WSCloseCode.OK)
     except ConnectionError:
         # The client has left; there is nobody to tell.

@@ -9,6 +9,7 @@ from typing import Final
 
 from aiohttp import web
 
+from apiext.authorization.refusal import sanitized
 from apiext.endpoints.request import INFO, Handler
 from apiext.endpoints.status import text_reply
 from apiext.filters.long_running import is_long_running
@@ -57,7 +58,7 @@ class WithRequestInfo(Step):
                 info = request_info(request)
             except RequestInfoError as error:
                 uri = goformat.quote(str(request.rel_url))
-                return text_reply(f"Internal Server Error: {uri}: failed to create RequestInfo: {error}", status=500)
+                return text_reply(sanitized(f"Internal Server Error: {uri}: failed to create RequestInfo: {error}"), status=500)
             self._keep(key, info)
         request[INFO] = info
         return None

@@ -171,10 +171,10 @@ async def test_what_is_kept_is_bounded(exchange: Make) -> None:
 async def test_error_in_plain_text(exchange: Make) -> None:
     """A path that cannot be taken apart is answered as the reference answers it."""
     done = exchange("/healthz")
-    done.request = make_mocked_request("GET", "/api/v1/watch", writer=done.wire)
+    done.request = make_mocked_request("GET", "/api/v1/watch?a=1&b=2", writer=done.wire)
 
     await done.through(WithRequestInfo(hello))
 
     assert done.status == 500
-    expected = 'Internal Server Error: "/api/v1/watch": failed to create RequestInfo: '
-    assert done.body.decode() == f"{expected}unable to determine kind and namespace from url, /api/v1/watch\n"
+    expected = 'Internal Server Error: "/api/v1/watch?a=1&amp;b=2": failed to create RequestInfo: '
+    assert done.body.decode() == f"{expected}unable to determine kind and namespace from url, /api/v1/watch?a=1&amp;b=2\n"

@@ -155,3 +155,11 @@ async def test_deprecated_watch_path(one: InProcess) -> None:
     answer = await one.ask("GET", "/apis/example.com/v1/watch/namespaces/default/widgets/a?timeoutSeconds=1")
 
     assert [wire.loads(line)["type"] for line in answer.body.splitlines()] == ["ADDED"]
+
+
+async def test_lists_in_watches(one: InProcess) -> None:
+    """A watch whose objects are asked for as lists ends with its first event, without a word."""
+    for accept in (PARTIAL_LIST, PARTIAL_LIST.replace("json", "vnd.kubernetes.protobuf")):
+        answer = await one.ask("GET", f"{BASE}?watch=true&timeoutSeconds=60", Accept=accept)
+
+        assert (answer.status, answer.body) == (200, b"")
