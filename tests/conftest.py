@@ -5,9 +5,14 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.controlplane import ControlPlane
 from tests.support.etcd import Etcd
+
+# A busy machine is slow, and proves nothing by it; whatever else the environment asks for (CI: the same examples each time) stays.
+settings.register_profile("unhurried", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 _LOGGERS: Final = ("", "apiext", "aiohttp.server", "asyncio")
 

@@ -5,7 +5,7 @@ import json
 import random
 from typing import Any, Final
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apiext.definitions import types
@@ -51,7 +51,7 @@ def _mutate(body: dict[str, Any], chance: random.Random) -> None:
         node.append(value)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300)
 @given(st.integers(0, 2**64))
 def test_a_mutated_definition_is_refused_or_survives(seed: int) -> None:
     """No body makes decoding, validation or anything after them fail in a way of their own."""

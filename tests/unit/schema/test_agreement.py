@@ -76,7 +76,7 @@ def test_real_definitions_are_structural(schema: dict[str, Any]) -> None:
     assert default_errors(schema, Path(), resource_root=True, require_pruned=True) == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(seed=st.integers(0, 2**32), changes=st.integers(0, 6))
 def test_random_schemas(seed: int, changes: int) -> None:
     """On schemas that nobody would write, and objects more or less made for them, both agree."""
@@ -89,7 +89,7 @@ def test_random_schemas(seed: int, changes: int) -> None:
         _assert_agreement(schema, wire.loads(wire.dumps(value)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(seed=st.integers(0, 2**32), changes=st.integers(0, 6))
 def test_check_and_report_agree(seed: int, changes: int) -> None:
     """The compiled check and the report are two readings of one schema, in every corner."""
@@ -105,7 +105,7 @@ def test_check_and_report_agree(seed: int, changes: int) -> None:
         assert report(Spec(schema, served=True), value, "").is_valid == (errors == [])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(seed=st.integers(0, 2**32), changes=st.integers(0, 4))
 def test_decoding_is_idempotent(seed: int, changes: int) -> None:
     """What was coerced, or defaulted, once does not change when it is done again."""

@@ -145,7 +145,7 @@ def _quiet() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("watch_cache", [False, True])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(script=st.lists(steps, max_size=25))
 def test_informers(*, watch_cache: bool, script: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
     """Informers of all scopes end with the state that a list shows, over breaks of the backend and lost pasts."""
