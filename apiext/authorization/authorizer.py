@@ -37,6 +37,14 @@ ALLOWED: Final = Verdict(Decision.ALLOW)
 NO_OPINION: Final = Verdict(Decision.NO_OPINION)
 
 
+class ReviewError(Exception):
+    """There is no usable decision; the message says why, in words for the client. `denied`: no other authorizer may allow it."""
+
+    def __init__(self, message: str, *, denied: bool = False) -> None:
+        super().__init__(message)
+        self.denied = denied
+
+
 class Authorizer(Protocol):
     """Decides about one request."""
 

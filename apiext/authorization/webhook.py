@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.authorization.authorizer import ALLOWED, NO_OPINION, Decision, Verdict
+from apiext.authorization.authorizer import ALLOWED, NO_OPINION, Decision, ReviewError, Verdict
 from apiext.authorization.subjectaccessreview import review_spec
 from apiext.meta import wire
 from apiext.webhook.client import WebhookError
@@ -25,14 +25,6 @@ _LARGEST: Final = 10_000
 
 Post = Callable[[str, Any], Awaitable[Any]]
 """Sends JSON to a path and returns the answer. Raises WebhookError."""
-
-
-class ReviewError(Exception):
-    """There is no usable decision; the message says why, in words for the client. `denied`: no other authorizer may allow it."""
-
-    def __init__(self, message: str, *, denied: bool = False) -> None:
-        super().__init__(message)
-        self.denied = denied
 
 
 class Reviews:

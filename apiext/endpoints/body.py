@@ -9,7 +9,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from aiohttp import hdrs, web
+
 from apiext.endpoints import jsonbody
+from apiext.endpoints.expectation import ask_for_body
 from apiext.endpoints.jsonbody import DecodeError, NumberError
 from apiext.endpoints.negotiation import JSON, PROTOBUF, YAML, input_type
 from apiext.endpoints.options import IGNORE, WARN
@@ -18,7 +21,7 @@ from apiext.meta.gvk import GroupVersion, GroupVersionKind, parse_group_version
 from apiext.registry import protobuf
 
 if TYPE_CHECKING:
-    from aiohttp import web
+    from aiohttp.streams import StreamReader
 
     from apiext.endpoints.scope import Scope
     from apiext.meta.wire import Object
@@ -38,7 +41,15 @@ async def read_body(request: web.BaseRequest, limit: int) -> bytes:
     declared = request.content_length
     if declared is not None and declared > limit:
         raise errors.too_large(f"limit is {limit}")
-    content = request.content
+    if hdrs.EXPECT in request.headers:
+        await ask_for_body(request)
+    try:
+        return await _read(request.content, limit)
+    except web.RequestPayloadError as error:
+        raise errors.unknown(str(error)) from error
+
+
+async def _read(content: StreamReader, limit: int) -> bytes:
     first = await content.readany()
     if content.at_eof():
         if len(first) > limit:
@@ -211,11 +222,12 @@ def decode_parsed(scope: Scope, obj: Object, json_data: bytes, validation: str) 
         obj["kind"], obj["apiVersion"] = kind, version
     unknown = scope.codec.decode_body(obj, validation != IGNORE)
     if scope.typed and repeated:
-        repeated = _within_known(repeated, unknown)
+        repeated = within_known(repeated, unknown)
+        return jsonbody.in_order(json_data, [*repeated, *unknown]) if unknown else repeated
     return [*repeated, *unknown]
 
 
-def _within_known(repeated: Sequence[str], unknown: Sequence[str]) -> list[str]:
+def within_known(repeated: Sequence[str], unknown: Sequence[str]) -> list[str]:
     """Duplicate fields as a decoder of Go types sees them, which does not look into fields that it does not know."""
     skipped = [message.removeprefix("unknown field ").strip('"') for message in unknown]
     paths = {message: message.removeprefix("duplicate field ").strip('"') for message in repeated}

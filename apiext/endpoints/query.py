@@ -15,14 +15,18 @@ Query = dict[str, list[str]]
 """Values by name, in order."""
 
 _INT: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_UNREADABLE: Final = re.compile(r";|%(?![0-9A-Fa-f]{2})")
+"""In a parameter that Go drops."""
 _MAX_DIGITS: Final = 40
 
 
 def parse_query(request: web.BaseRequest) -> Query:
-    """All parameters of a request."""
+    """All parameters of a request that can be read."""
     raw = request.rel_url.raw_query_string
     if not raw:
         return {}
+    if ";" in raw or "%" in raw:
+        raw = "&".join(pair for pair in raw.split("&") if not _UNREADABLE.search(pair))
     query: Query = {}
     for name, text in parse_qsl(raw, keep_blank_values=True, errors="replace"):
         query.setdefault(name, []).append(text)

@@ -81,6 +81,23 @@ class BrokenOff(web.StreamResponse):
         raise ConnectionResetError("the answer broke off")
 
 
+class Refusal(web.StreamResponse):
+    """An answer that is written as it is, after which the connection is closed."""
+
+    def __init__(self, answer: bytes) -> None:
+        super().__init__()
+        self._answer = answer
+        self._keep_alive = False
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
+        """Send it. Raises ConnectionError when the client is gone."""
+        await request.writer.write(self._answer)
+        return request.writer
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """Nothing is left to send."""
+
+
 def has_begun(request: web.BaseRequest) -> bool:
     """Whether a part of the answer has been written, so that no other answer can be given."""
     return request.writer.output_size > 0
@@ -160,12 +177,13 @@ class Piece:
 
 def _head(request: web.BaseRequest, status: int, own: Mapping[str, str], body: str, *, keep_alive: bool) -> bytes:
     """Status line and all headers; `body` are the lines about the body."""
-    connection = ""
+    connection, minor = "", min(request.version.minor, 1)
     if not keep_alive:
-        connection = "Connection: close\r\n"
-    elif request.version.minor == 0:
+        connection = "Connection: close\r\n" if minor else ""
+    elif not minor:
         connection = "Connection: keep-alive\r\n"
-    return f"{_status_line(status)}{_lines(request, own)}{body}{connection}{_date_line(int(time.time()))}".encode(errors="surrogateescape")
+    lines = f"{_status_line(status, minor)}{_lines(request, own)}{body}{connection}{_date_line(int(time.time()))}"
+    return lines.encode(errors="surrogateescape")
 
 
 def _lines(request: web.BaseRequest, own: Mapping[str, str]) -> str:
@@ -184,12 +202,12 @@ def _lines(request: web.BaseRequest, own: Mapping[str, str]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _status_line(status: int) -> str:
+def _status_line(status: int, minor: int) -> str:
     try:
         phrase = HTTPStatus(status).phrase
     except ValueError:
         phrase = ""
-    return f"HTTP/1.1 {status} {phrase}\r\n"
+    return f"HTTP/1.{minor} {status} {phrase}\r\n"
 
 
 @lru_cache(maxsize=2)

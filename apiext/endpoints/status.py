@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from apiext.endpoints.expectation import is_held_back
 from apiext.endpoints.negotiation import JSON, PROTOBUF, STATUS_OFFERS, YAML, MediaType, negotiate_output
 from apiext.endpoints.reply import Reply
 from apiext.meta import errors, wire
@@ -26,7 +27,10 @@ def status_reply(request: web.BaseRequest, error: errors.StatusError, headers: M
         media = negotiate_output(request, STATUS_OFFERS)
     except errors.StatusError:
         media = MediaType(JSON, pretty=True)
-    return Reply(_rendered(error, media), status=error.code, content_type=media.type, headers=own)
+    reply = Reply(_rendered(error, media), status=error.code, content_type=media.type, headers=own)
+    if is_held_back(request):
+        reply.force_close()
+    return reply
 
 
 def _rendered(error: errors.StatusError, media: MediaType) -> bytes:

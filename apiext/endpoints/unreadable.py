@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.authorization.authorizer import Decision
-from apiext.authorization.webhook import ReviewError
+from apiext.authorization.authorizer import ReviewError
 from apiext.endpoints.access import request_context
 from apiext.endpoints.render import status_object_reply
 from apiext.endpoints.request import AUTHORIZE, INFO, USER

@@ -6,16 +6,19 @@ In this order: the headers of a front proxy, the client certificate, a bearer to
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from aiohttp import web
 
 from apiext.authentication.request_header import RequestHeaders
 from apiext.authentication.tokenfile import bearer_token
-from apiext.endpoints.request import PEER, USER, Handler
+from apiext.endpoints.request import PEER, USER, WARNINGS, Handler
 from apiext.filters.step import Step
 from apiext.meta import errors
 from apiext.meta.request import Peer, UserInfo
 from apiext.meta.user import ANONYMOUS, authenticated
+
+_BLANKS: Final = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 
 
 class Authentication(Step):
@@ -61,6 +64,8 @@ class Authentication(Step):
         header = request.headers.get("Authorization")
         token = bearer_token(header) if header else ""
         if not token:
+            if header and header.strip().lower().startswith("bearer  "):
+                request[WARNINGS].append(_BLANKS)
             return None
         user = self._tokens.get(token)
         if user is None:

@@ -8,9 +8,8 @@ from aiohttp import web
 
 from apiext.endpoints.reply import BrokenOff, has_begun
 from apiext.endpoints.request import HEADERS, Handler
-from apiext.endpoints.status import status_reply
+from apiext.endpoints.status import text_reply
 from apiext.filters.audit_id import HEADER
-from apiext.meta import errors
 from apiext.meta.log import get_logger
 
 _LOG: Final = get_logger(__name__)
@@ -36,7 +35,7 @@ class PanicRecovery:
                 _LOG.exception("request failed", method=request.method, uri=str(request.rel_url), audit_id=audit_id)
             if has_begun(request):
                 return BrokenOff()
-            reply = status_reply(request, errors.StatusError(500, "InternalError", _MESSAGE))
+            reply = text_reply(_MESSAGE, status=500)
             reply.force_close()
             return reply
 

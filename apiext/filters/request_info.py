@@ -10,6 +10,7 @@ from typing import Final
 from aiohttp import web
 
 from apiext.authorization.refusal import sanitized
+from apiext.endpoints.query import flag, parse_query, text
 from apiext.endpoints.request import INFO, Handler
 from apiext.endpoints.status import text_reply
 from apiext.filters.long_running import is_long_running
@@ -23,7 +24,6 @@ _PREFIXES: Final = frozenset({"api", "apis"})
 _SPECIAL_VERBS: Final = frozenset({"proxy", "watch"})
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 _SELECTING: Final = frozenset({"list", "watch", "deletecollection"})
-_FALSE: Final = frozenset({"false", "0"})
 _VERBS: Final = {
     "POST": "create",
     "GET": "get",
@@ -132,24 +132,25 @@ def _refine_verb(info: RequestInfo, request: web.BaseRequest, *, special: bool) 
         elif info.verb == "delete":
             info.verb = "deletecollection"
     if not special and info.verb in _SELECTING and request.rel_url.raw_query_string:
-        info.field_selector = request.query.get("fieldSelector", "")
-        info.label_selector = request.query.get("labelSelector", "")
+        asked = parse_query(request)
+        info.field_selector, info.label_selector = text(asked, "fieldSelector"), text(asked, "labelSelector")
 
 
 def _asks_for_watch(request: web.BaseRequest) -> bool:
     if "watch" not in request.rel_url.raw_query_string:
         return False
-    wanted = request.query.get("watch")
-    return wanted is not None and wanted.lower() not in _FALSE
+    return flag(parse_query(request), "watch") is True
 
 
 def _selected_name(request: web.BaseRequest) -> str:
     """The name that a field selector asks for, so that it counts as the request's."""
-    text = request.query.get("fieldSelector", "") if request.rel_url.raw_query_string else ""
-    if "metadata.name" not in text:
+    if "fieldSelector" not in request.rel_url.raw_query_string:
+        return ""
+    selector = text(parse_query(request), "fieldSelector")
+    if "metadata.name" not in selector:
         return ""
     try:
-        name = parse_field_selector(text).requires_exact("metadata.name")
+        name = parse_field_selector(selector).requires_exact("metadata.name")
     except ValueError:
         return ""
     return name if name and not path_segment(name) else ""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from apiext.authentication.request_header import RequestHeaders
 from apiext.authorization.authorizer import AlwaysAllowPaths, Authenticated, Authorizer, PrivilegedGroup, Union
+from apiext.authorization.modes import Modes
 from apiext.filters.audit_id import AuditID
 from apiext.filters.authentication import Authentication
 from apiext.filters.authorization import Authorization
@@ -17,6 +18,7 @@ from apiext.filters.cache_control import CacheControl
 from apiext.filters.cors import CORS
 from apiext.filters.error_rendering import ErrorRendering
 from apiext.filters.hsts import HSTS
+from apiext.filters.impersonation import ImpersonationFilter
 from apiext.filters.max_in_flight import InFlight, MaxInFlight
 from apiext.filters.metrics import RequestMetrics, RequestNumbers
 from apiext.filters.panic_recovery import PanicRecovery
@@ -61,6 +63,7 @@ def build_chain(handler: Handler, options: Options, parts: ChainParts) -> Handle
 
 def _filters(options: Options, parts: ChainParts) -> list[Callable[[Handler], Handler]]:
     authentication, limits = options.authentication, options.limits
+    modes = _modes(options.authorization, parts.reviews)
     headers = RequestHeaders(
         username=authentication.username_headers,
         uid=authentication.uid_headers,
@@ -98,29 +101,34 @@ def _filters(options: Options, parts: ChainParts) -> list[Callable[[Handler], Ha
             front_proxy=headers if authentication.front_proxy_ca_file else None,
         ),
         *tracing,
+        partial(ImpersonationFilter, decide=modes.authorize),
         partial(
             MaxInFlight,
             read_only=limits.max_in_flight,
             mutating=limits.max_mutating_in_flight,
             in_flight=parts.in_flight,
         ),
-        partial(
-            _authorization(options.authorization, parts.reviews),
-            unsafe_deletion=options.feature_gates.get("AllowUnsafeMalformedObjectDeletion", True),
-        ),
+        _authorization(modes, unsafe_deletion=options.feature_gates.get("AllowUnsafeMalformedObjectDeletion", True)),
     ]
 
 
-def _authorization(options: AuthorizationOptions, reviews: Reviews | None) -> Callable[..., Handler]:
-    """The filter that asks all modes in their order."""
+def _modes(options: AuthorizationOptions, reviews: Reviews | None) -> Modes:
+    """Who decides, in the order in which they are asked."""
     always: list[Authorizer] = [PrivilegedGroup(), AlwaysAllowPaths(options.always_allow_paths)]
     everybody: list[Authorizer] = [Authenticated()]
     if reviews is None:
-        return partial(Authorization, authorizer=Union([*everybody, *always]))
-    # loaded where another server decides, which is seldom
-    from apiext.filters.delegated_authorization import DelegatedAuthorization
-
+        return Modes(before=Union([*everybody, *always]))
     allowing = "AlwaysAllow" in options.modes
     first = allowing and options.modes.index("AlwaysAllow") < options.modes.index("Webhook")
     before, after = [*always, *(everybody if first else [])], everybody if allowing else []
-    return partial(DelegatedAuthorization, before=Union(before), delegate=reviews, after=Union(after))
+    return Modes(before=Union(before), delegate=reviews, after=Union(after))
+
+
+def _authorization(modes: Modes, *, unsafe_deletion: bool) -> Callable[[Handler], Handler]:
+    """The filter that asks them."""
+    if modes.delegate is None:
+        return partial(Authorization, authorizer=modes.before, unsafe_deletion=unsafe_deletion)
+    # loaded where another server decides, which is seldom
+    from apiext.filters.delegated_authorization import DelegatedAuthorization
+
+    return partial(DelegatedAuthorization, modes=modes, unsafe_deletion=unsafe_deletion)

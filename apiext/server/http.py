@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_parser import HttpRequestParser
+from aiohttp.web_protocol import RequestHandler
 
+from apiext.endpoints.reply import Refusal
 from apiext.endpoints.request import PEER, Handler
+from apiext.server.requesthead import RefusedError
+from apiext.server.requestparser import RequestParser, UnansweredError
 
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
     from aiohttp.http_parser import RawRequestMessage
     from aiohttp.streams import StreamReader
-    from aiohttp.web_protocol import RequestHandler
 
     from apiext.authentication.peer import PeerIdentification
     from apiext.meta.request import Peer
@@ -23,10 +28,40 @@ MAX_BODY: Final = 3 * 1024 * 1024
 _MAX_HEADER: Final = 1024 * 1024
 """As Go's DefaultMaxHeaderBytes, for a line and for a field."""
 _MAX_HEADERS: Final = 1000
+"""What is above goes the way of odd requests."""
 _LINGER: Final = 2.0
 """Seconds to go on reading a body that was refused, so that the client gets to see the answer."""
 _KEEP_ALIVE: Final = 180.0
 """Seconds after which a silent connection is closed; the reference waits three minutes, too."""
+
+
+class _Connection(RequestHandler):
+    """A connection that takes the requests that the reference takes, and refuses others in its words."""
+
+    def __init__(self, manager: web.Server, *, loop: asyncio.AbstractEventLoop, **settings: Any) -> None:
+        super().__init__(manager, loop=loop, **settings)
+        self._parser = cast("Any", RequestParser(self._make_parser))
+
+    def _make_parser(self) -> Any:
+        return HttpRequestParser(
+            self,
+            self._loop,
+            self._read_bufsize,
+            max_line_size=_MAX_HEADER,
+            max_field_size=_MAX_HEADER,
+            max_headers=_MAX_HEADERS,
+            payload_exception=web.RequestPayloadError,
+            auto_decompress=False,
+            max_msg_queue_size=self._max_msg_queue_size,
+        )
+
+    def handle_error(
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        """The answer to what never reached a handler; the connection ends with it."""
+        if isinstance(exc, HttpProcessingError):
+            return Refusal(exc.refusal.answer if isinstance(exc, UnansweredError) else RefusedError().answer)
+        return super().handle_error(request, status, exc, message)
 
 
 class HTTPServer(web.Server):
@@ -51,6 +86,10 @@ class HTTPServer(web.Server):
         self._identification = identification
         self._running_loop = asyncio.get_running_loop()
         self._peers: dict[RequestHandler, Peer] = {}
+
+    def __call__(self) -> RequestHandler:
+        """A new connection."""
+        return _Connection(self, loop=self._running_loop, **self._kwargs)
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
         """Read the client certificate once for all requests of the connection."""

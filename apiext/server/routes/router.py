@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from apiext.server.routes.metrics import Metrics
 
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Router:
@@ -43,9 +42,10 @@ class Router:
         self._api_paths = api_paths
         self._metrics = metrics
         self._exact: Mapping[str, Handler] = {
-            "": self._index,
+            "/": self._index,
             "/index.html": self._index,
             "/version": _version,
+            "/version/": _version,
             "/metrics": self._write_metrics,
         }
         self._below: Mapping[str, Handler] = {
@@ -58,12 +58,10 @@ class Router:
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer; 404 in plain text where nothing is served."""
-        if "Expect" in request.headers:
-            await _continue(request)
-        if request[INFO].is_resource:
-            return await self._resources(request)
         path = request.path
-        handler = self._exact.get(path.rstrip("/")) or self._below.get(path[1:].partition("/")[0])
+        if request[INFO].is_resource:
+            return await self._resources(request) if path.startswith("/api") else _not_found()
+        handler = self._exact.get(path) or self._below.get(path[1:].partition("/")[0])
         return await handler(request) if handler else _not_found()
 
     async def _check(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -99,11 +97,3 @@ def _indented(content: object) -> Reply:
 
 def _not_found() -> Reply:
     return text_reply("404 page not found", status=404)
-
-
-async def _continue(request: web.BaseRequest) -> None:
-    """Tell a client that waits for it to send its body."""
-    if request.headers["Expect"].lower() == "100-continue":
-        await request.writer.write(_CONTINUE)
-        # that was no part of the answer
-        request.writer.output_size = 0

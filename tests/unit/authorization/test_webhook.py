@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from apiext.authorization.authorizer import ALLOWED, NO_OPINION, Decision
+from apiext.authorization.authorizer import ALLOWED, NO_OPINION, Decision, ReviewError
 from apiext.authorization.subjectaccessreview import review_spec
-from apiext.authorization.webhook import PATH, ReviewError, Reviews
+from apiext.authorization.webhook import PATH, Reviews
 from apiext.meta.request import RequestInfo, UserInfo
 from apiext.webhook.client import WebhookError
 

@@ -7,7 +7,7 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
 from apiext.endpoints.reply import Reply
-from apiext.endpoints.request import HEADERS, INFO, PEER, USER
+from apiext.endpoints.request import HEADERS, INFO, PEER, USER, WARNINGS
 from apiext.filters.request_info import request_info
 from apiext.meta.request import Peer, UserInfo
 
@@ -41,6 +41,7 @@ class Exchange:
         self.request: web.BaseRequest = make_mocked_request(method, path, headers=headers, writer=self.wire)
         self.request[HEADERS] = {"Audit-Id": "an-id"}
         self.request[INFO] = request_info(self.request)
+        self.request[WARNINGS] = []
         if user is not None:
             self.request[USER] = user
         if peer is not None:

@@ -4,8 +4,18 @@ import json
 
 import pytest
 
-from apiext.authorization.authorizer import ALLOWED, NO_OPINION, AlwaysAllowPaths, Authenticated, Decision, PrivilegedGroup, Union, Verdict
-from apiext.authorization.webhook import ReviewError
+from apiext.authorization.authorizer import (
+    ALLOWED,
+    NO_OPINION,
+    AlwaysAllowPaths,
+    Authenticated,
+    Decision,
+    PrivilegedGroup,
+    ReviewError,
+    Union,
+    Verdict,
+)
+from apiext.authorization.modes import Modes
 from apiext.filters.delegated_authorization import DelegatedAuthorization
 from apiext.meta.request import RequestInfo, UserInfo
 from apiext.meta.user import ANONYMOUS, authenticated
@@ -40,7 +50,7 @@ class Says:
 )
 async def test_the_other_server_decides(exchange: Make, answer: Verdict, code: int, message: str) -> None:
     """Who may not is told so with the reason."""
-    chain = DelegatedAuthorization(hello, before=BEFORE, delegate=Says(answer), after=Union([]))
+    chain = DelegatedAuthorization(hello, modes=Modes(before=BEFORE, delegate=Says(answer), after=Union([])))
 
     done = await exchange("/apis/example.com/v1/widgets", user=ANN).through(chain)
 
@@ -54,7 +64,7 @@ async def test_the_other_server_decides(exchange: Make, answer: Verdict, code: i
 
 async def test_some_are_never_asked_about(exchange: Make) -> None:
     """Masters and some paths get in while the other server is away; the rest gets 500 in the reference's words."""
-    chain = DelegatedAuthorization(hello, before=BEFORE, delegate=Says(ReviewError("no <route>")), after=Union([]))
+    chain = DelegatedAuthorization(hello, modes=Modes(before=BEFORE, delegate=Says(ReviewError("no <route>")), after=Union([])))
 
     master = await exchange(user=ADMIN).through(chain)
     health = await exchange("/healthz", user=ANONYMOUS).through(chain)
@@ -75,6 +85,6 @@ async def test_some_are_never_asked_about(exchange: Make) -> None:
 )
 async def test_another_mode_follows(exchange: Make, answer: Verdict | ReviewError, code: int) -> None:
     """What the other server does not forbid, a later mode may allow."""
-    chain = DelegatedAuthorization(hello, before=BEFORE, delegate=Says(answer), after=Authenticated())
+    chain = DelegatedAuthorization(hello, modes=Modes(before=BEFORE, delegate=Says(answer), after=Authenticated()))
 
     assert (await exchange(user=ANN).through(chain)).status == code

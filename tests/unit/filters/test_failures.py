@@ -35,12 +35,11 @@ async def _hangs(_request: web.BaseRequest) -> web.StreamResponse:
 
 
 async def test_a_defect_gives_nothing_away(exchange: Make, caplog: pytest.LogCaptureFixture) -> None:
-    """The client gets a Status without details and a closed connection, the log gets the traceback."""
+    """The client gets a text without details and a closed connection, the log gets the traceback."""
     done = await exchange().through(PanicRecovery(_fails))
 
-    status = json.loads(done.body)
-    assert (done.status, status["reason"]) == (500, "InternalError")
-    assert status["message"] == "This request caused apiserver to panic. Look in the logs for details."
+    assert done.status == 500
+    assert done.body == b"This request caused apiserver to panic. Look in the logs for details.\n"
     assert done.headers["Connection"] == "close"
     assert "a secret of the server" in caplog.text
 
@@ -118,7 +117,11 @@ async def test_late_requests_end(exchange: Make) -> None:
     done = await exchange().through(chain)
 
     message = "Timeout: request did not complete within the allotted timeout"
-    assert (done.status, json.loads(done.body)["message"]) == (504, message)
+    assert (done.status, done.headers["Content-Type"]) == (504, "text/plain; charset=utf-8")
+    assert (
+        done.body
+        == (f'{{"metadata":{{}},"status":"Failure","message":"{message}","reason":"Timeout","details":{{}},"code":504}}\n').encode()
+    )
     assert asyncio.current_task() is not None
     assert asyncio.current_task().cancelling() == 0  # type: ignore[union-attr]
 
@@ -127,6 +130,13 @@ async def test_late_requests_end(exchange: Make) -> None:
 async def test_clients_may_ask_for_less(exchange: Make, asked: str) -> None:
     """`?timeout=` shortens the time."""
     done = await exchange(f"/api/v1/pods?timeout={asked}").through(ErrorRendering(RequestDeadline(_hangs, maximum=60)))
+
+    assert done.status == 504
+
+
+async def test_an_answer_after_the_time_is_too_late(exchange: Make) -> None:
+    """What is asked for within less time than anything takes is answered 504 although it was done."""
+    done = await exchange("/api/v1/pods?timeout=1ns").through(RequestDeadline(hello, maximum=60))
 
     assert done.status == 504
 

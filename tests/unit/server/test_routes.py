@@ -188,12 +188,3 @@ def _sorted(line: str) -> str:
     name, brace, rest = line.partition("{")
     labels, _, value = rest.rpartition("}")
     return f"{name}{brace}{','.join(sorted(labels.split(',')))}{value}"
-
-
-async def test_continue() -> None:
-    """A client that waits to be asked for its body is."""
-    site = _Site()
-
-    await site.get("/version", headers={"Expect": "100-continue"})
-
-    assert site.head.startswith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")

@@ -1,0 +1,80 @@
+"""Lets a user act as another one (apiserver pkg/endpoints/filters/impersonation)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from aiohttp import web
+
+from apiext.authorization.impersonation import Decide, Impersonation
+from apiext.endpoints.request import INFO, USER, Handler
+from apiext.endpoints.status import status_reply
+from apiext.meta import errors, goformat
+from apiext.meta.request import UserInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_PREFIX: Final = b"impersonate-"
+_USER: Final = "Impersonate-User"
+_UID: Final = "Impersonate-Uid"
+_GROUP: Final = "Impersonate-Group"
+_EXTRA: Final = "impersonate-extra-"
+_NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
+
+
+class ImpersonationFilter:
+    """A filter: requests with the reference's headers for it are of another user from here on.
+
+    Answers 400 where headers tell more about a user than who it is, and 403 where who sends them may not.
+    """
+
+    def __init__(self, handler: Handler, *, decide: Decide) -> None:
+        self._handler = handler
+        self._impersonation = Impersonation(decide)
+
+    def __call__(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
+        """Pass the request on."""
+        for name, _ in request.raw_headers:
+            if name[:1] in b"Ii" and name[:12].lower() == _PREFIX:
+                return self._act(request)
+        return self._handler(request)
+
+    async def _act(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            wanted = wanted_user(request)
+            if wanted is not None:
+                request[USER] = await self._impersonation.user(request[USER], wanted, request[INFO])
+        except errors.StatusError as error:
+            return status_reply(request, error, _NO_SNIFFING)
+        return await self._handler(request)
+
+
+def wanted_user(request: web.BaseRequest) -> UserInfo | None:
+    """Whom the headers name, None where they name nobody. Raises StatusError: 400."""
+    headers = request.headers
+    name, uid = headers.get(_USER, ""), headers.get(_UID, "")
+    groups = tuple(headers.getall(_GROUP, ()))
+    extra: dict[str, tuple[str, ...]] = {}
+    for header, text in headers.items():
+        if header[: len(_EXTRA)].lower() == _EXTRA:
+            key = unquote(header[len(_EXTRA) :].lower())
+            extra[key] = (*extra.get(key, ()), text)
+    if name:
+        return UserInfo(name=name, groups=groups, uid=uid, extra=extra)
+    if uid or groups or extra:
+        shown = f'Name:"", UID:{goformat.quote(uid)}, Groups:{_strings(groups)}, Extra:{_shown(extra)}'
+        raise errors.bad_request(f"requested &user.DefaultInfo{{{shown}}} without impersonating a user name")
+    return None
+
+
+def _strings(texts: Sequence[str]) -> str:
+    """A list as Go writes its source."""
+    return f"[]string{{{', '.join(map(goformat.quote, texts))}}}" if texts else "[]string(nil)"
+
+
+def _shown(extra: Mapping[str, Sequence[str]]) -> str:
+    members = ", ".join(f"{goformat.quote(key)}:{_strings(texts)}" for key, texts in sorted(extra.items()))
+    return f"map[string][]string{{{members}}}" if members else "map[string][]string(nil)"

@@ -1,0 +1,185 @@
+"""Users who act as others."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+import pytest
+from aiohttp import web
+from multidict import CIMultiDict
+
+from apiext.authorization.authorizer import ALLOWED, NO_OPINION, ReviewError, Verdict
+from apiext.endpoints.reply import Reply
+from apiext.endpoints.request import USER
+from apiext.filters.impersonation import ImpersonationFilter
+from apiext.meta.request import RequestInfo, UserInfo
+
+from .conftest import Exchange, Make
+
+BOB = UserInfo("bob", ("system:authenticated",))
+LEGACY = ("impersonate users alice", "impersonate groups dev", "impersonate uids 7", "impersonate userextras/scopes view")
+
+
+class Rules:
+    """Allows what is listed: verb, resource and name; keeps what it was asked."""
+
+    def __init__(self, *allowed: str) -> None:
+        self._allowed = allowed
+        self.asked: list[str] = []
+
+    async def decide(self, user: UserInfo, info: RequestInfo) -> Verdict:
+        """The verdict."""
+        resource = f"{info.resource}/{info.subresource}".rstrip("/")
+        self.asked.append(f"{info.verb} {resource} {info.name}".strip())
+        return ALLOWED if self.asked[-1] in self._allowed or "*" in self._allowed else NO_OPINION
+
+
+async def _who(request: web.BaseRequest) -> web.StreamResponse:
+    user = request[USER]
+    extra = {key: list(texts) for key, texts in user.extra.items()}
+    return Reply(json.dumps([user.name, list(user.groups), user.uid, extra]).encode())
+
+
+async def _act(exchange: Make, rules: Rules, *headers: tuple[str, str], user: UserInfo = BOB) -> Exchange:
+    fields: Mapping[str, str] = CIMultiDict(headers)
+    made = exchange("/apis/example.com/v1/namespaces/default/widgets/a", headers=fields, user=user)
+    return await made.through(ImpersonationFilter(_who, decide=rules.decide))
+
+
+async def test_most_act_as_themselves(exchange: Make) -> None:
+    """Without the headers nobody is asked."""
+    rules = Rules()
+
+    done = await _act(exchange, rules, ("If-Match", "x"), ("Impersonate-User", ""))
+
+    assert (json.loads(done.body)[0], rules.asked) == ("bob", [])
+
+
+async def test_everything_is_checked(exchange: Make) -> None:
+    """Name, uid, groups and extra each need to be allowed."""
+    headers = ("Impersonate-User", "alice"), ("Impersonate-Uid", "7"), ("Impersonate-Group", "dev"), ("Impersonate-Extra-Scopes", "view")
+
+    done = await _act(exchange, Rules(*LEGACY), *headers)
+    refused = [await _act(exchange, Rules(*(rule for rule in LEGACY if rule != missing)), *headers) for missing in LEGACY]
+
+    assert json.loads(done.body) == ["alice", ["dev", "system:authenticated"], "7", {"scopes": ["view"]}]
+    assert [each.status for each in refused] == [403] * 4
+
+
+@pytest.mark.parametrize(
+    "name,groups",
+    [
+        ("alice", ["system:authenticated"]),
+        ("system:anonymous", ["system:unauthenticated"]),
+        ("system:serviceaccount:ns:x", ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"]),
+        ("system:serviceaccount:x", ["system:authenticated"]),
+        ("system:node:n1", ["system:nodes", "system:authenticated"]),
+        ("system:node:N_", ["system:authenticated"]),
+    ],
+)
+async def test_groups_that_come_with_a_name(exchange: Make, name: str, groups: Sequence[str]) -> None:
+    """Some users belong to groups by their names."""
+    done = await _act(exchange, Rules("*"), ("Impersonate-User", name))
+
+    assert json.loads(done.body)[:2] == [name, groups]
+
+
+@pytest.mark.parametrize(
+    "allowed,name",
+    [
+        (("impersonate-on:user-info:get widgets a", "impersonate:user-info users alice"), "alice"),
+        (
+            ("impersonate-on:serviceaccount:get widgets a", "impersonate:serviceaccount serviceaccounts x"),
+            "system:serviceaccount:ns:x",
+        ),
+        (("impersonate-on:arbitrary-node:get widgets a", "impersonate:arbitrary-node nodes n1"), "system:node:n1"),
+    ],
+)
+async def test_constrained_modes(exchange: Make, allowed: Sequence[str], name: str) -> None:
+    """One may be allowed to act as another for some requests only."""
+    done = await _act(exchange, Rules(*allowed), ("Impersonate-User", name))
+    refused = await _act(exchange, Rules(allowed[1]), ("Impersonate-User", name))
+
+    assert (json.loads(done.body)[0], refused.status) == (name, 403)
+    assert f"cannot {allowed[0].split()[0]} resource" in json.loads(refused.body)["message"]
+
+
+async def test_a_service_account_may_be_its_node(exchange: Make) -> None:
+    """Whatever the node's name is."""
+    agent = UserInfo("system:serviceaccount:ns:agent", extra={"authentication.kubernetes.io/node-name": ("n1",)})
+    rules = Rules("impersonate-on:associated-node:get widgets a", "impersonate:associated-node nodes *")
+
+    own = await _act(exchange, rules, ("Impersonate-User", "system:node:n1"), user=agent)
+    other = await _act(exchange, rules, ("Impersonate-User", "system:node:n2"), user=agent)
+
+    assert (own.status, other.status) == (200, 403)
+
+
+@pytest.mark.parametrize(
+    "headers,why",
+    [
+        ([("Impersonate-Group", "system:masters")], "impersonating the system:masters group is not allowed"),
+        ([("Impersonate-Group", "")], "impersonating the empty string group is not allowed"),
+        ([("Impersonate-Extra-Scopes", "a")], "must be a domain-prefixed path"),
+        ([("Impersonate-Extra-a.b%2Fc", "")], "impersonating the empty string value in extra is not allowed"),
+        ([("Impersonate-Extra-a_b%2F<", "x")], "Invalid path"),
+        ([("Impersonate-Extra-", "x")], "impersonating the empty string key in extra is not allowed"),
+    ],
+)
+async def test_some_are_out_of_reach_of_constrained_modes(exchange: Make, headers: list[tuple[str, str]], why: str) -> None:
+    """They are refused with the reason."""
+    rules = Rules("impersonate-on:user-info:get widgets a", "impersonate:user-info users alice")
+
+    done = await _act(exchange, rules, ("Impersonate-User", "alice"), *headers)
+
+    assert done.status == 403
+    assert why in json.loads(done.body)["message"]
+
+
+async def test_one_check_stands_for_many(exchange: Make) -> None:
+    """Four groups or values are first asked for together."""
+    rules = Rules(
+        *("impersonate-on:user-info:get widgets a", "impersonate:user-info users alice"),
+        *("impersonate:user-info groups *", "impersonate:user-info userextras/* *"),
+    )
+    groups = [("Impersonate-Group", f"g{number}") for number in range(4)]
+    extra = [("Impersonate-Extra-a.b%2Fc", f"v{number}") for number in range(4)]
+
+    done = await _act(exchange, rules, ("Impersonate-User", "alice"), *groups, *extra)
+
+    assert (done.status, len(rules.asked)) == (200, 4)
+
+
+async def test_the_last_way_is_tried_first(exchange: Make) -> None:
+    """What a user did before costs no more checks, and its refusal is the one that is told."""
+    rules = Rules("impersonate users alice")
+    chain = ImpersonationFilter(_who, decide=rules.decide)
+
+    for _ in range(2):
+        await exchange(headers={"Impersonate-User": "alice"}, user=BOB).through(chain)
+    refused = await exchange(headers={"Impersonate-User": "eve"}, user=BOB).through(chain)
+
+    assert rules.asked[1:3] == ["impersonate users alice"] * 2
+    assert json.loads(refused.body)["details"] == {"name": "eve", "kind": "users"}
+
+
+async def test_facts_without_a_user(exchange: Make) -> None:
+    """Whoever tells groups and no user is told what was understood."""
+    done = await _act(exchange, Rules("*"), ("Impersonate-Group", 'a"'), ("Impersonate-Extra-X%2fy", "1"), ("Impersonate-Uid", "u"))
+
+    assert done.status == 400
+    assert json.loads(done.body)["message"] == (
+        'requested &user.DefaultInfo{Name:"", UID:"u", Groups:[]string{"a\\""}, Extra:map[string][]string{"x/y":[]string{"1"}}}'
+        " without impersonating a user name"
+    )
+
+
+async def test_who_cannot_be_asked_about_is_refused(exchange: Make) -> None:
+    """A failure of the authorizer is no permission."""
+
+    async def fails(_user: UserInfo, _info: RequestInfo) -> Verdict:
+        raise ReviewError("no route")
+
+    made = exchange(headers={"Impersonate-User": "alice"}, user=BOB)
+    done = await made.through(ImpersonationFilter(_who, decide=fails))
+
+    assert (done.status, json.loads(done.body)["message"].endswith(": no route")) == (403, True)
