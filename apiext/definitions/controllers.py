@@ -19,7 +19,7 @@ from .codec import CRDCodec
 from .feed import FAILURES, Feed
 from .finalizer import Finalizer
 from .naming import taken_names
-from .reconcile import reconciled
+from .reconcile import depends_on_schemas, reconciled
 
 if TYPE_CHECKING:
     from apiext.meta.wire import Object
@@ -125,8 +125,7 @@ class Controllers:
         definition = self.catalog.get(name)
         if definition is None:
             return
-        # Only the condition of what is not pruned depends on the schemas.
-        crd = definition.object if definition.preserve_unknown_fields else definition.head
+        crd = definition.object if depends_on_schemas(definition.head) else definition.head
         if self._reconciled(crd) is crd:
             return
         before = definition.head["status"]["acceptedNames"]

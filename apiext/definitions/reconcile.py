@@ -39,6 +39,15 @@ def reconciled(crd: Object, taken: Taken) -> Object:
     return crd if out["status"] is status else out
 
 
+def depends_on_schemas(crd: Object) -> bool:
+    """Whether the status depends on the schemas of a definition, which may be left out of it otherwise.
+
+    Validation lets no definition that is pruned into the store unless all its schemas are structural. One that an older server let in
+    bears the condition.
+    """
+    return bool(crd["spec"].get("preserveUnknownFields")) or conditions.find(crd, NON_STRUCTURAL_SCHEMA) is not None
+
+
 def _put(crd: Object, condition: Condition | None, condition_type: str) -> None:
     existing = conditions.find(crd, condition_type)
     if condition is None:
@@ -75,15 +84,15 @@ def _is_malformed(bundle: str) -> bool:
 
 
 def _non_structural(crd: Object) -> Condition | None:
-    spec = crd["spec"]
-    if not spec.get("preserveUnknownFields"):
-        # Validation lets no such definition into the store unless all its schemas are structural.
+    if not depends_on_schemas(crd):
         return None
     # loaded with the first definition of this kind, which few servers ever see
     from apiext.schema.model import unsupported_field
     from apiext.schema.structural import structural_errors
 
-    errors = [field.invalid(field.Path("spec", "preserveUnknownFields"), True, "must be false")]  # noqa: FBT003
+    spec, errors = crd["spec"], []
+    if spec.get("preserveUnknownFields"):
+        errors.append(field.invalid(field.Path("spec", "preserveUnknownFields"), True, "must be false"))  # noqa: FBT003
     for index, version in enumerate(spec["versions"] or ()):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
@@ -94,4 +103,4 @@ def _non_structural(crd: Object) -> Condition | None:
             return Condition(NON_STRUCTURAL_SCHEMA, "Unknown", "StructuralError", message)
         path = field.Path("spec", "versions").index(index).child("schema", "openAPIV3Schema")
         errors += structural_errors(schema, path)
-    return Condition(NON_STRUCTURAL_SCHEMA, "True", "Violations", field.aggregate(errors))
+    return Condition(NON_STRUCTURAL_SCHEMA, "True", "Violations", field.aggregate(errors)) if errors else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from apiext.definitions.definition import Definition, Version
+from apiext.definitions.validation.schemas import has_invalid_type, nodes
 from apiext.meta.field import Path
 from apiext.meta.gvk import GroupVersionKind
 from apiext.schema.model import Props, unsupported_field
@@ -74,7 +75,9 @@ def _kind_schema(definition: Definition, version: Version, *, v2: bool) -> Schem
 def published_schema(version: Version) -> Props | None:
     """The schema of a version, if it is structural."""
     props: Props | None = version.schema
-    if props is None or unsupported_field(props) or structural_errors(props, Path("openAPIV3Schema")):
+    if props is None or unsupported_field(props) or any(map(has_invalid_type, nodes(props))):
+        return None
+    if structural_errors(props, Path("openAPIV3Schema")):
         return None
     return props
 

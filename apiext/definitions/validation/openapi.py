@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta import field
 
 from .listtypes import list_and_map_errors, map_key_errors
-from .options import TYPES, Options, has_invalid_type
 from .rules import rule_errors
+from .schemas import TYPES, has_invalid_type
 
 if TYPE_CHECKING:
     from apiext.meta.field import FieldError, Path
 
+    from .options import Options
     from .schemas import Props
 
 _META_FIELDS: Final = ("metadata", "kind", "apiVersion")

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .schemas import Props
 
 MAX_SELECTABLE_FIELDS: Final = 8
-TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ def for_update(spec: Object, old_spec: Object, old: Object) -> Options:
         recognized_review_version=has_known_review_version(conversion.get("conversionReviewVersions") or []),
         immutable_names=is_true(old, ESTABLISHED),
         schemas_everywhere=_has_schemas_everywhere(old_spec),
-        valid_types=not schemas.any_node(old_spec, has_invalid_type),
+        valid_types=not schemas.any_node(old_spec, schemas.has_invalid_type),
         structural=not any(map(_is_non_structural, schemas.of_spec(old_spec))),
         pruned_defaults=not any(map(_has_unpruned_defaults, schemas.of_spec(old_spec))),
         atomic_sets=not schemas.any_node(old_spec, is_non_atomic_set),
@@ -61,11 +60,6 @@ def for_update(spec: Object, old_spec: Object, old: Object) -> Options:
         ca_bundle=is_true(old, ESTABLISHED) and not _has_invalid_ca_bundle(conversion),
         too_many_selectable=frozenset(_unchanged_excess(spec, old_spec)),
     )
-
-
-def has_invalid_type(node: Props) -> bool:
-    """Whether a schema's type is none that OpenAPI v3 knows."""
-    return bool(node.get("type")) and node["type"] not in TYPES
 
 
 def has_defaults(spec: Object) -> bool:

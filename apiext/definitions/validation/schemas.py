@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 Props = Mapping[str, Any]
 
+TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
 _MAPS: Final = ("properties", "patternProperties", "definitions", "dependencies")
 _SINGLE: Final = ("not", "additionalProperties", "additionalItems")
@@ -53,3 +54,8 @@ def nodes(root: Props | None) -> Iterator[Props]:
 def any_node(spec: Object, test: Callable[[Props], bool]) -> bool:
     """Whether any schema of a spec, at any depth, is one that the test picks."""
     return any(test(node) for root in of_spec(spec) for node in nodes(root))
+
+
+def has_invalid_type(node: Props) -> bool:
+    """Whether a schema's type is none that OpenAPI v3 knows."""
+    return bool(node.get("type")) and node["type"] not in TYPES

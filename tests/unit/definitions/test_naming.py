@@ -113,3 +113,18 @@ def test_a_definition_that_preserves_unknown_fields_is_marked_as_non_structural(
     assert (condition["status"], condition["reason"]) == ("True", "Violations")
     assert condition["message"].startswith("[spec.preserveUnknownFields: Invalid value: true: must be false, ")
     assert "NonStructuralSchema" not in {condition["type"] for condition in mended["status"]["conditions"]}
+
+
+def test_what_an_older_server_found_not_structural_stays_marked_until_it_is_mended() -> None:
+    """A definition that is pruned and was let in with an unsound schema keeps its condition, which goes with the mistake."""
+    crd = decoded(body())
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = {"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}
+    condition = {"type": "NonStructuralSchema", "status": "True", "reason": "Violations", "message": "long ago"}
+    crd["status"]["conditions"] = [condition]
+
+    after = reconciled(crd, Taken())
+    mended = reconciled(after | {"spec": decoded(body())["spec"]}, Taken())
+
+    found = next(one for one in after["status"]["conditions"] if one["type"] == "NonStructuralSchema")
+    assert "must be a valid regular expression" in found["message"]
+    assert "NonStructuralSchema" not in {one["type"] for one in mended["status"]["conditions"]}

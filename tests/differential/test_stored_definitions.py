@@ -1,0 +1,43 @@
+"""Definitions that today's rules refuse and that are in the store all the same: every answer equals the reference's."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.differential.definition_stored import GROUP, STORED, requests
+from tests.differential.pair import Pair
+from tests.support import binaries
+from tests.support.controlplane import ControlPlane
+from tests.support.server import ApiextServer
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+
+PREFIX = "/stored"
+
+
+@pytest.fixture(scope="module")
+def sharing(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Both servers on one etcd, each below a prefix of its own."""
+    folder = tmp_path_factory.mktemp("apiext-etcd")
+    with ApiextServer(folder, etcd_url=control_plane.etcd_url, etcd_prefix=PREFIX) as server:
+        both = Pair(control_plane, server)
+        yield both
+        both.remove_definitions(GROUP)
+        both.remove_definitions("stored.k8s.io")
+        both.close()
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_stored(sharing: Pair, control_plane: ControlPlane, name: str) -> None:
+    """What is wrong with a stored definition stays allowed, and nothing more."""
+    crd = STORED[name]
+    for prefix in (control_plane.etcd_prefix, PREFIX):
+        key = f"{prefix}/apiextensions.k8s.io/customresourcedefinitions/{crd['metadata']['name']}"
+        command = [str(binaries.binary("etcdctl")), f"--endpoints={control_plane.etcd_url}", "put", key]
+        subprocess.run(command, input=json.dumps(crd).encode(), check=True, capture_output=True)
+
+    found = [line for step in requests(crd) for line in sharing.differences(step)]
+
+    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
