@@ -33,3 +33,9 @@ async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 def prefix() -> str:
     """A prefix that nothing else uses."""
     return f"/registry/{uuid.uuid4().hex}/"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a store in a file will be, in a folder that does not exist yet."""
+    return tmp_path / "data" / "store.db"

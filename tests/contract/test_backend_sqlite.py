@@ -5,47 +5,19 @@ import os
 import signal
 import sqlite3
 import sys
-import threading
 import time
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from apiext.storage.backend import BackendError, CompactedError, UnavailableError
+from apiext.storage.backend import BackendError, CompactedError
 from apiext.storage.sqlite import broadcast
 from apiext.storage.sqlite.backend import SQLiteBackend
 from apiext.storage.sqlite.errors import StoreFileError, StoreLockedError
 from tests.contract import sqlite_writer
+from tests.contract.sqlite_files import PREFIX, opened
 from tests.contract.watching import collect, first, watching, write
-
-PREFIX = "/registry/"
-
-
-@asynccontextmanager
-async def opened(path: Path, *, deadline: float = 10) -> AsyncGenerator[SQLiteBackend]:
-    """A backend for the block."""
-    backend = await SQLiteBackend.open(path, deadline=deadline)
-    try:
-        yield backend
-    finally:
-        await backend.close()
-
-
-@contextmanager
-def impatient(backend: SQLiteBackend) -> Iterator[None]:
-    """What cannot be written fails soon; the rest of a test has the time that a busy disk needs."""
-    writer, usual = backend._writer, backend._writer._deadline
-    writer._deadline = 0.1
-    yield
-    writer._deadline = usual
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Where the store will be, in a folder that does not exist yet."""
-    return tmp_path / "data" / "store.db"
 
 
 async def test_a_new_store_begins_like_etcd(path: Path) -> None:
@@ -315,70 +287,6 @@ async def test_compaction_by_age(path: Path) -> None:
         with pytest.raises(CompactedError):
             await backend.list(PREFIX, revision=created.revision)
         assert (await backend.list(PREFIX, revision=updated.revision)).items[0].value == b"2"
-
-
-async def test_a_visitor_with_a_lock_is_waited_for(path: Path) -> None:
-    """While another program holds a write lock, writes wait, and are done when it lets go."""
-    async with opened(path) as backend:
-        with closing(sqlite3.connect(path, isolation_level=None)) as visitor:
-            visitor.execute("BEGIN IMMEDIATE")
-            writing = [asyncio.ensure_future(backend.create(PREFIX + name, b"")) for name in "ab"]
-            await asyncio.wait(writing, timeout=0.05)
-            assert not any(write.done() for write in writing)
-            visitor.execute("ROLLBACK")
-            assert all(result.succeeded for result in await asyncio.gather(*writing))
-
-
-async def test_a_visitor_who_stays(path: Path) -> None:
-    """A lock that is held beyond the deadline fails the writes, which have not been done; later ones are."""
-    async with opened(path) as backend:
-        with closing(sqlite3.connect(path, isolation_level=None)) as visitor:
-            visitor.execute("BEGIN IMMEDIATE")
-            with impatient(backend), pytest.raises(UnavailableError):
-                await backend.create(PREFIX + "a", b"")
-            visitor.execute("ROLLBACK")
-        assert (await backend.create(PREFIX + "b", b"")).succeeded
-        assert [item.key for item in (await backend.list(PREFIX)).items] == [PREFIX + "b"]
-
-
-async def test_a_disk_that_hangs(path: Path) -> None:
-    """A commit that does not end in time fails its writers and those who wait behind it; reads go on."""
-    async with opened(path) as backend:
-        await backend.create(PREFIX + "a", b"1")
-        awake = threading.Event()
-
-        def hang() -> None:
-            awake.wait()
-
-        backend._writer._worker.run(hang, lambda _: None)
-        with impatient(backend):
-            writes = [asyncio.ensure_future(backend.create(PREFIX + name, b"")) for name in "bc"]
-            await asyncio.sleep(0)
-            writes.append(asyncio.ensure_future(backend.create(PREFIX + "d", b"")))
-            outcomes = await asyncio.gather(*writes, return_exceptions=True)
-        assert [type(outcome) for outcome in outcomes] == [UnavailableError] * 3
-        assert (await backend.get(PREFIX + "a"))[0] is not None
-        awake.set()
-        async with asyncio.timeout(30):
-            assert (await backend.create(PREFIX + "e", b"")).succeeded
-
-
-async def test_a_full_disk(path: Path) -> None:
-    """When the disk is full, writes fail and nothing of them stays; reads go on, and writes do when there is room."""
-    async with opened(path) as backend:
-        await backend.create(PREFIX + "a", b"1")
-        before = await backend.revision()
-        (pages,) = backend._file.writer.execute("PRAGMA page_count").fetchone()
-        backend._file.writer.execute(f"PRAGMA max_page_count = {pages + 2}")
-        outcomes = await asyncio.gather(
-            backend.create(PREFIX + "b", b"1"), backend.create(PREFIX + "c", b"x" * 100_000), return_exceptions=True
-        )
-        assert [type(outcome) for outcome in outcomes] == [UnavailableError] * 2
-        assert "full" in str(outcomes[1])
-        assert await backend.revision() == before
-        assert [item.key for item in (await backend.list(PREFIX)).items] == [PREFIX + "a"]
-        backend._file.writer.execute("PRAGMA max_page_count = 1000000")
-        assert (await backend.create(PREFIX + "c", b"x" * 100_000)).revision == before + 1
 
 
 async def test_a_cancelled_count(path: Path) -> None:
