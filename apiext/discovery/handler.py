@@ -17,7 +17,7 @@ from apiext.endpoints.document import Document
 from apiext.endpoints.negotiation import PROTOBUF, YAML, Convert, MediaType, Offers, check_route, negotiate_output
 from apiext.endpoints.reply import Reply
 from apiext.endpoints.status import text_reply
-from apiext.meta import errors
+from apiext.meta import errors, wire
 from apiext.meta.builtin import BuiltinGroupVersion
 
 from . import documents
@@ -93,9 +93,9 @@ class DiscoveryHandler:
         """The aggregated document, which clients keep by its ETag."""
         groups = [group for group in self._groups if bool(group.name) == (prefix == "apis")]
         # one ETag for all media types, told apart by Vary
-        items = self._document((prefix, "items"), lambda: documents.group_discovery_items(groups), MediaType())
-        headers: dict[str, str] = {hdrs.ETAG: items.etag, hdrs.VARY: hdrs.ACCEPT, hdrs.CACHE_CONTROL: "public"}
-        if request.headers.get(hdrs.IF_NONE_MATCH) == items.etag:
+        etag = self._etag(prefix, groups)
+        headers: dict[str, str] = {hdrs.ETAG: etag, hdrs.VARY: hdrs.ACCEPT, hdrs.CACHE_CONTROL: "public"}
+        if request.headers.get(hdrs.IF_NONE_MATCH) == etag:
             return Reply(status=304, headers=headers)
         document = self._document(
             (prefix, "aggregated"),
@@ -104,6 +104,14 @@ class DiscoveryHandler:
             content_type=f"{media.type};{_PARAMS}",
         )
         return document.reply(request, headers=headers)
+
+    def _etag(self, prefix: str, groups: Sequence[Group]) -> str:
+        """The reference's hash: that of the document before it has a kind."""
+        found = self._rendered.get((prefix, "hashed"))
+        if found is None:
+            content = {"metadata": {}, "items": documents.group_discovery_items(groups)}
+            found = self._rendered[prefix, "hashed"] = Document(wire.dumps(content, sort_keys=False), "")
+        return found.etag
 
     def _document(self, key: tuple[str, ...], make: Callable[[], object], media: MediaType, *, content_type: str = "") -> Document:
         """The rendered document, made once until the catalog changes."""
