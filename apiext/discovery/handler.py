@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import orjson
 from aiohttp import hdrs, web
 
 from apiext.definitions.catalog import Catalog
@@ -143,11 +142,9 @@ def _render(content: Any, media: MediaType) -> bytes:
         from . import messages
 
         return messages.dumps(content)
+    data = wire.dumps(content, sort_keys=False)
     if media.type == YAML:
-        import yaml
+        from apiext.endpoints import yamlbody
 
-        plain = orjson.loads(orjson.dumps(content))
-        text: bytes = yaml.dump(plain, Dumper=yaml.CSafeDumper, encoding="utf-8", allow_unicode=True)
-        return text
-    option = orjson.OPT_APPEND_NEWLINE | (orjson.OPT_INDENT_2 if media.pretty else 0)
-    return orjson.dumps(content, option=option)
+        return yamlbody.dumps(wire.loads(data))
+    return wire.pretty(data) if media.pretty else data + b"\n"
