@@ -138,6 +138,16 @@ def aggregate(errors: Iterable[FieldError]) -> str:
     return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
 
 
+def distinct(errors: list[FieldError]) -> list[FieldError]:
+    """The errors without those that say what one before has said."""
+    if len(errors) < 2:
+        return errors
+    first: dict[str, FieldError] = {}
+    for error in errors:
+        first.setdefault(str(error), error)
+    return list(first.values())
+
+
 def required(path: Path, detail: str = "") -> FieldError:
     """A value that must be there is not."""
     return FieldError(ErrorType.REQUIRED, str(path), "", detail)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import orjson
 
-from apiext.meta import field, goformat, names, nested, objectmeta_rules
+from apiext.meta import deep, field, goformat, names, nested, objectmeta_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,6 +66,7 @@ class CustomResourceStrategy:
     allow_unconditional_update = False
     returns_deleted_object = False
     garbage_collected = True
+    distinct_errors = False
 
     def __init__(
         self,
@@ -103,7 +104,8 @@ class CustomResourceStrategy:
         errors = self.type_errors(obj)
         if errors:
             return errors
-        errors = objectmeta_rules.validate(obj["metadata"], namespaced=self.namespaced, name_rule=names.name_is_dns_subdomain)
+        rule = names.name_is_dns_subdomain
+        errors = field.distinct(objectmeta_rules.validate(obj["metadata"], namespaced=self.namespaced, name_rule=rule))
         errors += self.rules.validate_values(obj)
         errors += spec_scale_errors(obj, self.scale) + status_scale_errors(obj, self.scale)
         return errors + self.rules.validate_resources(obj) + self.rules.validate_lists(obj)
@@ -113,7 +115,7 @@ class CustomResourceStrategy:
         errors = self.type_errors(obj)
         if errors:
             return errors
-        errors = objectmeta_rules.validate_update(obj["metadata"], old["metadata"])
+        errors = field.distinct(objectmeta_rules.validate_update(obj["metadata"], old["metadata"]))
         errors += self.rules.validate_values(obj, old)
         errors += spec_scale_errors(obj, self.scale) + status_scale_errors(obj, self.scale)
         return errors + self.rules.validate_resources(obj) + self.rules.validate_lists(obj, old)
@@ -149,7 +151,10 @@ def _differ(new: Object, old: Object) -> bool:
     one = {key: member for key, member in new.items() if key != "metadata"}
     other = {key: member for key, member in old.items() if key != "metadata"}
     # Python's comparison is quick, but takes true for 1 and 1.0 for 1.
-    return one != other or _written(one) != _written(other)
+    try:
+        return one != other or _written(one) != _written(other)
+    except (RecursionError, orjson.JSONEncodeError):
+        return not deep.equal(one, other)
 
 
 def _written(obj: Object) -> bytes:

@@ -47,6 +47,7 @@ class CustomResourceDefinitionStrategy:
     allow_unconditional_update = False
     returns_deleted_object = False
     garbage_collected = True
+    distinct_errors = False
 
     def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
         """An empty status that knows the storage version; the first generation."""

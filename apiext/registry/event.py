@@ -52,6 +52,7 @@ class EventStrategy:
     allow_unconditional_update = True
     returns_deleted_object = False
     garbage_collected = False
+    distinct_errors = True
 
     def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
         """Nothing to do."""

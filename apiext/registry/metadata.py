@@ -9,6 +9,7 @@ from apiext.meta import errors, field, names, objectmeta_rules, time
 from apiext.meta.gvk import GroupKind, GroupResource, parse_group_version
 
 from .errors import MODIFIED
+from .managers import carry_managers
 
 if TYPE_CHECKING:
     from apiext.meta.wire import Object
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _RESOURCE_VERSION = field.Path("metadata", "resourceVersion")
 _MAX_UINT64 = 2**64
+_MAX_DIGITS = len(str(_MAX_UINT64))
 
 
 def own(obj: Object) -> Object:
@@ -66,10 +68,22 @@ def given_resource_version(metadata: Object) -> int:
         return 0
     if not (text.isascii() and text.isdigit()):
         raise errors.unknown(f'strconv.ParseUint: parsing "{text}": invalid syntax')
-    version = int(text)
+    version = _number(text)
     if version >= _MAX_UINT64:
         raise errors.unknown(f'strconv.ParseUint: parsing "{text}": value out of range')
     return version
+
+
+def names_revision(metadata: Object) -> bool:
+    """Whether metadata names a revision other than 0; what is no number names none."""
+    text = metadata.get("resourceVersion", "")
+    return text.isascii() and text.isdigit() and 0 < _number(text) < _MAX_UINT64
+
+
+def _number(digits: str) -> int:
+    """The number that so many digits make; of far too many, only that it is too large."""
+    digits = digits.lstrip("0")[: _MAX_DIGITS + 1]
+    return int(digits or "0")
 
 
 def check_resource_version(metadata: Object, current: int, *, resource: GroupResource, name: str, unconditional: bool) -> None:
@@ -93,6 +107,7 @@ def before_create(ctx: RequestContext, obj: Object, strategy: Strategy, *, names
     strategy.prepare_for_create(ctx, obj)
     problems = strategy.validate(ctx, obj)
     if problems:
+        problems = field.distinct(problems) if strategy.distinct_errors else problems
         raise errors.invalid(group_kind(obj), metadata.get("name", ""), problems)
     ctx.warnings += strategy.warnings_on_create(ctx, obj)
     strategy.canonicalize(obj)
@@ -100,9 +115,11 @@ def before_create(ctx: RequestContext, obj: Object, strategy: Strategy, *, names
 
 def before_update(ctx: RequestContext, obj: Object, old: Object, strategy: Strategy, *, namespaced: bool) -> None:
     """Prepare and validate a changed object. Raises StatusError."""
+    if not obj.get("apiVersion"):
+        raise errors.internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
     metadata, before = obj["metadata"], old["metadata"]
     match_namespace(metadata, ctx.namespace if namespaced else "")
-    carry_managers(metadata, before)
+    carry_managers(metadata, before, subresource=ctx.info.subresource if ctx.info is not None else "")
     _keep(metadata, before, "generation")
     strategy.prepare_for_update(ctx, obj, old)
     metadata = obj["metadata"]
@@ -117,30 +134,10 @@ def before_update(ctx: RequestContext, obj: Object, old: Object, strategy: Strat
     problems += objectmeta_rules.validate_update(metadata, before)
     problems += strategy.validate_update(ctx, obj, old)
     if problems:
+        problems = field.distinct(problems) if strategy.distinct_errors else problems
         raise errors.invalid(group_kind(obj), metadata.get("name", ""), problems)
     ctx.warnings += strategy.warnings_on_update(ctx, obj, old)
     strategy.canonicalize(obj)
-
-
-def carry_managers(metadata: Object, before: Object) -> None:
-    """Keep the record of who set which field when a client leaves it out or spoils it; a single empty entry takes it away.
-
-    Mirrors what apimachinery pkg/util/managedfields (fieldmanager.go, managedfields.go) makes of the entries that a client sends.
-    """
-    entries = metadata.get("managedFields")
-    if entries == [{}]:
-        del metadata["managedFields"]
-    elif not entries or not all(map(_is_readable, entries)):
-        _keep(metadata, before, "managedFields")
-
-
-def _is_readable(entry: Object) -> bool:
-    return (
-        entry.get("operation") in ("Apply", "Update")
-        and "apiVersion" in entry
-        and entry.get("fieldsType", "FieldsV1") == "FieldsV1"
-        and isinstance(entry.get("fieldsV1", {}), dict)
-    )
 
 
 def _keep(metadata: Object, before: Object, name: str) -> None:

@@ -69,6 +69,7 @@ class NamespaceStrategy:
     allow_unconditional_update = True
     returns_deleted_object = True
     garbage_collected = True
+    distinct_errors = True
 
     def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
         """Active, and kept by the namespace's own finalizer."""

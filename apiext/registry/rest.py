@@ -10,8 +10,9 @@ from apiext.storage.interface import InvalidObjectError, Item, KeyExistsError, K
 from .collection import delete_all
 from .context import Operation
 from .deletion import check_options, check_preconditions, finalizers_for, mark_as_deleting
+from .dryrun import as_sent, unprefixed
 from .errors import StorageFailure, interpret
-from .metadata import before_create, fill_system_fields, own
+from .metadata import before_create, fill_system_fields, names_revision, own
 from .update import EmptiedFinalizersError, UpdateCall
 
 if TYPE_CHECKING:
@@ -135,10 +136,11 @@ class ResourceRest:
         if options.admit is not None:
             await options.admit(Operation.CREATE, obj, None)
         key = self.key(metadata.get("namespace", ""), metadata["name"])
-        if not options.dry_run and metadata.get("resourceVersion", "0").strip("0").isdecimal():
+        if not options.dry_run and names_revision(metadata):
             raise errors.unknown("resourceVersion should not be set on objects to be created")
         try:
-            return await self.store.create(key, obj, self.codec, dry_run=options.dry_run)
+            item = await self.store.create(key, obj, self.codec, dry_run=options.dry_run)
+            return as_sent(item, metadata) if options.dry_run else item
         except KeyExistsError as error:
             raise await self._exists_already(key, obj) from error
         except StorageFailure as error:
@@ -189,10 +191,13 @@ class ResourceRest:
                 except InvalidObjectError:
                     # It is not the object any more that the update was made from: as after any lost race, once more.
                     continue
-            except StorageFailure as error:
+            except StorageFailure as failure:
+                error = failure
+                if options.dry_run and isinstance(failure, InvalidObjectError):
+                    error = unprefixed(failure, self.resource)
                 operation = "create" if call.created else "update"
                 raise interpret(error, resource=self.resource, operation=operation, name=name) from error
-            return item, call.created
+            return as_sent(item, call.metadata) if options.dry_run else item, call.created
 
     async def _finish_deletion(self, key: str, name: str, emptied: EmptiedFinalizersError, options: UpdateOptions) -> Item:
         """Remove an object that was waiting for its last finalizer; clients of the update get the object that they sent.

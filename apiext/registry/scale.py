@@ -73,8 +73,8 @@ class ScaleRest:
     async def get(self, ctx: RequestContext, name: str, *, resource_version: str = "") -> Item:
         """The scale of one object. Raises StatusError."""
         item = await self._resource.get(ctx, name, resource_version=resource_version)
-        scale = self._scale_of(item.object())
-        if scale["spec"].get("replicas") == _UNSET:
+        scale, is_set = self._scale_of(item.object())
+        if not is_set:
             raise errors.internal(f'the spec replicas field "{self._paths.spec_replicas}" does not exist')
         return _as_item(item, scale)
 
@@ -82,7 +82,10 @@ class ScaleRest:
         """Set the number of replicas; the updater gets and gives Scale objects, and so does admission. Raises StatusError."""
 
         async def change(existing: Object) -> Object:
-            scale = await updater(self._scale_of(existing))
+            shown, is_set = self._scale_of(existing)
+            if not is_set:
+                shown["spec"]["replicas"] = _UNSET
+            scale = await updater(shown)
             replicas = scale.get("spec", {}).get("replicas", 0)
             if replicas == _UNSET:
                 path = self._paths.spec_replicas
@@ -91,21 +94,21 @@ class ScaleRest:
             try:
                 nested.put(obj, self._spec, replicas)
             except ValueError as error:
-                raise errors.bad_request(str(error)) from error
+                raise errors.unknown(str(error)) from error
             version = scale.get("metadata", {}).get("resourceVersion")
             if version:
                 obj["metadata"]["resourceVersion"] = version
             return obj
 
         item, _ = await self._resource.update(ctx, name, change, self._options(options))
-        return _as_item(item, self._scale_of(item.object())), False
+        return _as_item(item, self._scale_of(item.object())[0]), False
 
     def _options(self, options: UpdateOptions) -> UpdateOptions:
         admit = options.admit
 
         async def admit_scale(operation: Operation, new: Object | None, old: Object | None) -> None:
             if admit is not None:
-                await admit(operation, new and self._scale_of(new), old and self._scale_of(old))
+                await admit(operation, new and self._scale_of(new)[0], old and self._scale_of(old)[0])
 
         return UpdateOptions(
             dry_run=options.dry_run,
@@ -114,25 +117,32 @@ class ScaleRest:
             admit=admit_scale if admit else None,
         )
 
-    def _scale_of(self, obj: Object) -> Object:
+    def _scale_of(self, obj: Object) -> tuple[Object, bool]:
+        """The Scale of an object, and whether the object says how many replicas it wants."""
         try:
             wanted = nested.get_int(obj, self._spec)
             current = nested.get_int(obj, self._status) or 0
             selector = nested.get_string(obj, self._selector) if self._selector else None
         except ValueError as error:
-            raise errors.bad_request(str(error)) from error
+            raise errors.unknown(str(error)) from error
         metadata = obj["metadata"]
-        replicas = _UNSET if wanted is None else wanted
-        status: Object = {"replicas": current}
+        replicas = _as_int32(wanted or 0)
+        status: Object = {"replicas": _as_int32(current)}
         if selector:
             status["selector"] = selector
-        return {
+        scale = {
             "kind": KIND.kind,
             "apiVersion": KIND.api_version,
             "metadata": {name: metadata[name] for name in _SHOWN if name in metadata},
             "spec": {"replicas": replicas} if replicas else {},
             "status": status,
         }
+        return scale, wanted is not None
+
+
+def _as_int32(number: int) -> int:
+    """What is left of a number in 32 bits: another version of the resource may hold what a Scale cannot."""
+    return (number + 2**31) % 2**32 - 2**31
 
 
 def _as_item(item: Item, scale: Object) -> Item:

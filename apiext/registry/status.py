@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.meta import objectmeta_rules
+from apiext.meta import field, objectmeta_rules
 
 from .customresource import CustomResourceStrategy, status_scale_errors
 from .rest import ResourceRest
@@ -50,7 +50,7 @@ class StatusStrategy(CustomResourceStrategy):
         errors = self.type_errors(obj)
         if errors:
             return errors
-        errors = objectmeta_rules.validate_update(obj["metadata"], old["metadata"])
+        errors = field.distinct(objectmeta_rules.validate_update(obj["metadata"], old["metadata"]))
         errors += self.rules.validate_status(obj, old)
         return errors + status_scale_errors(obj, self.scale) + self.rules.validate_lists(obj, old)
 

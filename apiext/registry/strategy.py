@@ -26,6 +26,8 @@ class Strategy(Protocol):
     """Whether a completed deletion is answered with the object instead of a Status."""
     garbage_collected: bool
     """Whether a propagation policy may set the finalizers of the garbage collector."""
+    distinct_errors: bool
+    """Whether of field errors that say the same only one is told."""
 
     def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
         """Bring a new object into shape before it is validated: initial generation, no status, ..."""

@@ -49,6 +49,10 @@ class TypedCodec:
             ValueError: a field has the wrong type; the text is that of the reference's decoder.
         """
         strict = Decoder(report=report).run(self._struct, obj)
+        metadata = obj.get("metadata") or {}
+        if metadata.get("managedFields") == []:
+            # Go tells an empty list from none, and both this and a single empty entry take the record away.
+            metadata["managedFields"] = [{}]
         typed = self._typed(obj)
         obj.clear()
         obj.update(typed)

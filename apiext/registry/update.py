@@ -34,9 +34,9 @@ class EmptiedFinalizersError(Exception):
 
 
 class UpdateCall:
-    """Makes the new state of one object from whatever state the store finds; `created` tells about the last attempt."""
+    """Makes the new state of one object from whatever state the store finds; `created` and `metadata` tell about the last attempt."""
 
-    __slots__ = ("_warned", "created", "ctx", "name", "namespaced", "options", "resource", "strategy", "updater")
+    __slots__ = ("_warned", "created", "ctx", "metadata", "name", "namespaced", "options", "resource", "strategy", "updater")
 
     def __init__(
         self,
@@ -57,6 +57,7 @@ class UpdateCall:
         self.strategy = strategy
         self.namespaced = namespaced
         self.created = False
+        self.metadata: Object = {}
         self._warned = len(ctx.warnings)
 
     @property
@@ -72,7 +73,9 @@ class UpdateCall:
         if self.created:
             if not self.may_create:
                 raise errors.not_found(self.resource, self.name)
-            return await self._create(own(await self.updater({})))
+            obj = await self._create(own(await self.updater({})))
+            self.metadata = obj["metadata"]
+            return obj
         obj = own(await self.updater(existing))
         check_resource_version(
             obj["metadata"],
@@ -84,6 +87,7 @@ class UpdateCall:
         before_update(self.ctx, obj, existing, self.strategy, namespaced=self.namespaced)
         if self.options.admit is not None:
             await self.options.admit(Operation.UPDATE, obj, existing)
+        self.metadata = obj["metadata"]
         if self._is_finished(obj, existing):
             raise EmptiedFinalizersError(obj, revision)
         return obj

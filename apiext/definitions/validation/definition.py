@@ -29,14 +29,14 @@ def validate_create(crd: Object) -> list[FieldError]:
         problems = name_is_dns_subdomain(name, prefix)
         return problems if name == required_name else [*problems, 'must be spec.names.plural+"."+spec.group']
 
-    errors = objectmeta_rules.validate(crd["metadata"], namespaced=False, name_rule=name_rule)
+    errors = field.distinct(objectmeta_rules.validate(crd["metadata"], namespaced=False, name_rule=name_rule))
     errors += spec_errors(spec_of(crd["spec"]), _SPEC, CREATE)
     return errors + _rest(crd, None)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
     """Everything wrong with a changed definition; both in canonical form."""
-    errors = objectmeta_rules.validate_update(new["metadata"], old["metadata"])
+    errors = field.distinct(objectmeta_rules.validate_update(new["metadata"], old["metadata"]))
     spec, old_spec = spec_of(new["spec"]), spec_of(old["spec"])
     errors += spec_update_errors(spec, old_spec, _SPEC, for_update(spec, old_spec, old))
     return errors + _rest(new, old)
@@ -44,7 +44,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
 
 def validate_status_update(new: Object, old: Object) -> list[FieldError]:
     """Everything wrong with a definition whose status was changed."""
-    errors = objectmeta_rules.validate_update(new["metadata"], old["metadata"])
+    errors = field.distinct(objectmeta_rules.validate_update(new["metadata"], old["metadata"]))
     return errors + names_errors(new["status"]["acceptedNames"], _STATUS.child("acceptedNames"))
 
 

@@ -1,0 +1,161 @@
+"""The record of who set which field, as clients send it: what survives is what survives on the reference.
+
+The reference records its own writes besides, under the name of the client that made them; those entries are left out.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from tests.differential.pair import Pair, Side, Step, masked
+from tests.differential.writing import DOMAIN, MERGE, THINGS, compared, crds, current, thing
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+
+WRITER: Final = "?fieldManager=writer"
+SPEC: Final[dict[str, Any]] = {"size": 1, "text": "x"}
+NAMESPACE: Final = "/api/v1/namespaces/managed-fields"
+
+
+def _entry(manager: str, **more: Any) -> dict[str, Any]:
+    """An entry of an Update, some members replaced; a member that is None is left out."""
+    entry = {
+        "manager": manager,
+        "operation": "Update",
+        "apiVersion": f"{DOMAIN}/v1",
+        "time": "2020-01-01T00:00:00Z",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": {"f:size": {}}},
+    } | more
+    return {key: value for key, value in entry.items() if value is not None}
+
+
+A: Final = _entry("a")
+TEXT: Final[dict[str, Any]] = {"f:spec": {"f:text": {}}}
+SENT: Final[dict[str, Any]] = {
+    "one": [A],
+    "nothing": [],
+    "null": None,
+    "reset": [{}],
+    "two resets": [{}, {}],
+    "reset and more": [{}, A],
+    "order": [
+        _entry("z", time="2022-01-01T00:00:00Z"),
+        _entry("b"),
+        _entry("a", operation="Apply"),
+        _entry("c", time=None),
+        _entry("b", subresource="x"),
+        _entry("b", apiVersion=f"{DOMAIN}/v1alpha1"),
+    ],
+    "same manager": [A, _entry("a", fieldsV1=TEXT)],
+    "same applier": [_entry("a", operation="Apply"), _entry("a", operation="Apply", apiVersion=f"{DOMAIN}/v1beta1", fieldsV1=TEXT)],
+    "operation": [_entry("a", operation="Patch"), _entry("b")],
+    "no operation": [_entry("a", operation=None)],
+    "no version": [_entry("a", apiVersion="")],
+    "no type": [_entry("a", fieldsType=None)],
+    "type": [_entry("a", fieldsType="FieldsV2")],
+    "no fields": [_entry("a", fieldsV1=None)],
+    "empty fields": [_entry("a", fieldsV1={}), _entry("b")],
+    "null fields": [A | {"fieldsV1": None}],
+    "absent fields": [_entry("a", fieldsV1={"f:spec": {"f:nested": {"f:name": {}}}})],
+    "several fields": [_entry("a", fieldsV1={"f:spec": {"f:text": {}, "f:size": {}, ".": {}}, "f:metadata": {"f:labels": {".": {}}}})],
+    "nameless fields": [_entry("a", fieldsV1={"spec": {}})],
+    "unknown fields": [_entry("a", fieldsV1={"x:spec": 5, "f:spec": {"y:a": {}, "f:text": {"f:z": {}, "q:b": {}}}})],
+    "only unknown fields": [_entry("a", fieldsV1={"x:spec": {}})],
+    "number for fields": [_entry("a", fieldsV1={"f:spec": {"f:size": 1}})],
+    "list for fields": [_entry("a", fieldsV1=[1])],
+    "text for fields": [_entry("a", fieldsV1="x")],
+    "broken key": [_entry("a", fieldsV1={"f:spec": {"k:{": {}}})],
+    "broken value": [_entry("a", fieldsV1={"f:spec": {"v:": {}}})],
+    "broken index": [_entry("a", fieldsV1={"f:spec": {"i:x": {}}})],
+    "key of one letter": [_entry("a", fieldsV1={"f": {}})],
+    "long manager": [_entry("m" * 128), _entry("m" * 129)],
+    "odd manager": [_entry("m\u0001n")],
+    "no manager": [_entry("")],
+    "subresources": [_entry("a", subresource="status"), _entry("b", subresource="nothing")],
+    "long subresource": [_entry("a", subresource="s" * 257)],
+    "time": [_entry("a", time="yesterday")],
+    "number for time": [_entry("a", time=1)],
+    "precise time": [_entry("a", time="2020-01-01T01:00:00.5+01:00")],
+    "unknown member": [_entry("a", more=1)],
+    "text": "x",
+    "list of texts": ["x"],
+    "null entry": [None, A],
+}
+
+
+def _survivors(side: Side, step: Step) -> Any:
+    """The answer's code and the entries of others than the writer, or the message."""
+    response, data = side.raw(side.resolved(step))
+    answer = json.loads(data)
+    if answer.get("kind") == "Status":
+        return response.status, masked(answer["message"])
+    return response.status, [entry for entry in answer["metadata"].get("managedFields", []) if entry.get("manager") != "writer"]
+
+
+@pytest.fixture(scope="module")
+def served(pair: Pair) -> Iterator[Pair]:
+    """The pair with the definitions, and a namespace."""
+    with pair.served(*crds()):
+        compared(pair, [Step("POST", "/api/v1/namespaces", {"metadata": {"name": "managed-fields"}})])
+        yield pair
+        pair.differences(Step("DELETE", NAMESPACE))
+        for side in (pair.reference, pair.ours):
+            side.raw(Step("PUT", f"{NAMESPACE}/finalize", {"metadata": {"name": "managed-fields"}}))
+
+
+@pytest.fixture
+def one(served: Pair) -> Iterator[str]:
+    """The path of a thing whose size is another client's."""
+    path, base = f"{THINGS}/a", [_entry("base")]
+    compared(served, [Step("POST", THINGS + WRITER, thing(spec=SPEC))])
+    compared(served, [Step("PUT", path + WRITER, thing("a", current(path) | {"managedFields": base}, spec=SPEC))])
+    yield path
+    compared(served, [Step("DELETE", path)])
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_carried_through(served: Pair, one: str, name: str) -> None:
+    """Replacements, patches, and writes to subresources keep, replace or refuse the entries as on the reference."""
+    metadata = {"managedFields": SENT[name]}
+    steps = [
+        Step("PUT", f"{one}/status{WRITER}", thing("a", current(one) | metadata, status={"phase": name})),
+        Step("PATCH", f"{one}/status{WRITER}", {"metadata": metadata}, MERGE),
+        Step("PUT", one + WRITER, thing("a", current(one) | metadata, spec=SPEC)),
+        Step("PATCH", one + WRITER, {"metadata": metadata}, MERGE),
+        Step("PATCH", one + WRITER, {"metadata": {"annotations": {"a": name}}}, MERGE),
+        Step("PATCH", f"{one}/scale{WRITER}", {"status": {"replicas": 1}, "spec": {"replicas": 1}}, MERGE),
+    ]
+    for step in steps:
+        assert _survivors(served.ours, step) == _survivors(served.reference, step), str(step)
+
+
+@pytest.mark.parametrize("name", [name for name in SENT if "fields" in name or "key" in name or name in ("reset", "operation", "nothing")])
+def test_created_with(served: Pair, name: str) -> None:
+    """A new object starts with the entries that were sent about fields that it does not have."""
+    sent = [
+        entry | {"fieldsV1": {"f:spec": {"f:nested": entry["fieldsV1"]}}} if "fieldsV1" in entry else entry for entry in SENT[name] or ()
+    ]
+    step = Step("POST", f"{THINGS}{WRITER}&dryRun=All", thing("new", {"managedFields": sent}))
+
+    assert _survivors(served.ours, step) == _survivors(served.reference, step)
+
+
+@pytest.mark.parametrize("sent", [[], None, [{}], [_entry("a", apiVersion="v1", fieldsV1={"f:metadata": {"f:labels": {"f:no": {}}}})]])
+@pytest.mark.parametrize("tail", ["", "/status", "/finalize"])
+def test_of_a_namespace(served: Pair, sent: Any, tail: str) -> None:
+    """The same of a built-in kind, whose empty list is told from none."""
+    entry = _entry("base", apiVersion="v1", fieldsV1={"f:metadata": {"f:annotations": {"f:none": {}}}})
+    body = {
+        "metadata": {"name": "managed-fields", "managedFields": sent},
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
+    steps = [
+        Step("PATCH", NAMESPACE + WRITER, {"metadata": {"managedFields": [entry]}}, MERGE),
+        Step("PUT", NAMESPACE + tail + WRITER, body),
+    ]
+    for step in steps:
+        assert _survivors(served.ours, step) == _survivors(served.reference, step), str(step)

@@ -1,0 +1,307 @@
+"""JSON patches and merge patches: each operation, each mistake, each limit; every answer equals the reference's."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from tests.differential.pair import Pair, Step
+from tests.differential.writing import DOMAIN, JSON_PATCH, MERGE, PLAINS, THINGS, compared, crds, current, encoded, operations, plain, thing
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+
+ONE: Final = f"{THINGS}/a"
+DRY: Final = f"{ONE}?dryRun=All"
+SPEC: Final[dict[str, Any]] = {
+    "size": 1,
+    "text": "x",
+    "list": [{"name": "a"}, {"name": "b"}, {"name": "c"}],
+    "map": {"a": {"name": "n"}, "b~/c": {"name": "o"}},
+    "free": {
+        "null": None,
+        "number": 1.5,
+        "whole": 1,
+        "true": True,
+        "list": [1, [2, 3], {"a": None}],
+        "text": "é",
+        "html": "<&>",
+        "": {"": 1},
+    },
+}
+JSON_PATCHES: Final[tuple[Any, ...]] = (
+    operations(),
+    operations(("add", "/spec/size", 2)),
+    operations(("add", "/spec/nested", {"name": "n"}), ("add", "/spec/nested/deep", {}), ("add", "/spec/nested/deep/a", 1)),
+    operations(("add", "/spec/nested/deep", {})),
+    operations(("add", "/spec/list/0", {"name": "z"})),
+    operations(("add", "/spec/list/3", {"name": "z"})),
+    operations(("add", "/spec/list/4", {"name": "z"})),
+    operations(("add", "/spec/list/-", {"name": "z"})),
+    operations(("add", "/spec/list/-1", {"name": "z"})),
+    operations(("add", "/spec/list/-4", {"name": "z"})),
+    operations(("add", "/spec/list/-5", {"name": "z"})),
+    operations(("add", "/spec/list/01", {"name": "z"})),
+    operations(("add", "/spec/list/+1", {"name": "z"})),
+    operations(("add", "/spec/list/x", {"name": "z"})),
+    operations(("add", "/spec/list/", {"name": "z"})),
+    operations(("add", "/spec/list/1.0", {"name": "z"})),
+    operations(("add", "/spec/list/99999999999999999999", {"name": "z"})),
+    operations(("add", "/spec/list/0/name", "z")),
+    operations(("add", "/spec/list/-/name", "z")),
+    operations(("add", "/spec/text/x", 1)),
+    operations(("add", "/spec/free/null/x", 1)),
+    operations(("add", "/spec/free//", 1)),
+    operations(("add", "/spec/free///x", 1)),
+    operations(("add", "/spec/map/b~0~1c/name", "q")),
+    operations(("add", "/spec/map/b~01c", {"name": "q"})),
+    operations(("add", "/spec/map/b~2", {"name": "q"})),
+    operations(("add", "/spec/map/~", {"name": "q"})),
+    operations(("add", "", thing(spec={"size": 3}))),
+    operations(("add", "/", 1)),
+    operations(("add", "spec/size", 1)),
+    operations(("add", "/spec/size")),
+    operations(("add", "/spec/text", None)),
+    operations(("remove", "/spec/text")),
+    operations(("remove", "/spec/none")),
+    operations(("remove", "/spec/list/1")),
+    operations(("remove", "/spec/list/-1")),
+    operations(("remove", "/spec/list/3")),
+    operations(("remove", "/spec/list/-")),
+    operations(("remove", "/spec/none/x")),
+    operations(("remove", "")),
+    operations(("remove", "/spec/free/null")),
+    operations(("replace", "/spec/text", "y")),
+    operations(("replace", "/spec/none", "y")),
+    operations(("replace", "/spec/list/0", {"name": "q"})),
+    operations(("replace", "/spec/list/-", {"name": "q"})),
+    operations(("replace", "/spec/list/3", {"name": "q"})),
+    operations(("replace", "/spec/list/-1", {"name": "q"})),
+    operations(("replace", "/spec/none/x", "y")),
+    operations(("replace", "", [])),
+    operations(("replace", "", 1)),
+    operations(("replace", "", None)),
+    operations(("replace", "", {})),
+    operations(("replace", "/spec")),
+    operations(("move", "/spec/map/a", "/spec/nested")),
+    operations(("move", "/spec/map/z", "/spec/map/a")),
+    operations(("move", "/spec/list/0", "/spec/list/2")),
+    operations(("move", "/spec/list/2", "/spec/list/0")),
+    operations(("move", "/spec/map", "/spec/map/a")),
+    operations(("move", "/spec/map/a/x", "/spec/map/a")),
+    operations(("move", "/spec/none", "/spec/void")),
+    operations(("move", "/spec/text", "/spec/text")),
+    operations(("move", "/spec/free/moved", "/spec/free/null")),
+    operations(("move", "/spec/text")),
+    operations(("move", "", "/spec")),
+    operations(("copy", "/spec/map/z", "/spec/map/a")),
+    operations(("copy", "/spec/list/-", "/spec/list/0")),
+    operations(("copy", "/spec/free/copied", "/spec/free/null")),
+    operations(("copy", "/spec/none", "/spec/void")),
+    operations(("copy", "/spec/none")),
+    operations(("copy", "/spec/map/z", "")),
+    operations(("test", "/spec/size", 1)),
+    operations(("test", "/spec/size", 1.0)),
+    operations(("test", "/spec/size", "1")),
+    operations(("test", "/spec/size")),
+    operations(("test", "/spec/none", None)),
+    operations(("test", "/spec/none", 1)),
+    operations(("test", "/spec/none/x", None)),
+    operations(("test", "/spec/free/null", None)),
+    operations(("test", "/spec/free/null")),
+    operations(("test", "/spec/free/number", 1.5)),
+    operations(("test", "/spec/free/true", True)),
+    operations(("test", "/spec/free/true", 1)),
+    operations(("test", "/spec/free/list", [1, [2, 3], {"a": None}])),
+    operations(("test", "/spec/free/list", [1, [2, 3], {}])),
+    operations(("test", "/spec/free/list", [1, [3, 2], {"a": None}])),
+    operations(("test", "/spec/free/text", "é")),
+    operations(("test", "/spec/map", SPEC["map"])),
+    operations(("test", "/spec/list/3", {})),
+    operations(("test", "", {})),
+    b'[{"op":"test","path":"/spec/free/text","value":"\xc3\xa9"}]',
+    b'[{"op":"test","path":"/spec/free/html","value":"<&>"}]',
+    b'[{"op":"test","path":"/spec/free/html","value":"\\u003c\\u0026\\u003e"}]',
+    b'[{"op":"test","path":"/spec/free/html","value":"\\u003C\\u0026\\u003e"}]',
+    b'[{"op":"test","path":"/spec/free/number","value":1.50}]',
+    b'[{"op":"test","path":"/spec/free/list","value":[1, [2,3], {"a" : null}]}]',
+    b'[{"op":"test","path":"/spec/free/list","value":[1,[2,3.0],{"a":null}]}]',
+    b'[{"op":"test","path":"/spec/size"},{"op":"test","path":"/spec/size","value":1.0}]',
+    operations(("test", "/metadata/name", "a"), ("replace", "/spec/size", 5)),
+    operations(("replace", "/spec/size", 5), ("test", "/spec/size", 1)),
+    operations(("add", "/spec/size", "text")),
+    operations(("replace", "/metadata/name", "b")),
+    operations(("remove", "/metadata/name")),
+    operations(("replace", "/metadata/namespace", "b")),
+    operations(("remove", "/metadata/namespace")),
+    operations(("replace", "/metadata/uid", "b")),
+    operations(("remove", "/metadata/uid")),
+    operations(("remove", "/metadata/resourceVersion")),
+    operations(("remove", "/metadata/creationTimestamp")),
+    operations(("remove", "/metadata/generation")),
+    operations(("remove", "/metadata")),
+    operations(("replace", "/kind", "Other")),
+    operations(("replace", "/apiVersion", f"{DOMAIN}/v1beta1")),
+    operations(("replace", "/apiVersion", "a/b/c")),
+    operations(("remove", "/apiVersion")),
+    operations(("Add", "/spec/size", 1)),
+    operations(("", "/spec/size", 1)),
+    [{"path": "/spec/size", "value": 1}],
+    [{"op": "add", "value": 1}],
+    [{"op": 1, "path": "/spec/size"}],
+    [{"op": "add", "path": 1, "value": 1}],
+    [{"op": "add", "path": None, "value": 1}],
+    [{"op": "copy", "path": "/spec/x", "from": 1}],
+    [{"OP": "add", "PATH": "/spec/size", "VALUE": 3}],
+    [None],
+    [[]],
+    [1],
+    {},
+    {"op": "add", "path": "/spec/size", "value": 1},
+    "x",
+    1,
+    b"",
+    b"null",
+    b"[",
+    b"[]x",
+    b'[{"op":"add","path":"/spec/size","value":NaN}]',
+    b'[{"op":"add","path":"/spec/free/big","value":123456789012345678901234567890}]',
+    b'[{"op":"add","path":"/spec/free/float","value":1.0}]',
+    b'[{"op":"add","path":"/spec/free/exponent","value":1e3}]',
+    b'[{"op":"test","path":"/spec/size","value":1.0}]',
+    b'[{"op":"test","path":"/spec/size","value":1e0}]',
+    b'[{"op":"add","path":"/spec/text","value":"\\ud800"}]',
+    b'[{"op":"add","path":"/spec/text","value":"\xff"}]',
+)
+MERGES: Final[tuple[Any, ...]] = (
+    {"spec": {"list": [{"name": "z"}]}},
+    {"spec": {"list": []}},
+    {"spec": {"list": None}},
+    {"spec": {"list": [None]}},
+    {"spec": {"list": {"0": {"name": "z"}}}},
+    {"spec": {"free": {"a": None, "b": {"c": None, "d": 1}, "list": [{"x": None, "y": 1}, None]}}},
+    {"spec": {"free": {"text": {"now": {"an": None, "object": {}}}}}},
+    {"spec": {"free": {"null": {"x": None}}}},
+    {"spec": {"free": [1, {"a": None}]}},
+    {"spec": {"map": {"a": None, "new": {"name": None}}}},
+    {"spec": {"chosen": None}},
+    {"spec": None},
+    {"spec": {}},
+    {"spec": []},
+    {"spec": 1},
+    {"spec": {"size": "x"}},
+    {"spec": {"size": 1}},
+    {"spec": {"size": 1.0}},
+    {"metadata": None},
+    {"metadata": []},
+    {"metadata": {"name": "b"}},
+    {"metadata": {"name": None}},
+    {"metadata": {"name": "a"}},
+    {"metadata": {"namespace": "b"}},
+    {"metadata": {"namespace": None}},
+    {"metadata": {"uid": "b"}},
+    {"metadata": {"uid": None}},
+    {"metadata": {"resourceVersion": "1"}},
+    {"metadata": {"resourceVersion": "x"}},
+    {"metadata": {"resourceVersion": ""}},
+    {"metadata": {"resourceVersion": None}},
+    {"metadata": {"resourceVersion": "{rv:" + ONE + "}"}},
+    {"metadata": {"labels": {"a": None, "b": "c"}}},
+    {"metadata": {"labels": {"b": 1}}},
+    {"metadata": {"generateName": "x-"}},
+    {"kind": "Other"},
+    {"kind": 1},
+    {"apiVersion": f"{DOMAIN}/v1beta1"},
+    {"apiVersion": f"{DOMAIN}/v9"},
+    {"apiVersion": "a/b/c"},
+    {"apiVersion": None},
+    {},
+    [],
+    "x",
+    1,
+    b"",
+    b"null",
+    b"{",
+    b"{}x",
+    b'{"spec":{"free":{"big":123456789012345678901234567890,"float":1.0,"exponent":1e3}}}',
+    b'{"spec":{"text":"\\ud800"}}',
+)
+
+
+def _limits() -> list[Step]:
+    """Too many operations, copies that grow, bodies that are too long or too deep."""
+    test = {"op": "test", "path": "/kind", "value": "Thing"}
+    big = {"op": "add", "path": "/spec/free/big", "value": "x" * 1_000_000}
+    copies = [{"op": "copy", "from": "/spec/free/big", "path": f"/spec/free/c{index}"} for index in range(4)]
+    nested = b"[" * 240 + b"]" * 240
+    deeper = b"[" * 300 + b"]" * 300
+    return [
+        Step("PATCH", DRY, [test] * 10_000, JSON_PATCH),
+        Step("PATCH", DRY, [test] * 10_001, JSON_PATCH),
+        Step("PATCH", DRY, [big, copies[0]], JSON_PATCH),
+        Step("PATCH", DRY, [big, *copies[:3]], JSON_PATCH),
+        Step("PATCH", DRY, [big, *copies], JSON_PATCH),
+        Step("PATCH", DRY, [big | {"value": "x" * 3_200_000}], JSON_PATCH),
+        Step("PATCH", DRY, {"spec": {"free": {"big": "x" * 3_200_000}}}, MERGE),
+        Step("PATCH", DRY, b'{"spec":{"free":{"deep":' + nested + b"}}}", MERGE),
+        Step("PATCH", DRY, b'{"spec":{"free":{"deep":' + deeper + b"}}}", MERGE),
+        Step("PATCH", DRY, b'[{"op":"add","path":"/spec/free/deep","value":' + deeper + b"}]", JSON_PATCH),
+    ]
+
+
+def _ratings() -> list[Step]:
+    """What is written and what is not: no-ops keep the revision, lost races are told."""
+    path = f"{THINGS}/w"
+    return [
+        Step("POST", THINGS, thing("w", spec=SPEC)),
+        Step("PATCH", path, {"spec": {"size": 1}}, MERGE),
+        Step("PUT", path, thing("w", current(path), spec=SPEC)),
+        Step("PATCH", path, operations(("test", "/spec/size", 1), ("replace", "/spec/size", 2)), JSON_PATCH),
+        Step("PATCH", path, operations(("test", "/spec/size", 1), ("replace", "/spec/size", 3)), JSON_PATCH),
+        Step("PATCH", path, {"metadata": current(path), "spec": {"size": 3}}, MERGE),
+        Step("PATCH", path, {"metadata": {"resourceVersion": "1"}, "spec": {"size": 4}}, MERGE),
+        Step("PATCH", path, {"metadata": {"uid": "x"}, "spec": {"size": 4}}, MERGE),
+        Step("PATCH", path, {"metadata": {"resourceVersion": None, "uid": None}, "spec": {"size": 5}}, MERGE),
+        Step("PATCH", path, operations(("replace", "/metadata/resourceVersion", ""), ("replace", "/spec/size", 6)), JSON_PATCH),
+        Step("PATCH", path, operations(("remove", "/spec")), JSON_PATCH),
+        Step("PATCH", path, {"spec": {"text": "new"}}, MERGE),
+        Step("PATCH", f"{THINGS}/absent", {"spec": {}}, MERGE),
+        Step("PATCH", f"{THINGS}/absent", operations(("add", "/spec", {})), JSON_PATCH),
+        Step("PATCH", f"{THINGS}/absent", b"{", MERGE),
+        Step("PATCH", f"{THINGS}/absent", {"metadata": {"resourceVersion": "1"}}, MERGE),
+        Step("PATCH", THINGS, {}, MERGE),
+        Step("PATCH", f"{PLAINS}/a", {"metadata": {"namespace": "x"}}, MERGE),
+        Step("PATCH", f"{PLAINS}/a", operations(("add", "/metadata/namespace", "x")), JSON_PATCH),
+        Step("PATCH", f"{path}?force=false", {}, MERGE),
+        Step("PATCH", f"{path}?fieldManager=%00", {}, MERGE),
+        Step("PATCH", path, {}, {"Content-Type": "application/merge-patch+json; charset=utf-8"}),
+        Step("PATCH", f"{THINGS.replace('/v1/', '/v1beta1/')}/w", {"kind": "Thing", "spec": {"size": 8}}, MERGE),
+        Step("PATCH", f"{THINGS.replace('/v1/', '/v1beta1/')}/w", {"apiVersion": f"{DOMAIN}/v1"}, MERGE),
+        Step("GET", path),
+    ]
+
+
+SEQUENCES: Final[dict[str, list[Step]]] = {
+    "json patch": [Step("PATCH", DRY, body if isinstance(body, bytes) else encoded(body), JSON_PATCH) for body in JSON_PATCHES],
+    "lenient": [
+        Step("PATCH", f"{DRY}&fieldValidation=Ignore", body if isinstance(body, bytes) else encoded(body), JSON_PATCH)
+        for body in JSON_PATCHES[-32:]
+    ],
+    "merge patch": [Step("PATCH", DRY, body, MERGE) for body in MERGES],
+    "lenient merge patch": [Step("PATCH", f"{DRY}&fieldValidation=Ignore", body, MERGE) for body in MERGES],
+    "limits": _limits(),
+    "writes": _ratings(),
+}
+
+
+@pytest.fixture(scope="module")
+def served(pair: Pair) -> Iterator[Pair]:
+    """The pair with the definitions and one object of each."""
+    with pair.served(*crds()):
+        compared(pair, [Step("POST", THINGS, thing("a", {"labels": {"a": "x"}}, spec=SPEC)), Step("POST", PLAINS, plain())])
+        yield pair
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_sequence(served: Pair, name: str) -> None:
+    """Every answer has the reference's code, headers and body."""
+    compared(served, SEQUENCES[name])
