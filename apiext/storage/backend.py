@@ -42,7 +42,7 @@ class WriteResult:
     revision: int
     """The write's own revision; the store's when the guard failed."""
     current: KeyValue | None
-    """What stood there: the previous value of a successful update or delete, the value that failed the guard (None: absent)."""
+    """What stood in the way of a write that failed the guard (None: nothing); None after a write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class BackendEvent:
     value: bytes | None
     """None: the key was deleted."""
     previous: KeyValue | None
-    """What the change replaced (None: created). Always given, unless compacted away."""
+    """What the change replaced (None: created). Given, unless compacted away, to those who ask for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +123,10 @@ class Backend(Protocol):
         """Remove the key if its revision is the expected one. The deletion has a revision of its own."""
         ...
 
-    def watch(self, prefix: str, *, start: int = 0) -> AsyncIterator[WatchBatch]:
+    def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
         """Changes of a prefix from revision `start` on, inclusive (0: from now on; the first batch then is empty and names the revision).
 
+        `previous` asks for what each change replaced; who does not ask may be told or not.
         Survives reconnects without a gap. Raises CompactedError when `start` (or the point of resumption) is gone.
         Batches without events tell progress: after `request_progress`, and now and then by themselves.
         """

@@ -122,7 +122,7 @@ class DirectWatch(WatchQueue):
             self.fail(errors.internal(str(error)))
 
     async def _follow(self) -> None:
-        async with streams.closing(self._backend.watch(self._prefix, start=self._revision + 1)) as batches:
+        async with streams.closing(self._backend.watch(self._prefix, start=self._revision + 1, previous=True)) as batches:
             async for batch in batches:
                 self._tell(batch.events)
                 self._revision = max(self._revision, batch.revision)

@@ -40,6 +40,18 @@ async def test_watch_tells_what_was_replaced(backend: Backend, prefix: str) -> N
     ]
 
 
+async def test_watch_that_does_not_ask_what_was_replaced(backend: Backend, prefix: str) -> None:
+    """Without previous values a watch tells the same changes."""
+    async with watching(backend, prefix, previous=False) as batches:
+        await first(batches)
+        created = await backend.create(prefix + "a", b"1")
+        updated = await backend.update(prefix + "a", b"2", expected=created.revision)
+        deleted = await backend.delete(prefix + "a", expected=updated.revision)
+        events = await collect(batches, lambda events: len(events) == 3)
+    told = [(event.key, event.revision, event.value) for event in events]
+    assert told == [(prefix + "a", created.revision, b"1"), (prefix + "a", updated.revision, b"2"), (prefix + "a", deleted.revision, None)]
+
+
 async def test_watch_from_an_old_revision(backend: Backend, prefix: str) -> None:
     """A watch that starts in the past tells the past with previous values, then the present."""
     created = await backend.create(prefix + "a", b"1")

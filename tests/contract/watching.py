@@ -8,9 +8,9 @@ from apiext.storage.backend import Backend, BackendEvent, WatchBatch, WriteResul
 
 
 @asynccontextmanager
-async def watching(backend: Backend, prefix: str, *, start: int = 0) -> AsyncGenerator[AsyncIterator[WatchBatch]]:
+async def watching(backend: Backend, prefix: str, *, start: int = 0, previous: bool = True) -> AsyncGenerator[AsyncIterator[WatchBatch]]:
     """A watch that is ended with the block."""
-    batches = backend.watch(prefix, start=start)
+    batches = backend.watch(prefix, start=start, previous=previous)
     try:
         yield batches
     finally:

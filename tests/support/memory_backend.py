@@ -95,7 +95,7 @@ class MemoryBackend:
         self._log.append(BackendEvent(key=key, revision=self._revision, value=value, previous=previous))
         revision = self._revision
         await self._tell()
-        return WriteResult(succeeded=True, revision=revision, current=previous)
+        return WriteResult(succeeded=True, revision=revision, current=None)
 
     async def create(self, key: str, value: bytes) -> WriteResult:
         """Implements Backend.create."""
@@ -109,7 +109,7 @@ class MemoryBackend:
         """Implements Backend.delete."""
         return await self._write(key, None, expected)
 
-    async def watch(self, prefix: str, *, start: int = 0) -> AsyncIterator[WatchBatch]:
+    async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
         """Implements Backend.watch."""
         await self._enter("watch")
         told = start - 1 if start else self._revision

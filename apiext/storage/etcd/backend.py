@@ -77,25 +77,22 @@ class EtcdBackend:
     async def create(self, key: str, value: bytes) -> WriteResult:
         """As `Backend.create`."""
         encoded = messages.encode(key)
-        put = messages.put(encoded, value, previous=False)
-        return messages.write_result(await self._calls.write(messages.guarded(encoded, 0, put)))
+        return messages.write_result(await self._calls.write(messages.guarded(encoded, 0, messages.put(encoded, value))))
 
     async def update(self, key: str, value: bytes, *, expected: int) -> WriteResult:
         """As `Backend.update`."""
         encoded = messages.encode(key)
-        put = messages.put(encoded, value, previous=True)
-        return messages.write_result(await self._calls.write(messages.guarded(encoded, expected, put)))
+        return messages.write_result(await self._calls.write(messages.guarded(encoded, expected, messages.put(encoded, value))))
 
     async def delete(self, key: str, *, expected: int) -> WriteResult:
         """As `Backend.delete`."""
         encoded = messages.encode(key)
-        remove = messages.remove(encoded)
-        return messages.write_result(await self._calls.write(messages.guarded(encoded, expected, remove)))
+        return messages.write_result(await self._calls.write(messages.guarded(encoded, expected, messages.remove(encoded))))
 
-    async def watch(self, prefix: str, *, start: int = 0) -> AsyncIterator[WatchBatch]:
+    async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
         """As `Backend.watch`. A watch that is too slow is held back by its connection's window and fed from etcd's log."""
         self._servers.check()
-        watcher = Watcher(self._servers, prefix, start, self._config.deadline)
+        watcher = Watcher(self._servers, prefix, start, self._config.deadline, previous=previous)
         self._watchers.add(watcher)
         try:
             async with aclosing(watcher.batches()) as batches:

@@ -46,14 +46,14 @@ def guarded(key: bytes, expected: int, operation: Any) -> Any:
     )
 
 
-def put(key: bytes, value: bytes, *, previous: bool) -> Any:
-    """The operation that writes a key; `previous` has it return what stood there."""
-    return rpc.RequestOp(request_put=rpc.PutRequest(key=key, value=value, prev_kv=previous))
+def put(key: bytes, value: bytes) -> Any:
+    """The operation that writes a key."""
+    return rpc.RequestOp(request_put=rpc.PutRequest(key=key, value=value))
 
 
 def remove(key: bytes) -> Any:
-    """The operation that removes a key and returns what stood there."""
-    return rpc.RequestOp(request_delete_range=rpc.DeleteRangeRequest(key=key, prev_kv=True))
+    """The operation that removes a key."""
+    return rpc.RequestOp(request_delete_range=rpc.DeleteRangeRequest(key=key))
 
 
 def write_result(response: Any) -> WriteResult:
@@ -63,13 +63,9 @@ def write_result(response: Any) -> WriteResult:
     if not response.succeeded:
         kvs = answer.response_range.kvs
         return WriteResult(False, revision, key_value(kvs[0]) if kvs else None)  # noqa: FBT003 -- the result's own order
-    kind = answer.WhichOneof("response")
-    if kind == "response_put":
-        done = answer.response_put
-        return WriteResult(True, revision, key_value(done.prev_kv) if done.HasField("prev_kv") else None)  # noqa: FBT003
-    removed = answer.response_delete_range.prev_kvs
     # Expected to be absent and absent: nothing has been removed, and no revision spent.
-    return WriteResult(bool(removed), revision, key_value(removed[0]) if removed else None)
+    done = answer.WhichOneof("response") == "response_put" or answer.response_delete_range.deleted > 0
+    return WriteResult(done, revision, None)
 
 
 def event(message: Any) -> BackendEvent:

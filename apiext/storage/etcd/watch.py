@@ -26,12 +26,13 @@ _LONGEST_PAUSE: Final = 2.0
 class Watcher:
     """One watch: a stream at a time, and the revision up to which everything has been given out."""
 
-    def __init__(self, servers: Servers, prefix: str, start: int, deadline: float) -> None:
+    def __init__(self, servers: Servers, prefix: str, start: int, deadline: float, *, previous: bool) -> None:
         self._servers = servers
         self._key = range_start(prefix)
         self._end = range_end(prefix)
         self._start = start
         self._deadline = deadline
+        self._previous = previous
         self._stream: Duplex | None = None
         self._parts: list[Any] = []
         """The events of a response whose last fragment is still to come."""
@@ -109,7 +110,7 @@ class Watcher:
                 range_end=self._end,
                 start_revision=self._start,
                 progress_notify=True,
-                prev_kv=True,
+                prev_kv=self._previous,
                 fragment=True,
             )
         ).SerializeToString()

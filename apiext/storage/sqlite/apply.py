@@ -36,4 +36,4 @@ def apply(connection: sqlite3.Connection, write: Write, latest: int) -> tuple[Wr
         connection.execute(schema.REMOVE, (key,))
     else:
         connection.execute(schema.UPDATE if existing else schema.INSERT, (revision, key))
-    return WriteResult(True, revision, found), BackendEvent(key, revision, value, found)  # noqa: FBT003
+    return WriteResult(True, revision, None), BackendEvent(key, revision, value, found)  # noqa: FBT003

@@ -85,7 +85,7 @@ class SQLiteBackend:
         """As `Backend.delete`."""
         return await self._writer.write(Write(key, None, expected))
 
-    def watch(self, prefix: str, *, start: int = 0) -> AsyncIterator[WatchBatch]:
+    def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
         """As `Backend.watch`. A watch that is too slow is fed from the log: it holds little memory, and sees everything.
 
         Raises CompactedError also when it was so slow that what it has not seen has been compacted.
