@@ -1,0 +1,298 @@
+"""Discovery, held against the reference: what it lists, in which form, and how it is asked for."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Final
+
+import pytest
+
+from apiext.discovery import messages
+from apiext.registry import protobuf
+from tests.differential.documented import PROTOBUF, by_name, definitions, equal_in_the_end, in_the_end, parsed
+from tests.differential.pair import Pair, Side, Step
+from tests.support.inprocess import CRDS
+
+pytestmark = pytest.mark.slow
+
+GROUP: Final = "discovery.example.com"
+ROOT: Final = f"/apis/{GROUP}"
+PARAMS: Final = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+AGGREGATED: Final = f"application/json{PARAMS}"
+VERSIONS: Final = ("v1", "v11", "v1beta1", "v1alpha1", "v2alpha1", "v3beta2", "v12alpha10", "foo")
+OWN: Final = frozenset({GROUP, "apiextensions.k8s.io"})
+CORE: Final = frozenset({"namespaces", "events"})
+PATHS: Final = (
+    *(
+        f"{path}{slash}"
+        for path in ("/api", "/apis", "/api/v1", ROOT, f"{ROOT}/v11", "/apis/apiextensions.k8s.io/v1")
+        for slash in ("", "/")
+    ),
+    "/apis/apiextensions.k8s.io",
+    f"{ROOT}/v10",
+    f"{ROOT}/none",
+    "/apis/none",
+    "/apis/none/v1",
+    "/api/v2",
+)
+ACCEPTED: Final = (
+    "",
+    PROTOBUF,
+    f"{PROTOBUF};stream=watch",
+    f"{PROTOBUF},application/json",
+    f"{PROTOBUF}{PARAMS}",
+    f"application/yaml{PARAMS}",
+    AGGREGATED,
+    f"{AGGREGATED};profile=nopeer",
+    f"application/*{PARAMS}",
+    f"*/*{PARAMS}",
+    AGGREGATED.replace("v2", "v2beta1"),
+    f"{AGGREGATED.replace('v2', 'v2beta1')},application/json",
+    "application/json;as=APIGroupDiscoveryList",
+    "application/json;as=Table;g=meta.k8s.io;v=v1",
+    "application/json;as=Table;g=meta.k8s.io;v=v1,application/json",
+    "application/yaml",
+    "application/*",
+    "*/*",
+    "*",
+    "text/html",
+    "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+    "application/json;q=0.1,application/yaml;q=0.5",
+    "application/json;q=0",
+    "application/json;q=x, application/yaml;q=0.1",
+    "application/json; q = 1",
+    "application/json;sv=v1",
+    "application/json;sv=",
+    "application/json;stream=watch",
+    "application/json;stream=other",
+    "application/json;pretty=1",
+    "application/json; charset=utf-8",
+    "APPLICATION/JSON",
+    "application",
+    "application/json/x",
+    "json",
+    ",",
+    ";",
+    ", application/json",
+    "application/cbor",
+    "application/cbor, application/json",
+    "application/cbor-seq",
+)
+
+
+@pytest.fixture(scope="module")
+def served(pair: Pair) -> Iterator[Pair]:
+    """Both servers with all definitions, once both list every version."""
+    with pair.served(*definitions(GROUP)):
+        in_the_end(pair, lambda side: all(side.raw(Step("GET", f"{ROOT}/{version}"))[0].status == 200 for version in VERSIONS))
+        in_the_end(pair, lambda side: {group["name"] for group in parsed(side, "/apis")["groups"]} >= OWN)
+        yield pair
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "application/yaml"])
+@pytest.mark.parametrize("path", [ROOT, *(f"{ROOT}/{version}" for version in VERSIONS), "/apis/apiextensions.k8s.io/v1"])
+def test_documents(served: Pair, path: str, media_type: str) -> None:
+    """Groups and versions are in the same order, and every resource says the same in the same order."""
+
+    def take(side: Side) -> str:
+        document = parsed(side, path, media_type)
+        if "resources" in document:
+            document["resources"] = by_name(document["resources"])
+        return json.dumps(document)
+
+    theirs, ours = equal_in_the_end(served, take)
+
+    assert ours == theirs
+
+
+def test_groups(served: Pair) -> None:
+    """The groups that both have stand in the same order."""
+    theirs, ours = equal_in_the_end(served, lambda side: json.dumps([one for one in parsed(side, "/apis")["groups"] if one["name"] in OWN]))
+
+    assert ours == theirs
+
+
+def test_core(served: Pair) -> None:
+    """The resources of the core group that both have are the same, and /api says so."""
+
+    def take(side: Side) -> tuple[Any, ...]:
+        versions = parsed(side, "/api")
+        (address,) = versions.pop("serverAddressByClientCIDRs")
+        listed = [one for one in parsed(side, "/api/v1")["resources"] if one["name"].partition("/")[0] in CORE]
+        return versions, address["clientCIDR"], address["serverAddress"] == side.url.partition("//")[2], json.dumps(listed)
+
+    theirs, ours = equal_in_the_end(served, take)
+
+    assert ours == theirs
+
+
+def _own_items(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """What both servers have of an aggregated document."""
+    items = [item for item in document["items"] if item["metadata"].get("name", "") in OWN | {""}]
+    for item in (item for item in items if not item["metadata"].get("name")):
+        for version in item["versions"]:
+            version["resources"] = [one for one in version["resources"] if one["resource"] in CORE]
+    return items
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "application/yaml"])
+@pytest.mark.parametrize("path", ["/api", "/apis"])
+def test_aggregated(served: Pair, path: str, media_type: str) -> None:
+    """The aggregated documents are equal in the groups that both have."""
+    theirs, ours = equal_in_the_end(served, lambda side: json.dumps(_own_items(parsed(side, path, f"{media_type}{PARAMS}"))))
+
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("path", ["/api", "/apis"])
+def test_etags(served: Pair, path: str) -> None:
+    """The ETag of an aggregated document is the same hash of its content, and only that very ETag is known."""
+    for side in (served.reference, served.ours):
+        response, data = side.raw(Step("GET", path, headers={"Accept": AGGREGATED}))
+        document, etag = json.loads(data), response.headers["ETag"]
+        content = json.dumps({name: document[name] for name in ("metadata", "items")}, separators=(",", ":"))
+        assert etag == f'"{hashlib.sha512(content.encode()).hexdigest().upper()}"'
+        codes = {}
+        for known in (etag, f"W/{etag}", f'"x", {etag}', "*", etag.strip('"')):
+            headers = {"Accept": f"{PROTOBUF}{PARAMS}", "If-None-Match": known}
+            response, _ = side.raw(Step("GET", path, headers=headers))
+            codes[known] = response.status
+            assert response.headers["ETag"] == etag
+        assert list(codes.values()) == [304, 200, 200, 200, 200]
+
+
+_LISTS: Final = ("/api", "/api/v1", "/apis", ROOT, f"{ROOT}/v11", f"{ROOT}/v1", "/apis/apiextensions.k8s.io/v1")
+
+
+def _in_both_forms(side: Side, path: str, params: str) -> tuple[bytes, bytes]:
+    """A document in Protobuf, and what apiext makes of the one in JSON."""
+    response, data = side.raw(Step("GET", path, headers={"Accept": PROTOBUF + params}))
+    assert (response.status, response.headers["Content-Type"]) == (200, PROTOBUF + params)
+    return data, messages.dumps(parsed(side, path, f"application/json{params}"))
+
+
+def _agree(side: Side, path: str, params: str) -> bool:
+    return len(set(_in_both_forms(side, path, params))) == 1
+
+
+@pytest.mark.parametrize("path,params", [*((path, "") for path in _LISTS), ("/api", PARAMS), ("/apis", PARAMS)])
+def test_protobuf(served: Pair, path: str, params: str) -> None:
+    """The reference's bytes are those that apiext makes of the reference's JSON, and apiext gives its own so."""
+    in_the_end(served, partial(_agree, path=path, params=params))
+    for side in (served.reference, served.ours):
+        data, _ = _in_both_forms(side, path, params)
+        kind = parsed(side, path, f"application/json{params}")["kind"]
+        assert protobuf.read(data, messages.MESSAGES[kind])["kind"] == kind
+
+
+def _shape(side: Side, step: Step) -> tuple[Any, ...]:
+    """Code, headers and, of an error, the body."""
+    response, data = side.raw(step)
+    headers = [response.headers[name] for name in ("Content-Type", "Vary", "Cache-Control", "Allow", "X-Content-Type-Options")]
+    return response.status, headers, data if response.status >= 400 else data[:1]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_accept(served: Pair, path: str) -> None:
+    """Every document is negotiated alike, and refused in the same words."""
+    found = {}
+    for accept in ACCEPTED:
+        step = Step("GET", path, headers={"Accept": accept} if accept else {})
+        theirs, ours = equal_in_the_end(served, partial(_shape, step=step))
+        if theirs != ours:
+            found[accept] = (theirs, ours)
+
+    assert found == {}
+
+
+@pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE"])
+def test_methods(served: Pair, method: str) -> None:
+    """Documents of custom groups are there for every method, those of what is built in are not."""
+    found = {}
+    for path in PATHS:
+        theirs, ours = equal_in_the_end(served, partial(_shape, step=Step(method, path)))
+        if theirs != ours:
+            found[path] = (theirs, ours)
+
+    assert found == {}
+
+
+@pytest.mark.parametrize("agent", ["curl/8.0", "Wget/1.2", "Mozilla/5.0 (X11)", "kubectl/v1.37.1"])
+@pytest.mark.parametrize("query", ["", "?pretty=true", "?pretty=0", "?pretty", "?pretty=yes"])
+def test_pretty(served: Pair, agent: str, query: str) -> None:
+    """Indented JSON has the same bytes, and is for the same clients."""
+
+    def take(side: Side) -> bytes:
+        return side.raw(Step("GET", f"{ROOT}/v11{query}", headers={"User-Agent": agent}))[1]
+
+    theirs, ours = equal_in_the_end(served, take)
+
+    assert ours == theirs
+
+
+def _listed(side: Side) -> Any:
+    """The names and verbs of all resources of the group, plain and aggregated."""
+    items = [item for item in parsed(side, "/apis", AGGREGATED)["items"] if item["metadata"]["name"] == NAMED]
+    response, data = side.raw(Step("GET", f"/apis/{NAMED}/v1"))
+    if response.status != 200:
+        return items, response.status
+    hashes = [one | {"storageVersionHash": bool(one.get("storageVersionHash"))} for one in by_name(json.loads(data)["resources"])]
+    return items, hashes
+
+
+NAMED: Final = "named.discovery.example.com"
+
+
+def _named(plural: str, kind: str, **names: Any) -> dict[str, Any]:
+    loose = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": loose}]
+    spec = {"group": NAMED, "scope": "Cluster", "names": {"plural": plural, "kind": kind, **names}, "versions": versions}
+    metadata = {"name": f"{plural}.{NAMED}"}
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata, "spec": spec}
+
+
+def _summary(side: Side) -> dict[str, tuple[list[str], list[str], bool]]:
+    """Short names and categories of each resource, and whether it can be created."""
+    items = [item for item in parsed(side, "/apis", AGGREGATED)["items"] if item["metadata"]["name"] == NAMED]
+    listed = [resource for item in items for version in item["versions"] for resource in version["resources"]]
+    return {one["resource"]: (one.get("shortNames", []), one.get("categories", []), "create" in one["verbs"]) for one in listed}
+
+
+def _done(side: Side, step: Step, codes: frozenset[int] = frozenset({200, 201})) -> bool:
+    return side.raw(step)[0].status in codes
+
+
+def _comes_about(side: Side, expected: Any) -> bool:
+    return bool(_summary(side) == expected)
+
+
+def test_names_and_lives(pair: Pair) -> None:
+    """Names that are taken are not listed, nor is what is not served; what is being deleted cannot be created."""
+    first, second = f"{CRDS}/ones.{NAMED}", f"{CRDS}/twos.{NAMED}"
+    held = {"apiVersion": f"{NAMED}/v1", "kind": "One", "metadata": {"name": "x", "finalizers": ["example.com/held"]}}
+    merge = {"Content-Type": "application/merge-patch+json"}
+    unserved = [{**_named("twos", "Two")["spec"]["versions"][0], "served": False}]
+    ones: dict[str, Any] = {"ones": (["o"], ["all"], True)}
+    steps: tuple[tuple[Step, dict[str, Any]], ...] = (
+        (Step("POST", CRDS, _named("ones", "One", shortNames=["o"], categories=["all"])), ones),
+        (Step("POST", CRDS, _named("twos", "Two", shortNames=["o", "t"])), ones),
+        (Step("PATCH", second, {"spec": {"names": {"shortNames": ["t"]}}}, merge), ones | {"twos": (["t"], [], True)}),
+        (
+            Step("PATCH", second, {"spec": {"names": {"shortNames": ["t", "o"], "categories": ["c"]}}}, merge),
+            ones | {"twos": (["t"], ["c"], True)},
+        ),
+        (Step("PATCH", second, {"spec": {"versions": unserved}}, merge), ones),
+        (Step("POST", f"/apis/{NAMED}/v1/ones", held), ones),
+        (Step("DELETE", first), {"ones": (["o"], ["all"], False)}),
+        (Step("PATCH", f"/apis/{NAMED}/v1/ones/x", {"metadata": {"finalizers": None}}, merge), {}),
+        (Step("DELETE", second), {}),
+    )
+    try:
+        for step, expected in steps:
+            in_the_end(pair, partial(_done, step=step))
+            in_the_end(pair, partial(_comes_about, expected=expected))
+            theirs, ours = equal_in_the_end(pair, _listed)
+            assert ours == theirs, step
+    finally:
+        pair.remove_definitions(NAMED)
