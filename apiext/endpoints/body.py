@@ -115,7 +115,7 @@ async def decode_body(scope: Scope, data: bytes, media_type: str, validation: st
             raise _other_version(kind, scope)
         strict += decode_parsed(scope, obj, data if media_type == JSON else b"", validation)
     except NumberError as error:
-        raise _undecodable(scope, scope.kind, str(error)) from error
+        raise _overflowing(scope, error, data) from error
     except _KindlessError as error:
         if validation != IGNORE:
             raise _unrecognized(scope, str(error), data) from error
@@ -133,6 +133,17 @@ async def decode_body(scope: Scope, data: bytes, media_type: str, validation: st
     if kind.group_version != scope.kind.group_version:
         raise _other_version(kind, scope)
     return obj
+
+
+def _overflowing(scope: Scope, error: NumberError, data: bytes) -> errors.StatusError:
+    """What is said of a body with a number that cannot be read: the reference asks for its kind before it reads numbers."""
+    try:
+        _, kind = identify(scope, error.value, data)
+    except _KindlessError as kindless:
+        kind = kindless.kind
+    except DecodeError as unidentified:
+        return _unrecognized(scope, str(unidentified), data)
+    return _undecodable(scope, kind, str(error))
 
 
 def _other_version(kind: GroupVersionKind, scope: Scope) -> errors.StatusError:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.endpoints.body import INTERPRETED, parse_body, read_body, unregistered_kind
-from apiext.endpoints.jsonbody import DecodeError, go_kind
+from apiext.endpoints.jsonbody import GREATEST, DecodeError, NumberError, go_kind
 from apiext.endpoints.negotiation import JSON, RESOURCE_OFFERS, input_type
 from apiext.endpoints.options import UNREADABLE, DeleteQuery, check_delete, delete_query
 from apiext.endpoints.request import AUTHORIZE
-from apiext.meta import errors
+from apiext.meta import errors, goformat
 from apiext.meta.gotypes import Bool, Decoder, Field, Int, Pointer, Slice, String, Struct
 from apiext.meta.gvk import parse_group_version
 from apiext.registry.context import DeleteOptions
@@ -71,8 +72,7 @@ async def read_delete_options(request: web.BaseRequest, query: Query, limit: int
     if data:
         media_type = input_type(request.headers.get("Content-Type", ""), RESOURCE_OFFERS, protobuf=True)
         try:
-            parsed, _ = await parse_body(data, media_type, _WIRE)
-            asked = _decode(parsed)
+            asked = await _parsed(data, media_type)
         except DecodeError as error:
             prefix = _INTERPRETING if media_type == JSON else ""
             raise errors.bad_request(f"{prefix}{error}") from error
@@ -84,6 +84,18 @@ async def read_delete_options(request: web.BaseRequest, query: Query, limit: int
         asked = dataclasses.replace(asked, ignore_read_error=False)
     check_delete(asked)
     return asked
+
+
+async def _parsed(data: bytes, media_type: str) -> DeleteQuery:
+    try:
+        parsed, _ = await parse_body(data, media_type, _WIRE)
+    except NumberError as error:
+        try:
+            return _decode(error.value)
+        except ValueError as refused:
+            # The reference tells a number as it stands.
+            raise type(refused)(str(refused).replace(goformat.number(math.copysign(GREATEST, float(error.number))), error.number)) from error
+    return _decode(parsed)
 
 
 def _decode(parsed: Any) -> DeleteQuery:

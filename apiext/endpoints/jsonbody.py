@@ -5,8 +5,12 @@ Mirrors apimachinery pkg/runtime/serializer/json and sigs.k8s.io/json.
 
 from __future__ import annotations
 
-import json
+import itertools
+import math
 import re
+import sys
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 import orjson
@@ -14,26 +18,31 @@ import orjson
 from apiext.endpoints.jsonsyntax import syntax_error
 from apiext.meta import goformat, wire
 
-MAX_DEPTH: Final = 250
-"""Levels of objects and arrays that a body may have; what is deeper could not be written as JSON again."""
 _MAX_STRICT: Final = 100
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_NUMBER: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|(-?[0-9][0-9.eE+-]*)', re.DOTALL)
+_NUMBER: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|(-?[0-9][0-9.]*+(?:[eE][0-9+-]*+)?)', re.DOTALL)
+_LONG: Final = 300
+"""Digits that a number without an exponent has at least where no float64 can hold it."""
+GREATEST: Final = sys.float_info.max
+_GREATEST: Final = str(GREATEST).encode()
+_BAD_BYTE: Final = re.compile("[\udc80-\udcff]")
+_ESCAPE: Final = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.")
+_STRUCTURE: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{},:]', re.DOTALL)
 
 
 class DecodeError(ValueError):
     """A body that cannot be read; the text is the reference's."""
 
 
-class DepthError(DecodeError):
-    """A body that is nested too deeply."""
-
-    def __init__(self) -> None:
-        super().__init__("exceeded max depth")
-
-
 class NumberError(DecodeError):
-    """A body whose kind can be told, but which holds a number that cannot be read."""
+    """A body whose kind can be told, but which holds a number that cannot be read.
+
+    `value` is the body with GREATEST in the place of such numbers, `number` the first of them as it stands.
+    """
+
+    def __init__(self, number: str, value: Any) -> None:
+        super().__init__(f"json: cannot unmarshal number {number} into Go value of type float64")
+        self.number = number
+        self.value = value
 
 
 def parse(data: bytes) -> Any:
@@ -43,78 +52,60 @@ def parse(data: bytes) -> Any:
         DecodeError: it is not JSON, too deep, or holds a number that no float64 can.
     """
     try:
-        parsed = wire.loads(data)
-    except RecursionError as error:
-        raise DepthError from error
+        return wire.loads(data)
     except ValueError:
         return _parse_tolerant(data)
-    # Infinity, which a number beyond float64 becomes, is written as null.
-    if check_depth(parsed).count(b"null") != data.count(b"null"):
-        _check_numbers(data)
-    return parsed
 
 
 def _parse_tolerant(data: bytes) -> Any:
     problem = syntax_error(data)
     if problem:
         raise DecodeError(problem)
-    _check_numbers(data)
-    try:
-        # Go replaces each bad byte by itself.
-        parsed = json.loads(data.decode("utf-8", "surrogateescape"))
-        clean = _without_surrogates(parsed)
-    except RecursionError as error:
-        raise DepthError from error
-    check_depth(clean)
-    return clean
+    # Go replaces each bad byte by itself.
+    clean = _BAD_BYTE.sub("\ufffd", data.decode("utf-8", "surrogateescape")).encode()
+    numbers = _Numbers()
+    parsed = wire.loads(_NUMBER.sub(numbers.bounded, _ESCAPE.sub(_replaced, clean)))
+    if numbers.first:
+        raise NumberError(numbers.first, parsed)
+    return parsed
 
 
-def _without_surrogates(item: Any) -> Any:
-    if isinstance(item, str):
-        return _SURROGATE.sub("\ufffd", item)
-    if isinstance(item, dict):
-        return {_SURROGATE.sub("\ufffd", key): _without_surrogates(member) for key, member in item.items()}
-    if isinstance(item, list):
-        return [_without_surrogates(member) for member in item]
-    if type(item) is int and not -(2**63) <= item < 2**63:
-        return float(item)
-    return item
+class _Numbers:
+    """Puts what float64 can hold in the place of numbers that it cannot."""
+
+    __slots__ = ("first",)
+
+    def __init__(self) -> None:
+        self.first = ""
+
+    def bounded(self, match: re.Match[bytes]) -> bytes:
+        """The number, or text, as it can be read."""
+        text = match[1]
+        if not text or (len(text) < _LONG and b"e" not in text and b"E" not in text) or math.isfinite(float(text)):
+            return match[0]
+        self.first = self.first or text.decode()
+        return b"-%b" % _GREATEST if text.startswith(b"-") else _GREATEST
 
 
-def _check_numbers(data: bytes) -> None:
-    """Refuse numbers outside float64. Raises DecodeError."""
-    for match in _NUMBER.finditer(data):
-        text = match.group(1)
-        if text and float(text) in {float("inf"), float("-inf")}:
-            raise NumberError(f"json: cannot unmarshal number {text.decode()} into Go value of type float64")
-
-
-def check_depth(item: Any) -> bytes:
-    """Refuse what is nested deeper than can be written again. Raises DecodeError. What was written tells more about it."""
-    try:
-        # The writer's own limit is 254.
-        return orjson.dumps([[[[item]]]])
-    except TypeError as error:
-        raise DepthError from error
-
-
-class _Pairs(tuple[tuple[str, Any], ...]):
-    """An object with all its members, those that stand twice too."""
-
-    __slots__ = ()
+def _replaced(escape: re.Match[bytes]) -> bytes:
+    return b"\\ufffd" if escape[1] else escape[0]
 
 
 def duplicate_fields(data: bytes, parsed: Any) -> list[str]:
     """Messages about fields that stand twice in JSON that `parse` has taken, in their order."""
     if not _may_have_duplicates(data, parsed):
         return []
-    try:
-        pairs = json.loads(data.decode("utf-8", "replace"), object_pairs_hook=_Pairs)
-    except (ValueError, RecursionError):
-        return []
-    found: dict[str, None] = {}
-    _find_duplicates(pairs, "", found)
-    return [f"duplicate field {goformat.quote(path)}" for path in list(found)[:_MAX_STRICT]]
+    paths = itertools.islice(dict.fromkeys(path for path, _ in _fields(data)), _MAX_STRICT)
+    return [f"duplicate field {goformat.quote(path)}" for path in paths]
+
+
+def in_order(data: bytes, messages: Sequence[str]) -> list[str]:
+    """Messages about unknown and duplicate fields of a body in the order in which a decoder comes upon them."""
+    names = frozenset(message.removesuffix('"').rpartition(".")[2].rpartition('"')[2] for message in messages)
+    ranks: dict[str, int] = {}
+    for path, again in _fields(data, names):
+        ranks.setdefault(f"{'duplicate' if again else 'unknown'} field {goformat.quote(path)}", len(ranks))
+    return sorted(messages, key=lambda message: ranks.get(message, len(ranks)))
 
 
 def _may_have_duplicates(data: bytes, parsed: Any) -> bool:
@@ -128,20 +119,41 @@ def _may_have_duplicates(data: bytes, parsed: Any) -> bool:
         return True
 
 
-def _find_duplicates(item: Any, path: str, found: dict[str, None]) -> None:
-    if len(found) >= _MAX_STRICT:
-        return
-    if isinstance(item, _Pairs):
-        seen: set[str] = set()
-        for key, member in item:
-            below = f"{path}.{key}" if path else key
-            if key in seen:
-                found[below] = None
-            seen.add(key)
-            _find_duplicates(member, below, found)
-    elif isinstance(item, list):
-        for index, member in enumerate(item):
-            _find_duplicates(member, f"{path}[{index}]", found)
+class _Open:
+    """An object or array that is being scanned: the key or index that the scan has come to, and the keys before."""
+
+    __slots__ = ("at", "seen")
+
+    def __init__(self, *, is_object: bool) -> None:
+        self.at: str | int = "" if is_object else 0
+        self.seen: set[str] = set()
+
+
+def _fields(data: bytes, names: AbstractSet[str] = frozenset()) -> Iterator[tuple[str, bool]]:
+    """The paths of fields that stand where a field of the name was before (some more than once), and of those with one of the names."""
+    stack: list[_Open] = []
+    text = b""
+    for token in _STRUCTURE.finditer(data):
+        mark = token.group()
+        if mark == b":":
+            here = stack[-1]
+            here.at = orjson.loads(text) if b"\\" not in text and text.isascii() else _parse_tolerant(text)
+            again = here.at in here.seen
+            if again or here.at in names:
+                yield _path(stack), again
+            here.seen.add(str(here.at))
+        elif mark in {b"{", b"["}:
+            stack.append(_Open(is_object=mark == b"{"))
+        elif mark in {b"}", b"]"}:
+            stack.pop()
+        elif mark != b",":
+            text = mark
+        elif isinstance(stack[-1].at, int):
+            stack[-1].at += 1
+
+
+def _path(stack: list[_Open]) -> str:
+    return "".join(f"[{here.at}]" if isinstance(here.at, int) else f".{here.at}" for here in stack).removeprefix(".")
 
 
 def go_kind(item: Any) -> str:

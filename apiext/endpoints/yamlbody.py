@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import copy
 import math
 import re
 from typing import Any, Final
@@ -15,8 +14,8 @@ from typing import Any, Final
 import yaml
 from yaml._yaml import CParser
 
-from apiext.endpoints.jsonbody import MAX_DEPTH, DecodeError
-from apiext.meta import goformat
+from apiext.endpoints.jsonbody import DecodeError
+from apiext.meta import deep, goformat, wire
 
 _PREFIX: Final = "tag:yaml.org,2002:"
 _MERGE: Final = object()
@@ -119,8 +118,8 @@ class _Builder:
             self._count_node()
             self._stack.append(_Mapping() if isinstance(event, yaml.MappingStartEvent) else [])
             self._open_anchors.append((event.anchor, self._count))
-            if len(self._stack) > MAX_DEPTH:
-                raise DecodeError(f"yaml: exceeded max depth of {MAX_DEPTH}")
+            if len(self._open_anchors) > deep.MAX_DEPTH:
+                raise DecodeError(f"yaml: exceeded max depth of {deep.MAX_DEPTH}")
         elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
             done = self._stack.pop()
             anchor, start = self._open_anchors.pop()
@@ -137,7 +136,7 @@ class _Builder:
         self._aliased += size
         if self._aliased > 100 and self._count > 1000 and self._aliased / self._count > _allowed_ratio(self._count):
             raise DecodeError("yaml: document contains excessive aliasing")
-        self._finish(copy.deepcopy(value), event, None, size)
+        self._finish(deep.copied(value), event, None, size)
 
     def _count_node(self) -> None:
         self._count += 1
@@ -157,30 +156,36 @@ class _Builder:
     def _take_key(mapping: _Mapping, key: Any) -> None:
         mapping.merging = key is _MERGE
         if isinstance(key, dict | list):
-            raise DecodeError(f"yaml: invalid map key: {goformat.value(key)}")
+            raise DecodeError(f"yaml: invalid map key: {_go_syntax(key)}")
         mapping.key = key
         mapping.waiting = False
 
     def _take_member(self, mapping: _Mapping, value: Any, event: yaml.Event) -> None:
         mapping.waiting = True
         if mapping.merging:
-            _merge(mapping.result, value)
+            for source in _sources(value):
+                for name in source:
+                    self._see(mapping, name, event)
+                mapping.result.update(source)
             return
         name = _key_text(mapping.key, value)
-        marker = (type(mapping.key), mapping.key)
-        if self._strict and marker in mapping.seen:
-            line = event.start_mark.line + 1 if event.start_mark else 0
-            self.duplicates.append(f"  line {line}: key {_go_syntax(mapping.key)} already set in map")
-        mapping.seen.add(marker)
+        self._see(mapping, mapping.key, event)
         mapping.result[name] = _jsonable(value)
 
+    def _see(self, mapping: _Mapping, key: Any, event: yaml.Event) -> None:
+        marker = (type(key), key)
+        if self._strict and marker in mapping.seen:
+            line = event.start_mark.line + 1 if event.start_mark else 0
+            self.duplicates.append(f"  line {line}: key {_go_syntax(key)} already set in map")
+        mapping.seen.add(marker)
 
-def _merge(into: dict[str, Any], value: Any) -> None:
-    sources = value if isinstance(value, list) else [value]
-    for source in reversed(sources) if isinstance(value, list) else sources:
-        if not isinstance(source, dict):
-            raise DecodeError("yaml: map merge requires map or sequence of maps as the value")
-        into.update(source)
+
+def _sources(value: Any) -> list[dict[str, Any]]:
+    """The mappings that a merge key brings, in the order in which they are merged."""
+    sources = value[::-1] if isinstance(value, list) else [value]
+    if not all(isinstance(source, dict) for source in sources):
+        raise DecodeError("yaml: map merge requires map or sequence of maps as the value")
+    return sources
 
 
 def _allowed_ratio(count: int) -> float:
@@ -216,6 +221,11 @@ def _key_text(key: Any, value: Any) -> str:
 
 
 def _go_syntax(value: Any) -> str:
+    if isinstance(value, dict):
+        members = (f"{_go_syntax(key)}:{_go_syntax(value[key])}" for key in sorted(value))
+        return f"map[interface {{}}]interface {{}}{{{', '.join(members)}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
     return goformat.quote(value) if isinstance(value, str) else goformat.value(value)
 
 
@@ -325,6 +335,9 @@ _Dumper.add_implicit_resolver(_PREFIX + "float", re.compile(rf"^(?:{_FLOAT.patte
 
 
 def dumps(item: Any) -> bytes:
-    """A JSON value as YAML, keys sorted."""
-    text: str = yaml.dump(item, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, sort_keys=True, width=80)
+    """A JSON value as YAML, keys sorted; what is nested too deeply to be indented is written as JSON, which is YAML too."""
+    try:
+        text: str = yaml.dump(item, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, sort_keys=True, width=80)
+    except RecursionError:
+        return wire.dumps(item) + b"\n"
     return text.encode()

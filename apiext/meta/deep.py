@@ -84,6 +84,15 @@ def depth(value: Any) -> int:
     return sum(1 for _ in levels(value))
 
 
+def is_too_deep(value: Any) -> bool:
+    """Whether the value, once written, could not be read again; quick for what is not deep."""
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return depth(value) > MAX_DEPTH
+    return False
+
+
 def _members(inner: Any) -> Any:
     return inner.items() if type(inner) is dict else enumerate(inner)
 
@@ -115,14 +124,8 @@ def _offset(counts: Iterable[int]) -> int:
 
 
 def dumps(value: Any, option: int, change: Callable[[Any], Any], default: Callable[[Any], Any] | None = None) -> bytes:
-    """The value as JSON; `change` prepares scalars, `option` and `default` are orjson's.
-
-    Raises:
-        DepthError: it is nested too deeply.
-    """
-    found = list(itertools.islice(levels(value), MAX_DEPTH + 1))
-    if len(found) > MAX_DEPTH:
-        raise DepthError
+    """The value as JSON; `change` prepares scalars, `option` and `default` are orjson's."""
+    found = list(levels(value))
     offset = _offset(map(len, found))
     return _Writer(found[offset::_BAND], option, change, default).run(value, offset)
 

@@ -129,5 +129,11 @@ def json_number(number: float) -> str:
 
 
 def pretty(data: bytes) -> bytes:
-    """JSON bytes indented by two spaces, as `?pretty=1` prints them."""
-    return _html_safe(orjson.dumps(orjson.loads(data), option=orjson.OPT_INDENT_2))
+    """JSON bytes indented by two spaces, as `?pretty=1` prints them.
+
+    What is nested deeper than some 250 levels stays in one line: indented it would be hundreds of times as long.
+    """
+    try:
+        return _html_safe(orjson.dumps(orjson.loads(data), option=orjson.OPT_INDENT_2))
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return data
