@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Final
 
 from apiext.meta import time
+
+_ZERO: Final = datetime(1, 1, 1, tzinfo=UTC)
+"""No time at all to Go."""
 
 
 def age(timestamp: str, now: datetime) -> str:
@@ -16,6 +20,8 @@ def age(timestamp: str, now: datetime) -> str:
         moment = datetime.fromisoformat(timestamp) if canonical else time.parse(timestamp)
     except ValueError:
         return "<invalid>"
+    if moment.year == 1 and moment == _ZERO:
+        return "<unknown>"
     return human_duration((now - moment).total_seconds())
 
 

@@ -36,8 +36,18 @@ class EvalError(ValueError):
 def compile_path(path: str) -> Step:
     """A column's path as a function from `[object]` to its values. Raises PathError."""
     parser = _Parser(path)
-    steps = parser.parse()
-    return _sequence(steps)
+    shown = _sequence(parser.parse())
+    others = tuple(map(_sequence, parser.others))
+    if not others:
+        return shown
+
+    def run(values: Values) -> Values:
+        found = shown(values)
+        for other in others:
+            other(values)
+        return found
+
+    return run
 
 
 def _sequence(steps: Sequence[Step]) -> Step:
@@ -60,20 +70,29 @@ class _Parser:
         self._at = 0
         self._steps: list[Step] = []
         self._recursive = False
+        self.others: list[list[Step]] = []
+        """Actions after the first, of which nothing is shown; they have to fit the value all the same."""
 
     def parse(self) -> list[Step]:
         """Raises PathError."""
         while self._at < len(self._text):
             rest = self._text[self._at :]
             if rest.startswith("}"):
-                raise PathError("text outside of the action")
-            if rest.startswith("[?("):
+                self._end(rest)
+            elif rest.startswith("[?("):
                 self._filter()
             elif rest.startswith(".."):
                 self._descend()
             else:
                 self._plain(rest[0])
         return self._steps
+
+    def _end(self, rest: str) -> None:
+        self._at = len(self._text)
+        _, opening, action = rest.partition("{")
+        if opening:
+            following = _Parser(action)
+            self.others += [following.parse(), *following.others]
 
     def _add(self, step: Step, *, recursive: bool = False) -> None:
         self._steps.append(step)
@@ -129,6 +148,9 @@ class _Parser:
                 break
             else:
                 self._at += 1
+        if self._at > len(self._text):
+            # the brace that ends the action is escaped
+            raise PathError("unclosed action")
         name = self._text[start : self._at]
         self._add(_wildcard if name == "*" else _field(name.replace("\\", "")))
 

@@ -69,7 +69,15 @@ def test_paths_that_do_not_fit(path: str) -> None:
     assert TableConvertor([Column("X", "string", path)]).row(OBJECT, NOW) == [None]
 
 
-@pytest.mark.parametrize("path", ["[", ".a[x]", ".a[?(@.x", ".a[?(@.x)", "....a", ".a}", '"x', "#", ".a[1"])
+def test_what_stands_after_the_first_action() -> None:
+    """Text after an action means nothing; another action has to fit, though nothing of it is shown."""
+    assert compile_path(".spec.text}")([OBJECT]) == ["q"]
+    assert compile_path(".spec.text} and {.spec.big")([OBJECT]) == ["q"]
+    with pytest.raises(EvalError):
+        compile_path(".spec.text}{.spec.list[5]")([OBJECT])
+
+
+@pytest.mark.parametrize("path", ["[", ".a[x]", ".a[?(@.x", ".a[?(@.x)", "....a", ".a}{[", ".a\\", '"x', "#", ".a[1"])
 def test_malformed_paths(path: str) -> None:
     """A malformed path ends the columns before it."""
     with pytest.raises(PathError):
@@ -138,6 +146,7 @@ def test_ages() -> None:
     """Times in any RFC 3339 form count; no time is unknown."""
     assert age("2026-01-01T12:58:30+01:00", NOW) == "90s"
     assert age("", NOW) == "<unknown>"
+    assert age("0001-01-01T01:00:00+01:00", NOW) == "<unknown>"
 
 
 async def test_rows() -> None:
