@@ -8,6 +8,7 @@ from aiohttp import web
 
 from apiext.endpoints.request import INFO, USER, Handler
 from apiext.endpoints.status import text_reply
+from apiext.filters.metrics import RequestNumbers
 from apiext.meta.user import MASTERS
 
 _READING: Final = frozenset({"get", "list", "watch"})
@@ -30,8 +31,9 @@ class MaxInFlight:
     Long-running requests do not count, and members of system:masters are always served.
     """
 
-    def __init__(self, handler: Handler, *, read_only: int, mutating: int, in_flight: InFlight) -> None:
+    def __init__(self, handler: Handler, *, read_only: int, mutating: int, in_flight: InFlight, numbers: RequestNumbers) -> None:
         self._handler = handler
+        self._numbers = numbers
         self._read_only = read_only
         self._mutating = mutating
         self._now = in_flight
@@ -60,4 +62,5 @@ class MaxInFlight:
     async def _overflow(self, request: web.BaseRequest) -> web.StreamResponse:
         if MASTERS in request[USER].groups:
             return await self._handler(request)
+        self._numbers.dropped(request, 429)
         return text_reply("Too many requests, please try again later.", status=429, headers=_RETRY_AFTER)

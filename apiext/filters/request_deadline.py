@@ -13,6 +13,7 @@ from aiohttp import web
 from apiext.endpoints import query
 from apiext.endpoints.reply import BrokenOff, Reply, has_begun
 from apiext.endpoints.request import INFO, Handler
+from apiext.filters.metrics import LATE, RequestNumbers
 from apiext.meta import errors, wire
 from apiext.meta.duration import parse_duration
 
@@ -29,8 +30,9 @@ class RequestDeadline:
     together, when the time of the last of them is over: a timer of its own would cost each more than all else here.
     """
 
-    def __init__(self, handler: Handler, *, maximum: float) -> None:
+    def __init__(self, handler: Handler, *, maximum: float, numbers: RequestNumbers) -> None:
         self._handler = handler
+        self._numbers = numbers
         self._maximum = maximum
         self._span = _SPAN if maximum >= 2 * _SPAN else 0.0
         self._group: _Group | None = None
@@ -40,24 +42,37 @@ class RequestDeadline:
         if request[INFO].long_running:
             return await self._handler(request)
         if "timeout" not in request.rel_url.raw_query_string:
-            return await self._within(self._current(), request)
+            response = await self._within(self._current(), request)
+            return self._late(request) if response is None else response
         asked, loop = self._asked(request), asyncio.get_running_loop()
         end = loop.time() + asked
         response = await self._within(_Group(asked, span=0.0), request)
         # what took less than a turn of the loop may be too late all the same
-        return response if loop.time() < end or has_begun(request) else _late()
+        if response is None or (loop.time() >= end and not has_begun(request)):
+            return self._late(request)
+        return response
 
-    async def _within(self, group: _Group, request: web.BaseRequest) -> web.StreamResponse:
+    async def _within(self, group: _Group, request: web.BaseRequest) -> web.StreamResponse | None:
+        """The answer, None where it did not come in time."""
         task = asyncio.current_task()
         group.tasks.add(task)
         try:
             return await self._handler(request)
         except asyncio.CancelledError:
             if group.took_back(task):
-                return BrokenOff() if has_begun(request) else _late()
+                return None
             raise
         finally:
             group.discard(task)
+
+    def _late(self, request: web.BaseRequest) -> web.StreamResponse:
+        """What the reference writes: a Status without a kind, of the type that Go takes it for."""
+        self._numbers.terminated(request, 504)
+        if has_begun(request):
+            return BrokenOff()
+        status = errors.timeout("request did not complete within the allotted timeout").status()
+        del status["kind"], status["apiVersion"]
+        return Reply(wire.dumps(status, sort_keys=False) + b"\n", status=504, content_type=_TEXT)
 
     def _current(self) -> _Group:
         """The group of those who arrive now."""
@@ -75,13 +90,6 @@ class RequestDeadline:
         except ValueError as error:
             raise errors.bad_request(f"invalid timeout specified in the request URL - {error}") from None
         return asked if 0 < asked < self._maximum else self._maximum
-
-
-def _late() -> Reply:
-    """The end of a request's time, as the reference writes it: a Status without a kind, of the type that Go takes it for."""
-    status = errors.timeout("request did not complete within the allotted timeout").status()
-    del status["kind"], status["apiVersion"]
-    return Reply(wire.dumps(status, sort_keys=False) + b"\n", status=504, content_type=_TEXT)
 
 
 class _Group:
@@ -109,7 +117,7 @@ class _Group:
         self._expired = True
         for task in self.tasks:
             if task is not None:
-                task.cancel()
+                task.cancel(LATE)
 
     def took_back(self, task: asyncio.Task[object] | None) -> bool:
         """Whether the task is being cancelled by this group and by nobody else; that is taken back."""

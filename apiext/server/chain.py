@@ -89,10 +89,9 @@ def _filters(options: Options, parts: ChainParts) -> list[Callable[[Handler], Ha
         *optional,
         CacheControl,
         WarningRecorder,
-        partial(RequestMetrics, numbers=parts.numbers),
         partial(RequestLogging, everything=options.verbosity >= _LOG_ALL_FROM),
         ErrorRendering,
-        partial(RequestDeadline, maximum=limits.request_timeout),
+        partial(RequestDeadline, maximum=limits.request_timeout, numbers=parts.numbers),
         *cors,
         partial(
             Authentication,
@@ -107,8 +106,10 @@ def _filters(options: Options, parts: ChainParts) -> list[Callable[[Handler], Ha
             read_only=limits.max_in_flight,
             mutating=limits.max_mutating_in_flight,
             in_flight=parts.in_flight,
+            numbers=parts.numbers,
         ),
         _authorization(modes, unsafe_deletion=options.feature_gates.get("AllowUnsafeMalformedObjectDeletion", True)),
+        partial(RequestMetrics, numbers=parts.numbers),
     ]
 
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from apiext.meta.gvk import GroupResource
 
 _LABELS: Final = ("verb", "group", "version", "resource", "subresource", "scope", "component")
-_COMPONENT: Final = "apiserver"
 
 
 class Metrics:
@@ -36,6 +35,14 @@ class Metrics:
         self._objects = objects
         self._counted: Mapping[GroupResource, int] = {}
         self._registry: CollectorRegistry | None = None
+
+    def reset(self) -> None:
+        """Begin anew with all numbers of requests that are over."""
+        for labels, series in list(self._numbers.series.items()):
+            series.reset()
+            if not series.running:
+                del self._numbers.series[labels]
+        self._numbers.terminations.clear()
 
     async def text(self) -> bytes:
         """All metrics; also those of the process and of Python."""
@@ -69,14 +76,20 @@ class Metrics:
             labels=(*_LABELS, "dry_run"),
         )
         running = GaugeMetricFamily("apiserver_longrunning_requests", "Long-running requests that are served now.", labels=_LABELS)
+        ended = CounterMetricFamily(
+            "apiserver_request_terminations_total",
+            "Requests that the server gave up, by HTTP response code.",
+            labels=(*_LABELS, "code"),
+        )
         for labels, series in list(self._numbers.series.items()):
-            values = (*labels, _COMPONENT)
             for code, count in series.codes.items():
-                total.add_metric((*values, "", str(code)), count)
-            durations.add_metric((*values, ""), _buckets(series), series.seconds)
+                total.add_metric((*labels, str(code)), count)
+            durations.add_metric(labels, _buckets(series), series.seconds)
             if series.running or labels.verb == "WATCH":
-                running.add_metric(values, series.running)
-        yield from (total, durations, running)
+                running.add_metric(labels[:-1], series.running)
+        for (labels, code), count in list(self._numbers.terminations.items()):
+            ended.add_metric((*labels[:-1], str(code)), count)
+        yield from (total, durations, running, ended)
 
     def _gauges(self) -> Iterable[Metric]:
         from prometheus_client.core import GaugeMetricFamily

@@ -5,6 +5,8 @@ Mirrors apiserver pkg/server/handler.go and pkg/server/routes.
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +16,7 @@ from apiext.endpoints.negotiation import JSON, check_route
 from apiext.endpoints.reply import Reply
 from apiext.endpoints.request import INFO, Handler
 from apiext.endpoints.status import text_reply
+from apiext.endpoints.transfer import takes_gzip
 from apiext.meta import errors, wire
 from apiext.server.routes.version import version_info
 
@@ -21,7 +24,8 @@ if TYPE_CHECKING:
     from apiext.server.routes.healthz import HealthEndpoint
     from apiext.server.routes.metrics import Metrics
 
-_METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+_TEXT: Final = "text/plain; charset=utf-8"
 
 
 class Router:
@@ -70,8 +74,14 @@ class Router:
                 return await endpoint.answer(request) or _not_found()
         return _not_found()
 
-    async def _write_metrics(self, _request: web.BaseRequest) -> web.StreamResponse:
-        return Reply(await self._metrics.text(), content_type=_METRICS_TYPE)
+    async def _write_metrics(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.method == hdrs.METH_DELETE:
+            self._metrics.reset()
+            return Reply(b"metrics reset\n", content_type=_TEXT)
+        data, headers = await self._metrics.text(), {}
+        if takes_gzip(request):
+            data, headers = await asyncio.to_thread(gzip.compress, data, 6), {"Content-Encoding": "gzip"}
+        return Reply(data, content_type=_METRICS_TYPE, headers=headers)
 
     async def _index(self, _request: web.BaseRequest) -> web.StreamResponse:
         own = ["/metrics", "/version", "/openapi/v2", "/openapi/v3"]

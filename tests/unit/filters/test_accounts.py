@@ -7,8 +7,11 @@ import pytest
 from aiohttp import web
 
 from apiext.endpoints.reply import Reply
+from apiext.filters.error_rendering import ErrorRendering
 from apiext.filters.metrics import Labels, RequestMetrics, RequestNumbers
+from apiext.filters.request_deadline import RequestDeadline
 from apiext.filters.request_logging import RequestLogging
+from apiext.meta.errors import StatusError
 from tests.support.logs import logged
 
 from .conftest import Make, hello
@@ -43,8 +46,13 @@ async def test_requests_are_counted(exchange: Make) -> None:
         ("GET", "/apis/g/v1/namespaces/n/ws", Labels("LIST", "g", "v1", "ws", "", "namespace")),
         ("GET", "/apis/g/v1/ws", Labels("LIST", "g", "v1", "ws", "", "cluster")),
         ("PUT", "/apis/g/v1/namespaces/n/ws/a/status", Labels("PUT", "g", "v1", "ws", "status", "resource")),
-        ("DELETE", "/apis/g/v1/ws", Labels("DELETECOLLECTION", "g", "v1", "ws", "", "cluster")),
-        ("GET", "/healthz", Labels("GET", "", "", "", "/healthz", "")),
+        ("DELETE", "/apis/g/v1/ws", Labels("DELETE", "g", "v1", "ws", "", "cluster")),
+        ("GET", "/apis/g/v1/ws?fieldSelector=metadata.name%3Da", Labels("GET", "g", "v1", "ws", "", "resource")),
+        ("HEAD", "/apis/g/v1/ws", Labels("LIST", "g", "v1", "ws", "", "cluster")),
+        ("POST", "/apis/g/v1/ws?dryRun=All", Labels("POST", "g", "v1", "ws", "", "resource", dry_run="All")),
+        ("POST", "/apis/g/v1/ws?dryRun=x", Labels("POST", "g", "v1", "ws", "", "resource", dry_run="invalid")),
+        ("FOO", "/healthz", Labels("other", "", "", "", "/healthz", "", component="")),
+        ("GET", "/healthz", Labels("GET", "", "", "", "/healthz", "", component="")),
     ],
 )
 async def test_labels(exchange: Make, method: str, path: str, labels: Labels) -> None:
@@ -56,16 +64,56 @@ async def test_labels(exchange: Make, method: str, path: str, labels: Labels) ->
     assert list(numbers.series) == [labels]
 
 
-async def test_paths_that_nobody_serves_share_a_series(exchange: Make) -> None:
-    """Whoever asks for ever new things does not fill the memory; a resource that has been served is told apart, 404 or not."""
+@pytest.mark.parametrize("path", ["/version", "/apis/g/v1", "/apis/g/v1/unknown", "/readyz/ping"])
+async def test_what_is_no_resource_is_not_counted(exchange: Make, path: str) -> None:
+    """Nor is what nobody serves: whoever asks for ever new things does not fill the memory."""
     numbers = RequestNumbers()
-    for number in range(50):
-        await exchange(f"/apis/g/v1/r{number}").through(RequestMetrics(_answers(404), numbers=numbers))
-    await exchange().through(RequestMetrics(hello, numbers=numbers))
-    await exchange().through(RequestMetrics(_answers(404), numbers=numbers))
 
-    assert set(numbers.series) == {Labels("other", "", "", "", "", ""), GET}
-    assert numbers.series[GET].codes == {200: 1, 404: 1}
+    await exchange(path).through(RequestMetrics(_answers(404), numbers=numbers))
+
+    assert not numbers.series
+
+
+@pytest.mark.parametrize(
+    "path,code,counted",
+    [("/apis/g/v1/ws/a", 404, True), ("/apis/g/v1/ws/a/unknown", 404, False), ("/apis/g/v1/ws", 405, False), ("/apis/g/v1/ws", 403, True)],
+)
+async def test_errors_are_counted(exchange: Make, path: str, code: int, counted: bool) -> None:  # noqa: FBT001
+    """But for verbs and subresources that there are not."""
+    numbers = RequestNumbers()
+
+    async def fails(_request: web.BaseRequest) -> web.StreamResponse:
+        raise StatusError(code, "", "")
+
+    await exchange(path).through(ErrorRendering(RequestMetrics(fails, numbers=numbers)))
+
+    assert [series.codes for series in numbers.series.values()] == ([{code: 1}] if counted else [])
+
+
+async def test_applies_are_patches_of_their_own(exchange: Make) -> None:
+    """They are told by what they are sent as."""
+    numbers = RequestNumbers()
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+
+    await exchange("/apis/g/v1/ws/a", method="PATCH", headers=headers).through(RequestMetrics(hello, numbers=numbers))
+
+    assert next(iter(numbers.series)).verb == "APPLY"
+
+
+async def test_what_the_server_gives_up_is_counted(exchange: Make) -> None:
+    """Late requests count as such, and those for which there was no room at all."""
+    numbers, late = RequestNumbers(), GET._replace(verb="LIST", scope="namespace")
+
+    async def hangs(_request: web.BaseRequest) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    counting = RequestMetrics(hangs, numbers=numbers)
+    await exchange("/apis/example.com/v1/namespaces/n/widgets").through(RequestDeadline(counting, maximum=0.01, numbers=numbers))
+    numbers.dropped(exchange().request, 429)
+
+    assert numbers.terminations == {(late, 504): 1, (GET, 429): 1}
+    assert {labels: series.codes for labels, series in numbers.series.items()} == {late: {504: 1}, GET: {429: 1}}
 
 
 async def test_watches_count_while_they_run(exchange: Make) -> None:

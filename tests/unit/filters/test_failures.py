@@ -9,6 +9,7 @@ from aiohttp import web
 
 from apiext.filters.error_rendering import ErrorRendering
 from apiext.filters.max_in_flight import InFlight, MaxInFlight
+from apiext.filters.metrics import RequestNumbers
 from apiext.filters.panic_recovery import PanicRecovery
 from apiext.filters.request_deadline import RequestDeadline
 from apiext.meta import errors
@@ -112,7 +113,7 @@ async def test_large_bodies_are_refused(exchange: Make) -> None:
 
 async def test_late_requests_end(exchange: Make) -> None:
     """When the time of a request is over it is cancelled and answered 504."""
-    chain = ErrorRendering(RequestDeadline(_hangs, maximum=0.01))
+    chain = ErrorRendering(RequestDeadline(_hangs, maximum=0.01, numbers=RequestNumbers()))
 
     done = await exchange().through(chain)
 
@@ -129,29 +130,35 @@ async def test_late_requests_end(exchange: Make) -> None:
 @pytest.mark.parametrize("asked", ["10ms", "0.01s"])
 async def test_clients_may_ask_for_less(exchange: Make, asked: str) -> None:
     """`?timeout=` shortens the time."""
-    done = await exchange(f"/api/v1/pods?timeout={asked}").through(ErrorRendering(RequestDeadline(_hangs, maximum=60)))
+    done = await exchange(f"/api/v1/pods?timeout={asked}").through(
+        ErrorRendering(RequestDeadline(_hangs, maximum=60, numbers=RequestNumbers()))
+    )
 
     assert done.status == 504
 
 
 async def test_an_answer_after_the_time_is_too_late(exchange: Make) -> None:
     """What is asked for within less time than anything takes is answered 504 although it was done."""
-    done = await exchange("/api/v1/pods?timeout=1ns").through(RequestDeadline(hello, maximum=60))
+    numbers = RequestNumbers()
 
-    assert done.status == 504
+    done = await exchange("/api/v1/pods?timeout=1ns").through(RequestDeadline(hello, maximum=60, numbers=numbers))
+
+    assert (done.status, list(numbers.terminations.values())) == (504, [1])
 
 
 @pytest.mark.parametrize("asked", ["0s", "0", "99h", ""])
 async def test_what_asks_for_more_gets_the_maximum(exchange: Make, asked: str) -> None:
     """Nothing, zero, and more than the maximum are all the maximum."""
-    done = await exchange(f"/api/v1/pods?timeout={asked}").through(ErrorRendering(RequestDeadline(_hangs, maximum=0.01)))
+    done = await exchange(f"/api/v1/pods?timeout={asked}").through(
+        ErrorRendering(RequestDeadline(_hangs, maximum=0.01, numbers=RequestNumbers()))
+    )
 
     assert done.status == 504
 
 
 async def test_no_duration_is_refused(exchange: Make) -> None:
     """A timeout that is no duration is 400, in the words of Go's parser."""
-    done = await exchange("/api/v1/pods?timeout=soon").through(ErrorRendering(RequestDeadline(hello, maximum=60)))
+    done = await exchange("/api/v1/pods?timeout=soon").through(ErrorRendering(RequestDeadline(hello, maximum=60, numbers=RequestNumbers())))
 
     message = 'invalid timeout specified in the request URL - time: invalid duration "soon"'
     assert (done.status, json.loads(done.body)["message"]) == (400, message)
@@ -159,7 +166,7 @@ async def test_no_duration_is_refused(exchange: Make) -> None:
 
 async def test_watches_have_time(exchange: Make) -> None:
     """A long-running request is not ended."""
-    running = asyncio.create_task(exchange(WATCH).through(RequestDeadline(_hangs, maximum=0.001)))
+    running = asyncio.create_task(exchange(WATCH).through(RequestDeadline(_hangs, maximum=0.001, numbers=RequestNumbers())))
 
     done, pending = await asyncio.wait({running}, timeout=0.02)
 
@@ -170,7 +177,7 @@ async def test_watches_have_time(exchange: Make) -> None:
 
 async def test_requests_of_one_second_end_together(exchange: Make) -> None:
     """A shared timer ends all who are still there, and leaves those alone who are done."""
-    chain = RequestDeadline(_hangs, maximum=0.02)
+    chain = RequestDeadline(_hangs, maximum=0.02, numbers=RequestNumbers())
     chain._span = 0.01
 
     tasks = [asyncio.create_task(exchange().through(ErrorRendering(chain))) for _ in range(3)]
@@ -181,7 +188,7 @@ async def test_requests_of_one_second_end_together(exchange: Make) -> None:
 
 async def test_a_cancellation_from_outside_stays_one(exchange: Make) -> None:
     """A client that leaves cancels its request; that is not taken for a timeout."""
-    task = asyncio.create_task(exchange().through(RequestDeadline(_hangs, maximum=60)))
+    task = asyncio.create_task(exchange().through(RequestDeadline(_hangs, maximum=60, numbers=RequestNumbers())))
     await asyncio.sleep(0)
 
     task.cancel()
@@ -197,7 +204,7 @@ async def test_a_cancellation_from_outside_stays_one(exchange: Make) -> None:
 async def test_too_many_at_once(exchange: Make, method: str, limits: tuple[int, int]) -> None:
     """Reading and writing requests have limits of their own; who comes too much is told to come again in a second."""
     in_flight = InFlight()
-    chain = MaxInFlight(_hangs, read_only=limits[0], mutating=limits[1], in_flight=in_flight)
+    chain = MaxInFlight(_hangs, read_only=limits[0], mutating=limits[1], in_flight=in_flight, numbers=RequestNumbers())
     first = asyncio.create_task(exchange(method=method, user=NOBODY).through(chain))
     await asyncio.sleep(0)
 
@@ -214,8 +221,8 @@ async def test_masters_and_watches_are_not_limited(exchange: Make) -> None:
     """Members of system:masters always get in, watches do not count, and 0 is no limit."""
     full = InFlight()
     full.read_only = full.mutating = 1
-    limited = MaxInFlight(hello, read_only=1, mutating=1, in_flight=full)
-    unlimited = MaxInFlight(hello, read_only=0, mutating=0, in_flight=full)
+    limited = MaxInFlight(hello, read_only=1, mutating=1, in_flight=full, numbers=RequestNumbers())
+    unlimited = MaxInFlight(hello, read_only=0, mutating=0, in_flight=full, numbers=RequestNumbers())
 
     answers = [
         await exchange().through(limited),

@@ -49,13 +49,13 @@ class _Site:
             api_paths=lambda: ["/apis", "/apis/example.com"],
         )
 
-    async def get(self, path: str, *, headers: Mapping[str, str] | None = None) -> tuple[int, str]:
+    async def get(self, path: str, *, method: str = "GET", headers: Mapping[str, str] | None = None) -> tuple[int, str]:
         wire = _Wire()
-        request = make_mocked_request("GET", path, headers=headers, writer=wire)
+        request = make_mocked_request(method, path, headers=headers, writer=wire)
         request[INFO] = request_info(request)
         response = await self.router(request)
         await response.prepare(request)
-        head, _, body = wire.data.decode().rpartition("\r\n\r\n")
+        head, _, body = wire.data.decode("latin-1").partition("\r\n\r\n")
         self.head = head
         return response.status, body
 
@@ -181,6 +181,29 @@ async def test_metrics() -> None:
     assert 'apiserver_current_inflight_requests{request_kind="readOnly"} 0.0' in body
     assert "process_resident_memory_bytes" in body
     assert any(line.startswith("apiserver_longrunning_requests") and line.endswith("2.0") for line in body.splitlines())
+
+
+async def test_metrics_are_reset() -> None:
+    """What is over is forgotten, what runs is not."""
+    site = _Site()
+    _record(site.numbers.find(Labels("GET", "g", "v1", "ws", "", "cluster")), 200, 0.03)
+    site.numbers.find(Labels("WATCH", "g", "v1", "ws", "", "cluster")).running = 2
+
+    answer = await site.get("/metrics", method="DELETE")
+    _, body = await site.get("/metrics")
+
+    assert answer == (200, "metrics reset\n")
+    assert 'verb="GET"' not in body
+    assert any(line.startswith("apiserver_longrunning_requests") and line.endswith("2.0") for line in body.splitlines())
+
+
+async def test_metrics_are_packed_for_who_takes_it() -> None:
+    """However few they are, as Prometheus does."""
+    site = _Site()
+
+    await site.get("/metrics", headers={"Accept-Encoding": "gzip"})
+
+    assert "Content-Encoding: gzip" in site.head
 
 
 def _sorted(line: str) -> str:
