@@ -1,0 +1,244 @@
+"""OpenAPI, held against the reference: the documents of definitions and of what is built in, and how they are asked for."""
+
+import http.client
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+import pytest
+
+from tests.differential.documented import definitions, equal_in_the_end, in_the_end, parsed
+from tests.differential.pair import Pair, Side, Step
+from tests.support.published import with_shared_parameters, without_texts
+
+pytestmark = pytest.mark.slow
+
+GROUP: Final = "openapi.example.com"
+MODELS: Final = "com.example.openapi."
+DOCUMENT: Final = f"/openapi/v3/apis/{GROUP}/v1beta1"
+VERSIONS: Final = ("v1", "v11", "v1beta1", "v1alpha1", "v2alpha1", "v3beta2", "v12alpha10", "foo")
+BUILTIN: Final = ("version", "api", "apis", "apis/apiextensions.k8s.io", "apis/apiextensions.k8s.io/v1", "api/v1")
+KINDS: Final = "x-kubernetes-group-version-kind"
+OWN: Final = ("", "apiextensions.k8s.io", GROUP)
+SPEC2: Final = "application/com.github.proto-openapi.spec.v2"
+ACCEPTED: Final = (
+    "",
+    "*/*",
+    "*",
+    "application/json",
+    "application/*",
+    "*/json",
+    "application/yaml",
+    "text/html",
+    "application/vnd.kubernetes.protobuf",
+    f"{SPEC2}@v1.0+protobuf",
+    f"{SPEC2}.v1.0+protobuf",
+    f"application/json;q=0.5,{SPEC2}.v1.0+protobuf",
+    "text/html, application/json;q=0.1",
+    "application/json;sv=v1",
+    "application/json;as=x;g=y;v=z;stream=other",
+    ",",
+    ";",
+    "json",
+)
+LONG_AGO: Final = "Mon, 01 Jan 2024 00:00:00 GMT"
+LATER: Final = "Mon, 01 Jan 2035 00:00:00 GMT"
+CONDITIONS: Final[tuple[Mapping[str, str], ...]] = (
+    {"If-None-Match": "*"},
+    {"If-None-Match": '"x"'},
+    {"If-None-Match": "ETAG"},
+    {"If-None-Match": "W/ETAG"},
+    {"If-None-Match": '"x" ETAG'},
+    {"If-None-Match": "junk, ETAG"},
+    {"If-None-Match": '"x"', "If-Modified-Since": LATER},
+    {"If-Match": "*"},
+    {"If-Match": '"x"'},
+    {"If-Match": "ETAG"},
+    {"If-Match": "W/ETAG"},
+    {"If-Modified-Since": LATER},
+    {"If-Modified-Since": LONG_AGO},
+    {"If-Modified-Since": "junk"},
+    {"If-Unmodified-Since": LATER},
+    {"If-Unmodified-Since": LONG_AGO},
+    {"Range": "bytes=0-3"},
+    {"Range": "bytes=5-"},
+    {"Range": "bytes=99999999-"},
+    {"Range": "bytes=3-1"},
+    {"Range": "bytes="},
+    {"Range": "bytes=0-1,3-4"},
+    {"Range": "lines=0-1"},
+    {"Range": "bytes=0-3", "If-Range": "ETAG"},
+    {"Range": "bytes=0-3", "If-Range": '"x"'},
+    {"Range": "bytes=0-3", "If-Range": LONG_AGO},
+    {"Range": "bytes=0-1499", "Accept-Encoding": "gzip"},
+    {"Accept-Encoding": "gzip"},
+    {"Accept-Encoding": "gzip;q=0"},
+    {"Accept-Encoding": "gzip", "If-None-Match": "ETAG"},
+)
+_HEADERS: Final = ("Content-Type", "Content-Encoding", "Content-Range", "Accept-Ranges", "Cache-Control", "X-Content-Type-Options")
+
+
+@pytest.fixture(scope="module")
+def served(pair: Pair) -> Iterator[Pair]:
+    """Both servers with all definitions, once both publish every version."""
+    with pair.served(*definitions(GROUP)):
+        in_the_end(pair, _publishes_all)
+        yield pair
+
+
+def _publishes_all(side: Side) -> bool:
+    wanted = {f"{MODELS}v1.Everything", f"{MODELS}v1beta1.Gadget", f"{MODELS}v3beta2.Hidden", f"{MODELS}v12alpha10.Gadget"}
+    index = parsed(side, "/openapi/v3")["paths"]
+    return all(f"apis/{GROUP}/{version}" in index for version in VERSIONS) and wanted <= set(parsed(side, "/openapi/v2")["definitions"])
+
+
+def _plain(node: Any) -> Any:
+    """A document without descriptions, and of the groups that know a kind only those that both servers have."""
+    if isinstance(node, dict):
+        return {
+            key: [kind for kind in member if kind["group"] in OWN] if key == KINDS and isinstance(member, list) else _plain(member)
+            for key, member in without_texts(node).items()
+        }
+    return [_plain(member) for member in node] if isinstance(node, list) else node
+
+
+def _v3(side: Side, path: str) -> Any:
+    return _plain(parsed(side, f"/openapi/v3/{path}"))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_v3(served: Pair, version: str) -> None:
+    """The documents of definitions are equal: paths, operations, parameters, schemas and extensions."""
+    theirs, ours = equal_in_the_end(served, partial(_v3, path=f"apis/{GROUP}/{version}"))
+
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("path", BUILTIN)
+def test_builtin_v3(served: Pair, path: str) -> None:
+    """What is said of built-in kinds, of discovery and of the version is equal, as far as both have them."""
+    ours = _v3(served.ours, path)
+
+    def take(side: Side) -> Any:
+        document = _v3(side, path)
+        document["paths"] = {name: item for name, item in document["paths"].items() if name in ours["paths"]}
+        schemas = document["components"]["schemas"]
+        document["components"]["schemas"] = {name: schema for name, schema in schemas.items() if name in ours["components"]["schemas"]}
+        return document
+
+    theirs, ours = equal_in_the_end(served, take)
+
+    assert ours == theirs
+    if path != "api/v1":
+        whole = _v3(served.reference, path)
+        assert (whole["paths"].keys(), whole["components"]["schemas"].keys()) == (
+            ours["paths"].keys(),
+            ours["components"]["schemas"].keys(),
+        )
+
+
+def test_index(served: Pair) -> None:
+    """The index lists the same documents of our own groups, each at a URL with the hash that is its ETag."""
+    ours = set(parsed(served.ours, "/openapi/v3")["paths"])
+    theirs = set(parsed(served.reference, "/openapi/v3")["paths"])
+
+    assert ours <= theirs
+    assert {path for path in theirs if GROUP in path or path in BUILTIN} <= ours
+    for side in (served.reference, served.ours):
+        url = parsed(side, "/openapi/v3")["paths"][f"apis/{GROUP}/v1beta1"]["serverRelativeURL"]
+        assert re.fullmatch(re.escape(DOCUMENT) + r"\?hash=[0-9A-F]{128}", url)
+        response, _ = side.raw(Step("GET", url))
+        assert response.headers["ETag"] == f'"{url.partition("=")[2]}"'
+        assert response.headers["Cache-Control"] == "public, immutable"
+        assert response.headers["Expires"].endswith(" UTC")
+
+
+def test_v2_paths(served: Pair) -> None:
+    """All paths of ours are there with the same operations."""
+    paths = list(parsed(served.ours, "/openapi/v2")["paths"])
+
+    def take(side: Side) -> Any:
+        document = parsed(side, "/openapi/v2")
+        rest = {key: member for key, member in document.items() if key not in {"paths", "definitions", "parameters"}}
+        known = [path for path in document["paths"] if GROUP in path or "apiextensions" in path]
+        return rest, known, without_texts(with_shared_parameters(document, paths))
+
+    theirs, ours = equal_in_the_end(served, take)
+
+    assert ours == theirs
+
+
+def test_v2_definitions(served: Pair) -> None:
+    """All definitions of ours are equal, downgraded as v2 needs it."""
+    names = set(parsed(served.ours, "/openapi/v2")["definitions"])
+
+    def take(side: Side) -> Any:
+        found = parsed(side, "/openapi/v2")["definitions"]
+        return _plain({name: schema for name, schema in found.items() if name in names or name.startswith(MODELS)})
+
+    theirs, ours = equal_in_the_end(served, take)
+
+    assert ours == theirs
+
+
+def _ask(side: Side, path: str, headers: Mapping[str, str], method: str = "GET") -> tuple[http.client.HTTPResponse, bytes]:
+    """An answer; ETAG in a header stands for what the side's document has."""
+    if any("ETAG" in text for text in headers.values()):
+        etag = side.raw(Step("GET", path))[0].headers["ETag"] or '""'
+        headers = {name: text.replace("ETAG", etag) for name, text in headers.items()}
+    return side.raw(Step(method, path, headers=dict(headers)))
+
+
+def _shape(side: Side, path: str, headers: Mapping[str, str], method: str = "GET") -> tuple[Any, ...]:
+    """Code and headers, without what depends on how long a document is; of an error the body too."""
+    response, data = _ask(side, path, headers, method)
+    found = {name: response.headers[name] or "" for name in _HEADERS}
+    found["Content-Range"] = re.sub(r"\d{3,}", "N", found["Content-Range"]) if "1499" not in found["Content-Range"] else "0-1499"
+    found["Content-Type"] = re.sub("boundary=[0-9a-f]{60}$", "boundary", found["Content-Type"])
+    there = [name for name in ("ETag", "Last-Modified", "Expires") if response.headers[name]]
+    vary = sorted(", ".join(response.headers.get_all("Vary") or []).split(", "))
+    return response.status, found, there, vary, data if response.status >= 400 else b""
+
+
+@pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3", DOCUMENT, f"{DOCUMENT}?hash=OLD", "/openapi/v3/none", "/openapi/none"])
+def test_accept(served: Pair, path: str) -> None:
+    """The same media types are taken, and refused in the same way."""
+    found = {}
+    for accept in ACCEPTED:
+        theirs, ours = equal_in_the_end(served, partial(_shape, path=path, headers={"Accept": accept} if accept else {}))
+        if theirs != ours:
+            found[accept] = (theirs, ours)
+
+    assert found == {}
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+@pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3", DOCUMENT])
+def test_conditions_and_ranges(served: Pair, path: str, method: str) -> None:
+    """A client that has a document, or a part of it, is answered alike."""
+    found = {}
+    for headers in CONDITIONS:
+        theirs, ours = equal_in_the_end(served, partial(_shape, path=path, headers=headers, method=method))
+        if theirs != ours:
+            found[str(headers)] = (theirs, ours)
+
+    assert found == {}
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "PUT", "PATCH", "DELETE", "TRACE"])
+def test_methods(served: Pair, method: str) -> None:
+    """Documents do not mind the method."""
+    for path in ("/openapi/v2", "/openapi/v3", DOCUMENT, "/openapi/v3/none", "/openapi", "/openapi/v2/", "/openapi/v3/"):
+        theirs, ours = equal_in_the_end(served, partial(_shape, path=path, headers={}, method=method))
+        assert ours == theirs, path
+
+
+def test_an_outdated_hash(served: Pair) -> None:
+    """It is redirected to the URL of the index."""
+    for side in (served.reference, served.ours):
+        response, data = side.raw(Step("GET", f"{DOCUMENT}?hash=OLD"))
+        index = json.loads(side.raw(Step("GET", "/openapi/v3"))[1])["paths"]
+        assert (response.status, data) == (301, b"")
+        assert response.headers["Location"] == index[f"apis/{GROUP}/v1beta1"]["serverRelativeURL"]
