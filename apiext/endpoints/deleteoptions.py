@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.endpoints.body import INTERPRETED, parse_body, read_body, unregistered_kind
-from apiext.endpoints.jsonbody import GREATEST, DecodeError, NumberError, go_kind
+from apiext.endpoints.jsonbody import DecodeError, NumberError, go_kind
 from apiext.endpoints.negotiation import JSON, RESOURCE_OFFERS, input_type
 from apiext.endpoints.options import UNREADABLE, DeleteQuery, check_delete, delete_query
 from apiext.endpoints.request import AUTHORIZE
-from apiext.meta import errors, goformat
+from apiext.meta import errors, literals
 from apiext.meta.gotypes import Bool, Decoder, Field, Int, Pointer, Slice, String, Struct
 from apiext.meta.gvk import parse_group_version
 from apiext.registry.context import DeleteOptions
@@ -53,6 +53,7 @@ _OPTIONS: Final = Struct(_KIND).define(
     Field("dryRun", Slice(_TEXT)),
     Field(UNREADABLE, Pointer(Bool())),
 )
+_NUMBER: Final = re.compile(r"number \S+( into Go struct field DeleteOptions\.)(\w+)")
 _WIRE: Final = Message(
     {
         1: ("gracePeriodSeconds", Scalar.INT),
@@ -90,12 +91,19 @@ async def _parsed(data: bytes, media_type: str) -> DeleteQuery:
     try:
         parsed, _ = await parse_body(data, media_type, _WIRE)
     except NumberError as error:
-        try:
-            return _decode(error.value)
-        except ValueError as refused:
-            # The reference tells a number as it stands.
-            raise type(refused)(str(refused).replace(goformat.number(math.copysign(GREATEST, float(error.number))), error.number)) from error
-    return _decode(parsed)
+        parsed = error.value
+    try:
+        return _decode(parsed)
+    except ValueError as error:
+        if media_type != JSON:
+            raise
+        raise type(error)(_NUMBER.sub(lambda told: _spelled(data, told), str(error))) from error
+
+
+def _spelled(data: bytes, told: re.Match[str]) -> str:
+    """What is said of a number in a field, with the number as it stands in the body."""
+    number = literals.spelled(data).get(told[2])
+    return f"number {number}{told[1]}{told[2]}" if isinstance(number, str) else told[0]
 
 
 def _decode(parsed: Any) -> DeleteQuery:

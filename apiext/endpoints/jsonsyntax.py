@@ -17,6 +17,8 @@ _NUMBER: Final = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]
 _NUMBER_HEAD: Final = re.compile(rb"-?(?:0|[1-9][0-9]*)?")
 _HEX: Final = re.compile(rb"[0-9a-fA-F]{0,4}")
 _MAX_DEPTH: Final = 10_000
+_INSIDE: Final = re.compile("escape|^in literal|numeric")
+"""What is said of the inside of a token."""
 _END: Final = "unexpected end of JSON input"
 _LITERALS: Final = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
 
@@ -64,9 +66,10 @@ class _Scanner:
         return self._data[self._pos]
 
     def _invalid(self, context: str) -> _FoundError:
-        if self._pos >= len(self._data):
-            return _FoundError(_END)
-        return _FoundError(f"invalid character {quote_char(self._data[self._pos])} {context}")
+        if self._pos < len(self._data):
+            return _FoundError(f"invalid character {quote_char(self._data[self._pos])} {context}")
+        # At the end Go's scanner tries a space, which is in order between tokens and in texts.
+        return _FoundError(f"invalid character ' ' {context}" if _INSIDE.search(context) else _END)
 
     def _value(self, *, empty_allowed: bool) -> None:
         """One value; an object or array is only opened, down to its first scalar or its end."""

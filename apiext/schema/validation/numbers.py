@@ -37,7 +37,8 @@ def _range(value: float, kind: str, fmt: str, subject: str, name: str) -> Violat
     if kind == "integer":
         fmt = fmt if fmt in _LIMITS else ""
         limit = _LIMITS[fmt]
-        fits = (type(value) is int or value.is_integer()) and -limit <= value < limit
+        # Go looks at the digits of a float, which for the least integer round to more than it.
+        fits = -limit <= value < limit and (type(value) is int or (value.is_integer() and value > _MIN_INT64))
     elif kind == "number" and fmt == "float":
         fits = _fits_float32(value)
     else:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiext.endpoints.jsonbody import MAX_DEPTH, DecodeError, NumberError, check_depth, duplicate_fields, parse
+from apiext.endpoints.jsonbody import GREATEST, DecodeError, NumberError, duplicate_fields, parse
 
 
 def test_replaces_what_is_no_text() -> None:
@@ -33,14 +33,33 @@ def test_refuses_numbers_beyond_float64(data: bytes) -> None:
 
 
 def test_depth_is_limited() -> None:
-    """What could not be written as JSON again is refused, however it came about."""
-    deep = b"[" * MAX_DEPTH + b"]" * MAX_DEPTH
-    parsed = parse(deep)
+    """Go's limit is ours; texts that need care change nothing about it."""
+    for text in (b"", b'"\xff",', b"1e400,"):
+        data = b"[" * 9_999 + b"[" + text + b"1]" + b"]" * 9_999
+        if text == b"1e400,":
+            with pytest.raises(NumberError):
+                parse(data)
+        else:
+            assert parse(data)
+        with pytest.raises(DecodeError, match=r"invalid character '\[' exceeded max depth"):
+            parse(b"[" + data + b"]")
 
-    check_depth(parsed)
-    for data in (b"[" * 260 + b"]" * 260, b'{"a":' * 5000 + b"1" + b"}" * 5000, b'["\xff",' + b"[" * 2000 + b"]" * 2001):
-        with pytest.raises(DecodeError, match="exceeded max depth"):
-            parse(data)
+
+def test_what_is_unreadable_is_kept() -> None:
+    """A body with a number that nothing holds is known with the greatest number in its place, and the first such number as it stands."""
+    with pytest.raises(NumberError) as caught:
+        parse(b'{"a":"1e400","kind":"K","b":[-1E999,1e400],"c":"\xff"}')
+
+    assert caught.value.number == "-1E999"
+    assert caught.value.value == {"a": "1e400", "kind": "K", "b": [-GREATEST, GREATEST], "c": "\ufffd"}
+
+
+@pytest.mark.parametrize("levels", [300, 2000])
+def test_duplicates_far_below(levels: int) -> None:
+    """A field that stands twice is found however deep."""
+    data = b'{"a":' * levels + b'{"x":1,"x":2}' + b"}" * levels
+
+    assert duplicate_fields(data, parse(data)) == [f'duplicate field "{"a." * levels}x"']
 
 
 @pytest.mark.parametrize(

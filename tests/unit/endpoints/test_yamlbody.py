@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiext.endpoints.jsonbody import MAX_DEPTH, DecodeError
+from apiext.endpoints.jsonbody import DecodeError
 from apiext.endpoints.yamlbody import dumps, parse
+from apiext.meta.deep import MAX_DEPTH
 
 
 @pytest.mark.parametrize(
@@ -73,9 +74,9 @@ def test_values(text: str, value: Any) -> None:
         ("!!int x", "yaml: cannot decode !!str `x` as a !!int"),
         ("!!binary '*'", "yaml: !!binary value contains invalid base64 data"),
         ("{<<: 1}", "yaml: map merge requires map or sequence of maps as the value"),
-        ("- " * 300, f"yaml: exceeded max depth of {MAX_DEPTH}"),
-        ("[" * 300, f"yaml: exceeded max depth of {MAX_DEPTH}"),
-        ("{a: " * 100_000, f"yaml: exceeded max depth of {MAX_DEPTH}"),
+        ("- " * (MAX_DEPTH + 1), f"yaml: exceeded max depth of {MAX_DEPTH}"),
+        ("[" * (MAX_DEPTH + 1), f"yaml: exceeded max depth of {MAX_DEPTH}"),
+        ("{a: " * 20_000, f"yaml: exceeded max depth of {MAX_DEPTH}"),
     ],
 )
 def test_errors(text: str, error: str) -> None:
