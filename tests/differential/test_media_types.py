@@ -1,23 +1,42 @@
-"""What clients accept, held against the reference: errors in Protobuf, wildcards, and types that nobody writes."""
+"""What clients accept, held against the reference: errors and objects in Protobuf, wildcards, and types that nobody writes."""
 
+import json
+from collections.abc import Iterator
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
-from tests.differential.pair import Pair, Step
+from apiext.registry import protobuf
+from apiext.registry.coretypes import EVENT_WIRE, NAMESPACE_WIRE
+from apiext.registry.definitionwire import DEFINITION_WIRE
+from apiext.registry.metawire import PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
+from apiext.registry.protobuf import Message
+from tests.differential.documented import PROTOBUF, definitions
+from tests.differential.pair import Pair, Side, Step, masked
 from tests.support.inprocess import CRDS, definition
 
 pytestmark = pytest.mark.slow
 
-BASE: Final = "/apis/media.example.com/v1/namespaces/default/widgets"
-PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+GROUP: Final = "media.example.com"
+BASE: Final = f"/apis/{GROUP}/v1/namespaces/default/widgets"
+NAMESPACE: Final = "/api/v1/namespaces/media"
+EVENTS: Final = f"{NAMESPACE}/events"
+RICH: Final = f"{CRDS}/everythings.protobuf.example.com"
 ACCEPTED: Final = (
     PROTOBUF,
     f"{PROTOBUF},application/json",
     f"application/json,{PROTOBUF}",
     f"{PROTOBUF};as=Table;g=meta.k8s.io;v=v1",
+    f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+    f"{PROTOBUF};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1beta1",
     f"{PROTOBUF};q=0.5, application/yaml;q=0.1",
+    f"{PROTOBUF};stream=watch",
+    "application/json;sv=v1",
+    "application/json;sv=v2",
+    "application/json;stream=watch",
+    "application/cbor",
+    "application/cbor,application/json",
     "*/*",
     "application/*",
     "text/html",
@@ -26,28 +45,199 @@ ERRORS: Final = (
     Step("GET", f"{BASE}/missing"),
     Step("GET", f"{BASE}?labelSelector=a%20b"),
     Step("GET", f"{BASE}?watch=true&resourceVersion=x"),
-    Step("POST", BASE, {"apiVersion": "media.example.com/v1", "kind": "Widget", "metadata": {"name": "A_"}, "spec": {"replicas": "x"}}),
+    Step("POST", BASE, {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "A_"}, "spec": {"replicas": "x"}}),
     Step("PUT", f"{BASE}/missing", {}),
     Step("DELETE", f"{BASE}/missing"),
     Step("GET", "/api/v1/namespaces/missing"),
     Step("GET", "/api/v1/namespaces/default/missing"),
     Step("POST", "/api/v1/namespaces", {"metadata": {"name": "A_"}}),
     Step("GET", f"{CRDS}/missing"),
+    Step("GET", f"{CRDS}/missing/status"),
     Step("GET", "/version/missing"),
     *(Step(method, "/version") for method in ("POST", "DELETE", "HEAD", "OPTIONS", "TRACE")),
 )
+EVENT: Final = {
+    "metadata": {
+        "name": "e",
+        "ownerReferences": [{"apiVersion": "v1", "kind": "X", "name": "n", "uid": "u", "controller": False}],
+        "annotations": {"z": "1", "a": "<&>"},
+        "labels": {"b": "c"},
+    },
+    "involvedObject": {"kind": "X", "name": "n", "namespace": "media"},
+    "reason": "r",
+    "message": "größer <als> null",
+    "count": -3,
+    "firstTimestamp": "1960-01-01T00:00:00Z",
+    "series": {"count": 2, "lastObservedTime": "2026-01-01T00:00:00.500000Z"},
+    "related": {"name": "x"},
+    "type": "Normal",
+    "source": {"component": "c"},
+}
 
 
-def test_errors_in_what_is_accepted(pair: Pair) -> None:
-    """Every error has the reference's code, media type and body, whatever the client accepts.
+@pytest.fixture(scope="module")
+def served(pair: Pair) -> Iterator[Pair]:
+    """Both servers with custom resources, and an object of each built-in kind that is written in Protobuf."""
+    widgets = definition(group=GROUP)
+    rich = definitions("protobuf.example.com")[0]
+    with pair.served(widgets, rich):
+        steps = (
+            Step("POST", "/api/v1/namespaces", {"metadata": {"name": "media", "finalizers": ["example.com/x"]}}),
+            Step("POST", EVENTS, EVENT),
+            Step("POST", BASE, {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "w", "labels": {"a": "b"}}}),
+        )
+        assert not [difference for step in steps for difference in pair.differences(step)]
+        yield pair
 
-    Built-in kinds are left out where only Protobuf is accepted: the reference can write them so, apiext cannot.
-    """
-    with pair.served(definition(group="media.example.com")):
-        cases = [
-            (step, accept) for step, accept in product(ERRORS, ACCEPTED) if accept != PROTOBUF or step.path.startswith((BASE, "/version"))
-        ]
-        steps = [Step(step.method, step.path, step.body, {"Accept": accept}) for step, accept in cases]
-        found = [difference for step in steps for difference in pair.differences(step)]
+
+def test_errors_in_what_is_accepted(served: Pair) -> None:
+    """Every error has the reference's code, media type and body, whatever the client accepts."""
+    steps = [Step(step.method, step.path, step.body, {"Accept": accept}) for step, accept in product(ERRORS, ACCEPTED)]
+    found = [difference for step in steps for difference in served.differences(step)]
 
     assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(f"{BASE}/w{sub}" for sub in ("", "/status", "/scale")),
+        BASE,
+        NAMESPACE,
+        f"{NAMESPACE}/status",
+        "/api/v1/namespaces",
+        EVENTS,
+        f"{EVENTS}/e",
+        RICH,
+        f"{RICH}/status",
+        CRDS,
+    ],
+)
+def test_accept(served: Pair, path: str) -> None:
+    """Objects and lists are negotiated alike; what they say in Protobuf is compared below."""
+    found = {}
+    for accept in ACCEPTED:
+        shapes = []
+        for side in (served.reference, served.ours):
+            response, data = side.raw(Step("GET", path, headers={"Accept": accept}))
+            shapes.append((response.status, response.headers["Content-Type"], data if response.status >= 400 else data[:1]))
+        served.compared += 1
+        if shapes[0] != shapes[1]:
+            found[accept] = shapes
+
+    assert found == {}
+
+
+def _read(side: Side, step: Step, message: Message) -> tuple[Any, bytes, bytes]:
+    """An object in JSON, in Protobuf, and in what apiext makes of the JSON."""
+    headers = {**step.headers, "Accept": step.headers["Accept"].replace(PROTOBUF, "application/json")}
+    _, plain = side.raw(Step(step.method, step.path, step.body, headers))
+    response, data = side.raw(step)
+    assert response.headers["Content-Type"] == PROTOBUF, data
+    obj = json.loads(plain)
+    return obj, data, protobuf.dumps(obj["apiVersion"], obj["kind"], message.write(obj))
+
+
+def _get(path: str, kind: str = "", version: str = "v1") -> Step:
+    params = f";as={kind};g=meta.k8s.io;v={version}" if kind else ""
+    return Step("GET", path, headers={"Accept": PROTOBUF + params})
+
+
+PARTIALS: Final = "PartialObjectMetadataList"
+
+
+@pytest.mark.parametrize(
+    "step,message",
+    [
+        (_get(NAMESPACE), NAMESPACE_WIRE),
+        (_get(f"{NAMESPACE}/status"), NAMESPACE_WIRE),
+        (_get("/api/v1/namespaces?limit=1"), list_message(NAMESPACE_WIRE)),
+        (_get(f"{EVENTS}/e"), EVENT_WIRE),
+        (_get(EVENTS), list_message(EVENT_WIRE)),
+        (_get(f"{NAMESPACE}2/events"), list_message(EVENT_WIRE)),
+        (_get(RICH), DEFINITION_WIRE),
+        (_get(f"{RICH}/status"), DEFINITION_WIRE),
+        (_get(f"{CRDS}?fieldSelector=metadata.name%3D{RICH.rpartition('/')[2]}"), list_message(DEFINITION_WIRE)),
+        (_get(f"{EVENTS}/e", "PartialObjectMetadata"), PARTIAL),
+        (_get(f"{BASE}/w", "PartialObjectMetadata"), PARTIAL),
+        (_get(f"{BASE}/w", "PartialObjectMetadata", "v1beta1"), PARTIAL),
+        (_get(f"{BASE}/w/status", "PartialObjectMetadata"), PARTIAL),
+        (_get(BASE, PARTIALS), PARTIAL_LISTS["v1"]),
+        (_get(BASE, PARTIALS, "v1beta1"), PARTIAL_LISTS["v1beta1"]),
+        (_get(EVENTS, PARTIALS), PARTIAL_LISTS["v1"]),
+    ],
+)
+def test_protobuf(served: Pair, step: Step, message: Message) -> None:
+    """The reference's Protobuf is, byte by byte, what apiext makes of the reference's JSON; apiext's own says the same."""
+    theirs, reference_bytes, from_reference = _read(served.reference, step, message)
+    ours, own_bytes, from_own = _read(served.ours, step, message)
+    served.compared += 1
+
+    assert reference_bytes == from_reference
+    assert own_bytes == from_own
+    assert masked(ours) == masked(theirs)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Step("POST", "/api/v1/namespaces?dryRun=All", {"metadata": {"name": "new"}}),
+        Step("PATCH", f"{NAMESPACE}?dryRun=All", {"metadata": {"labels": {"a": "b"}}}),
+        Step("PUT", f"{NAMESPACE}/finalize", {"metadata": {"name": "media"}, "spec": {"finalizers": ["kubernetes"]}}),
+        Step("DELETE", f"{NAMESPACE}?dryRun=All"),
+        Step("DELETE", f"{EVENTS}/e?dryRun=All"),
+        Step("DELETE", f"{BASE}/w?dryRun=All"),
+        Step("PATCH", f"{BASE}/w?dryRun=All", {"metadata": {"labels": {"c": "d"}}}),
+        Step("DELETE", f"{EVENTS}?dryRun=All"),
+    ],
+)
+@pytest.mark.parametrize("params", ["", ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"])
+def test_writes(served: Pair, step: Step, params: str) -> None:
+    """A write is answered in Protobuf as a read is, and a Status is never transformed."""
+    shapes = []
+    for side in (served.reference, served.ours):
+        headers = {"Accept": PROTOBUF + params}
+        if step.method == "PATCH":
+            headers["Content-Type"] = "application/merge-patch+json"
+        response, data = side.raw(Step(step.method, step.path, step.body, headers))
+        envelope = protobuf.read(data, Message({})) if data.startswith(protobuf.PREFIX) else masked(json.loads(data))
+        shapes.append((response.status, response.headers["Content-Type"], envelope))
+    served.compared += 1
+
+    assert shapes[1] == shapes[0]
+
+
+def _frames(side: Side, step: Step, message: Message) -> tuple[str, list[Any]]:
+    response, data = side.raw(step)
+    events = []
+    while data:
+        size = int.from_bytes(data[:4], "big")
+        event = WATCH_EVENT.read(data[4 : 4 + size])
+        raw = event["object"]["raw"]
+        events.append((event["type"], masked(protobuf.read(raw, message if event["type"] != "ERROR" else Message({})))))
+        data = data[4 + size :]
+    return response.headers["Content-Type"] or "", events
+
+
+INITIAL: Final = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+
+
+@pytest.mark.parametrize(
+    "step,message",
+    [
+        (_get("/api/v1/namespaces?watch=true&fieldSelector=metadata.name%3Dmedia"), NAMESPACE_WIRE),
+        (_get(f"{EVENTS}?watch=true&{INITIAL}"), EVENT_WIRE),
+        (_get(f"{CRDS}?watch=true&fieldSelector=metadata.name%3D{RICH.rpartition('/')[2]}"), DEFINITION_WIRE),
+        (_get(f"{BASE}?watch=true&{INITIAL}", "PartialObjectMetadata"), PARTIAL),
+        (_get(f"{EVENTS}?watch=true", "PartialObjectMetadata", "v1beta1"), PARTIAL),
+        (_get(f"{BASE}?watch=true&resourceVersion=1", "PartialObjectMetadata"), PARTIAL),
+    ],
+)
+def test_watches(served: Pair, step: Step, message: Message) -> None:
+    """A watch has the reference's frames, and the same events in them."""
+    timed = Step("GET", f"{step.path}&timeoutSeconds=1", headers=step.headers)
+    theirs, ours = (_frames(side, timed, message) for side in (served.reference, served.ours))
+    served.compared += 1
+
+    assert ours == theirs
+    assert ours[0] == f"{PROTOBUF};stream=watch"
