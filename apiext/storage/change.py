@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apiext.meta.selectors import Operator
+
 from . import keys, rendering
 from .interface import EVERYTHING, EventType
 
@@ -97,6 +99,16 @@ def is_everything(selection: Selection) -> bool:
     return selection is EVERYTHING or (
         (selection.labels is None or selection.labels.empty) and (selection.fields is None or selection.fields.empty)
     )
+
+
+def equal_field(selection: Selection) -> tuple[str, str] | None:
+    """A field of the CRD's own that a selection asks to have a value; names and namespaces are found by keys."""
+    if selection.fields is None:
+        return None
+    for requirement in selection.fields.requirements:
+        if requirement.operator is Operator.EQUALS and not requirement.field.startswith("metadata."):
+            return requirement.field, requirement.value
+    return None
 
 
 def selection_key(selection: Selection) -> tuple[str, str]:

@@ -6,7 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from apiext.storage import rendering
-from apiext.storage.watch_queue import WatchQueue
+
+from .groups import Group, Groups
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,20 +15,11 @@ if TYPE_CHECKING:
     from apiext.meta import errors
     from apiext.storage.change import Change, Interest
     from apiext.storage.interface import Event
+    from apiext.storage.watch_queue import WatchQueue
 
 _BEFORE_END: Final = 2.0
 _PAUSE_PER_WATCHER: Final = 100e-6
 _LONGEST_PAUSE: Final = 0.02
-
-
-class Group:
-    """Watchers that want the same: their batches are made once and shared."""
-
-    __slots__ = ("interest", "watchers")
-
-    def __init__(self, interest: Interest) -> None:
-        self.interest = interest
-        self.watchers: dict[WatchQueue, None] = {}
 
 
 class _Bookmarks:
@@ -51,7 +43,7 @@ class Audience:
 
     def __init__(self, *, bookmark_interval: float) -> None:
         self._interval = bookmark_interval
-        self._groups: dict[str, dict[object, Group]] = {}
+        self._groups: dict[str, Groups] = {}
         self._bookmarks: dict[WatchQueue, _Bookmarks] = {}
         self._watchers = 0
         self._pending: list[Change] = []
@@ -65,23 +57,18 @@ class Audience:
         """Begin to hand changes to a watcher."""
         # what waits is part of what the newcomer has been given already
         self._flush()
-        groups = self._groups.setdefault(interest.scope, {})
-        groups.setdefault(interest.identity, Group(interest)).watchers[watch] = None
+        self._groups.setdefault(interest.scope, Groups()).join(watch, interest)
         self._watchers += 1
 
     def leave(self, watch: WatchQueue, interest: Interest) -> None:
         """Stop handing changes to a watcher; it may have left already."""
         self._bookmarks.pop(watch, None)
-        groups = self._groups.get(interest.scope, {})
-        group = groups.get(interest.identity)
-        if group is None or watch not in group.watchers:
+        groups = self._groups.get(interest.scope)
+        if groups is None or not groups.leave(watch, interest):
             return
-        del group.watchers[watch]
         self._watchers -= 1
-        if not group.watchers:
-            del groups[interest.identity]
-            if not groups:
-                del self._groups[interest.scope]
+        if not groups:
+            del self._groups[interest.scope]
 
     def dispatch(self, changes: Sequence[Change]) -> None:
         """Give each watcher what it wants of some changes, as one batch; at once, or together with what comes soon."""
@@ -108,7 +95,8 @@ class Audience:
         batches: dict[Group, list[Event]] = {}
         for change in changes:
             for scope in self._scopes(change.key):
-                for group in tuple(self._groups.get(scope, {}).values()):
+                groups = self._groups.get(scope)
+                for group in groups.concerned(change) if groups is not None else ():
                     self._offer(group, change, batches)
         for group, batch in batches.items():
             size = sum(len(event.line) for event in batch)
@@ -144,7 +132,9 @@ class Audience:
 
     def expect_bookmarks(self, watch: WatchQueue, interest: Interest, *, begun: int, timeout: float, now: float) -> None:
         """Send a watcher bookmarks: one each interval, and one shortly before the end of its time (0: no end)."""
-        group = self._groups[interest.scope][interest.identity]
+        group = self._groups[interest.scope].group(interest)
+        if group is None:
+            return
         deadline = now + timeout if timeout else 0.0
         bookmarks = _Bookmarks(group=group, begun=begun, deadline=deadline, due=now)
         if self._plan(bookmarks, now):
@@ -173,7 +163,7 @@ class Audience:
         """End all watches, with a Status where there is one."""
         self._flush()
         for groups in tuple(self._groups.values()):
-            for group in tuple(groups.values()):
+            for group in groups:
                 for watch in tuple(group.watchers):
                     if error is not None:
                         watch.fail(error)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.meta.selectors import Operator
 from apiext.storage import list_plan
-from apiext.storage.change import is_everything, selection_key
+from apiext.storage.change import equal_field, is_everything, selection_key
 from apiext.storage.corruption import Corruption
 from apiext.storage.interface import CorruptObjectError, ListResult
 from apiext.storage.pace import Pace
@@ -43,7 +42,7 @@ def _selected(plan: ListPlan, shelf: Shelf, place: slice) -> Sequence[Item]:
     label = _only_label(plan.selection)
     if label is not None:
         return [item for item in shelf.labelled(*label) if item.key.startswith(plan.scope) and item.key >= plan.scope + plan.start]
-    field = _one_field(plan.selection)
+    field = equal_field(plan.selection)
     if field is not None:
         matches, begin = plan.selection.matches, plan.scope + plan.start
         found = (item for item in shelf.with_field(*field) if item.key.startswith(plan.scope) and item.key >= begin)
@@ -112,16 +111,6 @@ def _select(items: Sequence[Item], selection: Selection) -> Sequence[Item]:
         key, value = label
         return [item for item in items if item.labels.get(key) == value]
     return [item for item in items if selection.matches(item.labels, item.fields)]
-
-
-def _one_field(selection: Selection) -> tuple[str, str] | None:
-    """A field of the CRD's own that a selection asks to have a value; names and namespaces are found by keys."""
-    if selection.fields is None:
-        return None
-    for requirement in selection.fields.requirements:
-        if requirement.operator is Operator.EQUALS and not requirement.field.startswith("metadata."):
-            return requirement.field, requirement.value
-    return None
 
 
 def _only_label(selection: Selection) -> tuple[str, str] | None:

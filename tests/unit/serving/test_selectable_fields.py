@@ -3,6 +3,9 @@
 import random
 from typing import Any
 
+import pytest
+
+from apiext.storage.cacher import listing
 from tests.support.inprocess import InProcess, definition
 
 BASE = "/apis/example.com/v1/namespaces"
@@ -52,3 +55,23 @@ async def test_selections_agree_with_the_objects(server: InProcess) -> None:
                 assert await _all(server, f"{BASE}/other/widgets", f"spec.size%3D{wanted}") == here
                 others = f"spec.size%3D{wanted},metadata.name!%3Dw03"
                 assert await _all(server, "/apis/example.com/v1/widgets", others) == [key for key in expected if key[1] != "w03"]
+
+
+async def test_collections_are_not_scanned(server: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists and deletions by a selectable field look it up."""
+    crd = definition()
+    crd["spec"]["versions"][0]["selectableFields"] = [{"jsonPath": ".spec.size"}]
+    await server.define(crd)
+    path = f"{BASE}/default/widgets"
+    for size in SIZES:
+        body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": size}, "spec": {"size": size}}
+        assert (await server.ask("POST", path, body)).status == 201
+    # what nobody has read yet is rendered by the first list, whatever that selects
+    assert len((await server.ask("GET", path)).json["items"]) == len(SIZES)
+    monkeypatch.setattr(listing, "_select", None)
+
+    listed = await server.ask("GET", f"{path}?fieldSelector=spec.size%3Dm")
+    deleted = await server.ask("DELETE", f"{path}?fieldSelector=spec.size%3Dm")
+    left = await server.ask("GET", f"{path}?fieldSelector=spec.size%3Dm")
+
+    assert [len(answer.json["items"]) for answer in (listed, deleted, left)] == [1, 1, 0]
