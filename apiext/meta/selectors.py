@@ -364,7 +364,9 @@ def parse_field_selector(text: str) -> FieldSelector:
         if match is None:
             raise ValueError(f"invalid selector: '{text}'; can't understand '{term}'")
         operator = Operator.NOT_EQUALS if match.group() == "!=" else Operator.EQUALS
-        requirements.append(FieldRequirement(term[: match.start()], operator, _unescape(term[match.end() :])))
+        field, value = term[: match.start()], _unescape(term[match.end() :])
+        if field or value:
+            requirements.append(FieldRequirement(field, operator, value))
     return FieldSelector(requirements)
 
 

@@ -125,6 +125,8 @@ def test_any_text_parses_or_is_refused(text: str) -> None:
         ("spec.x=", "spec.x=", True),
         ("spec.y=b,metadata.name=a", "metadata.name=a,spec.y=b", True),
         ("metadata.name=a,,", "metadata.name=a", True),
+        ("=,!=,metadata.name=a", "metadata.name=a", True),
+        ("=", "", True),
         (r"metadata.name=a\,b\=c\\", r"metadata.name=a\,b\=c\\", False),
     ],
 )
