@@ -17,6 +17,8 @@ from apiext.meta.request import UserInfo
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+REQUESTOR: web.RequestKey[UserInfo] = web.RequestKey("requestor", UserInfo)
+"""Who acts as the user of a request, or tried to."""
 _PREFIX: Final = b"impersonate-"
 _USER: Final = "Impersonate-User"
 _UID: Final = "Impersonate-Uid"
@@ -46,7 +48,8 @@ class ImpersonationFilter:
         try:
             wanted = wanted_user(request)
             if wanted is not None:
-                request[USER] = await self._impersonation.user(request[USER], wanted, request[INFO])
+                request[REQUESTOR] = requestor = request[USER]
+                request[USER] = await self._impersonation.user(requestor, wanted, request[INFO])
         except errors.StatusError as error:
             return status_reply(request, error, _NO_SNIFFING)
         return await self._handler(request)

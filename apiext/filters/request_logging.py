@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Final
 
 from aiohttp import web
 
+from apiext.endpoints.reply import has_begun
 from apiext.endpoints.request import HEADERS, INFO, USER, Handler
 from apiext.filters.audit_id import HEADER
+from apiext.filters.impersonation import REQUESTOR
 from apiext.meta.log import get_logger
 
 _LOG: Final = get_logger(__name__)
 
 
 class RequestLogging:
-    """Logs requests with user, verb, resource, code and latency: all of them, or only those that failed inside the server."""
+    """Logs requests with user, verb, resource, code and latency: all of them, or only those that failed inside the server.
+
+    A request whose client has left counts as 499, a watch as what its client got.
+    """
 
     def __init__(self, handler: Handler, *, everything: bool) -> None:
         self._handler = handler
@@ -23,16 +29,23 @@ class RequestLogging:
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Pass the request on."""
-        start = time.perf_counter()
-        response = await self._handler(request)
-        if self._everything or response.status >= 500:
-            _log(request, response.status, time.perf_counter() - start)
-        return response
+        start, code = time.perf_counter(), 500
+        try:
+            response = await self._handler(request)
+            code = response.status
+            return response
+        except asyncio.CancelledError:
+            # the client has left: of a watch that is how it ends
+            code = 200 if has_begun(request) else 499
+            raise
+        finally:
+            if self._everything or code >= 500:
+                _log(request, code, time.perf_counter() - start)
 
 
 def _log(request: web.BaseRequest, code: int, seconds: float) -> None:
     info = request[INFO]
-    user = request.get(USER)
+    user, requestor = request.get(USER), request.get(REQUESTOR)
     fields = {
         "verb": info.verb,
         "uri": str(request.rel_url),
@@ -40,6 +53,7 @@ def _log(request: web.BaseRequest, code: int, seconds: float) -> None:
         "code": code,
         "latency_ms": round(seconds * 1000, 3),
         "user": user.name if user else "",
+        **({"requestor": requestor.name} if requestor else {}),
         "user_agent": request.headers.get("User-Agent", ""),
         "source": request.remote or "",
         "audit_id": request[HEADERS][HEADER],

@@ -6,12 +6,15 @@ import logging
 import pytest
 from aiohttp import web
 
+from apiext.authorization.authorizer import ALLOWED, Verdict
 from apiext.endpoints.reply import Reply
 from apiext.filters.error_rendering import ErrorRendering
+from apiext.filters.impersonation import ImpersonationFilter
 from apiext.filters.metrics import Labels, RequestMetrics, RequestNumbers
 from apiext.filters.request_deadline import RequestDeadline
 from apiext.filters.request_logging import RequestLogging
 from apiext.meta.errors import StatusError
+from apiext.meta.request import RequestInfo, UserInfo
 from tests.support.logs import logged
 
 from .conftest import Make, hello
@@ -154,3 +157,51 @@ async def test_failures_are_logged(exchange: Make, caplog: pytest.LogCaptureFixt
     await exchange().through(RequestLogging(_answers(503), everything=False))
 
     assert [line["code"] for line in logged(caplog)] == [503]
+
+
+async def test_what_breaks_is_logged(exchange: Make, caplog: pytest.LogCaptureFixture) -> None:
+    """Also where there is no answer to tell the code by."""
+
+    async def breaks(_request: web.BaseRequest) -> web.StreamResponse:
+        raise ValueError
+
+    with pytest.raises(ValueError, match=r"^$"):
+        await exchange().through(RequestLogging(breaks, everything=False))
+
+    assert [line["code"] for line in logged(caplog)] == [500]
+
+
+@pytest.mark.parametrize("begun,code", [(True, 200), (False, 499)])
+async def test_clients_that_leave_are_logged(
+    exchange: Make,
+    caplog: pytest.LogCaptureFixture,
+    begun: bool,  # noqa: FBT001
+    code: int,
+) -> None:
+    """A watch ends so; anything else is not done."""
+
+    async def hangs(request: web.BaseRequest) -> web.StreamResponse:
+        await request.writer.write(b"x" if begun else b"")
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with caplog.at_level(logging.INFO):
+        task = asyncio.create_task(exchange("/apis/g/v1/ws?watch=1").through(RequestLogging(hangs, everything=True)))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    assert [(line["verb"], line["code"]) for line in logged(caplog)] == [("watch", code)]
+
+
+async def test_who_acts_as_another_is_logged(exchange: Make, caplog: pytest.LogCaptureFixture) -> None:
+    """Both are: who it was, and as whom."""
+
+    async def allows(_user: UserInfo, _info: RequestInfo) -> Verdict:
+        return ALLOWED
+
+    chain = RequestLogging(ImpersonationFilter(hello, decide=allows), everything=True)
+    with caplog.at_level(logging.INFO):
+        await exchange(headers={"Impersonate-User": "alice"}).through(chain)
+
+    assert [(line["user"], line["requestor"]) for line in logged(caplog)] == [("alice", "admin")]
