@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from apiext.endpoints import jsonbody
 from apiext.endpoints.access import Admitter, check_name, match_namespace, request_context, required_name
-from apiext.endpoints.body import decode_parsed, identify, read_body, strict_text
-from apiext.endpoints.jsonbody import DecodeError, DepthError, NumberError
+from apiext.endpoints.body import decode_parsed, identify, read_body, strict_text, within_known
+from apiext.endpoints.jsonbody import DecodeError, NumberError
+from apiext.endpoints.jsonsyntax import syntax_error
 from apiext.endpoints.negotiation import negotiate_output, unsupported_media_type
 from apiext.endpoints.options import IGNORE, WARN, WriteQuery, manager_or_agent, write_query
 from apiext.endpoints.owners import dedup_owner_references
 from apiext.endpoints.query import parse_query
 from apiext.endpoints.render import item_reply
+from apiext.endpoints.repeated import RepeatedFields
 from apiext.endpoints.scope import JSON_PATCH, MERGE_PATCH
 from apiext.endpoints.strategicmerge import strategic_merge
-from apiext.meta import errors, field, patch, wire
+from apiext.meta import deep, errors, field, goformat, nested, patch, wire
 from apiext.meta.gvk import GroupKind
 from apiext.registry.context import Operation, UpdateOptions
 
@@ -43,7 +45,7 @@ async def patch_object(request: web.BaseRequest, scope: Scope) -> web.StreamResp
     media = negotiate_output(request, scope.offers)
     data = await read_body(request, scope.max_body)
     asked = write_query(parse_query(request), "PatchOptions", patch=True)
-    given = _Patch(patch_type, data, _plain_json(data))
+    given = _given(patch_type, data)
     admitter = Admitter(request, scope, name=name, dry_run=asked.dry_run)
     patcher = _Patcher(scope, ctx, name, asked, given, admitter)
     options = UpdateOptions(
@@ -65,19 +67,20 @@ def _patch_type(request: web.BaseRequest, scope: Scope) -> str:
     return patch_type
 
 
-def _plain_json(data: bytes) -> bytes:
-    """The patch as JSON that every parser takes, which changes only odd texts; raises StatusError (400) for what is no JSON."""
+def _given(patch_type: str, data: bytes) -> _Patch:
+    """The patch as it was sent; raises StatusError (400) for what is no JSON."""
+    unread = ""
     try:
         parsed = jsonbody.parse(data)
-    except (DepthError, NumberError) as error:
-        raise errors.bad_request(f"error decoding patch: {error}") from error
+    except NumberError as error:
+        parsed, unread = error.value, str(error)
     except DecodeError as error:
         raise errors.bad_request("invalid JSON patch") from error
     try:
         wire.loads(data)
     except ValueError:
-        return wire.dumps(parsed, sort_keys=False)
-    return data
+        return _Patch(patch_type, data, wire.dumps(parsed, sort_keys=False), unread)
+    return _Patch(patch_type, data, data, unread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +90,23 @@ class _Patch:
     type: str
     data: bytes
     plain: bytes
-    """The same without odd texts; duplicate fields may be gone."""
+    """The same as JSON that every parser takes, without odd texts; duplicate fields may be gone."""
+    unread: str
+    """What is said of the first number in it that no float64 can hold; "" where there is none."""
+
+    def check_numbers(self) -> None:
+        """Refuse such a number. Raises StatusError (400)."""
+        if not self.unread:
+            return
+        if self.type == JSON_PATCH:
+            raise errors.bad_request(f"error decoding patch: {self.unread.replace('Go value', 'Go struct field jsonPatchOp.value')}")
+        raise errors.bad_request(f"error decoding patch: {self.unread}" if self.type == MERGE_PATCH else self.unread)
 
 
 class _Patcher:
     """The updater of a PATCH; parses the patch when it is first asked."""
 
-    __slots__ = ("_admitter", "_asked", "_change", "_ctx", "_name", "_patch", "_patch_strict", "_scope")
+    __slots__ = ("_admitter", "_asked", "_change", "_ctx", "_name", "_patch", "_patch_strict", "_repeated", "_scope", "_shown")
 
     def __init__(self, scope: Scope, ctx: RequestContext, name: str, asked: WriteQuery, given: _Patch, admitter: Admitter) -> None:
         self._scope = scope
@@ -103,10 +116,14 @@ class _Patcher:
         self._patch = given
         self._admitter = admitter
         self._change: Change | None = None
+        self._shown: str | None = None
+        self._repeated: RepeatedFields | None = None
         self._patch_strict: list[str] = []
 
     async def __call__(self, existing: Object) -> Object:
         """The patched object, decoded and admitted. Raises StatusError."""
+        if not (existing.get("metadata") or {}).get("uid"):
+            raise errors.not_found(self._scope.resource.group_resource, self._name)
         if self._change is None:
             self._change = self._parse()
         obj = self._decode(self._change, existing)
@@ -119,45 +136,83 @@ class _Patcher:
     def _parse(self) -> Change:
         strict, given = self._asked.field_validation != IGNORE, self._patch
         if given.type == JSON_PATCH:
-            operations, found = patch.parse_json_patch(given.plain, strict=strict)
-            if strict:
-                found = [f"json patch {text}" for text in jsonbody.duplicate_fields(given.data, operations)] + found
-            self._patch_strict = found
-            return lambda existing: patch.json_patch(existing, operations)
+            operations, unknown = patch.parse_json_patch(given.plain, strict=strict)
+            given.check_numbers()
+            repeated = within_known(jsonbody.duplicate_fields(given.data, operations), unknown) if strict else []
+            found = jsonbody.in_order(given.data, [*repeated, *unknown]) if repeated and unknown else [*repeated, *unknown]
+            self._patch_strict = [f"json patch {text}" for text in found]
+            self._repeated = RepeatedFields(operations, repeated) if repeated else None
+            spelled = patch.spelled_tests(operations, given.plain)
+            return lambda existing: patch.json_patch(existing, operations, spelled)
         if given.type == MERGE_PATCH:
             document = patch.parse_merge_patch(given.plain, strict=strict)
         else:
             document = patch.parse_strategic_patch(given.plain)
+        given.check_numbers()
         self._patch_strict = jsonbody.duplicate_fields(given.data, document) if strict else []
         if given.type == MERGE_PATCH:
             return lambda existing: patch.merge_patch(existing, document)
+        self._shown = nested.printed(document)
         keys = self._scope.strategic_keys
         return lambda existing: strategic_merge(existing, document, keys)
 
     def _decode(self, change: Change, existing: Object) -> Object:
         patched = change(existing)
-        try:
-            jsonbody.check_depth(patched)
-        except ValueError as error:
-            raise _refused("", str(error)) from error
+        if deep.is_too_deep(patched):
+            raise _too_deep(wire.dumps(patched))
+        if self._scope.typed:
+            patched = _sorted(patched)
+        nameless: list[str] = []
+        if self._scope.typed and self._scope.subresource != "scale":
+            patched, nameless = self._as_typed(patched)
+        repeated = self._repeated.within(patched) if self._repeated else []
         # It is shown only where it does not say what it is.
         text = b"" if type(patched) is dict and patched.get("kind") else wire.dumps(patched)
         try:
             obj, _ = identify(self._scope, patched, text)
-            strict = decode_parsed(self._scope, obj, b"", self._asked.field_validation)
+            strict = nameless or decode_parsed(self._scope, obj, b"", self._asked.field_validation)
         except ValueError as error:
-            raise _refused(_shown(change, existing), str(error)) from error
-        strict = [*self._patch_strict, *strict]
+            raise _refused(self._result(change, existing), str(error)) from error
+        strict = [*self._patch_strict, *(within_known(repeated, strict) if self._scope.typed else repeated), *strict]
         if strict and self._asked.field_validation == WARN:
             self._ctx.warnings += strict
         elif strict and self._asked.field_validation != IGNORE:
-            raise _refused(_shown(change, existing), strict_text(strict))
+            raise _refused(self._result(change, existing), strict_text(strict))
         return obj
 
+    def _as_typed(self, patched: Any) -> tuple[Any, list[str]]:
+        """What the decoder of a built-in kind gets to see, and what it does not know of it."""
+        named = {"kind": self._scope.kind.kind, "apiVersion": self._scope.api_version}
+        if self._shown is not None:
+            # It is put into an object of the kind, whatever it calls itself.
+            return patched | named, []
+        if type(patched) is not dict or patched.get("apiVersion"):
+            return patched, []
+        # Without a version the reference takes it for something that has nothing but a kind.
+        return named, [f"unknown field {goformat.quote(name)}" for name in patched if name not in named]
 
-def _shown(change: Change, existing: Object) -> str:
-    """What a patch makes of an object, as errors show it: made again for them, since decoding changes the first in place."""
-    return wire.dumps(change(existing)).decode()
+    def _result(self, change: Change, existing: Object) -> str:
+        """What errors show: a strategic merge patch itself, or what a patch made; again for them, since decoding changes that in place."""
+        return wire.dumps(change(existing)).decode() if self._shown is None else self._shown
+
+
+def _sorted(value: Any) -> Any:
+    """A JSON value with the members of all objects in order, as the reference writes and reads again what it has patched."""
+    try:
+        return _in_order(value)
+    except RecursionError:
+        return wire.loads(wire.dumps(value))
+
+
+def _in_order(value: Any) -> Any:
+    if type(value) is dict:
+        return {key: _in_order(value[key]) for key in sorted(value)}
+    return [_in_order(item) for item in value] if type(value) is list else value
+
+
+def _too_deep(written: bytes) -> errors.StatusError:
+    why = f"couldn't get version/kind; json parse error: {syntax_error(written)}"
+    return _refused(written.decode(), why)
 
 
 def _refused(shown: str, why: str) -> errors.StatusError:

@@ -117,11 +117,6 @@ class Scope:
         return self.kind.api_version
 
     @property
-    def is_decoded_in_order(self) -> bool:
-        """Whether bodies are decoded into a Go type, member by member, and not by a schema."""
-        return self.typed or self.kind.group == "autoscaling"
-
-    @property
     def is_namespaces(self) -> bool:
         """Whether the resource is namespaces themselves, whose requests name a namespace that their objects do not have."""
         return self.resource.group == "" and self.resource.resource == "namespaces"

@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
-from . import errors, gotypes, wire
+from . import deep, errors, gotypes, literals, wire
 from .gotypes import DecodeError, Decoder, Field, Raw, Slice, String, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 MAX_OPERATIONS: Final = 10_000
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
@@ -37,10 +35,17 @@ class _RefusedError(Exception):
 
 def deep_copy(value: Any) -> Any:
     """A JSON value that shares no object or list with the one given."""
+    try:
+        return _copied(value)
+    except RecursionError:
+        return deep.copied(value)
+
+
+def _copied(value: Any) -> Any:
     if type(value) is dict:
-        return {key: deep_copy(member) if type(member) in _NESTED else member for key, member in value.items()}
+        return {key: _copied(member) if type(member) in _NESTED else member for key, member in value.items()}
     if type(value) is list:
-        return [deep_copy(item) if type(item) in _NESTED else item for item in value]
+        return [_copied(item) if type(item) in _NESTED else item for item in value]
     return value
 
 
@@ -60,7 +65,7 @@ def parse_json_patch(data: bytes, *, strict: bool = True) -> tuple[Operations, l
     warnings: list[str] = []
     if strict:
         try:
-            warnings = [f"json patch {text}" for text in Decoder(report=True).run(_STRICT_OPERATIONS, document)]
+            warnings = Decoder(report=True).run(_STRICT_OPERATIONS, document)
         except DecodeError as error:
             raise errors.bad_request(f"error decoding patch: {error}") from error
     if document is None:
@@ -75,6 +80,12 @@ def parse_json_patch(data: bytes, *, strict: bool = True) -> tuple[Operations, l
     return document, warnings
 
 
+def spelled_tests(operations: Operations, data: bytes) -> list[Any]:
+    """How the values of the tests that a JSON patch begins with are spelled, for `json_patch`."""
+    count = next((index for index, operation in enumerate(operations) if not operation or operation.get("op") != "test"), len(operations))
+    return [operation.get("value", "null") for operation in literals.spelled(data)[:count]] if count else []
+
+
 def _loads(data: bytes) -> Any:
     try:
         return wire.loads(data)
@@ -86,20 +97,22 @@ def _not_a_patch(value: Any, type_name: str) -> errors.StatusError:
     return errors.bad_request(f"json: cannot unmarshal {gotypes.describe(value)} into Go value of type {type_name}")
 
 
-def json_patch(document: Any, operations: Operations) -> Any:
-    """The document with the operations applied in order.
+def json_patch(document: Any, operations: Operations, spelled: Sequence[Any] = ()) -> Any:
+    """The document with the operations applied in order; `spelled` (of `spelled_tests`) is how tested values have to be written in JSON.
 
     Raises:
         StatusError: 422 when one of them does not apply; as in the reference it does not tell which.
     """
     patched = _Document(deep_copy(document))
     try:
-        for operation in operations:
+        for index, operation in enumerate(operations):
             kind = operation.get("op") if operation else None
             apply = _OPERATIONS.get(kind) if isinstance(kind, str) else None
             if operation is None or apply is None:
                 raise _RefusedError
             apply(patched, operation)
+            if index < len(spelled) and not literals.is_spelled(_found(patched, operation["path"]), spelled[index]):
+                raise _RefusedError
     except _RefusedError as error:
         message = "the server rejected our request due to an error in our request"
         raise errors.StatusError(422, "Invalid", message, {}) from error
@@ -213,17 +226,19 @@ def _apply_copy(document: _Document, operation: dict[str, Any]) -> None:
     at, key = document.find(_pointer(operation, "from"))
     value = deep_copy(_get(at, key))
     if value is not None:
-        document.copied += len(orjson.dumps(value))
+        document.copied += len(wire.dumps(value))
     if document.copied > MAX_COPIED_BYTES:
         raise _RefusedError
     _add(*document.find(_pointer(operation, "path")), value)
 
 
 def _apply_test(document: _Document, operation: dict[str, Any]) -> None:
-    pointer, value = _pointer(operation, "path"), operation.get("value")
-    found = document.root if not pointer else _get(*document.find(pointer))
-    if not same(found, value):
+    if not same(_found(document, _pointer(operation, "path")), operation.get("value")):
         raise _RefusedError
+
+
+def _found(document: _Document, pointer: str) -> Any:
+    return document.root if not pointer else _get(*document.find(pointer))
 
 
 _OPERATIONS: Final[dict[str, Callable[[_Document, dict[str, Any]], None]]] = {
@@ -238,13 +253,7 @@ _OPERATIONS: Final[dict[str, Callable[[_Document, dict[str, Any]], None]]] = {
 
 def same(one: Any, other: Any) -> bool:
     """Whether two JSON values are equal: true is not 1, and 1 is not 1.0, which is how they are written and stored."""
-    if type(one) is not type(other):
-        return False
-    if type(one) is dict:
-        return len(one) == len(other) and all(key in other and same(one[key], other[key]) for key in one)
-    if type(one) is list:
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
+    return deep.equal(one, other)
 
 
 # --- JSON merge patch -------------------------------------------------------------------------------------------------
@@ -291,20 +300,34 @@ def merge_patch(document: Any, patch: Any) -> Any:
         return _without_nulls(patch)
     if type(patch) is not dict:
         return deep_copy(patch)
-    merged = {}
-    for key, member in document.items():
-        if key not in patch:
-            merged[key] = member
-        elif patch[key] is not None:
-            merged[key] = merge_patch(member, patch[key])
-    for key, member in patch.items():
-        if key not in document and member is not None:
-            merged[key] = _without_nulls(member)
-    return merged
+    top = [document]
+    pending: list[tuple[Any, Any, dict[str, Any]]] = [(top, 0, patch)]
+    while pending:
+        holder, at, changes = pending.pop()
+        merged = holder[at] = holder[at].copy()
+        for key, member in changes.items():
+            if member is None:
+                merged.pop(key, None)
+            elif type(merged.get(key)) is not dict:
+                merged[key] = _without_nulls(member)
+            elif type(member) is dict:
+                pending.append((merged, key, member))
+            else:
+                merged[key] = deep_copy(member)
+    return top[0]
 
 
 def _without_nulls(value: Any) -> Any:
     """A new value as a patch brings it; in lists, nulls stay."""
+    if type(value) not in _NESTED:
+        return value
+    try:
+        return _stripped(value)
+    except RecursionError:
+        return deep.without_nulls(value)
+
+
+def _stripped(value: Any) -> Any:
     if type(value) is dict:
-        return {key: _without_nulls(member) for key, member in value.items() if member is not None}
-    return [_without_nulls(item) for item in value] if type(value) is list else value
+        return {key: _stripped(member) for key, member in value.items() if member is not None}
+    return [_stripped(item) for item in value] if type(value) is list else value

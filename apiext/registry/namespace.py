@@ -31,6 +31,7 @@ NAME_LABEL: Final = "kubernetes.io/metadata.name"
 ACTIVE: Final = "Active"
 TERMINATING: Final = "Terminating"
 _STANDARD: Final = frozenset({FINALIZER, objectmeta_rules.FINALIZER_ORPHAN, objectmeta_rules.FINALIZER_FOREGROUND})
+_FINALIZERS: Final = field.Path("metadata", "finalizers")
 _SPEC_FINALIZERS: Final = field.Path("spec", "finalizers")
 _PHASE: Final = field.Path("status", "Phase")
 
@@ -38,6 +39,13 @@ _PHASE: Final = field.Path("status", "Phase")
 def _fields(obj: Object) -> dict[str, str]:
     name = obj["metadata"].get("name", "")
     return {"metadata.name": name, "status.phase": obj["status"].get("phase", ""), "name": name}
+
+
+def _default(obj: Object) -> None:
+    """A namespace that says nothing else is active, and every one has its name as a label."""
+    if not obj["status"].get("phase"):
+        obj["status"] = obj["status"] | {"phase": ACTIVE}
+    _label(obj)
 
 
 def _label(obj: Object) -> None:
@@ -49,15 +57,28 @@ def _label(obj: Object) -> None:
 
 def namespace_codec() -> TypedCodec:
     """The codec of v1 Namespaces."""
-    return TypedCodec(kind=KIND, struct=NAMESPACE, message=NAMESPACE_WIRE, fields=_fields, default=_label)
+    return TypedCodec(kind=KIND, struct=NAMESPACE, message=NAMESPACE_WIRE, fields=_fields, default=_default)
 
 
 def _finalizer_errors(name: str, path: Path) -> list[FieldError]:
-    problems = [field.invalid(path, name, message) for message in names.label_key(name)]
-    if "/" not in name and name not in _STANDARD:
-        detail = "name is neither a standard finalizer name nor is it fully qualified"
-        problems.append(field.invalid(path, name, detail))
-    return problems
+    return [field.invalid(path, name, message) for message in names.label_key(name)] + _unqualified(name, path)
+
+
+def _unqualified(name: str, path: Path) -> list[FieldError]:
+    if "/" in name or name in _STANDARD:
+        return []
+    return [field.invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")]
+
+
+def _metadata_finalizer_errors(metadata: Object) -> list[FieldError]:
+    found: list[FieldError] = []
+    for index, name in enumerate(metadata.get("finalizers", ())):
+        found += _unqualified(name, _FINALIZERS.index(index))
+    return found
+
+
+def _metadata_update_errors(new: Object, old: Object) -> list[FieldError]:
+    return objectmeta_rules.validate_update(new, old) + _metadata_finalizer_errors(new)
 
 
 class NamespaceStrategy:
@@ -80,6 +101,7 @@ class NamespaceStrategy:
     def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
         """Metadata, with a DNS label for a name, and finalizers."""
         problems = objectmeta_rules.validate(obj["metadata"], namespaced=False, name_rule=names.name_is_dns_label)
+        problems += _metadata_finalizer_errors(obj["metadata"])
         for name in obj["spec"].get("finalizers") or ():
             problems += _finalizer_errors(name, _SPEC_FINALIZERS)
         return problems
@@ -94,7 +116,7 @@ class NamespaceStrategy:
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
         """Metadata and finalizers."""
-        return self.validate(ctx, obj) + objectmeta_rules.validate_update(obj["metadata"], old["metadata"])
+        return self.validate(ctx, obj) + _metadata_update_errors(obj["metadata"], old["metadata"])
 
     def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
         """None."""
@@ -120,7 +142,7 @@ class NamespaceStatusStrategy(NamespaceStrategy):
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
         """Metadata and phase."""
-        problems = objectmeta_rules.validate_update(obj["metadata"], old["metadata"])
+        problems = _metadata_update_errors(obj["metadata"], old["metadata"])
         deleting = "deletionTimestamp" in obj["metadata"]
         phase = obj["status"].get("phase", "")
         if phase != (TERMINATING if deleting else ACTIVE):
@@ -142,7 +164,7 @@ class NamespaceFinalizeStrategy(NamespaceStrategy):
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
         """Metadata and finalizers."""
-        problems = objectmeta_rules.validate_update(obj["metadata"], old["metadata"])
+        problems = _metadata_update_errors(obj["metadata"], old["metadata"])
         for index, name in enumerate(obj["spec"].get("finalizers") or ()):
             problems += _finalizer_errors(name, _SPEC_FINALIZERS.index(index))
         return problems

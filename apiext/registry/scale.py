@@ -73,7 +73,7 @@ class ScaleRest:
     async def get(self, ctx: RequestContext, name: str, *, resource_version: str = "") -> Item:
         """The scale of one object. Raises StatusError."""
         item = await self._resource.get(ctx, name, resource_version=resource_version)
-        scale, is_set = self._scale_of(item.object())
+        scale, is_set = self.shown(item.object())
         if not is_set:
             raise errors.internal(f'the spec replicas field "{self._paths.spec_replicas}" does not exist')
         return _as_item(item, scale)
@@ -82,10 +82,10 @@ class ScaleRest:
         """Set the number of replicas; the updater gets and gives Scale objects, and so does admission. Raises StatusError."""
 
         async def change(existing: Object) -> Object:
-            shown, is_set = self._scale_of(existing)
+            found, is_set = self.shown(existing)
             if not is_set:
-                shown["spec"]["replicas"] = _UNSET
-            scale = await updater(shown)
+                found["spec"]["replicas"] = _UNSET
+            scale = await updater(found)
             replicas = scale.get("spec", {}).get("replicas", 0)
             if replicas == _UNSET:
                 path = self._paths.spec_replicas
@@ -101,14 +101,14 @@ class ScaleRest:
             return obj
 
         item, _ = await self._resource.update(ctx, name, change, self._options(options))
-        return _as_item(item, self._scale_of(item.object())[0]), False
+        return _as_item(item, self.shown(item.object())[0]), False
 
     def _options(self, options: UpdateOptions) -> UpdateOptions:
         admit = options.admit
 
         async def admit_scale(operation: Operation, new: Object | None, old: Object | None) -> None:
             if admit is not None:
-                await admit(operation, new and self._scale_of(new)[0], old and self._scale_of(old)[0])
+                await admit(operation, new and self.shown(new)[0], old and self.shown(old)[0])
 
         return UpdateOptions(
             dry_run=options.dry_run,
@@ -117,8 +117,8 @@ class ScaleRest:
             admit=admit_scale if admit else None,
         )
 
-    def _scale_of(self, obj: Object) -> tuple[Object, bool]:
-        """The Scale of an object, and whether the object says how many replicas it wants."""
+    def shown(self, obj: Object) -> tuple[Object, bool]:
+        """The Scale of an object, and whether the object says how many replicas it wants. Raises StatusError."""
         try:
             wanted = nested.get_int(obj, self._spec)
             current = nested.get_int(obj, self._status) or 0

@@ -48,3 +48,11 @@ def test_aggregate_names_each_message_once() -> None:
 
     assert field.aggregate([one, one]) == "a: Required value"
     assert field.aggregate([one, two]) == "[a: Required value, b: Required value]"
+
+
+def test_distinct() -> None:
+    """Of errors that say the same the first one stays."""
+    one, other = field.invalid(field.Path("a"), 1, "x"), field.required(field.Path("b"))
+
+    assert field.distinct([one, other, field.invalid(field.Path("a"), 1, "x"), other]) == [one, other]
+    assert field.distinct([one]) == [one]

@@ -116,7 +116,7 @@ def test_unknown_members_of_operations_are_reported() -> None:
     """Strict decoding warns about them."""
     _, warnings = patch.parse_json_patch(b'[{"op":"add","path":"/a","value":1,"foo":2}]')
 
-    assert warnings == ['json patch unknown field "[0].foo"']
+    assert warnings == ['unknown field "[0].foo"']
 
 
 @pytest.mark.parametrize(

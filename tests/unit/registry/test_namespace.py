@@ -142,6 +142,33 @@ async def test_status(rest: NamespaceRest) -> None:
     assert updated["spec"] == obj["spec"]
 
 
+async def test_finalizers_in_metadata(rest: NamespaceRest) -> None:
+    """They are of the standard or have a domain, and what is wrong with them is told once, however often it is looked at."""
+    obj = await _create(rest, "a")
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}
+    metadata = obj["metadata"] | {"finalizers": ["orphan", "x"], "ownerReferences": [owner, owner, owner]}
+    with pytest.raises(StatusError) as refused:
+        await _put(rest, obj | {"metadata": metadata})
+
+    assert [cause["field"] for cause in (refused.value.details or {})["causes"]] == ["metadata.ownerReferences", "metadata.finalizers[1]"]
+
+
+def test_a_namespace_without_a_phase_is_active() -> None:
+    """Defaults are filled in when it is decoded."""
+    obj: Object = {"metadata": {"name": "a"}, "status": {}}
+    namespace_codec().decode_body(obj, False)
+
+    assert obj["status"] == {"phase": "Active"}
+
+
+def test_an_empty_record_of_managers_is_a_reset() -> None:
+    """An empty list is told from none, as Go does."""
+    obj: Object = {"metadata": {"name": "a", "managedFields": []}}
+    namespace_codec().decode_body(obj, False)
+
+    assert obj["metadata"]["managedFields"] == [{}]
+
+
 def test_bodies() -> None:
     """Wrong types are refused as Go refuses them, unknown fields are reported."""
     codec = namespace_codec()

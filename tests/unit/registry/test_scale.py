@@ -65,6 +65,30 @@ async def test_get_without_replicas(widgets: Widgets, scale: ScaleRest) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "spec, message",
+    [
+        ({"replicas": "3"}, ".spec.replicas accessor error: 3 is of the type string, expected int64"),
+        ({"replicas": None}, ".spec.replicas accessor error: <nil> is of the type <nil>, expected int64"),
+        ([1], ".spec.replicas accessor error: [1] is of the type []interface {}, expected map[string]interface{}"),
+    ],
+)
+def test_what_a_scale_cannot_show(scale: ScaleRest, spec: Any, message: str) -> None:
+    """Another version of the resource may have stored it: the reference answers with an error of no kind of its own."""
+    with pytest.raises(StatusError) as refused:
+        scale.shown({"metadata": {"name": "a"}, "spec": spec})
+
+    assert (refused.value.code, refused.value.reason, refused.value.message) == (500, "", message)
+
+
+@pytest.mark.parametrize("stored, shown", [(2**31, -(2**31)), (2**32 + 5, 5), (-3, -3)])
+def test_numbers_beyond_32_bits(scale: ScaleRest, stored: int, shown: int) -> None:
+    """A Scale has so many bits, and shows what is left in them."""
+    found, is_set = scale.shown({"metadata": {"name": "a"}, "spec": {"replicas": stored}, "status": {"replicas": stored}})
+
+    assert (found["spec"], found["status"], is_set) == ({"replicas": shown}, {"replicas": shown}, True)
+
+
 async def test_update(widgets: Widgets, scale: ScaleRest) -> None:
     """Setting the replicas is a new generation of the object; no resourceVersion is needed."""
     await widgets.create("a", spec={"color": "red"})

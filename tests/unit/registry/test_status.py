@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from apiext.meta.errors import StatusError
+from apiext.meta.request import RequestInfo
 from apiext.registry.status import StatusRest
 from tests.unit.registry.conftest import Widgets
 
@@ -33,15 +34,16 @@ async def test_an_absent_status_is_removed(widgets: Widgets) -> None:
     assert "status" not in await widgets.put(obj, rest=status)
 
 
-async def test_managed_fields_are_taken_over(widgets: Widgets) -> None:
-    """The record of who set the status is part of the update."""
-    obj = await widgets.create("a")
-    managed = [{"manager": "m", "operation": "Update", "apiVersion": "example.com/v1", "subresource": "status"}]
-    sent = obj | {"metadata": {**obj["metadata"], "managedFields": managed}}
+async def test_managed_fields_stay(widgets: Widgets) -> None:
+    """What a client sends by a subresource of the record of who set which field changes nothing."""
+    entry = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}
+    obj = await widgets.create("a", metadata={"managedFields": [entry]})
+    widgets.ctx.info = RequestInfo(path="", verb="update", subresource="status")
+    sent = obj | {"metadata": {**obj["metadata"], "managedFields": [entry | {"manager": "other"}]}, "status": {"replicas": 4}}
 
     updated = await widgets.put(sent, rest=StatusRest(widgets.rest, widgets.strategy))
 
-    assert updated["metadata"]["managedFields"] == managed
+    assert updated["metadata"]["managedFields"] == [entry]
 
 
 @pytest.mark.parametrize(

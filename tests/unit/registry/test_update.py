@@ -177,6 +177,17 @@ async def test_admission_sees_new_and_old(widgets: Widgets) -> None:
     assert seen == [(Operation.UPDATE, "blue", "red")]
 
 
+async def test_an_update_that_takes_the_version_away(widgets: Widgets) -> None:
+    """A patch can do it; the reference cannot tell then what the object is."""
+    obj = await widgets.create("a")
+    del obj["apiVersion"]
+    with pytest.raises(StatusError) as refused:
+        await widgets.put(obj)
+
+    why = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
+    assert (refused.value.code, refused.value.message) == (500, f"Internal error occurred: {why}")
+
+
 async def test_managed_fields_are_carried(widgets: Widgets) -> None:
     """A client that leaves them out or spoils them changes nothing; one that sends a single empty entry takes them away."""
     managed = [
