@@ -5,6 +5,7 @@ Mirrors apiserver pkg/endpoints/handlers/negotiation, with the clause order of m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,6 +26,7 @@ _FEW: Final = 12
 """Clauses that Go sorts by insertion."""
 _READ: Final = frozenset({JSON, YAML})
 """Types of bodies of every kind."""
+_PARAM: Final = re.compile(r"""[ \t;]*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)=([!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[^"\\]|\\.)*")[ \t]*(?=;|$)""")
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 
@@ -250,7 +252,22 @@ def input_type(content_type: str, offers: Offers, *, protobuf: bool = False) -> 
     """What a body is read as, JSON when nothing is said; raises StatusError (415)."""
     if not content_type:
         return offers.types[0]
-    media_type = content_type.partition(";")[0].strip().lower()
+    base, semicolon, params = content_type.partition(";")
+    media_type = base.strip().lower()
+    if semicolon and not _are_params(params):
+        raise unsupported_media_type(offers.named)
     if media_type not in _READ and not (protobuf and media_type == PROTOBUF):
         raise unsupported_media_type(offers.named)
     return media_type
+
+
+def _are_params(text: str) -> bool:
+    """Whether parameters of a Content-Type can be read (mime.ParseMediaType): none twice with other values, a semicolon at the end."""
+    found: dict[str, str] = {}
+    at = 0
+    while match := _PARAM.match(text, at):
+        name, value = match[1].lower(), match[2]
+        if found.setdefault(name, value) != value:
+            return False
+        at = match.end()
+    return not text[at:].strip(" \t;")

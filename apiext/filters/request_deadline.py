@@ -6,6 +6,7 @@ Mirrors apiserver pkg/endpoints/filters/request_deadline.go and pkg/server/filte
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Final
 
 from aiohttp import web
@@ -44,11 +45,11 @@ class RequestDeadline:
         if "timeout" not in request.rel_url.raw_query_string:
             response = await self._within(self._current(), request)
             return self._late(request) if response is None else response
-        asked, loop = self._asked(request), asyncio.get_running_loop()
-        end = loop.time() + asked
+        asked = self._asked(request)
+        end = time.monotonic() + asked
         response = await self._within(_Group(asked, span=0.0), request)
         # what took less than a turn of the loop may be too late all the same
-        if response is None or (loop.time() >= end and not has_begun(request)):
+        if response is None or (time.monotonic() >= end and not has_begun(request)):
             return self._late(request)
         return response
 
