@@ -185,7 +185,8 @@ SEQUENCES: Final[dict[str, list[Step]]] = {
         ),
     ],
     "duplicates": [_creates(mode, body % VERSION) for mode in MODES for body in DUPLICATE],
-    "yaml": [_creates(mode, body % VERSION, **YAML) for mode in MODES for body in YAMLS],
+    "yaml": [_creates(mode, body % VERSION, **YAML) for mode in MODES for body in YAMLS]
+    + [step for path in (ONE, f"{ONE}/status") for step in _modes("PUT", path, [body % VERSION for body in YAMLS], YAML)],
     "plain": [Step("POST", f"{PLAINS}?{DRY}={mode}", plain("b") | members) for mode in MODES for members in UNKNOWN[:4]],
     "update": _modes("PUT", ONE, [_updated(members) for members in UNKNOWN[:11]]),
     "status": _modes("PUT", f"{ONE}/status", [_updated(members) for members in UNKNOWN[:11]]),

@@ -1,7 +1,7 @@
 """Names, namespaces, owners, finalizers and all else in metadata: taken, changed or refused as by the reference, word for word."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
@@ -177,6 +177,12 @@ VERSIONS: Final[tuple[Any, ...]] = (
 )
 
 
+DISORDER: Final[tuple[dict[str, Any], ...]] = (
+    {"labels": {"A b": "c d"}, "annotations": {"e f": "x"}, "ownerReferences": [{}], "finalizers": ["g h", "orphan", "foregroundDeletion"]},
+    {"ownerReferences": [OWNER | {"kind": "", "name": "", "apiVersion": "a/b/c"}, CONTROLLER, CONTROLLER | {"uid": "", "name": ""}]},
+    {"generateName": "A_", "labels": {"a": "-"}, "finalizers": ["x y", "x y"]},
+    {"ownerReferences": [OWNER | {"kind": "Event", "uid": ""}], "annotations": {"a/b/c": ""}},
+)
 NO_METADATA: Final[tuple[Any, ...]] = (
     None,
     [],
@@ -341,6 +347,18 @@ def _answered(side: Side, step: Step) -> tuple[int, object]:
     body = json.loads(data)
     name = body.get("details", {}).get("name", "") if body["kind"] == "Status" else body["metadata"]["name"]
     return response.status, masked(json.loads(data.replace(name[-5:].encode(), b"*"))) if name else body
+
+
+@pytest.mark.parametrize("verb", [_creates, _puts, _patches])
+@pytest.mark.parametrize("metadata", DISORDER)
+def test_order_of_complaints(served: Pair, metadata: dict[str, Any], verb: Callable[[dict[str, Any]], Step]) -> None:
+    """Several things wrong are told in the reference's order, which does not depend on chance here."""
+    answers = []
+    for side in (served.ours, served.reference):
+        details = json.loads(side.raw(side.resolved(verb(metadata)))[1])["details"]
+        answers.append([(cause["field"], cause["message"]) for cause in details["causes"]])
+
+    assert answers[0] == answers[1]
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
