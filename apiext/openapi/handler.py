@@ -27,8 +27,10 @@ _V2: Final = "/openapi/v2"
 _V3: Final = "/openapi/v3"
 _PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _OLD_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+_V3_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
+_OLD_V3_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
 _V2_TYPES: Final = (JSON, _OLD_PROTOBUF, _PROTOBUF)
-_V3_TYPES: Final = (JSON,)
+_V3_TYPES: Final = (JSON, _V3_PROTOBUF, _OLD_V3_PROTOBUF)
 _V2_VARY: Final = f"{hdrs.ACCEPT_ENCODING}, {hdrs.ACCEPT}"
 
 
@@ -72,7 +74,7 @@ class OpenAPIHandler:
         self._merged = merged(self._sources.values())
         paths = {path: {"serverRelativeURL": _url(path, source)} for path, source in self._sources.items()}
         self._index = wire.dumps({"paths": paths})
-        self._made = {key: made for key, made in self._made.items() if key in self._sources or key.startswith(_V2)}
+        self._made = {key: made for key, made in self._made.items() if key.partition(" ")[0] in self._sources or key.startswith(_V2)}
         self._generation = generation
 
     async def _answer_v2(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -95,16 +97,17 @@ class OpenAPIHandler:
         if not chosen:
             # a header without any clause is not answered at all, which Go makes an empty answer
             return Reply(status=406, headers={hdrs.VARY: hdrs.ACCEPT}) if clauses(request.headers[hdrs.ACCEPT]) else Reply()
+        content_type, make = (JSON, self._v3_json) if chosen == JSON else (_V3_PROTOBUF, self._v3_protobuf)
         headers: dict[str, str] = {hdrs.ETAG: f'"{source.hash}"', hdrs.VARY: hdrs.ACCEPT}
         asked = request.query.get("hash", "")
         if asked and asked != source.hash:
-            return Reply(status=301, headers={**headers, hdrs.LOCATION: _url(path, source), hdrs.CONTENT_TYPE: chosen})
+            return Reply(status=301, headers={**headers, hdrs.LOCATION: _url(path, source), hdrs.CONTENT_TYPE: content_type})
         if asked:
             # a URL with its hash never means anything else
             in_a_year = datetime.now(UTC) + timedelta(days=365)
             headers[hdrs.CACHE_CONTROL] = "public, immutable"
             headers[hdrs.EXPIRES] = in_a_year.strftime("%a, %d %b %Y %H:%M:%S UTC")
-        return content_reply(request, await self._document(path, source, self._v3_json), headers)
+        return content_reply(request, await self._document(f"{path} {content_type}", source, make), headers)
 
     async def _document(self, key: str, source: Source, make: Callable[[Source], Document]) -> Document:
         """The document made from a source; requests that come while it is being made wait for the same one."""
@@ -123,6 +126,11 @@ class OpenAPIHandler:
 
     def _v3_json(self, source: Source) -> Document:
         return Document(wire.dumps(source.v3(self._version), sort_keys=False), JSON, tag=source.hash)
+
+    def _v3_protobuf(self, source: Source) -> Document:
+        from . import proto3
+
+        return Document(proto3.encode(source.v3(self._version)), _V3_PROTOBUF, tag=source.hash)
 
     def _v2_json(self, source: Source) -> Document:
         return Document(wire.dumps(source.v2(self._version), sort_keys=False), JSON, tag=source.hash)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from apiext.openapi import proto2, proto3
 from tests.differential.documented import definitions, equal_in_the_end, in_the_end, parsed
 from tests.differential.pair import Pair, Side, Step
 from tests.support.published import with_shared_parameters, without_texts
@@ -22,6 +23,7 @@ VERSIONS: Final = ("v1", "v11", "v1beta1", "v1alpha1", "v2alpha1", "v3beta2", "v
 BUILTIN: Final = ("version", "api", "apis", "apis/apiextensions.k8s.io", "apis/apiextensions.k8s.io/v1", "api/v1")
 KINDS: Final = "x-kubernetes-group-version-kind"
 OWN: Final = ("", "apiextensions.k8s.io", GROUP)
+SPEC3: Final = "application/com.github.proto-openapi.spec.v3"
 SPEC2: Final = "application/com.github.proto-openapi.spec.v2"
 ACCEPTED: Final = (
     "",
@@ -36,6 +38,8 @@ ACCEPTED: Final = (
     f"{SPEC2}@v1.0+protobuf",
     f"{SPEC2}.v1.0+protobuf",
     f"application/json;q=0.5,{SPEC2}.v1.0+protobuf",
+    f"{SPEC3}@v1.0+protobuf",
+    f"{SPEC3}.v1.0+protobuf",
     "text/html, application/json;q=0.1",
     "application/json;sv=v1",
     "application/json;as=x;g=y;v=z;stream=other",
@@ -181,6 +185,32 @@ def test_v2_definitions(served: Pair) -> None:
     theirs, ours = equal_in_the_end(served, take)
 
     assert ours == theirs
+
+
+@pytest.mark.parametrize("path", [*(f"apis/{GROUP}/{version}" for version in VERSIONS), *BUILTIN[:-1]])
+def test_v3_protobuf(served: Pair, path: str) -> None:
+    """The reference's Protobuf is, byte by byte, what apiext makes of the reference's JSON; apiext gives its own so."""
+    for side in (served.reference, served.ours):
+        response, data = side.raw(Step("GET", f"/openapi/v3/{path}", headers={"Accept": f"{SPEC3}.v1.0+protobuf"}))
+        assert response.headers["Content-Type"] == f"{SPEC3}.v1.0+protobuf"
+        assert data == proto3.encode(parsed(side, f"/openapi/v3/{path}"))
+
+
+def test_v2_protobuf(served: Pair) -> None:
+    """So it is with v2, in the definitions and paths that apiext can have."""
+    for side in (served.reference, served.ours):
+        data = side.raw(Step("GET", "/openapi/v2", headers={"Accept": f"{SPEC2}.v1.0+protobuf"}))[1]
+        document = parsed(side, "/openapi/v2")
+        paths = {path: item for path, item in document["paths"].items() if GROUP in path or "apiextensions" in path}
+        for part in (*({"paths": {path: item}} for path, item in paths.items()), {"definitions": document["definitions"]}):
+            encoded = proto2.encode(part)
+            # what follows the tag and the length of the part
+            assert encoded[1 + len(_length(encoded[1:])) :] in data
+
+
+def _length(data: bytes) -> bytes:
+    """The bytes of the number that data begins with."""
+    return data[: next(index for index, byte in enumerate(data) if byte < 0x80) + 1]
 
 
 def _ask(side: Side, path: str, headers: Mapping[str, str], method: str = "GET") -> tuple[http.client.HTTPResponse, bytes]:

@@ -3,9 +3,11 @@
 from typing import Any, Final
 
 import pytest
-from aiohttp import ClientSession, TCPConnector, WSServerHandshakeError
+from aiohttp import ClientSession, TCPConnector, WSMessage, WSMsgType, WSServerHandshakeError
 
 from apiext.meta import wire
+from apiext.registry import protobuf
+from apiext.registry.metawire import PARTIAL, WATCH_EVENT
 from tests.differential.pair import Pair, Side, Step, masked
 from tests.support.inprocess import definition
 
@@ -15,7 +17,17 @@ BASE: Final = "/apis/sockets.example.com/v1/namespaces/default/widgets"
 WATCH: Final = f"{BASE}?watch=true&timeoutSeconds=1"
 ORIGIN: Final = {"Origin": "https://example.com"}
 TABLE: Final = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
+PROTOBUF: Final = {"Accept": "application/vnd.kubernetes.protobuf"}
+PARTIALS: Final = {"Accept": "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
 INITIAL: Final = "&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
+
+
+def _content(message: WSMessage) -> Any:
+    """The event of a frame: JSON in a text frame, Protobuf in a binary one."""
+    if message.type is not WSMsgType.BINARY:
+        return masked(wire.loads(message.data.encode()))
+    event = WATCH_EVENT.read(message.data)
+    return event["type"], masked(protobuf.read(event["object"]["raw"], PARTIAL))
 
 
 async def _frames(side: Side, path: str, headers: dict[str, str], protocols: tuple[str, ...]) -> list[Any]:
@@ -23,7 +35,7 @@ async def _frames(side: Side, path: str, headers: dict[str, str], protocols: tup
     async with ClientSession(connector=TCPConnector(ssl=side.context)) as session:
         try:
             async with session.ws_connect(side.url + path, headers=headers, protocols=protocols) as socket:
-                frames = [(message.type, masked(wire.loads(message.data.encode()))) async for message in socket]
+                frames = [(message.type, _content(message)) async for message in socket]
                 return [socket.protocol, *frames]
         except WSServerHandshakeError as refused:
             return [refused.status]
@@ -41,6 +53,8 @@ async def _frames(side: Side, path: str, headers: dict[str, str], protocols: tup
         (WATCH, ORIGIN | {"Sec-WebSocket-Version": "8"}, ()),
         (WATCH, ORIGIN | {"Accept": "application/yaml"}, ()),
         (WATCH, ORIGIN | TABLE, ()),
+        (WATCH, ORIGIN | PARTIALS, ()),
+        ("/api/v1/namespaces?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3Ddefault", ORIGIN | PROTOBUF, ()),
         (f"{WATCH}&labelSelector=n%3Da", ORIGIN, ()),
         (f"{WATCH}&fieldSelector=metadata.name%3Db", ORIGIN, ()),
         (f"{WATCH}&labelSelector=a%20b", ORIGIN, ()),

@@ -10,6 +10,7 @@ import pytest
 
 from apiext.definitions.catalog import Catalog
 from apiext.meta.builtin import BUILTINS
+from apiext.openapi import proto3
 from apiext.openapi.handler import OpenAPIHandler
 from apiext.openapi.sources import Source
 from tests.support.crds import catalog, crd, definition
@@ -108,6 +109,20 @@ async def test_v2_is_json_or_protobuf(client: Client) -> None:
     assert encoded.headers["Content-Type"] == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
     assert data.startswith(b"\x0a\x032.0")
     assert plain.headers["ETag"] == encoded.headers["ETag"]
+
+
+@pytest.mark.parametrize("sign", [".", "@"])
+async def test_v3_protobuf(client: Client, sign: str) -> None:
+    """So does v3, with an ETag of its own kind of document."""
+    accept = f"application/com.github.proto-openapi.spec.v3{sign}v1.0+protobuf"
+    async with client.get(PATH) as plain:
+        document = await plain.json()
+    async with client.get(PATH, headers={"Accept": accept}) as encoded:
+        data = await encoded.read()
+
+    assert encoded.headers["Content-Type"] == "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
+    assert encoded.headers["ETag"] == plain.headers["ETag"]
+    assert data == proto3.encode(document)
 
 
 @pytest.mark.parametrize("path", ["/openapi/v2", PATH])
