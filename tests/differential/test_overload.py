@@ -1,0 +1,58 @@
+"""How many at once and how long: both servers with room for one request, and requests that wait for what never comes."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from tests.differential.guarded import BASE, Guarded, by, guarded, user
+from tests.differential.wire import Raw, ask, read, send
+
+pytestmark = pytest.mark.slow
+
+FLAGS: Final = ("--max-requests-inflight=1", "--max-mutating-requests-inflight=1", "--enable-priority-and-fairness=false")
+NEVER: Final = "?resourceVersion=99999999&resourceVersionMatch=NotOlderThan"
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    """Both servers with room for one request that reads and one that writes."""
+    with guarded(tmp_path_factory.mktemp("overload"), *FLAGS) as both:
+        yield both
+
+
+def test_too_many_at_once(servers: Guarded) -> None:
+    """With one reading and one writing request under way only masters and watches get in."""
+    pair, contexts = servers.pair, servers.contexts
+    crowd = [by("ann", method, path) for method, path in (("GET", BASE), ("POST", BASE), ("OPTIONS", BASE), ("GET", "/healthz"))]
+    crowd += [by("", "GET", BASE), by("root", "GET", f"{BASE}/a"), by("root", "POST", BASE), by("bob", "GET", BASE, user("ann"))]
+    crowd.append(by("ann", "GET", f"{BASE}?watch=1&timeoutSeconds=1&resourceVersion=0"))
+    answers = []
+    for side, context in zip((pair.reference, pair.ours), contexts, strict=True):
+        writing = by("root", "POST", BASE, ("Content-Type", "application/json"), ("Transfer-Encoding", "chunked"))
+        with send(side, writing.data + b"1\r\n{\r\n", context), send(side, by("root", "GET", BASE + NEVER).data, context):
+            for _ in range(100):
+                if all(ask(side, raw, context)[1] == 429 for raw in crowd[:2]):
+                    break
+            answers.append([ask(side, raw, context) for raw in crowd])
+
+    assert answers[0] == answers[1]
+    assert [answer[1] for answer in answers[1]] == [429, 429, 429, 429, 429, 200, 400, 429, 200]
+
+
+def test_late_answers(servers: Guarded) -> None:
+    """A request whose time is over is answered in Go's own way, whatever its client reads; the connection stays."""
+    pair, contexts = servers.pair, servers.contexts
+    raws = [
+        by("root", method, f"{BASE}{NEVER}&timeout=300ms", ("Accept", accept))
+        for method, accept in (("GET", "*/*"), ("GET", "application/yaml"))
+    ]
+    raws.append(by("root", "GET", f"{BASE}?timeout=1ns"))
+
+    servers.check(raws)
+    kept = Raw("kept", raws[0].data.replace(b"Connection: close\r\n", b""))
+    for side, context in zip((pair.reference, pair.ours), contexts, strict=True):
+        with send(side, kept.data, context) as connection:
+            late = read(connection, kept)
+            connection.sendall(by("root", "GET", f"{BASE}/a").data)
+            assert (late[1], read(connection, kept)[1]) == (504, 200)
