@@ -5,6 +5,7 @@ aiohttp knows a fixed set of methods and is strict where Go's net/http is not; a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _Message = tuple["RawRequestMessage", StreamReader]
 _Fed = tuple[Sequence[_Message], bool, bytes]
 _NOTHING: Final[_Fed] = ((), False, b"")
+_LAST_CHUNK: Final = re.compile(rb"(?:^|\r\n)0+[ \t]*(?:;[^\r\n]*)?\r\n(?:[^\r\n]+\r\n)*\r\n")
 _BROKEN_CHUNK: Final = "invalid byte in chunk length"
 
 
@@ -63,6 +65,8 @@ class RequestParser:
         self._make = make
         self._parser = make()
         self._payload: StreamReader = EMPTY_PAYLOAD
+        self._chunked = False
+        """Whether that comes in chunks."""
         self._begun = b""
         """A head that is not complete."""
         self._odd = False
@@ -75,18 +79,22 @@ class RequestParser:
         """See Parser. Raises UnansweredError."""
         if self._odd or self._broken:
             return _NOTHING if self._broken else self._feed_odd(data)
-        in_body = not self._payload.is_eof()
+        in_body, had = not self._payload.is_eof(), self._payload.total_bytes
         try:
             fed: _Fed = self._parser.feed_data(data)
         except HttpProcessingError:
-            return self._break_body() if in_body else self._feed_odd(data)
+            if not self._payload.is_eof():
+                return self._break_body()
+            return self._feed_odd(self._after_body(data, had) if in_body else data)
         messages = fed[0]
         if messages:
             self._begun = b""
-            self._payload = messages[-1][1]
+            self._chunked, self._payload = messages[-1][0].chunked, messages[-1][1]
             if any(_is_odd(message) for message, _ in messages):
                 return [(_checked(message), payload) for message, payload in messages], fed[1], fed[2]
-        elif data and not in_body:
+        elif in_body:
+            self._begun = self._after_body(data, had) if self._payload.is_eof() else b""
+        else:
             self._begun += data
         return fed
 
@@ -114,9 +122,16 @@ class RequestParser:
         self._parser = self._make()
         self.message_consumed, self.pause_reading = self._parser.message_consumed, self._parser.pause_reading
         framed, payload = self._parser.feed_data(head.framing)[0][0]
-        self._payload = payload
+        self._chunked, self._payload = head.chunked, payload
         more, upgraded, tail = self.feed_data(cut[1]) if cut[1] else _NOTHING
         return [(_message(head, framed), payload), *more], upgraded, tail
+
+    def _after_body(self, data: bytes, had: int) -> bytes:
+        """What follows the end of a body in data that had it; of the body there were so many bytes before."""
+        if not self._chunked:
+            return data[self._payload.total_bytes - had :]
+        last = _LAST_CHUNK.search(data)
+        return data[last.end() :] if last else data
 
     def _break_body(self) -> _Fed:
         """Tell whoever reads the body that it goes no further."""

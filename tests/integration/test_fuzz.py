@@ -35,6 +35,7 @@ SERVER_ERRORS: Final = re.compile(
     r"|Timeout: request did not complete within.*",
     re.DOTALL,
 )
+NO_SUCH_PATH: Final = re.compile(rb'Internal Server Error: ".*": failed to create RequestInfo: ')
 
 
 class Fuzzed:
@@ -81,7 +82,10 @@ def assert_sound(reply: Reply, method: str) -> None:
         return
     media_type = reply.headers.get_content_type()
     if media_type == "text/plain":
-        assert reply.status in {400, 403, 404, 405, 406}, (reply.status, reply.body)
+        assert reply.status in {400, 403, 404, 405, 406} or NO_SUCH_PATH.match(reply.body), (reply.status, reply.body)
+        return
+    if reply.status == http.client.PRECONDITION_FAILED:
+        assert reply.body == b""
         return
     if media_type == "application/vnd.kubernetes.protobuf":
         assert reply.body.startswith(b"k8s\x00")
@@ -241,15 +245,16 @@ def test_bytes(fuzzed: Fuzzed, examples: int) -> None:
 
     def check(lines: list[bytes]) -> None:
         with (
-            socket.create_connection(("127.0.0.1", fuzzed.server.port), timeout=2) as plain,
+            socket.create_connection(("127.0.0.1", fuzzed.server.port), timeout=30) as plain,
             context.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
         ):
+            connection.settimeout(2)
             received = b""
             with suppress(OSError):
                 connection.sendall(b"\r\n".join([*lines, b"", b"", _LAST]))
                 while block := connection.recv(65536):
                     received += block
-        assert not received or re.match(rb"HTTP/1\.[01] [1-4]\d\d ", received), received[:200]
+        assert not received or re.match(rb"HTTP/1\.[01] ([1-4]\d\d|505) ", received), received[:200]
         assert b"Traceback" not in received
         assert fuzzed.client.ask("GET", "/livez").status == http.client.OK
 

@@ -44,6 +44,20 @@ async def test_odd_ones_can_be_pipelined(parser: RequestParser) -> None:
     assert [message.method for message, _ in found] == ["FOO", "GET"]
 
 
+@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize(
+    "framing,body", [("Content-Length: 4", b"body"), ("Transfer-Encoding: chunked", b"4\r\nbody\r\n0\r\n\r\n")], ids=["length", "chunks"]
+)
+async def test_an_odd_one_may_come_with_the_end_of_a_body(parser: RequestParser, framing: str, body: bytes, size: int) -> None:
+    """Whoever was answered before the body had been read may send the next request right behind it."""
+    ((_, payload),) = parser.feed_data(f"POST /a HTTP/1.1\r\nHost: h\r\n{framing}\r\n\r\n".encode())[0]
+    found = list(_feed(parser, body + _PLAIN + _ODD, size))
+
+    assert await payload.read() == b"body"
+    assert [message.method for message, _ in found] == ["GET", "FOO"]
+    assert await found[1][1].read() == b"body"
+
+
 async def test_chunks_after_an_odd_head(parser: RequestParser) -> None:
     """The body may have chunks."""
     data = b"PUT /a HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\n\n3\r\nabc\r\n0\r\n\r\n"
