@@ -17,7 +17,8 @@ from .objectmeta.algorithm import CoercionError, coerce
 from .objectmeta.validation import resource_errors
 from .pruning import prune_resource
 from .validation.checker import Check, compile_spec
-from .validation.report import report
+from .validation.correlated import Correlated
+from .validation.report import report_change
 from .validation.result import to_field_errors
 from .validation.spec import Spec
 
@@ -135,11 +136,12 @@ class CompiledSchema:
         return errors
 
     def validate_values(self, obj: Object, old: Object | None = None) -> list[FieldError]:
-        """Violations of the schema's keywords. The old object is where ratcheting will look; it changes nothing yet."""
+        """Violations of the schema's keywords; what the old object has in the same place, and is the same, is tolerated."""
         try:
             if self._check(obj):
                 return []
-            return to_field_errors("", report(self._spec, obj, ""))
+            known = None if old is None else Correlated(obj, old, self.structural.raw)
+            return to_field_errors("", report_change(self._spec, obj, "", known))
         except RecursionError:
             raise _too_deep() from None
 
@@ -151,7 +153,8 @@ class CompiledSchema:
         try:
             if self._status_check(obj["status"]):
                 return []
-            return to_field_errors("status", report(spec, obj["status"], ""))
+            known = None if old is None else Correlated(obj, old, self.structural.raw).key("status")
+            return to_field_errors("status", report_change(spec, obj["status"], "", known))
         except RecursionError:
             raise _too_deep() from None
 

@@ -6,13 +6,14 @@ from typing import Final
 import pytest
 
 from tests.differential import definition_cases
+from tests.differential.definition_changes import CHANGES
 from tests.differential.definition_lives import LIVES
 from tests.differential.definition_writes import WRITES
 from tests.differential.pair import Pair, Step
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
-SEQUENCES: Final = WRITES | LIVES
+SEQUENCES: Final = WRITES | LIVES | CHANGES
 DRY: Final = f"{definition_cases.PATH}?dryRun=All"
 
 

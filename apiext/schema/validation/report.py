@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from apiext.meta.field import ErrorType
 from apiext.meta.goformat import quote
 from apiext.schema.values import same_json
 
+from .correlated import Correlated
 from .enums import enum_violation
 from .jsontype import type_violation
 from .numbers import number_violations
@@ -15,9 +16,24 @@ from .result import Result, Violation, composite, invalid
 from .spec import Spec
 from .strings import format_violation, has_format, string_violation
 
+_TYPE_META: Final = ("kind", "apiVersion")
 
-def report(spec: Spec, value: Any, name: str) -> Result:
-    """Validate the value that stands at the dotted path `name` ("" for the root)."""
+
+def report_change(spec: Spec, value: Any, name: str, known: Correlated | None) -> Result:
+    """Like `report`, for a value that may be that of an old object: what has not changed is not at fault (ratcheting)."""
+    result = report(spec, value, name, known)
+    if result.is_valid or known is None or not known.equal:
+        return result
+    tolerated = Result()
+    tolerated.match_count = result.match_count
+    return tolerated
+
+
+def report(spec: Spec, value: Any, name: str, known: Correlated | None = None) -> Result:
+    """Validate the value that stands at the dotted path `name` ("" for the root).
+
+    `known` tells which members and items are those of an old object; of the value itself all is said.
+    """
     result = Result()
     if value is None:
         wrong = type_violation(spec, value, name)
@@ -29,7 +45,7 @@ def report(spec: Spec, value: Any, name: str) -> Result:
         wrong = type_violation(spec, value, name)
         result.add(wrong)
         result.match_count += 1 if wrong else 2
-    result.merge(_combinations(spec, value, name))
+    result.merge(_combinations(spec, value, name, known))
     if type(value) is str:
         result.add(string_violation(spec, value, name))
         result.match_count += 1
@@ -41,40 +57,40 @@ def report(spec: Spec, value: Any, name: str) -> Result:
             result.add(violation)
         result.match_count += 2
     elif type(value) is list:
-        result.merge(_list(spec, value, name))
+        result.merge(_list(spec, value, name, known))
         result.match_count += 1
     result.add(enum_violation(spec, value, name))
     result.match_count += 1
     if type(value) is dict:
-        result.merge(_object(spec, value, name))
+        result.merge(_object(spec, value, name, known))
         result.match_count += 1
     result.match_count += 2  # one for the combinations, one for the value itself
     return result
 
 
-def _combinations(spec: Spec, value: Any, name: str) -> Result:
+def _combinations(spec: Spec, value: Any, name: str, known: Correlated | None) -> Result:
     result = Result()
     if spec.any_of:
-        _any_of(spec, value, name, result)
+        _any_of(spec, value, name, known, result)
     if spec.one_of:
-        _one_of(spec, value, name, result)
+        _one_of(spec, value, name, known, result)
     if spec.all_of:
-        results = [report(clause, value, name) for clause in spec.all_of]
+        results = [report(clause, value, name, known) for clause in spec.all_of]
         for each in results:
             result.merge(each)
         if not all(each.is_valid for each in results):
             none = "" if any(each.is_valid for each in results) else ". None validated"
             result.add(composite(f"{quote(name)} must validate all the schemas (allOf){none}"))
-    if spec.not_ is not None and report(spec.not_, value, name).is_valid:
+    if spec.not_ is not None and report(spec.not_, value, name, known).is_valid:
         result.add(composite(f"{quote(name)} must not validate the schema (not)"))
     result.match_count += 1
     return result
 
 
-def _any_of(spec: Spec, value: Any, name: str, result: Result) -> None:
+def _any_of(spec: Spec, value: Any, name: str, known: Correlated | None, result: Result) -> None:
     best: Result | None = None
     for clause in spec.any_of:
-        each = report(clause, value, name)
+        each = report(clause, value, name, known)
         if each.is_valid:
             result.merge(each)
             return
@@ -85,8 +101,8 @@ def _any_of(spec: Spec, value: Any, name: str, result: Result) -> None:
         result.merge(best)
 
 
-def _one_of(spec: Spec, value: Any, name: str, result: Result) -> None:
-    results = [report(clause, value, name) for clause in spec.one_of]
+def _one_of(spec: Spec, value: Any, name: str, known: Correlated | None, result: Result) -> None:
+    results = [report(clause, value, name, known) for clause in spec.one_of]
     valid = [each for each in results if each.is_valid]
     if len(valid) == 1:
         result.merge(valid[0])
@@ -98,12 +114,12 @@ def _one_of(spec: Spec, value: Any, name: str, result: Result) -> None:
         result.merge(max(results, key=lambda each: each.match_count))
 
 
-def _list(spec: Spec, value: list[Any], name: str) -> Result:
+def _list(spec: Spec, value: list[Any], name: str, known: Correlated | None) -> Result:
     result = Result()
     size = len(value)
     if spec.items is not None:
         for index, item in enumerate(value):
-            result.merge(report(spec.items, item, f"{name}[{index}]"))
+            result.merge(report_change(spec.items, item, f"{name}[{index}]", known and known.index(index)))
     if spec.min_items is not None and size < spec.min_items:
         result.add(invalid(name, size, f"{name} in body should have at least {spec.min_items} items"))
     if spec.max_items is not None and size > spec.max_items:
@@ -120,7 +136,7 @@ def has_duplicates(value: list[Any]) -> bool:
     return any(same_json(item, other) for index, item in enumerate(value) for other in value[:index])
 
 
-def _object(spec: Spec, value: dict[str, Any], name: str) -> Result:
+def _object(spec: Spec, value: dict[str, Any], name: str, known: Correlated | None) -> Result:
     result = Result()
     size = len(value)
     if spec.min_properties is not None and size < spec.min_properties:
@@ -134,12 +150,17 @@ def _object(spec: Spec, value: dict[str, Any], name: str) -> Result:
         if spec.closed:
             result.add(invalid(name, key, f"{name}.{key} in body is a forbidden property"))
         elif spec.additional is not None:
-            result.merge(report(spec.additional, member, f"{name}.{key}"))
+            result.merge(report_change(spec.additional, member, f"{name}.{key}", _member(known, name, key)))
     for key, child in spec.properties.items():
         if key in value:
-            result.merge(report(child, value[key], f"{name}.{key}" if name else key))
+            result.merge(report_change(child, value[key], f"{name}.{key}" if name else key, _member(known, name, key)))
     for key in spec.required:
         if key not in value:
             message = f"{name}.{key} in body is required"
             result.add(Violation(ErrorType.REQUIRED, f"{name}.{key}", message))
     return result
+
+
+def _member(known: Correlated | None, name: str, key: str) -> Correlated | None:
+    # kind and version are always judged
+    return None if known is None or (not name and key in _TYPE_META) else known.key(key)

@@ -1,0 +1,91 @@
+"""What of a changed object corresponds to what of the old one, and is the same (apiserver pkg/cel/common/equality.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from apiext.schema.values import same_json
+
+if TYPE_CHECKING:
+    from apiext.schema.model import Props
+
+Key = tuple[tuple[type, Any], ...]
+
+
+class Correlated:
+    """A value of the new object with that of the old one in its place, and the schema of both."""
+
+    __slots__ = ("_children", "_equal", "_keyed", "_new", "_old", "_props")
+
+    def __init__(self, new: Any, old: Any, props: Props) -> None:
+        self._new = new
+        self._old = old
+        self._props = props
+        self._children: dict[str | int, Correlated | None] = {}
+        self._equal: bool | None = None
+        self._keyed: dict[Key, Any] | None = None
+
+    def key(self, name: str) -> Correlated | None:
+        """A member, if both objects have it and the schema knows it."""
+        if name not in self._children:
+            self._children[name] = self._member(name)
+        return self._children[name]
+
+    def index(self, index: int) -> Correlated | None:
+        """An item of a list of type map, if the old list has one of its key."""
+        if index not in self._children:
+            self._children[index] = self._item(index)
+        return self._children[index]
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing has changed here, as far as what corresponds can be found below."""
+        if self._equal is None:
+            self._equal = self._compare()
+        return self._equal
+
+    def _member(self, name: str) -> Correlated | None:
+        new, old = self._new, self._old
+        if not isinstance(new, dict) or not isinstance(old, dict) or name not in new or name not in old:
+            return None
+        properties, additional = self._props.get("properties") or {}, self._props.get("additionalProperties")
+        child = properties.get(name, additional)
+        return Correlated(new[name], old[name], child) if isinstance(child, Mapping) else None
+
+    def _item(self, index: int) -> Correlated | None:
+        new, old, items = self._new, self._old, self._props.get("items")
+        if not isinstance(new, list) or not isinstance(old, list) or not isinstance(items, Mapping) or not self._is_map():
+            return None
+        if self._keyed is None:
+            self._keyed = {}
+            for item in old:
+                key = self._key_of(item)
+                if key is not None:
+                    self._keyed.setdefault(key, item)
+        key = self._key_of(new[index])
+        found = None if key is None else self._keyed.get(key)
+        return None if found is None else Correlated(new[index], found, items)
+
+    def _is_map(self) -> bool:
+        return self._props.get("x-kubernetes-list-type") == "map"
+
+    def _key_of(self, item: Any) -> Key | None:
+        if not isinstance(item, dict):
+            return None
+        keys = [item.get(name) for name in self._props.get("x-kubernetes-list-map-keys") or ()]
+        if not keys or not all(isinstance(key, bool | int | float | str) for key in keys):
+            return None
+        return tuple((type(key), key) for key in keys)
+
+    def _compare(self) -> bool:
+        new, old = self._new, self._old
+        if isinstance(new, list) and isinstance(old, list):
+            if len(new) != len(old):
+                return False
+            if not self._is_map() or not new:
+                return same_json(new, old)
+            return all(child is not None and child.equal for child in map(self.index, range(len(new))))
+        if isinstance(new, dict) and isinstance(old, dict):
+            return len(new) == len(old) and all(child is not None and child.equal for child in map(self.key, new))
+        return same_json(new, old)

@@ -1,0 +1,66 @@
+"""What an old object got wrong already is tolerated as long as it is not touched."""
+
+from typing import Any
+
+import pytest
+
+from apiext.schema.compiled import CompiledSchema
+
+SHORT = {"type": "string", "maxLength": 1}
+ITEM = {"type": "object", "properties": {"k": {"type": "string"}, "v": SHORT}}
+KEYED = {"type": "array", "items": ITEM, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+
+
+def errors(schema: dict[str, Any], new: Any, old: Any) -> list[str]:
+    """The fields that a change of the member `a` is refused for."""
+    compiled = CompiledSchema({"type": "object", "properties": {"a": schema}})
+    return sorted(error.field for error in compiled.validate_values({"a": new}, {"a": old}))
+
+
+@pytest.mark.parametrize(
+    "schema, new, old, fields",
+    [
+        (SHORT, "long", "long", []),
+        (SHORT, "long", "other", ["a"]),
+        (SHORT, "long", None, ["a"]),
+        ({"type": "string"}, 1, 1, []),
+        ({"type": "string"}, 1, 1.0, ["a"]),
+        ({"type": "object", "required": ["b"]}, {}, {}, []),
+        ({"type": "object", "additionalProperties": SHORT}, {"x": "long", "y": "z"}, {"x": "long"}, []),
+        ({"type": "object", "additionalProperties": SHORT}, {"x": "long", "y": "long"}, {"x": "long"}, ["a.y"]),
+        ({"type": "object", "maxProperties": 1, "properties": {"x": {}}}, {"x": 1, "y": 1}, {"x": 1, "y": 1}, ["a"]),
+        (KEYED, [{"k": "2", "v": "long"}, {"k": "1", "v": "b"}], [{"k": "1", "v": "a"}, {"k": "2", "v": "long"}], []),
+        (KEYED, [{"k": "1", "v": "long"}], [{"k": "1", "v": "longer"}], ["a[0].v"]),
+        (KEYED, [{"k": "1", "v": "long", "x": 1}], [{"k": "1", "v": "long"}], []),
+        (KEYED, [{"k": "1", "v": "long"}], [{"k": "2", "v": "long"}], ["a[0].v"]),
+        (KEYED, [{"v": "long"}], [{"v": "long"}], ["a[0].v"]),
+        ({"type": "array", "items": SHORT}, ["long", "x"], ["long", "x"], []),
+        ({"type": "array", "items": SHORT}, ["long", "y"], ["long", "x"], ["a[0]"]),
+        (
+            {"type": "object", "properties": {"x": {"type": "string"}}, "allOf": [{"properties": {"x": {"maxLength": 1}}}]},
+            {"x": "long", "y": 1},
+            {"x": "long"},
+            [],
+        ),
+    ],
+)
+def test_what_has_not_changed_is_tolerated(schema: dict[str, Any], new: Any, old: Any, fields: list[str]) -> None:
+    """Members are compared by name, items of maps by key, all other lists as a whole; a bound is at fault where its value changed."""
+    assert errors(schema, new, old) == fields
+
+
+def test_kind_and_version_are_always_judged() -> None:
+    """A schema may restrict them, and what it says holds for every object."""
+    compiled = CompiledSchema({"type": "object", "properties": {"kind": {"type": "string", "maxLength": 1}}})
+    [error] = compiled.validate_values({"kind": "Long", "x": 1}, {"kind": "Long"})
+
+    assert error.field == "kind"
+
+
+def test_a_status_is_compared_with_the_old_one() -> None:
+    """The status subresource tolerates what the status had; a status that is new has to be right."""
+    compiled = CompiledSchema({"type": "object", "properties": {"status": {"type": "object", "properties": {"a": SHORT, "b": SHORT}}}})
+    new = {"status": {"a": "long", "b": "x"}}
+
+    assert compiled.validate_status(new, {"status": {"a": "long"}}) == []
+    assert [error.field for error in compiled.validate_status(new, {})] == ["status.a"]
