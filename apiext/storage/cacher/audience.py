@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _BEFORE_END: Final = 2.0
 _PAUSE_PER_WATCHER: Final = 100e-6
 _LONGEST_PAUSE: Final = 0.02
+_SILENCE: Final = 10
+"""Pauses without a change, after which the next one goes out at once."""
 
 
 class _Bookmarks:
@@ -37,8 +39,8 @@ class _Bookmarks:
 class Audience:
     """Hands changes to watchers, by the scopes that a key lies in.
 
-    Many watchers are given what comes in quick succession together: a change waits 0.1 ms for each watcher at
-    most, 20 ms in all, so that a burst of writes does not become as many small sends to everybody.
+    Many watchers are given what comes in quick succession together: a change waits 0.1 ms for each watcher, 20 ms at
+    most, so that a burst of writes does not become as many small sends to everybody. After a silence it does not wait.
     """
 
     def __init__(self, *, bookmark_interval: float) -> None:
@@ -48,7 +50,7 @@ class Audience:
         self._watchers = 0
         self._pending: list[Change] = []
         self._timer: asyncio.TimerHandle | None = None
-        self._next = 0.0
+        self._silent_from = 0.0
 
     def __len__(self) -> int:
         return self._watchers
@@ -78,10 +80,13 @@ class Audience:
         if self._timer is not None:
             return
         loop = asyncio.get_running_loop()
-        if loop.time() >= self._next:
+        if loop.time() >= self._silent_from:
             self._flush()
         else:
-            self._timer = loop.call_at(self._next, self._flush)
+            self._timer = loop.call_later(self._pause(), self._flush)
+
+    def _pause(self) -> float:
+        return min(_LONGEST_PAUSE, _PAUSE_PER_WATCHER * self._watchers)
 
     def _flush(self) -> None:
         """Give out what waits."""
@@ -91,7 +96,7 @@ class Audience:
         if not self._pending:
             return
         changes, self._pending = self._pending, []
-        self._next = asyncio.get_running_loop().time() + min(_LONGEST_PAUSE, _PAUSE_PER_WATCHER * self._watchers)
+        self._silent_from = asyncio.get_running_loop().time() + _SILENCE * self._pause()
         batches: dict[Group, list[Event]] = {}
         for change in changes:
             for scope in self._scopes(change.key):
