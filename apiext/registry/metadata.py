@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from apiext.meta import errors, field, names, objectmeta_rules, time
 from apiext.meta.gvk import GroupKind, GroupResource, parse_group_version
+from apiext.storage import revisions
 
 from .errors import MODIFIED
 from .managers import carry_managers
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from .strategy import Strategy
 
 _RESOURCE_VERSION = field.Path("metadata", "resourceVersion")
-_MAX_UINT64 = 2**64
-_MAX_DIGITS = len(str(_MAX_UINT64))
 
 
 def own(obj: Object) -> Object:
@@ -66,24 +65,21 @@ def given_resource_version(metadata: Object) -> int:
     text = metadata.get("resourceVersion", "")
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit()):
-        raise errors.unknown(f'strconv.ParseUint: parsing "{text}": invalid syntax')
-    version = _number(text)
-    if version >= _MAX_UINT64:
-        raise errors.unknown(f'strconv.ParseUint: parsing "{text}": value out of range')
-    return version
+    try:
+        return revisions.parse_uint(text)
+    except ValueError as error:
+        raise errors.unknown(str(error)) from error
 
 
 def names_revision(metadata: Object) -> bool:
     """Whether metadata names a revision other than 0; what is no number names none."""
-    text = metadata.get("resourceVersion", "")
-    return text.isascii() and text.isdigit() and 0 < _number(text) < _MAX_UINT64
-
-
-def _number(digits: str) -> int:
-    """The number that so many digits make; of far too many, only that it is too large."""
-    digits = digits.lstrip("0")[: _MAX_DIGITS + 1]
-    return int(digits or "0")
+    text = metadata.get("resourceVersion")
+    if not text:
+        return False
+    try:
+        return revisions.parse_uint(text) > 0
+    except ValueError:
+        return False
 
 
 def check_resource_version(metadata: Object, current: int, *, resource: GroupResource, name: str, unconditional: bool) -> None:

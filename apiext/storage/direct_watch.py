@@ -49,7 +49,7 @@ class DirectWatch(WatchQueue):
         self._backend = backend
         self._renderer = renderer
         self._options = options
-        self._wanted = revisions.parse_for_watch(options.resource_version)
+        self._wanted = revisions.parse_plainly(options.resource_version)
         self._bookmark_interval = bookmark_interval
         self._interest = Interest(view=View(codec, renderer), codec=codec, scope=scope, selection=options.selection)
         # the backend matches prefixes: a single key is watched for by the prefix around it

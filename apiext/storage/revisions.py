@@ -10,29 +10,36 @@ _MAX_UINT64: Final = 2**64 - 1
 _PREFIX: Final = "invalid resource version: "
 
 
+def parse_uint(text: str) -> int:
+    """A number of 64 bits without a sign; raises ValueError in the words of strconv.ParseUint."""
+    why = "" if text.isascii() and text.isdigit() else "invalid syntax"
+    digits = text.lstrip("0") or "0"
+    number = int(digits) if not why and len(digits) <= len(str(_MAX_UINT64)) else _MAX_UINT64 + 1
+    if number > _MAX_UINT64:
+        raise ValueError(f"strconv.ParseUint: parsing {goformat.quote(text)}: {why or 'value out of range'}")
+    return number
+
+
 def parse(text: str) -> int:
     """The revision that a resourceVersion names, 0 for "" and "0"; raises StatusError 400 for anything but a number."""
     if text in ("", "0"):
         return 0
-    if not (text.isascii() and text.isdigit()):
-        raise _invalid(text, "invalid syntax")
-    revision = int(text) if len(text.lstrip("0")) <= len(str(_MAX_UINT64)) else _MAX_UINT64 + 1
-    if revision > _MAX_UINT64:
-        raise _invalid(text, "value out of range")
-    return revision
+    try:
+        return parse_uint(text)
+    except ValueError as error:
+        problem = field.invalid(field.Path("resourceVersion"), text, str(error))
+        raise errors.bad_request(f"{_PREFIX}{problem}") from error
 
 
-def parse_for_watch(text: str) -> int:
-    """Like `parse`, with the answer that a watch gets for anything but a number: 500 without a reason."""
+def parse_plainly(text: str) -> int:
+    """Like `parse`, with the answer that a watch, and a read of one object from the cache, gets for anything but a number.
+
+    It is 500 without a reason.
+    """
     try:
         return parse(text)
     except errors.StatusError as error:
         raise errors.unknown(error.message.removeprefix(_PREFIX)) from error
-
-
-def _invalid(text: str, why: str) -> errors.StatusError:
-    detail = f"strconv.ParseUint: parsing {goformat.quote(text)}: {why}"
-    return errors.bad_request(f"{_PREFIX}{field.invalid(field.Path('resourceVersion'), text, detail)}")
 
 
 def require(minimum: int, actual: int) -> None:

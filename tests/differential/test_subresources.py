@@ -244,6 +244,11 @@ def _scale_patches() -> list[Step]:
         Step("GET", f"{path}?watch=true"),
         Step("PATCH", f"{THINGS}/p/status", {"status": {"replicas": 3, "selector": "a=b"}}, MERGE),
         Step("GET", path),
+        *(
+            Step("GET", f"{THINGS}/p{tail}?resourceVersion={text}", settles=True)
+            for tail in ("", "/scale", "/status")
+            for text in ("x", 2**64)
+        ),
         Step("GET", f"{PLAINS}/a/scale"),
         Step("GET", f"{PLAINS}/a/status"),
         Step("PATCH", f"{PLAINS}/a/status", {"status": {"phase": "x"}}, MERGE),

@@ -68,7 +68,7 @@ class CachedStore:
             if revision > cache.revision and not await self._caught_up(revision):
                 return await self.direct.get(key, codec)
         elif resource_version != "0":
-            await self._wait(revisions.parse(resource_version))
+            await self._wait(revisions.parse_plainly(resource_version))
         # let go while this waited: nothing feeds it any more
         if cache.closed:
             return await self.direct.get(key, codec, resource_version=resource_version)
@@ -134,7 +134,7 @@ class CachedStore:
 
     async def watch(self, prefix: str, codec: Codec, options: WatchOptions) -> Watch:
         """Implements Store.watch."""
-        wanted = revisions.parse_for_watch(options.resource_version)
+        wanted = revisions.parse_plainly(options.resource_version)
         if not await self.cache.load():
             return ended()
         initial = options.send_initial_events
