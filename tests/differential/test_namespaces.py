@@ -1,0 +1,70 @@
+"""The end of namespaces, beside a reference whose controllers run."""
+
+import time
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from tests.differential.deletion_steps import GROUP, crd, note
+from tests.differential.pair import Pair, Step
+from tests.differential.watching import differences
+from tests.support.controlplane import ControlPlane
+from tests.support.server import ApiextServer
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+NAMESPACES: Final = "/api/v1/namespaces"
+HELD: Final = f"/apis/{GROUP}/v1/namespaces/held/notes"
+STUCK: Final = f"{NAMESPACES}/held"
+_SETTLE: Final = 60.0
+"""Seconds; the reference's controller looks at a namespace after five, and again after eight."""
+
+
+@pytest.fixture(scope="module")
+def managed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Both servers, the reference with its controllers."""
+    plane = ControlPlane(tmp_path_factory.mktemp("managed"), controller_manager=True, durable=False)
+    with plane, ApiextServer(tmp_path_factory.mktemp("apiext-managed")) as server:
+        pair = Pair(plane, server)
+        yield pair
+        pair.close()
+
+
+def _wait(pair: Pair, name: str, text: str) -> None:
+    """Return when both servers say something of a namespace, or ("") have it no more; a watch of a second is the pause between looks."""
+    deadline = time.monotonic() + _SETTLE
+    look = Step("GET", f"{NAMESPACES}?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3D{name}")
+    for side in (pair.reference, pair.ours):
+        while text not in (shown := side.raw(look)[1].decode()) or (shown and not text):
+            assert time.monotonic() < deadline, f"{side.url} does not say {text!r} of {name}"
+
+
+def test_life(managed: Pair) -> None:
+    """An empty namespace goes, one that is held says by what, until it is not any more."""
+    first = [
+        *(Step("POST", NAMESPACES, {"metadata": {"name": name}}) for name in ("marker", "empty", "held")),
+        Step("POST", HELD, note("a", "example.com/x", "example.com/y")),
+        Step("POST", HELD, note("b", "example.com/x")),
+        Step("POST", HELD, note("c")),
+        Step("DELETE", f"{NAMESPACES}/empty"),
+        Step("DELETE", STUCK),
+        Step("POST", HELD, note("d")),
+    ]
+    then = [
+        Step("GET", STUCK),
+        Step("DELETE", STUCK),
+        Step("GET", f"{HELD}/c"),
+        *(Step("PATCH", f"{HELD}/{name}", {"metadata": {"finalizers": None}}) for name in ("a", "b")),
+    ]
+    since = f"{NAMESPACES}?watch=true&timeoutSeconds=1&resourceVersion={{rv:{NAMESPACES}/marker}}"
+    watches = [Step("GET", f"{since}&fieldSelector=metadata.name%3D{name}") for name in ("empty", "held")]
+    with managed.served(crd("notes", "Note")):
+        found = [line for step in first for line in managed.differences(step)]
+        _wait(managed, "held", "SomeFinalizersRemain")
+        found += [line for step in then for line in managed.differences(step)]
+        for name in ("empty", "held"):
+            _wait(managed, name, "")
+        found += differences(managed, watches, [])
+
+    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
