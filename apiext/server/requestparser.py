@@ -14,7 +14,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from multidict import CIMultiDictProxy
 
-from apiext.server.requesthead import Head, RefusedError, check_host, check_version, cut_head, is_host, read_head, request_url
+from apiext.server.requesthead import Head, RefusedError, check_host, check_version, cut_head, read_head, request_url
 
 if TYPE_CHECKING:
     from aiohttp.http_parser import RawRequestMessage
@@ -72,6 +72,8 @@ class RequestParser:
         self._odd = False
         """Whether that head is one for the reference's rules."""
         self._broken = False
+        self._host: str | None = None
+        """What the last request called the server."""
         self.message_consumed = self._parser.message_consumed
         self.pause_reading = self._parser.pause_reading
 
@@ -90,8 +92,12 @@ class RequestParser:
         if messages:
             self._begun = b""
             self._chunked, self._payload = messages[-1][0].chunked, messages[-1][1]
-            if any(_is_odd(message) for message, _ in messages):
-                return [(_checked(message), payload) for message, payload in messages], fed[1], fed[2]
+            for message, _ in messages:
+                # on one connection a client calls the server the same again and again
+                host = message.headers.get(hdrs.HOST)
+                if host != self._host or _is_odd(message):
+                    self._host = host
+                    return [(_checked(each), payload) for each, payload in messages], fed[1], fed[2]
         elif in_body:
             self._begun = self._after_body(data, had) if self._payload.is_eof() else b""
         else:
@@ -143,14 +149,13 @@ class RequestParser:
 
 def _is_odd(message: RawRequestMessage) -> bool:
     """Whether the reference has something to say about a request that other parsers have nothing to say about."""
-    path, headers = message.path, message.headers
+    path = message.path
     return (
         path[0] != "/"
         or "%" in path
         or "#" in path
         or message.version is not HttpVersion11
-        or hdrs.EXPECT in headers
-        or not is_host(headers.get(hdrs.HOST, ""))
+        or hdrs.EXPECT in message.headers
         or message.method == hdrs.METH_CONNECT
     )
 
