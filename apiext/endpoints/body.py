@@ -6,8 +6,8 @@ Mirrors apiserver pkg/endpoints/handlers (rest.go, create.go) and apimachinery p
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from aiohttp import hdrs, web
 
@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from apiext.registry.protobuf import Message
 
 _SUMMARY: Final = 30
-_THREAD_THRESHOLD: Final = 16 * 1024
+HEAVY: Final = 128 * 1024
+"""Bytes of a body from which on others would wait too long for the work on it."""
+_LARGE_YAML: Final = 16 * 1024
+P = ParamSpec("P")
+T = TypeVar("T")
 INTERPRETED: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 _SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _UNKNOWN_SCALE: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
@@ -75,14 +79,23 @@ async def parse_body(data: bytes, media_type: str, message: Message | None = Non
     Raises:
         DecodeError: it cannot be read.
     """
+    return await _run(_parse, data, media_type, message)
+
+
+async def _run(work: Callable[Concatenate[bytes, str, P], T], data: bytes, media_type: str, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Read a body, away from the event loop if it is large."""
+    if len(data) > (_LARGE_YAML if media_type == YAML else HEAVY):
+        return await asyncio.to_thread(work, data, media_type, *args, **kwargs)
+    return work(data, media_type, *args, **kwargs)
+
+
+def _parse(data: bytes, media_type: str, message: Message | None) -> tuple[Any, list[str]]:
     if media_type == PROTOBUF and message is not None:
         return _parse_protobuf(data, message), []
     if media_type != YAML:
         return jsonbody.parse(data), []
     from apiext.endpoints import yamlbody
 
-    if len(data) > _THREAD_THRESHOLD:
-        return await asyncio.to_thread(yamlbody.parse, data, strict=True)
     return yamlbody.parse(data, strict=True)
 
 
@@ -105,9 +118,13 @@ async def decode_body(scope: Scope, data: bytes, media_type: str, validation: st
     Raises:
         StatusError: 400 in the reference's words.
     """
+    return await _run(_decode, data, media_type, scope, validation, warnings)
+
+
+def _decode(data: bytes, media_type: str, scope: Scope, validation: str, warnings: list[str]) -> Object:
     kind: GroupVersionKind | None = None
     try:
-        parsed, strict = await parse_body(data, media_type, scope.message)
+        parsed, strict = _parse(data, media_type, scope.message)
         if media_type == YAML and isinstance(parsed, dict):
             parsed = dict(sorted(parsed.items()))
         obj, kind = identify(scope, parsed, data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apiext.endpoints.access import Admitter, match_namespace, request_context
-from apiext.endpoints.body import body_type, decode_body, read_body
+from apiext.endpoints.body import HEAVY, body_type, decode_body, read_body
 from apiext.endpoints.negotiation import negotiate_output
 from apiext.endpoints.options import manager_or_agent, write_query
 from apiext.endpoints.owners import dedup_owner_references
@@ -26,6 +26,7 @@ async def create(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     media = negotiate_output(request, scope.offers)
     media_type = body_type(request, scope)
     data = await read_body(request, scope.max_body)
+    ctx.is_heavy = len(data) > HEAVY
     asked = write_query(parse_query(request), "CreateOptions")
     obj = await decode_body(scope, data, media_type, asked.field_validation, ctx.warnings)
     obj = own(obj)

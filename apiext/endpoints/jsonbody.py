@@ -5,7 +5,6 @@ Mirrors apimachinery pkg/runtime/serializer/json and sigs.k8s.io/json.
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import sys
@@ -95,7 +94,11 @@ def duplicate_fields(data: bytes, parsed: Any) -> list[str]:
     """Messages about fields that stand twice in JSON that `parse` has taken, in their order."""
     if not _may_have_duplicates(data, parsed):
         return []
-    paths = itertools.islice(dict.fromkeys(path for path, _ in _fields(data)), _MAX_STRICT)
+    paths: dict[str, None] = {}
+    for path, _ in _fields(data):
+        paths[path] = None
+        if len(paths) == _MAX_STRICT:
+            break
     return [f"duplicate field {goformat.quote(path)}" for path in paths]
 
 

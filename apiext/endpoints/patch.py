@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.endpoints import jsonbody
 from apiext.endpoints.access import Admitter, check_name, match_namespace, request_context, required_name
-from apiext.endpoints.body import decode_parsed, identify, read_body, strict_text, within_known
+from apiext.endpoints.body import HEAVY, decode_parsed, identify, read_body, strict_text, within_known
 from apiext.endpoints.jsonbody import DecodeError, NumberError
 from apiext.endpoints.jsonsyntax import syntax_error
 from apiext.endpoints.negotiation import negotiate_output, unsupported_media_type
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from apiext.meta.wire import Object
     from apiext.registry.context import RequestContext
 
+_COPIES: Final = 8
 Change = Callable[["Object"], Any]
 """What a patch makes of an object."""
 
@@ -44,8 +45,10 @@ async def patch_object(request: web.BaseRequest, scope: Scope) -> web.StreamResp
     ctx = request_context(request)
     media = negotiate_output(request, scope.offers)
     data = await read_body(request, scope.max_body)
+    # A few copies of copies make a document great.
+    ctx.is_heavy = len(data) > HEAVY or (patch_type == JSON_PATCH and data.count(b"copy") > _COPIES)
     asked = write_query(parse_query(request), "PatchOptions", patch=True)
-    given = _given(patch_type, data)
+    given = await ctx.run(_given, patch_type, data)
     admitter = Admitter(request, scope, name=name, dry_run=asked.dry_run)
     patcher = _Patcher(scope, ctx, name, asked, given, admitter)
     options = UpdateOptions(
@@ -125,8 +128,8 @@ class _Patcher:
         if not (existing.get("metadata") or {}).get("uid"):
             raise errors.not_found(self._scope.resource.group_resource, self._name)
         if self._change is None:
-            self._change = self._parse()
-        obj = self._decode(self._change, existing)
+            self._change = await self._ctx.run(self._parse)
+        obj = await self._ctx.run(self._decode, self._change, existing)
         match_namespace(self._scope, obj, self._ctx.namespace)
         check_name(obj, self._name)
         obj = await self._admitter.mutate(Operation.UPDATE, obj, existing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apiext.endpoints.access import Admitter, check_name, match_namespace, request_context, required_name
-from apiext.endpoints.body import body_type, decode_body, read_body
+from apiext.endpoints.body import HEAVY, body_type, decode_body, read_body
 from apiext.endpoints.negotiation import negotiate_output
 from apiext.endpoints.options import manager_or_agent, write_query
 from apiext.endpoints.owners import dedup_owner_references
@@ -29,6 +29,7 @@ async def update(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     ctx = request_context(request)
     media = negotiate_output(request, scope.offers)
     data = await read_body(request, scope.max_body)
+    ctx.is_heavy = len(data) > HEAVY
     asked = write_query(parse_query(request), "UpdateOptions")
     media_type = body_type(request, scope)
     obj = await decode_body(scope, data, media_type, asked.field_validation, ctx.warnings)

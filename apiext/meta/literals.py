@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-import orjson
-
 from . import wire
 
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"(?=\s*:)|("(?:[^"\\]|\\.)*+"|-?[0-9][0-9.eE+-]*|true|false|null)', re.DOTALL)
@@ -18,7 +16,14 @@ _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"(?=\s*:)|("(?:[^"\\]|\\.)*+"|-?[
 
 def spelled(data: bytes) -> Any:
     """A JSON document with each text, number, boolean and null replaced by the characters that it consists of. Raises ValueError."""
-    return wire.loads(_TOKEN.sub(lambda match: orjson.dumps(match[1].decode()) if match[1] is not None else match[0], data))
+    return wire.loads(_TOKEN.sub(_quoted, data))
+
+
+def _quoted(match: re.Match[bytes]) -> bytes:
+    literal: bytes | None = match[1]
+    if literal is None:
+        return match[0]
+    return b'"%b"' % literal.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
 
 
 def is_spelled(value: Any, literals: Any) -> bool:

@@ -16,6 +16,7 @@ Object = dict[str, Any]
 """A Kubernetes object, or any JSON object, as a dict."""
 
 _MAX_INT64 = 2**63 - 1
+_EXACT = 2**53
 # Every digit as "0", so that a look for fixed bytes finds numbers: much quicker than a pattern on the data itself.
 _DIGITS = bytes(ord("0") if ord("0") <= code <= ord("9") else code for code in range(256))
 _LONG_INTEGER = b"0" * 19
@@ -114,7 +115,10 @@ def _gofloats(item: Any) -> Any:
         return {key: _gofloats(member) for key, member in item.items()}
     if isinstance(item, list):
         return [_gofloats(member) for member in item]
-    return _Float(item) if isinstance(item, float) else item
+    if type(item) is float:
+        # Go writes whole numbers without a fraction, as integers are written.
+        return int(item) if abs(item) < _EXACT and item.is_integer() and item else _Float(item)
+    return item
 
 
 def _go_float(item: Any) -> orjson.Fragment:

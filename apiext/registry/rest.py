@@ -132,7 +132,7 @@ class ResourceRest:
         fill_system_fields(metadata)
         if metadata.get("generateName") and not metadata.get("name"):
             metadata["name"] = names.generate_name(metadata["generateName"])
-        before_create(ctx, obj, self.strategy, namespaced=self.namespaced)
+        await ctx.run(before_create, ctx, obj, self.strategy, namespaced=self.namespaced)
         if options.admit is not None:
             await options.admit(Operation.CREATE, obj, None)
         key = self.key(metadata.get("namespace", ""), metadata["name"])
