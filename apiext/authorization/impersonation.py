@@ -39,10 +39,14 @@ _MANY: Final = 4
 
 
 class Impersonation:
-    """Finds a way in which a user may act as another one: the one that it last used, then from the most to the least constrained."""
+    """Finds a way in which a user may act as another one: the one that it last used, then from the most to the least constrained.
 
-    def __init__(self, decide: Decide) -> None:
+    Without `constrained` modes whoever may act as somebody may do so for every request.
+    """
+
+    def __init__(self, decide: Decide, *, constrained: bool = True) -> None:
         self._decide = decide
+        self._modes = tuple(_MODES) if constrained else (_LEGACY,)
         self._last: OrderedDict[str, str] = OrderedDict()
         """The mode that a user last used, by name."""
 
@@ -63,7 +67,7 @@ class Impersonation:
 
     def _order(self, requestor: UserInfo) -> list[str]:
         last = self._last.get(requestor.name)
-        return list(_MODES) if last is None else [last, *(mode for mode in _MODES if mode != last)]
+        return list(self._modes) if last is None else [last, *(mode for mode in self._modes if mode != last)]
 
     def _remember(self, requestor: UserInfo, mode: str) -> None:
         self._last[requestor.name] = mode

@@ -36,9 +36,9 @@ class ImpersonationFilter:
     Answers 400 where headers tell more about a user than who it is, and 403 where who sends them may not.
     """
 
-    def __init__(self, handler: Handler, *, decide: Decide) -> None:
+    def __init__(self, handler: Handler, *, decide: Decide, constrained: bool = True) -> None:
         self._handler = handler
-        self._impersonation = Impersonation(decide)
+        self._impersonation = Impersonation(decide, constrained=constrained)
 
     def __call__(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
         """Pass the request on."""

@@ -100,7 +100,7 @@ def _filters(options: Options, parts: ChainParts) -> list[Callable[[Handler], Ha
             front_proxy=headers if authentication.front_proxy_ca_file else None,
         ),
         *tracing,
-        partial(ImpersonationFilter, decide=modes.authorize),
+        partial(ImpersonationFilter, decide=modes.authorize, constrained=options.feature_gates.get("ConstrainedImpersonation", True)),
         partial(
             MaxInFlight,
             read_only=limits.max_in_flight,

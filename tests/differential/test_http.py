@@ -190,7 +190,11 @@ def test_packed_answers(served: Pair) -> None:
     raws += [request("GET", BASE, header, body_counts=False) for header in headers]
     raws += [request("HEAD", f"{BASE}/above", headers[0])]
 
-    _check(served, raws)
+    try:
+        _check(served, raws)
+    finally:
+        for side, name in product((served.reference, served.ours), pads):
+            side.raw(Step("DELETE", f"{BASE}/{name}"))
 
 
 def _pad(pair: Pair) -> tuple[str, str]:

@@ -183,3 +183,13 @@ async def test_who_cannot_be_asked_about_is_refused(exchange: Make) -> None:
     done = await made.through(ImpersonationFilter(_who, decide=fails))
 
     assert (done.status, json.loads(done.body)["message"].endswith(": no route")) == (403, True)
+
+
+async def test_constrained_modes_can_be_switched_off(exchange: Make) -> None:
+    """Then only one check is made for a name."""
+    rules = Rules("impersonate users alice")
+    made = exchange(headers={"Impersonate-User": "alice"}, user=BOB)
+
+    done = await made.through(ImpersonationFilter(_who, decide=rules.decide, constrained=False))
+
+    assert (done.status, rules.asked) == (200, ["impersonate users alice"])
