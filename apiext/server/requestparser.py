@@ -14,7 +14,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from multidict import CIMultiDictProxy
 
-from apiext.server.requesthead import Head, RefusedError, check_host, check_version, cut_head, read_head, request_url
+from apiext.server.requesthead import MAX_HEAD, Head, RefusedError, check_host, check_version, cut_head, read_head, request_url
 
 if TYPE_CHECKING:
     from aiohttp.http_parser import RawRequestMessage
@@ -102,6 +102,8 @@ class RequestParser:
             self._begun = self._after_body(data, had) if self._payload.is_eof() else b""
         else:
             self._begun += data
+            if len(self._begun) > MAX_HEAD:
+                return self._feed_odd(b"")
         return fed
 
     def feed_eof(self) -> object:

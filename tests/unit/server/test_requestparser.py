@@ -104,3 +104,14 @@ async def test_paths_of_what_other_parsers_take(parser: RequestParser) -> None:
     found = [message for each in data for message, _ in _feed(parser, each, 1000)]
 
     assert [message.url.path for message in found] == ["/a#b", "/c"]
+
+
+async def test_heads_are_bounded(parser: RequestParser) -> None:
+    """All fields together, however many there are."""
+    parser.feed_data(b"GET / HTTP/1.1\r\n")
+
+    with pytest.raises(UnansweredError) as unanswered:
+        for number in range(20):
+            parser.feed_data(b"X-%d: %b\r\n" % (number, b"a" * 100_000))
+
+    assert unanswered.value.refusal.status == "431 Request Header Fields Too Large"
