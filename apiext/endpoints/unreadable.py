@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.authorization.authorizer import Decision
-from apiext.authorization.authorizer import ReviewError
+from apiext.authorization.authorizer import Decision, ReviewError
 from apiext.endpoints.access import request_context
+from apiext.endpoints.options import UNREADABLE
 from apiext.endpoints.render import status_object_reply
 from apiext.endpoints.request import AUTHORIZE, INFO, USER
 from apiext.meta import errors
@@ -24,7 +24,7 @@ _VERB: Final = "unsafe-delete-ignore-read-errors"
 async def delete_unreadable(request: web.BaseRequest, scope: Scope, media: MediaType, name: str, *, dry_run: bool) -> web.StreamResponse:
     """Delete it for those who may, past finalizers and admission. Raises StatusError, also where the object can be read."""
     if scope.is_namespaces:
-        raise errors.internal("no unsafe deleter provided, can not honor ignoreStoreReadErrorWithClusterBreakingPotential")
+        raise errors.internal(f"no unsafe deleter provided, can not honor {UNREADABLE}")
     await _authorize(request, scope, name)
     await scope.rest.delete_unreadable(request_context(request), name, dry_run=dry_run)
     status: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}

@@ -18,6 +18,7 @@ from tests.support.server import ApiextServer
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 PREFIX: Final = "/apiext-deletion"
+ONE: Final = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/notes.{GROUP}"
 _REVISION: Final = re.compile(r"revision=\d+")
 UNREADABLE: Final = {"kindless": b'{"a":1}', "other": f'{{"apiVersion":"{GROUP}/v9","kind":"Note","metadata":{{}}}}'.encode()}
 
@@ -69,13 +70,50 @@ def _told(answer: Answer) -> tuple[int, str]:
     return answer.code, _REVISION.sub("revision=*", text)
 
 
+def _differing(pair: Pair, steps: list[Step]) -> list[str]:
+    """How the answers differ in more than that."""
+    answers = [(step, _told(pair.reference.ask(step)), _told(pair.ours.ask(step))) for step in steps]
+    return [f"{step}\n    reference: {one}\n    apiext:    {other}" for step, one, other in answers if one != other]
+
+
+def test_version_removed(pair: Pair) -> None:
+    """Objects of a version that the definition has lost cannot be read; new ones can be made, and the old ones deleted."""
+    served = crd("notes", "Note")
+    served["spec"]["versions"].append(served["spec"]["versions"][0] | {"name": "v2", "storage": False})
+    swap = [{"op": "replace", "path": f"/spec/versions/{index}/storage", "value": bool(index)} for index in (0, 1)]
+    remove = Step("PATCH", ONE, [{"op": "remove", "path": "/spec/versions/0"}], {"Content-Type": "application/json-patch+json"})
+    later = NOTES.replace("/v1/", "/v2/")
+    before = [
+        Step("POST", NOTES, note("a")),
+        Step("POST", NOTES, note("b", "example.com/x")),
+        Step("PATCH", ONE, swap, {"Content-Type": "application/json-patch+json"}),
+        remove,
+        Step("PATCH", f"{ONE}/status", {"status": {"storedVersions": ["v2"]}}),
+        remove,
+        Step("GET", NOTES, settles=True, until="404 page not found"),
+    ]
+    steps = [
+        *(Step("GET", f"{later}/{name}") for name in ("a", "b")),
+        Step("PATCH", f"{later}/a", {"metadata": {"labels": {"a": "b"}}}),
+        Step("PUT", f"{later}/a", note("a") | {"apiVersion": f"{GROUP}/v2"}),
+        Step("DELETE", f"{later}/b"),
+        Step("POST", later, note("new") | {"apiVersion": f"{GROUP}/v2"}),
+        Step("DELETE", later),
+        *(Step("DELETE", f"{later}/{name}", {IGNORE: True}) for name in ("a", "b", "new")),
+        Step("DELETE", f"{later}/new"),
+    ]
+    with pair.served(served):
+        found = [line for step in before for line in pair.differences(step)] + _differing(pair, steps)
+
+    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+
+
 def test_unreadable(both: Pair, control_plane: ControlPlane) -> None:
     """What cannot be read is told of alike, and deleted by those who insist."""
     steps = [*_unreadable_steps("kindless"), *_unreadable_steps("other")]
     with both.served(crd("notes", "Note")):
         both.differences(Step("GET", NOTES))
         _spoil(control_plane)
-        answers = [(step, _told(both.reference.ask(step)), _told(both.ours.ask(step))) for step in steps]
+        found = _differing(both, steps)
 
-    found = [f"{step}\n    reference: {one}\n    apiext:    {other}" for step, one, other in answers if one != other]
     assert not found, f"{len(found)} differences:\n" + "\n".join(found)

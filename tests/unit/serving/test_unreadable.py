@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.authorization.authorizer import ALLOWED, Decision, Verdict
+from apiext.authorization.authorizer import ALLOWED, Decision, ReviewError, Verdict
 from apiext.meta.request import RequestInfo, UserInfo
 from tests.support.inprocess import InProcess, definition
 
@@ -90,6 +90,27 @@ async def test_authorization() -> None:
 
     told = 'widgets.example.com "none" is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason: not that'
     assert (refused.status, refused.message) == (403, told)
+
+
+class Unreachable:
+    """Allows everything but what it would have to ask somebody else about."""
+
+    def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
+        """See Authorizer."""
+        if info.verb == "unsafe-delete-ignore-read-errors":
+            raise ReviewError("nobody there")
+        return ALLOWED
+
+
+async def test_authorization_fails() -> None:
+    """Whoever cannot be asked does not allow it."""
+    async with InProcess(authorizer=Unreachable()) as server:
+        await server.define(definition())
+        await _spoil(server)
+        refused = await server.ask("DELETE", f"{BASE}/none", {IGNORE: True})
+
+    told = 'is forbidden: error while checking permission for "unsafe-delete-ignore-read-errors", nobody there'
+    assert (refused.status, refused.message) == (403, f'widgets.example.com "none" {told}')
 
 
 async def test_switched_off() -> None:
