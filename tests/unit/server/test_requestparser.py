@@ -108,10 +108,12 @@ async def test_paths_of_what_other_parsers_take(parser: RequestParser) -> None:
 
 async def test_heads_are_bounded(parser: RequestParser) -> None:
     """All fields together, however many there are."""
+    field = b"X: %b\r\n" % (b"a" * 100_000)
     parser.feed_data(b"GET / HTTP/1.1\r\n")
+    for _ in range(10):
+        assert not parser.feed_data(field)[0]
 
     with pytest.raises(UnansweredError) as unanswered:
-        for number in range(20):
-            parser.feed_data(b"X-%d: %b\r\n" % (number, b"a" * 100_000))
+        parser.feed_data(field)
 
     assert unanswered.value.refusal.status == "431 Request Header Fields Too Large"
