@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from apiext.endpoints.scope import Scope
     from apiext.storage.interface import Item, ListResult
 
+_THREAD_THRESHOLD: Final = 16 * 1024
+"""Bytes of JSON above which writing an object in Protobuf leaves the loop."""
 _INCLUDES: Final = frozenset({"Object", "Metadata", "None", ""})
 
 
@@ -42,7 +44,10 @@ async def item_reply(request: web.BaseRequest, scope: Scope, media: MediaType, i
     if convert is not None:
         return await transfer.send(request, media, [_converted(request, scope, media, convert, item)], status=status)
     if media.type == PROTOBUF:
-        return await transfer.send(request, media, [protobufbody.object_bytes(scope, item.object())], status=status)
+        large = len(item.data) > _THREAD_THRESHOLD
+        make = protobufbody.object_bytes
+        data = await asyncio.to_thread(make, scope, item.object()) if large else make(scope, item.object())
+        return await transfer.send(request, media, [data], status=status)
     return await transfer.send(request, media, (item.data, b"\n"), status=status)
 
 

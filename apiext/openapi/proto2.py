@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from apiext.meta.stack import roomy
+
 from .gnostic import Field, any_value, double, field, integer, mapping, message, sized, text
 
 
@@ -44,7 +46,7 @@ def _items(value: Mapping[str, Any]) -> bytes:
 
 
 def _schema(value: Mapping[str, Any]) -> bytes:
-    return _nested(_SCHEMA, 31, value)
+    return roomy(partial(_nested, _SCHEMA, 31), value)
 
 
 def _schema_item(value: Mapping[str, Any]) -> bytes:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
+from apiext.meta.stack import roomy
+
 from .gnostic import Encoder, Field, any_value, double, field, integer, mapping, message, sized, text
 
 
@@ -33,7 +35,7 @@ def _reference(value: Mapping[str, Any]) -> bytes:
 
 
 def _schema(value: Mapping[str, Any]) -> bytes:
-    return _nested(_SCHEMA, 36, value)
+    return roomy(partial(_nested, _SCHEMA, 36), value)
 
 
 def _schema_or_reference(value: Mapping[str, Any]) -> bytes:

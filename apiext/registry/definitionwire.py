@@ -7,11 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.meta.stack import roomy
+
 from .metawire import METADATA
 from .protobuf import MapOf, Message, Scalar
 
 if TYPE_CHECKING:
     from apiext.meta.wire import Object
+
+
+class _Schema(Message):
+    """A schema, which may be as deep as the JSON that it came from."""
+
+    __slots__ = ()
+
+    def write(self, obj: Object) -> bytes:
+        """The bytes of a schema, however deep."""
+        return roomy(super().write, obj)
 
 
 class _SchemaOrBool(Message):
@@ -46,7 +58,7 @@ class _SchemaOrList(Message):
 
 _TEXT, _INT, _BOOL, _FLOAT, _JSON = Scalar.TEXT, Scalar.INT, Scalar.BOOL, Scalar.FLOAT, Scalar.JSON
 
-SCHEMA_WIRE: Final = Message({})
+SCHEMA_WIRE: Final = _Schema({})
 _NAMED: Final = MapOf(SCHEMA_WIRE)
 _OR_BOOL: Final = _SchemaOrBool({1: ("allows", _BOOL), 2: ("schema", SCHEMA_WIRE)}, optional={"schema"})
 _OR_ARRAY: Final = _SchemaOrList({1: ("schema", SCHEMA_WIRE), 2: ("list", SCHEMA_WIRE)}, repeated={"list"}, optional={"schema"})

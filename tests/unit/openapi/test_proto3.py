@@ -1,10 +1,11 @@
 """OpenAPI v3 in Protobuf: small pieces as gnostic writes them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from apiext.openapi import proto3
+from apiext.openapi import proto2, proto3
 
 
 def _schema(schema: dict[str, Any]) -> bytes:
@@ -15,6 +16,16 @@ def _schema(schema: dict[str, Any]) -> bytes:
         assert data.startswith(skipped)
         data = data[len(skipped) + 1 :]
     return data
+
+
+@pytest.mark.parametrize("encode", [proto2.encode, proto3.encode])
+def test_deep_schemas(encode: Callable[[dict[str, Any]], bytes]) -> None:
+    """A schema is as deep as a definition can be, which is deeper than Python calls."""
+    schema: dict[str, Any] = {"description": "bottom"}
+    for _ in range(800):
+        schema = {"properties": {"a": schema}}
+
+    assert b"bottom" in encode({"definitions": {"A": schema}, "components": {"schemas": {"A": schema}}})
 
 
 @pytest.mark.parametrize(

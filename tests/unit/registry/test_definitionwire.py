@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+from typing import Any
 
 import pytest
 
 from apiext.definitions.codec import CRDCodec
 from apiext.registry import protobuf
-from apiext.registry.definitionwire import DEFINITION_WIRE
+from apiext.registry.definitionwire import DEFINITION_WIRE, SCHEMA_WIRE
 
 # What client-go 0.37.1 sends for the definition below, which has every field that a definition can have.
 SENT = base64.b64decode(
@@ -85,6 +86,15 @@ def test_every_field_is_written() -> None:
     assert protobuf.dumps(definition["apiVersion"], definition["kind"], DEFINITION_WIRE.write(definition)) == SENT.replace(
         b'{"size":1,"note":null}', b'{"note":null,"size":1}'
     )
+
+
+def test_deep_schemas() -> None:
+    """A schema may be deeper than Python calls."""
+    schema: dict[str, Any] = {"description": "bottom"}
+    for _ in range(800):
+        schema = {"properties": {"a": schema}}
+
+    assert b"bottom" in SCHEMA_WIRE.write(schema)
 
 
 def test_numbers_without_a_fraction() -> None:
