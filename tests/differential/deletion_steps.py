@@ -17,7 +17,7 @@ PARTIAL: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 PARTIALS: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 YAML: Final = {"Content-Type": "application/yaml"}
 _OPEN: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-_V1: Final = {"kind": "DeleteOptions", "apiVersion": "v1"}
+_V1: Final[dict[str, Any]] = {"kind": "DeleteOptions", "apiVersion": "v1"}
 
 
 def crd(plural: str, kind: str, scope: str = "Namespaced") -> dict[str, Any]:
@@ -190,57 +190,59 @@ def _life() -> list[Step]:
     ]
 
 
+DRY: Final = [
+    "",
+    "&labelSelector=l%3D1",
+    "&fieldSelector=spec.a%3D1",
+    "&fieldSelector=spec.b%3D1",
+    "&fieldSelector=metadata.name%3Dn1",
+    "&fieldSelector=metadata.namespace%3Dother",
+    "&fieldSelector=x",
+    "&labelSelector=a+b",
+    "&limit=2",
+    "&limit=-1",
+    "&limit=x",
+    "&continue=x",
+    "&resourceVersion=0",
+    "&resourceVersion=x",
+    "&resourceVersionMatch=Exact",
+    "&resourceVersion=0&resourceVersionMatch=Exact",
+    "&sendInitialEvents=true",
+    "&watch=true",
+    "&timeoutSeconds=x",
+    "&timeoutSeconds=1",
+    "&allowWatchBookmarks=true",
+    "&uid=x",
+    "&labelSelector=l%3D9&uid=x",
+    "&propagationPolicy=x",
+    f"&{IGNORE}=true",
+]
+COLLECTION_BODIES: Final[list[Any]] = [
+    {"dryRun": ["All"]},
+    {"preconditions": {"uid": "x"}},
+    {"preconditions": {"resourceVersion": "1"}},
+    {"propagationPolicy": "Nope"},
+    b"{",
+    {"kind": "Foo", "apiVersion": "v1"},
+    {IGNORE: True},
+]
+REAL: Final = ["?limit=1", "?fieldSelector=spec.a%3D2", "?labelSelector=l%3D1", "?labelSelector=l%3D7", "?propagationPolicy=Foreground", ""]
+
+
 def _collection() -> list[Step]:
     filled = [
         Step("POST", base, note(f"n{index}", *([HOLD] if index == 4 else []), labels={"l": str(index % 2)}, a=str(index % 3)))
         for base in (NOTES, ELSEWHERE)
         for index in range(5)
     ]
-    dry = [
-        "",
-        "&labelSelector=l%3D1",
-        "&fieldSelector=spec.a%3D1",
-        "&fieldSelector=spec.b%3D1",
-        "&fieldSelector=metadata.name%3Dn1",
-        "&fieldSelector=metadata.namespace%3Dother",
-        "&fieldSelector=x",
-        "&labelSelector=a+b",
-        "&limit=2",
-        "&limit=-1",
-        "&limit=x",
-        "&continue=x",
-        "&resourceVersion=0",
-        "&resourceVersion=x",
-        "&resourceVersionMatch=Exact",
-        "&resourceVersion=0&resourceVersionMatch=Exact",
-        "&sendInitialEvents=true",
-        "&watch=true",
-        "&timeoutSeconds=x",
-        "&timeoutSeconds=1",
-        "&allowWatchBookmarks=true",
-        "&uid=x",
-        "&labelSelector=l%3D9&uid=x",
-        "&propagationPolicy=x",
-        f"&{IGNORE}=true",
-    ]
-    bodies: list[Any] = [
-        {"dryRun": ["All"]},
-        {"preconditions": {"uid": "x"}},
-        {"preconditions": {"resourceVersion": "1"}},
-        {"propagationPolicy": "Nope"},
-        b"{",
-        {"kind": "Foo", "apiVersion": "v1"},
-        {IGNORE: True},
-    ]
-    real = ["?limit=1", "?fieldSelector=spec.a%3D2", "?labelSelector=l%3D1", "?labelSelector=l%3D7", "?propagationPolicy=Foreground", ""]
     return [
         *filled,
         _delete(EVERYWHERE),
-        *(_delete(f"{NOTES}?dryRun=All{query}") for query in dry),
-        *(_delete(NOTES, body) for body in bodies),
+        *(_delete(f"{NOTES}?dryRun=All{query}") for query in DRY),
+        *(_delete(NOTES, body) for body in COLLECTION_BODIES),
         *(_delete(f"{NOTES}?dryRun=All", Accept=media) for media in (TABLE, PARTIALS, PARTIAL, "application/yaml", "text/html")),
         Step("GET", EVERYWHERE),
-        *(step for query in real for step in (_delete(f"{NOTES}{query}"), Step("GET", EVERYWHERE))),
+        *(step for query in REAL for step in (_delete(f"{NOTES}{query}"), Step("GET", EVERYWHERE))),
         _delete(ELSEWHERE),
         _delete(ELSEWHERE),
         _delete(f"/apis/{GROUP}/v1/namespaces/missing/notes?limit=3"),
