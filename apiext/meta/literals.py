@@ -12,6 +12,13 @@ from . import wire
 
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"(?=\s*:)|("(?:[^"\\]|\\.)*+"|-?[0-9][0-9.eE+-]*|true|false|null)', re.DOTALL)
 """A key, or (as its group) a value that is no object and no list."""
+_ODD: Final = re.compile(rb"[\\<>&\x80-\xff]|[0-9][.eE]|-0")
+"""What any text or number has somewhere that can be spelled in more than one way."""
+
+
+def may_be_odd(data: bytes) -> bool:
+    """Whether something in a JSON document may not be spelled as Go writes it."""
+    return _ODD.search(data) is not None
 
 
 def spelled(data: bytes) -> Any:

@@ -81,7 +81,9 @@ def parse_json_patch(data: bytes, *, strict: bool = True) -> tuple[Operations, l
 
 
 def spelled_tests(operations: Operations, data: bytes) -> list[Any]:
-    """How the values of the tests that a JSON patch begins with are spelled, for `json_patch`."""
+    """How the values of the tests that a JSON patch begins with are spelled, for `json_patch`; nothing where that is beyond doubt."""
+    if not literals.may_be_odd(data):
+        return []
     count = next((index for index, operation in enumerate(operations) if not operation or operation.get("op") != "test"), len(operations))
     return [operation.get("value", "null") for operation in literals.spelled(data)[:count]] if count else []
 

@@ -73,3 +73,12 @@ def test_tests_at_the_beginning_of_a_patch(data: bytes, *, passes: bool) -> None
     with pytest.raises(StatusError) as refused:
         patch.json_patch(document, operations, spelled)
     assert refused.value.code == 422
+
+
+@pytest.mark.parametrize(
+    "data", [b'[{"op":"test","path":"/a","value":"x-0.5"}]', b'{"a":1e3}', b'{"a":-0}', b'"\\u0061"', '"é"'.encode(), b'"<"']
+)
+def test_odd(data: bytes) -> None:
+    """Escapes, fractions, exponents, and what Go escapes need a closer look; plain texts and whole numbers do not."""
+    assert literals.may_be_odd(data)
+    assert not literals.may_be_odd(b'[{"op":"test","path":"/metadata/resourceVersion","value":"5"},{"value":-17,"a":[null,true]}]')
