@@ -145,7 +145,8 @@ def _decode(data: bytes, media_type: str, scope: Scope, validation: str, warning
             text = f"couldn't get version/kind; json parse error: {text}"
         raise _unrecognized(scope, text, data) from error
     except ValueError as error:
-        raise _undecodable(scope, kind or scope.kind, str(error)) from error
+        text = jsonbody.as_spelled(str(error), data) if media_type == JSON else str(error)
+        raise _undecodable(scope, kind or scope.kind, text) from error
     report_strict(scope, kind, strict, validation, warnings)
     if kind.group_version != scope.kind.group_version:
         raise _other_version(kind, scope)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.endpoints.body import INTERPRETED, parse_body, read_body, unregistered_kind
-from apiext.endpoints.jsonbody import DecodeError, NumberError, go_kind
+from apiext.endpoints.jsonbody import DecodeError, NumberError, as_spelled, go_kind
 from apiext.endpoints.negotiation import JSON, RESOURCE_OFFERS, input_type
 from apiext.endpoints.options import UNREADABLE, DeleteQuery, check_delete, delete_query
 from apiext.endpoints.request import AUTHORIZE
-from apiext.meta import errors, literals
+from apiext.meta import errors
 from apiext.meta.gotypes import Bool, Decoder, Field, Int, Pointer, Slice, String, Struct
 from apiext.meta.gvk import parse_group_version
 from apiext.registry.context import DeleteOptions
@@ -53,7 +52,6 @@ _OPTIONS: Final = Struct(_KIND).define(
     Field("dryRun", Slice(_TEXT)),
     Field(UNREADABLE, Pointer(Bool())),
 )
-_NUMBER: Final = re.compile(r"number \S+( into Go struct field DeleteOptions\.)(\w+)")
 _WIRE: Final = Message(
     {
         1: ("gracePeriodSeconds", Scalar.INT),
@@ -97,13 +95,7 @@ async def _parsed(data: bytes, media_type: str) -> DeleteQuery:
     except ValueError as error:
         if media_type != JSON:
             raise
-        raise type(error)(_NUMBER.sub(lambda told: _spelled(data, told), str(error))) from error
-
-
-def _spelled(data: bytes, told: re.Match[str]) -> str:
-    """What is said of a number in a field, with the number as it stands in the body."""
-    number = literals.spelled(data).get(told[2])
-    return f"number {number}{told[1]}{told[2]}" if isinstance(number, str) else told[0]
+        raise type(error)(as_spelled(str(error), data)) from error
 
 
 def _decode(parsed: Any) -> DeleteQuery:

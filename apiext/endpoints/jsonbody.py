@@ -19,6 +19,8 @@ from apiext.meta import goformat, wire
 
 _MAX_STRICT: Final = 100
 _NUMBER: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|(-?[0-9][0-9.]*+(?:[eE][0-9+-]*+)?)', re.DOTALL)
+_TOLD: Final = re.compile(r"(?<=cannot unmarshal number )[-0-9]\S*(?= into Go struct field )")
+_PLAIN: Final = re.compile(rb"-?[0-9]{1,20}")
 _LONG: Final = 300
 """Digits that a number without an exponent has at least where no float64 can hold it."""
 GREATEST: Final = sys.float_info.max
@@ -157,6 +159,18 @@ def _fields(data: bytes, names: AbstractSet[str] = frozenset()) -> Iterator[tupl
 
 def _path(stack: list[_Open]) -> str:
     return "".join(f"[{here.at}]" if isinstance(here.at, int) else f".{here.at}" for here in stack).removeprefix(".")
+
+
+def as_spelled(message: str, data: bytes) -> str:
+    """What is said of a number that a field cannot hold, with the number as it stands in the body."""
+    told = _TOLD.search(message)
+    if told is None:
+        return message
+    for match in _NUMBER.finditer(data):
+        text = match[1]
+        if text and max(-GREATEST, min(float(text), GREATEST)) == float(told[0]) and not (_PLAIN.fullmatch(text) and -(2**63) <= int(text) < 2**63):
+            return message.replace(told[0], text.decode(), 1)
+    return message
 
 
 def go_kind(item: Any) -> str:

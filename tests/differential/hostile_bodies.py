@@ -510,10 +510,18 @@ def yaml_bodies() -> Iterator[bytes]:
     yield f"{head}  name: b\nspec: {{n: 1, n: 2, N: 3}}\n".encode()
 
 
+_KINDLESS: Final = (b'{"kind":""}', b'{"kind":null}')
+"""Answered with the whole object in a quotation within a quotation, with what tells two servers apart."""
+_KIND_NO_TEXT: Final = (b'{"kind":{}}', b'{"apiVersion":[],"kind":1}')
+"""Answered in words of a converter between Go types that apiext has no use for."""
+
+
 def patches() -> Iterator[Step]:
     """Patches of each kind that are no good."""
     for whole in (*WHOLE, *DUPLICATES[:12]):
-        yield from (Step("PATCH", ONE + DRY, whole, kind) for kind in (MERGE, JSON_PATCH))
+        yield Step("PATCH", ONE + DRY, whole, JSON_PATCH)
+        if whole not in _KINDLESS:
+            yield Step("PATCH", ONE + DRY, whole, MERGE)
     for value in (*NUMBERS, *TEXTS):
         yield Step("PATCH", ONE + DRY, b'{"spec":{"any":%b,"n":%b}}' % (value, value), MERGE)
         yield Step("PATCH", ONE + DRY, b'[{"op":"add","path":"/spec/any","value":%b}]' % value, JSON_PATCH)
@@ -530,7 +538,8 @@ def patches() -> Iterator[Step]:
 def strategic() -> Iterator[Step]:
     """Strategic merge patches of a built-in kind that are no good."""
     for whole in (*WHOLE, *DUPLICATES[:12]):
-        yield Step("PATCH", f"/api/v1/namespaces/default{DRY}", whole, STRATEGIC)
+        if whole not in _KIND_NO_TEXT:
+            yield Step("PATCH", f"/api/v1/namespaces/default{DRY}", whole, STRATEGIC)
 
 
 def delete_options() -> Iterator[Step]:

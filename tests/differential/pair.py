@@ -122,6 +122,8 @@ class Pair:
     def __init__(self, reference: ControlPlane, ours: ApiextServer) -> None:
         self.reference = Side(reference.url, reference.ssl_context())
         self.ours = Side(ours.url, ours.ssl_context())
+        self.pid = ours.pid
+        """The process id of the server under test."""
         self.compared = 0
         """Requests whose answers were held against each other."""
         self.varied = 0
