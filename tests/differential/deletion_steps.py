@@ -69,6 +69,7 @@ def _each(*deletions: Step, finalizers: Sequence[str] = (HOLD,)) -> list[Step]:
     return steps
 
 
+PRECONDITIONS: Final[list[Any]] = [[], {"uid": 1}, {"uid": ""}, {"resourceVersion": ""}, {"uid": "x"}, {}]
 BODIES: Final[list[Any]] = [
     b"{",
     b"[]",
@@ -86,7 +87,7 @@ BODIES: Final[list[Any]] = [
     _V1 | {"orphanDependents": "x"},
     *(_V1 | {"propagationPolicy": policy} for policy in (1, "", "foreground", "Orphan", "Foreground", "Background")),
     *(_V1 | {"dryRun": run} for run in ("All", ["All", "All"], ["None"], [])),
-    *(_V1 | {"preconditions": wanted} for wanted in ([], {"uid": 1}, {"uid": ""}, {"resourceVersion": ""}, {"uid": "x"}, {})),
+    *(_V1 | {"preconditions": wanted} for wanted in PRECONDITIONS),
     *(_V1 | {IGNORE: value} for value in (True, False, "x")),
     _V1 | {IGNORE: True, "dryRun": ["All"]},
     _V1 | {IGNORE: True, "preconditions": {}},
