@@ -41,6 +41,27 @@ ACCEPTED: Final = (
     "application/*",
     "text/html",
 )
+TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
+ODD: Final = (
+    f"application/json,{TABLE}",
+    f"{TABLE.replace('v=v1', 'v=v2')},application/json",
+    TABLE.replace("as=", "AS="),
+    TABLE.replace("Table", '"Table"'),
+    "application/json;g=meta.k8s.io;v=v1",
+    "application/json;as=;g=;v=",
+    "application/json;as=Table",
+    "*/*;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+    "application/json;q=-1",
+    "application/json;q=2,application/yaml;q=1",
+    "application/yaml;q=1.0001,application/json",
+    "application/json;q=",
+    "application/json;;;",
+    "application/json;=x",
+    " application/yaml ",
+    "application/yaml;stream=",
+    "application/json; stream=watch;q=0.1, application/yaml;q=0.2",
+)
+"""What hardly any client sends."""
 ERRORS: Final = (
     Step("GET", f"{BASE}/missing"),
     Step("GET", f"{BASE}?labelSelector=a%20b"),
@@ -111,12 +132,14 @@ def test_errors_in_what_is_accepted(served: Pair) -> None:
         RICH,
         f"{RICH}/status",
         CRDS,
+        "/api/v1/watch/namespaces/media?timeoutSeconds=0&resourceVersion=x",
+        f"/apis/{GROUP}/v1/watch/widgets?resourceVersion=x",
     ],
 )
 def test_accept(served: Pair, path: str) -> None:
     """Objects and lists are negotiated alike; what they say in Protobuf is compared below."""
     found = {}
-    for accept in ACCEPTED:
+    for accept in (*ACCEPTED, *ODD):
         shapes = []
         for side in (served.reference, served.ours):
             response, data = side.raw(Step("GET", path, headers={"Accept": accept}))
