@@ -1,0 +1,71 @@
+"""What is counted of requests, and under which labels: both servers are asked the same and then what they counted."""
+
+import re
+from collections import Counter
+from typing import Final
+
+import pytest
+
+from tests.differential.pair import Pair, Side, Step
+from tests.support.inprocess import definition
+
+pytestmark = pytest.mark.slow
+
+GROUP: Final = "metrics.example.com"
+ROOT: Final = f"/apis/{GROUP}/v1"
+BASE: Final = f"{ROOT}/namespaces/default/widgets"
+WIDGET: Final = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "a"}}
+NEVER: Final = "resourceVersion=99999999&resourceVersionMatch=NotOlderThan"
+_SAMPLE: Final = re.compile(r"(apiserver_request_(?:total|duration_seconds_count))\{(.*)\} (\S+)")
+STEPS: Final = (
+    *(
+        Step("POST", BASE, WIDGET),
+        Step("POST", f"{BASE}?dryRun=All", WIDGET),
+        Step("POST", BASE, b"{"),
+        Step("POST", f"{BASE}?dryRun=x", WIDGET),
+    ),
+    *(
+        Step("GET", BASE),
+        Step("GET", f"{ROOT}/widgets"),
+        Step("GET", f"{BASE}/a"),
+        Step("HEAD", f"{BASE}/a"),
+        Step("GET", f"{BASE}/missing"),
+    ),
+    *(
+        Step("GET", f"{BASE}?fieldSelector=metadata.name%3Da"),
+        Step("GET", f"{BASE}?watch=1&timeoutSeconds=1"),
+        Step("GET", f"{BASE}/a/status"),
+    ),
+    *(
+        Step("PUT", f"{BASE}/a", {}),
+        Step("PATCH", f"{BASE}/a", {}),
+        Step("FOO", BASE),
+        Step("OPTIONS", BASE),
+        Step("GET", f"{ROOT}/unknown"),
+    ),
+    *(Step("GET", f"{BASE}?timeout=x"), Step("GET", f"{BASE}?{NEVER}"), Step("GET", f"{BASE}/a/unknown")),
+    *(Step("DELETE", f"{BASE}?fieldSelector=metadata.name%3Db"), Step("DELETE", f"{BASE}/a")),
+)
+
+
+def _counted(side: Side) -> Counter[str]:
+    """Samples about the group, by name and sorted labels."""
+    found: Counter[str] = Counter()
+    for name, labels, value in _SAMPLE.findall(side.raw(Step("GET", "/metrics"))[1].decode()):
+        if f'group="{GROUP}"' in labels:
+            found[f"{name}{sorted(labels.split(','))}"] = round(float(value))
+    return found
+
+
+def test_requests_are_counted_alike(pair: Pair) -> None:
+    """By verb, scope, dry run and code."""
+    with pair.served(definition(group=GROUP)):
+        counted = []
+        for side in (pair.reference, pair.ours):
+            before = _counted(side)
+            for step in STEPS:
+                side.raw(step)
+            counted.append(_counted(side) - before)
+
+    assert counted[1] == counted[0]
+    assert len(counted[0]) > len(STEPS)
