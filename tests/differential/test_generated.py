@@ -6,6 +6,7 @@ import random
 import sys
 from collections.abc import Iterator
 from typing import Any, Final
+from urllib.parse import quote
 
 import pytest
 
@@ -26,6 +27,10 @@ PARTIALS: Final = {"Accept": "application/json;as=PartialObjectMetadataList;g=me
 PARTIAL: Final = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
 YAML: Final = {"Accept": "application/yaml"}
 JSON_PATCH: Final = {"Content-Type": "application/json-patch+json"}
+OLD_TABLE: Final = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1beta1"}
+OLD_PARTIALS: Final = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1beta1"}
+SELECTORS: Final = ("odd", "!odd", "odd in (y,n)", "odd notin (p)", "odd!=n,none notin (a)", "odd=", "none", "odd==p", "a b", "odd in ()")
+FIELDS: Final = ("metadata.name={name}", "metadata.name!={name}", "metadata.namespace=default", "metadata.namespace!=x", "spec.none=x", "x")
 VALIDATIONS: Final = ("", "?fieldValidation=Strict", "?fieldValidation=Ignore", "?fieldValidation=Warn")
 
 
@@ -52,7 +57,7 @@ class _Requests:
         self._subresources = version.get("subresources") or {}
         where = "" if spec["scope"] == "Cluster" else "namespaces/default/"
         self.path = f"/apis/{self._api_version}/{where}{spec['names']['plural']}"
-        self._columns = len(version.get("additionalPrinterColumns") or ())
+        self._fields = [field["jsonPath"].removeprefix(".") for field in version.get("selectableFields") or ()]
 
     def object(self) -> dict[str, Any]:
         """A valid object, most likely."""
@@ -78,6 +83,7 @@ class _Requests:
         other = self.object() | {"metadata": made["metadata"] | {"resourceVersion": f"{{rv:{one}}}"}}
         yield Step("PUT", one, other)
         yield Step("PUT", one, mutate(other, self._schema, rng))
+        yield from self._trials(one, other)
         for section in ("spec", "status"):
             schema = self._schema.get("properties", {}).get(section)
             if schema:
@@ -87,9 +93,24 @@ class _Requests:
         yield Step("PATCH", one, self._json_patch(), JSON_PATCH)
         yield Step("PATCH", one, {"metadata": {"labels": {"odd": "p"}, "annotations": {"a": "b"}}})
         yield from self._subresource_requests(one)
-        yield from self._lists()
+        yield from self._lists(made["metadata"]["name"])
+        yield Step("DELETE", f"{one}?dryRun=All")
         yield Step("DELETE", one, rng.choice((None, {"propagationPolicy": "Background"}, {"dryRun": ["All"]})))
         yield Step("GET", one)
+
+    def _trials(self, one: str, other: dict[str, Any]) -> Iterator[Step]:
+        """Replacements and patches that change nothing, with mistakes and without."""
+        rng = self._rng
+        for body in (other, mutate(other, self._schema, rng), {**other, "none": 1}):
+            yield Step("PUT", f"{one}{self._validation()}", body)
+            changed = [(key, body[key]) for key in ("spec", "status", "none") if isinstance(body, dict) and key in body]
+            yield Step("PATCH", f"{one}{self._validation()}", dict(changed))
+        yield Step("PATCH", f"{one}{self._validation()}", self._json_patch(), JSON_PATCH)
+        yield Step("PUT", f"{one}/status{self._validation()}", mutate(other, self._schema, rng))
+
+    def _validation(self) -> str:
+        query = self._rng.choice(VALIDATIONS)
+        return f"{query}{'&' if query else '?'}dryRun=All"
 
     def _json_patch(self) -> list[dict[str, Any]]:
         paths = ["/spec", "/metadata/labels/odd", "/status", "/spec/none", "/metadata/labels/new"]
@@ -102,10 +123,17 @@ class _Requests:
         if "scale" in self._subresources:
             yield Step("PATCH", f"{one}/scale", {"spec": {"replicas": self._rng.choice((0, 3, -1))}})
 
-    def _lists(self) -> Iterator[Step]:
-        yield Step("GET", self.path, headers=TABLE)
-        yield Step("GET", f"{self.path}?limit={self._rng.randint(0, 2)}", headers=self._rng.choice(({}, PARTIALS, YAML)))
-        yield Step("GET", f"{self.path}?labelSelector=odd%3D{self._rng.choice('ynp')}")
+    def _lists(self, name: str) -> Iterator[Step]:
+        rng = self._rng
+        yield Step("GET", self.path, headers=rng.choice((TABLE, OLD_TABLE)))
+        yield Step("GET", f"{self.path}?limit={rng.randint(0, 2)}", headers=rng.choice(({}, PARTIALS, OLD_PARTIALS, YAML)))
+        yield Step("GET", f"{self.path}?labelSelector=odd%3D{rng.choice('ynp')}")
+        labels = f"labelSelector={quote(rng.choice(SELECTORS))}"
+        selectors = (*FIELDS, *(f"{field}{sign}{rng.choice(('', 'x', 'true', '1'))}" for field in self._fields for sign in ("=", "!=")))
+        fields = f"fieldSelector={quote(rng.choice(selectors).format(name=name))}"
+        for query in (labels, fields, f"{labels}&{fields}"):
+            yield Step("GET", f"{self.path}?{query}", headers=rng.choice(({}, {}, TABLE, PARTIALS)))
+        yield Step("DELETE", f"{self.path}?{rng.choice((labels, fields))}&dryRun=All")
 
 
 def _differences(pair: Pair, crd: dict[str, Any]) -> tuple[int, list[str]]:
