@@ -11,6 +11,7 @@ from apiext.endpoints.options import manager_or_agent, write_query
 from apiext.endpoints.owners import dedup_owner_references
 from apiext.endpoints.query import parse_query
 from apiext.endpoints.render import item_reply
+from apiext.meta import background
 from apiext.registry.context import CreateOptions, Operation
 from apiext.registry.metadata import own, wipe_system_fields
 
@@ -26,7 +27,7 @@ async def create(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     media = negotiate_output(request, scope.offers)
     media_type = body_type(request, scope)
     data = await read_body(request, scope.max_body)
-    ctx.is_heavy = len(data) > HEAVY
+    background.is_heavy.set(len(data) > HEAVY)
     asked = write_query(parse_query(request), "CreateOptions")
     obj = await decode_body(scope, data, media_type, asked.field_validation, ctx.warnings)
     obj = own(obj)

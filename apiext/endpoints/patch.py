@@ -22,7 +22,7 @@ from apiext.endpoints.render import item_reply
 from apiext.endpoints.repeated import RepeatedFields
 from apiext.endpoints.scope import JSON_PATCH, MERGE_PATCH
 from apiext.endpoints.strategicmerge import strategic_merge
-from apiext.meta import deep, errors, field, goformat, nested, patch, wire
+from apiext.meta import background, deep, errors, field, goformat, nested, patch, wire
 from apiext.meta.gvk import GroupKind
 from apiext.registry.context import Operation, UpdateOptions
 
@@ -46,9 +46,9 @@ async def patch_object(request: web.BaseRequest, scope: Scope) -> web.StreamResp
     media = negotiate_output(request, scope.offers)
     data = await read_body(request, scope.max_body)
     # A few copies of copies make a document great.
-    ctx.is_heavy = len(data) > HEAVY or (patch_type == JSON_PATCH and data.count(b"copy") > _COPIES)
+    background.is_heavy.set(len(data) > HEAVY or (patch_type == JSON_PATCH and data.count(b"copy") > _COPIES))
     asked = write_query(parse_query(request), "PatchOptions", patch=True)
-    given = await ctx.run(_given, patch_type, data)
+    given = await background.run(_given, patch_type, data)
     admitter = Admitter(request, scope, name=name, dry_run=asked.dry_run)
     patcher = _Patcher(scope, ctx, name, asked, given, admitter)
     options = UpdateOptions(
@@ -128,8 +128,8 @@ class _Patcher:
         if not (existing.get("metadata") or {}).get("uid"):
             raise errors.not_found(self._scope.resource.group_resource, self._name)
         if self._change is None:
-            self._change = await self._ctx.run(self._parse)
-        obj = await self._ctx.run(self._decode, self._change, existing)
+            self._change = await background.run(self._parse)
+        obj = await background.run(self._decode, self._change, existing)
         match_namespace(self._scope, obj, self._ctx.namespace)
         check_name(obj, self._name)
         obj = await self._admitter.mutate(Operation.UPDATE, obj, existing)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ParamSpec, TypeVar
 
 from apiext.meta.request import RequestInfo, UserInfo
 from apiext.meta.wire import Object
 from apiext.storage.interface import Preconditions
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class Operation(StrEnum):
@@ -50,12 +44,6 @@ class RequestContext:
     info: RequestInfo | None = None
     warnings: list[str] = field(default_factory=list)
     """Texts for Warning headers; the registry appends."""
-    is_heavy: bool = False
-    """Whether the request may take so much work that others would wait for it."""
-
-    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do a part of the request's work, away from the event loop if it is heavy."""
-        return await asyncio.to_thread(work, *args, **kwargs) if self.is_heavy else work(*args, **kwargs)
 
 
 @dataclass(frozen=True, slots=True)

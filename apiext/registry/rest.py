@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta import errors, goformat, names, wire
+from apiext.meta import background, errors, goformat, names, wire
 from apiext.storage.interface import InvalidObjectError, Item, KeyExistsError, KeyNotFoundError, ListResult, Preconditions
 
 from .collection import delete_all
@@ -132,7 +132,7 @@ class ResourceRest:
         fill_system_fields(metadata)
         if metadata.get("generateName") and not metadata.get("name"):
             metadata["name"] = names.generate_name(metadata["generateName"])
-        await ctx.run(before_create, ctx, obj, self.strategy, namespaced=self.namespaced)
+        await background.run(before_create, ctx, obj, self.strategy, namespaced=self.namespaced)
         if options.admit is not None:
             await options.admit(Operation.CREATE, obj, None)
         key = self.key(metadata.get("namespace", ""), metadata["name"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.meta import errors, names
+from apiext.meta import background, errors, names
 
 from .context import Operation
 from .metadata import (
@@ -84,7 +84,7 @@ class UpdateCall:
             name=self.name,
             unconditional=self.strategy.allow_unconditional_update,
         )
-        await self.ctx.run(before_update, self.ctx, obj, existing, self.strategy, namespaced=self.namespaced)
+        await background.run(before_update, self.ctx, obj, existing, self.strategy, namespaced=self.namespaced)
         if self.options.admit is not None:
             await self.options.admit(Operation.UPDATE, obj, existing)
         self.metadata = obj["metadata"]
@@ -98,7 +98,7 @@ class UpdateCall:
         fill_system_fields(metadata)
         if metadata.get("generateName") and not metadata.get("name"):
             metadata["name"] = names.generate_name(metadata["generateName"])
-        await self.ctx.run(before_create, self.ctx, obj, self.strategy, namespaced=self.namespaced)
+        await background.run(before_create, self.ctx, obj, self.strategy, namespaced=self.namespaced)
         if self.options.admit is not None:
             await self.options.admit(Operation.CREATE, obj, None)
         return obj

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from apiext.meta import background
+
 from .interface import CorruptObjectError, InvalidObjectError, KeyExistsError, KeyNotFoundError, Preconditions
 from .rendering import tight
 
@@ -83,7 +85,7 @@ class Writer:
 
     async def create(self, key: str, obj: Object, codec: Codec, *, dry_run: bool) -> Item:
         """Store a new object; raises KeyExistsError."""
-        raw = tight(codec.encode(obj))
+        raw = tight(await background.run(codec.encode, obj))
         if dry_run:
             pair, _ = await self._backend.get(self._full(key))
             if pair is not None:
@@ -111,7 +113,7 @@ class Writer:
             try:
                 obj = self._object(codec, key, state)
                 check(preconditions, obj, self._full(key))
-                raw = tight(codec.encode(await update(obj, state.revision)))
+                raw = tight(await background.run(codec.encode, await update(obj, state.revision)))
             except Exception:
                 fresh = await self._second_try(key, state, ignore_not_found=ignore_not_found)
                 if fresh is None:
