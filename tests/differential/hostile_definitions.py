@@ -31,19 +31,22 @@ def _deep() -> Iterator[Crd]:
 
 
 def _forbidden() -> Iterator[Crd]:
-    plain = {"type": "object", "properties": {"a": {"type": "string"}}}
+    plain: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}}
     for name in ("dependencies", "definitions", "patternProperties"):
-        yield from (of_spec(**plain, **{name: value}) for value in ({}, None, {"a": {"type": "string"}}, {"a": {}}, [], "x", 1))
+        values: tuple[Any, ...] = ({}, None, {"a": {"type": "string"}}, {"a": {}}, [], "x", 1)
+        yield from (of_spec(**plain, **{name: value}) for value in values)
     yield from (of_spec(**plain, dependencies=value) for value in ({"a": ["b"]}, {"a": []}, {"a": None}, {"a": [1]}))
     for name in ("$ref", "$schema", "id"):
         yield from (of_spec(**plain, **{name: value}) for value in ("", "x", "#/definitions/a", None, 1))
     for name in ("additionalItems", "uniqueItems", "additionalProperties"):
         yield from (of_spec(**plain, **{name: value}) for value in (True, False, None, {}, {"type": "string"}, "x"))
+    items: Any
     for items in ([], [{}], [{"type": "string"}], {}, None, True, "x", [{"type": "string"}, {"type": "integer"}]):
         yield of_spec(type="array", items=items)
 
 
 def _bounds() -> Iterator[Crd]:
+    value: Any
     for value in (-1, 0, 2**31, 2**63 - 1, 2**63, 2**64, 1.5, 1.0, 1e19, "1", None, [], True):
         for name in ("maxItems", "minItems", "maxLength", "minLength", "maxProperties", "minProperties"):
             yield of_spec(type="string", **{name: value})
@@ -183,6 +186,7 @@ def _paths() -> Iterator[Crd]:
 
 
 def _defaults() -> Iterator[Crd]:
+    value: Any
     of_object = {"type": "object", "properties": {"a": {"type": "integer", "default": 1}, "b": {"type": "string"}}}
     for value in (
         {},

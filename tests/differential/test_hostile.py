@@ -11,9 +11,9 @@ from typing import Final
 
 import pytest
 
-from tests.differential import hostile_bodies, hostile_definitions
+from tests.differential import hostile_bodies, hostile_definitions, hostile_values
 from tests.differential.definition_cases import PATH as DEFINITIONS
-from tests.differential.hostile_bodies import CRD, DRY, JSON, MERGE, ONE, PATH, YAML, arrays, body, objects
+from tests.differential.hostile_values import CRD, DRY, JSON, MERGE, ONE, PATH, YAML, arrays, body, objects
 from tests.differential.pair import Pair, Side, Step
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -80,8 +80,8 @@ def _deep_life(value: bytes, smaller: bytes) -> Iterator[Step]:
     yield Step("GET", path)
     yield Step("GET", PATH)
     yield Step("PATCH", path, b'{"spec":{"any":%b}}' % smaller, MERGE)
-    yield Step("PATCH", path, b'[{"op":"test","path":"/spec/any","value":%b}]' % smaller, hostile_bodies.JSON_PATCH)
-    yield Step("PATCH", path, b'[{"op":"replace","path":"/spec/any","value":%b}]' % value, hostile_bodies.JSON_PATCH)
+    yield Step("PATCH", path, b'[{"op":"test","path":"/spec/any","value":%b}]' % smaller, hostile_values.JSON_PATCH)
+    yield Step("PATCH", path, b'[{"op":"replace","path":"/spec/any","value":%b}]' % value, hostile_values.JSON_PATCH)
     yield Step("POST", PATH + DRY, made.replace(b'"any"', b'"unknown"').replace(b'"deep"', b'"a2"'), JSON)
     yield Step("POST", PATH + DRY, made.replace(b'"any"', b'"s"').replace(b'"deep"', b'"a2"'), JSON)
     yield Step("POST", PATH + DRY, made.replace(b'"deep"', b'"a2"'), YAML)
@@ -112,7 +112,7 @@ _VALID_JSON: Final = body(
 _VALID_YAML: Final = b"\n".join(
     (
         *(
-            f"apiVersion: {hostile_bodies.GROUP}/v1".encode(),
+            f"apiVersion: {hostile_values.GROUP}/v1".encode(),
             b"kind: Thing",
             b"metadata:",
             b"  name: a",
@@ -142,7 +142,7 @@ def test_spoilt_json(hostile: Pair) -> None:
         line
         for number in range(MUTATIONS)
         for line in hostile.differences(
-            Step("POST", f"{PATH}{DRY}&fieldValidation={hostile_bodies.VALIDATIONS[number % 3]}", _spoilt(_VALID_JSON, rng), JSON)
+            Step("POST", f"{PATH}{DRY}&fieldValidation={hostile_values.VALIDATIONS[number % 3]}", _spoilt(_VALID_JSON, rng), JSON)
         )
     ]
 
