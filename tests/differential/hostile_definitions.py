@@ -35,7 +35,8 @@ def _forbidden() -> Iterator[Crd]:
     for name in ("dependencies", "definitions", "patternProperties"):
         values: tuple[Any, ...] = ({}, None, {"a": {"type": "string"}}, {"a": {}}, [], "x", 1)
         yield from (of_spec(**plain, **{name: value}) for value in values)
-    yield from (of_spec(**plain, dependencies=value) for value in ({"a": ["b"]}, {"a": []}, {"a": None}, {"a": [1]}))
+    lists: tuple[dict[str, Any], ...] = ({"a": ["b"]}, {"a": []}, {"a": None}, {"a": [1]})
+    yield from (of_spec(**plain, dependencies=value) for value in lists)
     for name in ("$ref", "$schema", "id"):
         yield from (of_spec(**plain, **{name: value}) for value in ("", "x", "#/definitions/a", None, 1))
     for name in ("additionalItems", "uniqueItems", "additionalProperties"):
