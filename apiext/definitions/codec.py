@@ -69,6 +69,10 @@ class CRDCodec:
             obj = v1beta1.from_storage(obj)
         return _complete(v1beta1.READ, obj)
 
+    def reread(self, obj: Object, data: bytes) -> Object:
+        """The object as it is stored."""
+        return self.decode(data)
+
     def fields(self, obj: Object) -> dict[str, str]:
         """The selectable fields."""
         return {"metadata.name": obj["metadata"].get("name", ""), "metadata.namespace": ""}

@@ -73,6 +73,10 @@ class TypedCodec:
             typed["metadata"].pop(name, None)
         return wire.dumps(typed, sort_keys=False) + b"\n"
 
+    def reread(self, obj: Object, data: bytes) -> Object:
+        """The object as it is stored."""
+        return self.decode(data)
+
     def fields(self, obj: Object) -> dict[str, str]:
         """The selectable fields."""
         return self._fields(obj)

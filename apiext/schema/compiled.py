@@ -16,6 +16,7 @@ from .model import Props, Structural
 from .objectmeta.algorithm import CoercionError, coerce
 from .objectmeta.validation import resource_errors
 from .pruning import prune_resource
+from .settled import can_tell, is_settled
 from .validation.checker import Check, compile_spec
 from .validation.correlated import Correlated
 from .validation.report import report_change
@@ -31,13 +32,14 @@ class CompiledSchema:
     """
 
     __slots__ = (
-        "_check",   "_resource", "_spec", "_status_check", "preserve_unknown_fields",
+        "_can_tell", "_check",   "_resource", "_spec", "_status_check", "preserve_unknown_fields",
         "structural",
     )  # fmt: skip
 
     structural: Structural
     """The schema as it stands, for whoever walks it."""
     _resource: Structural
+    _can_tell: bool
     _check: Check
     _status_check: Check
 
@@ -53,6 +55,8 @@ class CompiledSchema:
             value = compile_spec(self._spec)
         elif name == "_status_check":
             value = compile_spec(self._spec.properties["status"])
+        elif name == "_can_tell":
+            value = not self.preserve_unknown_fields and can_tell(self.structural)
         elif name == "_resource":
             value = self.structural.as_resource()
         else:
@@ -118,6 +122,13 @@ class CompiledSchema:
             default(obj, self.structural)
         except RecursionError:
             raise _too_deep() from None
+
+    def is_settled(self, obj: Object) -> bool:
+        """Whether writing an object, reading it again, `coerce` and `default` would leave it as it is; False when in doubt."""
+        try:
+            return self._can_tell and objectmeta.is_canonical(obj.get("metadata")) and is_settled(obj, self.structural)
+        except RecursionError:
+            return False
 
     # --- validation ---------------------------------------------------------------------------------------------------
 

@@ -36,6 +36,13 @@ class Codec(Protocol):
         """Stored bytes as an object of this version, pruned and defaulted. Raises ValueError when they cannot be understood."""
         ...
 
+    def reread(self, obj: Object, data: bytes) -> Object:
+        """What `decode` gives for the data that `encode` has just made of an object.
+
+        It may share members with that object, but not the metadata.
+        """
+        ...
+
     def fields(self, obj: Object) -> dict[str, str]:
         """The selectable fields of a decoded object (metadata.name, metadata.namespace and the CRD's own)."""
         ...

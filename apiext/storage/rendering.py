@@ -42,10 +42,13 @@ class Renderer:
         """Plain bytes as the backend is to hold them."""
         return self._transformer.to_storage(data, self.prefix + key)
 
-    def decode(self, codec: Codec, key: str, data: bytes, revision: int) -> Object:
-        """The object in stored bytes with its resourceVersion (none at revision 0); raises CorruptObjectError."""
+    def decode(self, codec: Codec, key: str, data: bytes, revision: int, *, source: Object | None = None) -> Object:
+        """The object in stored bytes with its resourceVersion (none at revision 0); raises CorruptObjectError.
+
+        `source` is the object that was encoded, where the bytes have just been made: reading them again may be spared then.
+        """
         try:
-            obj = codec.decode(data)
+            obj = codec.decode(data) if source is None else codec.reread(source, data)
             metadata = obj["metadata"]
             if revision:
                 metadata["resourceVersion"] = str(revision)
@@ -56,9 +59,9 @@ class Renderer:
             raise CorruptObjectError(self.prefix + key, why) from error
         return obj
 
-    def item(self, codec: Codec, key: str, data: bytes, revision: int) -> Item:
-        """Stored bytes as an item; raises CorruptObjectError."""
-        obj = self.decode(codec, key, data, revision)
+    def item(self, codec: Codec, key: str, data: bytes, revision: int, *, source: Object | None = None) -> Item:
+        """Stored bytes as an item; `source` as in `decode`; raises CorruptObjectError."""
+        obj = self.decode(codec, key, data, revision, source=source)
         try:
             rendered, fields = tight(wire.dumps(obj)), codec.fields(obj)
         except _UNREADABLE as error:

@@ -90,11 +90,11 @@ class Writer:
             pair, _ = await self._backend.get(self._full(key))
             if pair is not None:
                 raise KeyExistsError(self._full(key), "key exists")
-            return self._renderer.item(codec, key, raw, 0)
+            return self._renderer.item(codec, key, raw, 0, source=obj)
         result = await self._backend.create(self._full(key), self._renderer.seal(key, raw))
         if not result.succeeded:
             raise KeyExistsError(self._full(key), "key exists")
-        return self._renderer.item(codec, key, raw, result.revision)
+        return self._renderer.item(codec, key, raw, result.revision, source=obj)
 
     async def update(
         self,
@@ -113,7 +113,8 @@ class Writer:
             try:
                 obj = self._object(codec, key, state)
                 check(preconditions, obj, self._full(key))
-                raw = tight(await background.run(codec.encode, await update(obj, state.revision)))
+                new = await update(obj, state.revision)
+                raw = tight(await background.run(codec.encode, new))
             except Exception:
                 fresh = await self._second_try(key, state, ignore_not_found=ignore_not_found)
                 if fresh is None:
@@ -121,17 +122,17 @@ class Writer:
                 state = fresh
                 continue
             if dry_run:
-                return self._renderer.item(codec, key, raw, state.revision), not state.revision
+                return self._renderer.item(codec, key, raw, state.revision, source=new), not state.revision
             if raw == state.raw and not state.stale:
                 if not state.current:
                     state = await self._fresh(key, ignore_not_found=ignore_not_found)
                     if raw != state.raw:
                         continue
                 if not state.stale:
-                    return self._renderer.item(codec, key, raw, state.revision), False
+                    return self._renderer.item(codec, key, raw, state.revision, source=new), False
             written = await self._write(key, raw, state, ignore_not_found=ignore_not_found)
             if isinstance(written, int):
-                return self._renderer.item(codec, key, raw, written), not state.revision
+                return self._renderer.item(codec, key, raw, written, source=new), not state.revision
             state = written
 
     async def _second_try(self, key: str, state: State, *, ignore_not_found: bool) -> State | None:

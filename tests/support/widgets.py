@@ -37,6 +37,10 @@ class WidgetCodec:
             obj.setdefault("spec", {}).setdefault("size", "medium")
         return obj | {"apiVersion": self.gvk.api_version}
 
+    def reread(self, obj: wire.Object, data: bytes) -> wire.Object:
+        """The object as it is stored."""
+        return self.decode(data)
+
     def fields(self, obj: wire.Object) -> dict[str, str]:
         """Name, namespace, and spec.color."""
         metadata = obj["metadata"]

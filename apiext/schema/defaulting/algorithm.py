@@ -25,12 +25,17 @@ def default(value: Any, schema: Structural) -> None:
                 default(item, items)
 
 
-def _default_object(value: dict[str, Any], schema: Structural) -> None:
+def defaults_of(schema: Structural) -> tuple[tuple[str, Any, bool], ...]:
+    """The defaults of a schema's properties, made ready when they are first asked for."""
     try:
-        defaults = schema.defaults
+        return schema.defaults
     except AttributeError:
-        defaults = schema.defaults = pruned_defaults(schema)
-    for name, default_value, nullable in defaults:
+        schema.defaults = pruned_defaults(schema)
+        return schema.defaults
+
+
+def _default_object(value: dict[str, Any], schema: Structural) -> None:
+    for name, default_value, nullable in defaults_of(schema):
         if name not in value or (value[name] is None and not nullable):
             value[name] = copy_json(default_value)
     properties = schema.properties
