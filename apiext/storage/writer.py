@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from apiext.meta import background
 
 from .interface import CorruptObjectError, InvalidObjectError, KeyExistsError, KeyNotFoundError, Preconditions
-from .rendering import tight
+from .rendering import tight, with_revision, without_revision
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -181,8 +181,15 @@ class Writer:
                 return self._renderer.item(codec, key, state.raw, state.revision)
             result = await self._backend.delete(self._full(key), expected=state.revision)
             if result.succeeded:
-                return self._renderer.item(codec, key, state.raw, result.revision)
+                return self._removed(codec, key, state, result.revision)
             state = self._state(key, result.current, ignore_not_found=False)
+
+    def _removed(self, codec: Codec, key: str, state: State, revision: int) -> Item:
+        """The last state of an object at the revision of its going."""
+        item = state.item
+        if item is not None and without_revision(item) == state.raw:
+            return with_revision(item, revision)
+        return self._renderer.item(codec, key, state.raw, revision)
 
     async def delete_unreadable(self, key: str, codec: Codec, *, dry_run: bool) -> None:
         """Implements Store.delete_unreadable."""
