@@ -168,7 +168,11 @@ def as_spelled(message: str, data: bytes) -> str:
         return message
     for match in _NUMBER.finditer(data):
         text = match[1]
-        if text and max(-GREATEST, min(float(text), GREATEST)) == float(told[0]) and not (_PLAIN.fullmatch(text) and -(2**63) <= int(text) < 2**63):
+        if (
+            text
+            and max(-GREATEST, min(float(text), GREATEST)) == float(told[0])
+            and not (_PLAIN.fullmatch(text) and -(2**63) <= int(text) < 2**63)
+        ):
             return message.replace(told[0], text.decode(), 1)
     return message
 

@@ -99,6 +99,11 @@ def _not_a_patch(value: Any, type_name: str) -> errors.StatusError:
     return errors.bad_request(f"json: cannot unmarshal {gotypes.describe(value)} into Go value of type {type_name}")
 
 
+def rejected() -> errors.StatusError:
+    """What is said of a patch that does not apply."""
+    return errors.StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {})
+
+
 def json_patch(document: Any, operations: Operations, spelled: Sequence[Any] = ()) -> Any:
     """The document with the operations applied in order; `spelled` (of `spelled_tests`) is how tested values have to be written in JSON.
 
@@ -116,8 +121,7 @@ def json_patch(document: Any, operations: Operations, spelled: Sequence[Any] = (
             if index < len(spelled) and not literals.is_spelled(_found(patched, operation["path"]), spelled[index]):
                 raise _RefusedError
     except _RefusedError as error:
-        message = "the server rejected our request due to an error in our request"
-        raise errors.StatusError(422, "Invalid", message, {}) from error
+        raise rejected() from error
     return patched.root
 
 

@@ -106,6 +106,16 @@ def test_deepest(hostile: Pair, levels: int, headers: dict[str, str]) -> None:
     assert _raw_answer(hostile.ours, step) == _raw_answer(hostile.reference, step)
 
 
+@pytest.mark.parametrize("source", ["/spec/any", "/spec"])
+def test_a_patch_that_makes_an_object_too_deep(hostile: Pair, source: str) -> None:
+    """One level too many is told otherwise than more of them."""
+    operations = b'[{"op":"add","path":"/spec/any","value":%b},{"op":"copy","from":"%b","path":"/spec/any/0"}]'
+    step = Step("PATCH", ONE + DRY, operations % (arrays(9998), source.encode()), hostile_values.JSON_PATCH)
+    (theirs, told), (ours, said) = hostile.reference.raw(step), hostile.ours.raw(step)
+
+    assert (ours.status, said[-180:]) == (theirs.status, told[-180:])
+
+
 _VALID_JSON: Final = body(
     b'"n":12,"f":1.5e3,"s":"a\\u00e9\\n","b":true,"l":[1,2,-3],"any":{"a":null,"b":[{}]}', b'"name":"a","labels":{"x":"y"}'
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from apiext.definitions.codec import GVK, CRDCodec
-from apiext.meta import wire
+from apiext.meta import deep, wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _LISTS: Final = ("List", "CustomResourceDefinitionList")
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+_TOO_DEEP: Final = "exceeded max depth"
 
 
 class FileProblem(ValueError):  # noqa: N818
@@ -39,6 +40,8 @@ def parse(data: bytes) -> list[Any]:
     if data.lstrip()[:1] == b"{":
         try:
             return [wire.loads(data)]
+        except deep.DepthError:
+            raise FileProblem(_TOO_DEEP) from None
         except orjson.JSONDecodeError as error:
             # It may be YAML in flow style.
             problem = f"line {error.lineno}, column {error.colno}: {error.msg.partition(': line ')[0]}"
@@ -98,11 +101,7 @@ def _definition(document: Object, where: str) -> Object | FileProblem:
     if document.get("apiVersion") != GVK.api_version:
         return FileProblem(f"{where}apiVersion is {document.get('apiVersion')!r}, and not {GVK.api_version!r}")
     try:
-        # What is nested more deeply than can be written is refused here, by the encoder.
-        wire.dumps(document)
         unknown = CRDCodec().decode_body(document, True)  # noqa: FBT003
-    except TypeError:
-        return FileProblem(f"{where}exceeded max depth")
     except ValueError as error:
         return FileProblem(f"{where}{error}")
     if unknown:

@@ -112,13 +112,20 @@ async def test_patch(widgets: InProcess, content_type: str, patch: object, spec:
             413,
             "Request entity too large: The allowed maximum",
         ),
-        (MERGE, '{"spec":{"any":' + '{"a":' * 2000 + "1" + "}" * 2000 + "}}", 400, "error decoding patch: exceeded max depth"),
+        (MERGE, '{"spec":{"any":' + '{"a":' * 9_999 + "1" + "}" * 9_999 + "}}", 400, "invalid JSON patch"),
         (
             JSON_PATCH,
-            '[{"op":"add","path":"/spec/any","value":' + '{"a":' * 240 + "{}" + "}" * 240 + "},"
-            '{"op":"copy","from":"/spec","path":"/spec/any' + "/a" * 240 + '/b"}]',
+            '[{"op":"add","path":"/spec/any","value":[' + "[" * 9_997 + "]" * 9_997 + "]},"
+            '{"op":"copy","from":"/spec/any","path":"/spec/any/0"}]',
             422,
             "exceeded max depth",
+        ),
+        (
+            JSON_PATCH,
+            '[{"op":"add","path":"/spec/any","value":[' + "[" * 9_997 + "]" * 9_997 + "]},"
+            '{"op":"copy","from":"/spec","path":"/spec/any/0"}]',
+            422,
+            "the server rejected our request due to an error in our request",
         ),
         (
             MERGE,
