@@ -84,6 +84,8 @@ class CustomResourceCodec:
         Raises:
             ValueError: it is no object of any kind; the text is that of the reference's decoder.
         """
+        if self._is_settled(obj):
+            return []
         unknown = self._coerce(obj, drop_malformed=False, report=report)
         shape = self._shape_of(obj)
         if shape is not None:
@@ -132,9 +134,8 @@ class CustomResourceCodec:
     def reread(self, obj: Object, data: bytes) -> Object:
         """As `decode`: without parsing, where the object shows that it would be the same again."""
         metadata = obj.get("metadata", _NO_METADATA)
-        shape = self._shape_of(obj)
         stays = obj.get("apiVersion") == self._api_version == self._storage_api_version
-        if not stays or shape is None or not metadata.get("generation") or not shape.is_settled(obj):
+        if not stays or not metadata.get("generation") or not self._is_settled(obj):
             return self.decode(data)
         return {**obj, "metadata": {name: member for name, member in metadata.items() if name != "selfLink"}}
 
@@ -147,6 +148,12 @@ class CustomResourceCodec:
         for name, path in self._selectable:
             fields[name] = _selected(obj, path)
         return fields
+
+    def _is_settled(self, obj: Object) -> bool:
+        """Whether an object is of a version of the CRD, and in shape already."""
+        api_version = obj.get("apiVersion")
+        shape = self._shapes.get(api_version) if type(api_version) is str else None
+        return shape is not None and obj.get("kind") == self._gvk.kind and shape.is_settled(obj)
 
     def _convert(self, obj: Object, api_version: str) -> Object:
         source = obj.get("apiVersion", "")

@@ -126,7 +126,8 @@ class CompiledSchema:
     def is_settled(self, obj: Object) -> bool:
         """Whether writing an object, reading it again, `coerce` and `default` would leave it as it is; False when in doubt."""
         try:
-            return self._can_tell and objectmeta.is_canonical(obj.get("metadata")) and is_settled(obj, self.structural)
+            # what lacks a default, as most new objects do, shows it first
+            return self._can_tell and is_settled(obj, self.structural) and objectmeta.is_canonical(obj.get("metadata"))
         except RecursionError:
             return False
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import copy
+import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from apiext.conversion.none import NoneConverter
 from apiext.meta import wire
 from apiext.registry.codec import CustomResourceCodec
 from apiext.schema.compiled import CompiledSchema
+from apiext.schema.objectmeta.algorithm import CoercionError
 from tests.support.generate import generate_resource, mutate, seeded
 from tests.support.schemas import random_schema
 from tests.unit.registry.conftest import KIND, schema
@@ -85,17 +87,32 @@ def test_what_is_stored_in_another_version_is_parsed() -> None:
 
 @settings(max_examples=300)
 @given(seed=st.integers(0, 2**32), changes=st.integers(0, 3))
+def test_bodies_in_shape(seed: int, changes: int) -> None:
+    """Decoding a body, and then again, does what coercion and defaulting do, also where a look spares them."""
+    rng = seeded(seed)
+    shape = CompiledSchema(wire.loads(wire.dumps(random_schema(rng))))
+    obj = _random_object(shape, rng, changes)
+    for _ in range(2):
+        expected = copy.deepcopy(obj)
+        try:
+            unknown = shape.coerce(expected, report=True)
+        except CoercionError:
+            # embedded metadata of a wrong type, which both refuse
+            reject()
+        shape.default(expected)
+
+        assert _codec(shape).decode_body(obj, True) == [f'unknown field "{path}"' for path in unknown]
+        assert obj == expected
+
+
+@settings(max_examples=300)
+@given(seed=st.integers(0, 2**32), changes=st.integers(0, 3))
 def test_rereading_is_decoding(seed: int, changes: int) -> None:
     """For any object of any schema, in shape or not, the bytes for the client are the same."""
     rng = seeded(seed)
     shape = CompiledSchema(wire.loads(wire.dumps(random_schema(rng))))
     codec = _codec(shape)
-    obj = generate_resource(shape.structural.raw, rng, api_version=KIND.api_version, kind=KIND.kind)
-    head = {"apiVersion": KIND.api_version, "kind": KIND.kind, "metadata": {"name": "a", "generation": 1}}
-    for _ in range(changes):
-        changed = mutate(obj, shape.structural.raw, rng)
-        obj = changed if isinstance(changed, dict) else obj
-    obj = wire.loads(wire.dumps({**obj, **head}))
+    obj = _random_object(shape, rng, changes)
     decoded = copy.deepcopy(obj)
     shape.coerce(decoded, drop_invalid=True)
     shape.default(decoded)
@@ -105,6 +122,17 @@ def test_rereading_is_decoding(seed: int, changes: int) -> None:
 
         assert wire.dumps(_unversioned(codec.reread(each, data))) == wire.dumps(_unversioned(codec.decode(data)))
         assert wire.dumps(each) == before
+
+
+def _random_object(shape: CompiledSchema, rng: random.Random, changes: int) -> dict[str, Any]:
+    """An object more or less made for a schema."""
+    obj = generate_resource(shape.structural.raw, rng, api_version=KIND.api_version, kind=KIND.kind)
+    for _ in range(changes):
+        changed = mutate(obj, shape.structural.raw, rng)
+        obj = changed if isinstance(changed, dict) else obj
+    head = {"apiVersion": KIND.api_version, "kind": KIND.kind, "metadata": {"name": "a", "generation": 1}}
+    mixed: dict[str, Any] = wire.loads(wire.dumps({**obj, **head}))
+    return mixed
 
 
 def _unversioned(obj: dict[str, Any]) -> dict[str, Any]:
