@@ -22,11 +22,17 @@ if TYPE_CHECKING:
 
 
 class Authorities:
-    """The certificate authorities of one PEM file."""
+    """The certificate authorities of a PEM text, which may be empty."""
 
     def __init__(self, pem: bytes) -> None:
-        self._pem = pem
+        self.pem = pem
         self._certificates: Sequence[Certificate] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Authorities) and self.pem == other.pem
+
+    def __hash__(self) -> int:
+        return hash(self.pem)
 
     def issued(self, der: bytes) -> bool:
         """Whether one of them has signed a certificate."""
@@ -35,7 +41,7 @@ class Authorities:
         from cryptography.exceptions import InvalidSignature
 
         if self._certificates is None:
-            self._certificates = x509.load_pem_x509_certificates(self._pem)
+            self._certificates = x509.load_pem_x509_certificates(self.pem) if self.pem.strip() else ()
         certificate = x509.load_der_x509_certificate(der)
         for authority in self._certificates:
             try:
@@ -54,6 +60,20 @@ class PeerIdentification:
     proxies: Authorities | None = None
     proxy_names: frozenset[str] = frozenset()
     """Common names of front proxies; empty for any."""
+
+    @property
+    def pem(self) -> bytes:
+        """All authorities, by which TLS verifies certificates."""
+        return self.clients.pem + b"\n" + (self.proxies.pem if self.proxies else b"")
+
+    def keeps(self, peer: Peer, certificate: Mapping[str, Any], der: bytes) -> bool:
+        """Whether a peer that was identified by other authorities may be taken for the same by these.
+
+        Those with intermediate certificates may not: they are not at hand any more.
+        """
+        if self.proxies is None and not self.clients.issued(der):
+            return peer == Peer()
+        return peer in (self.identify(certificate, der), Peer())
 
     def identify(self, certificate: Mapping[str, Any], der: bytes) -> Peer:
         """The peer of a connection.

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.authentication import tokenfile
 from apiext.authentication.peer import Authorities, PeerIdentification
+from apiext.server.entrance import Entrance
 from apiext.server.errors import StartError
 from apiext.server.kubeconfig import write_kubeconfig
-from apiext.server.tls.context import TLSError, server_context
+from apiext.server.tls.context import Keys, TLSError, read_authorities
 from apiext.server.tls.pki import KeyPair, Pki, ensure_pki
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Mapping
     from pathlib import Path
 
@@ -29,8 +29,7 @@ _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 class Credentials:
     """What the server shows, and what it knows its clients by."""
 
-    context: ssl.SSLContext
-    identification: PeerIdentification
+    entrance: Entrance
     tokens: Mapping[str, UserInfo]
     pki: Pki | None
     """The server's own certificates, None where the options name others for everything."""
@@ -63,22 +62,17 @@ def load_credentials(options: Options) -> Credentials:
     client_ca = pki.authority.cert if own_clients and pki else _given(authentication.client_ca_file)
     proxy_ca = authentication.front_proxy_ca_file
     try:
-        context = server_context(
-            pair,
-            client_cas=[client_ca, *([proxy_ca] if proxy_ca else [])],
-            min_version=serving.min_tls_version,
-        )
         identification = PeerIdentification(
-            clients=Authorities(client_ca.read_bytes()),
-            proxies=Authorities(proxy_ca.read_bytes()) if proxy_ca else None,
+            clients=Authorities(read_authorities(client_ca)),
+            proxies=Authorities(read_authorities(proxy_ca)) if proxy_ca else None,
             proxy_names=frozenset(authentication.front_proxy_names),
         )
+        entrance = Entrance(Keys.read(pair), identification, min_version=serving.min_tls_version)
         tokens = tokenfile.load(authentication.token_file) if authentication.token_file else {}
     except (TLSError, tokenfile.TokenFileError) as error:
         raise StartError(str(error)) from error
     return Credentials(
-        context=context,
-        identification=identification,
+        entrance=entrance,
         tokens=tokens,
         pki=pki,
         kubeconfig=serving.cert_dir / "apiext.kubeconfig" if own_clients else None,

@@ -16,12 +16,14 @@ from apiext.server.requesthead import RefusedError
 from apiext.server.requestparser import RequestParser, UnansweredError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from aiohttp.abc import AbstractStreamWriter
     from aiohttp.http_parser import RawRequestMessage
     from aiohttp.streams import StreamReader
 
-    from apiext.authentication.peer import PeerIdentification
     from apiext.meta.request import Peer
+    from apiext.server.entrance import Entrance
 
 MAX_BODY: Final = 3 * 1024 * 1024
 """As the reference's limit of a request's body."""
@@ -63,6 +65,11 @@ class _Connection(RequestHandler):
             return Refusal(exc.refusal.answer if isinstance(exc, UnansweredError) else RefusedError().answer)
         return super().handle_error(request, status, exc, message)
 
+    def end(self) -> None:
+        """Close the connection; a request that it is at is answered before."""
+        is_idle = self._waiter is not None and not self._waiter.done()
+        self.force_close() if is_idle else self.close()
+
 
 class HTTPServer(web.Server):
     """Serves a handler; each request carries what is known of its connection's peer.
@@ -70,7 +77,7 @@ class HTTPServer(web.Server):
     A request whose client goes away is cancelled.
     """
 
-    def __init__(self, handler: Handler, identification: PeerIdentification) -> None:
+    def __init__(self, handler: Handler, entrance: Entrance) -> None:
         super().__init__(
             handler,
             request_factory=self._request,
@@ -83,9 +90,11 @@ class HTTPServer(web.Server):
             max_field_size=_MAX_HEADER,
             max_headers=_MAX_HEADERS,
         )
-        self._identification = identification
+        self._entrance = entrance
+        entrance.subscribe(self._trust_changed)
         self._running_loop = asyncio.get_running_loop()
         self._peers: dict[RequestHandler, Peer] = {}
+        self._judging: set[asyncio.Task[None]] = set()
 
     def __call__(self) -> RequestHandler:
         """A new connection."""
@@ -94,15 +103,34 @@ class HTTPServer(web.Server):
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
         """Read the client certificate once for all requests of the connection."""
         super().connection_made(handler, transport)
-        tls = transport.get_extra_info("ssl_object")
-        certificate = tls.getpeercert() if tls is not None else None
-        if certificate:
-            self._peers[handler] = self._identification.identify(certificate, tls.getpeercert(binary_form=True))
+        certificate, der = _shown(transport)
+        if not certificate:
+            return
+        identification = self._entrance.identification
+        peer = identification.identify(certificate, der)
+        if self._entrance.is_current(transport) or identification.keeps(peer, certificate, der):
+            self._peers[handler] = peer
+        else:
+            transport.close()
 
     def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
         """Forget the connection."""
         self._peers.pop(handler, None)
         super().connection_lost(handler, exc)
+
+    def _trust_changed(self) -> None:
+        task = self._running_loop.create_task(self._judge_anew())
+        self._judging.add(task)
+        task.add_done_callback(self._judging.discard)
+
+    async def _judge_anew(self) -> None:
+        """End the connections whose certificates are not worth any more what they were; their clients may come again."""
+        open_now = [(handler, peer, _shown(handler.transport)) for handler, peer in self._peers.items()]
+        keeps = self._entrance.identification.keeps
+        lost = await asyncio.to_thread(lambda: [handler for handler, peer, (said, der) in open_now if der and not keeps(peer, said, der)])
+        for handler in lost:
+            if isinstance(handler, _Connection):
+                handler.end()
 
     def _request(
         self,
@@ -123,3 +151,11 @@ class HTTPServer(web.Server):
             client_max_size=MAX_BODY,
             state={} if peer is None else {PEER: peer},
         )
+
+
+def _shown(transport: asyncio.BaseTransport | None) -> tuple[Mapping[str, Any], bytes]:
+    """The client certificate of a connection, and its bytes; both are empty where there is none."""
+    tls = transport.get_extra_info("ssl_object") if transport is not None else None
+    if tls is None or not (certificate := tls.getpeercert()):
+        return {}, b""
+    return certificate, tls.getpeercert(binary_form=True)

@@ -42,9 +42,10 @@ async def serve(options: Options, *, started: Callable[[dict[str, str]], None]) 
         stack.push_async_callback(app.close)
         url = url_of(listener)
         credentials.write_kubeconfig(url)
-        http = HTTPServer(app.handler, credentials.identification)
+        http = HTTPServer(app.handler, credentials.entrance)
         loop = asyncio.get_running_loop()
-        accepting = await loop.create_server(http, sock=listener, ssl=credentials.context, ssl_handshake_timeout=_HANDSHAKE)
+        context = credentials.entrance.context
+        accepting = await loop.create_server(http, sock=listener, ssl=context, ssl_handshake_timeout=_HANDSHAKE)
         await app.load()
         facts = {"address": url, **app.describe()}
         if credentials.kubeconfig is not None:

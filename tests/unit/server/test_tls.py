@@ -12,7 +12,7 @@ from cryptography import x509
 from apiext.server.kubeconfig import write_kubeconfig
 from apiext.server.tls import issuing, pki
 from apiext.server.tls.certificate import covers, end_of_validity
-from apiext.server.tls.context import TLSError, server_context
+from apiext.server.tls.context import Keys, TLSError, read_authorities, server_context
 from apiext.server.tls.pki import KeyPair, ensure_pki
 from tests.support.certificates import Authority
 
@@ -92,7 +92,7 @@ def test_what_is_lost_or_broken_is_made_anew(tmp_path: Path, name: str) -> None:
 
     ensure_pki(tmp_path, HOSTS)
 
-    server_context(made.serving, client_cas=[made.authority.cert], min_version="VersionTLS12")
+    server_context(Keys.read(made.serving), authorities=made.authority.cert.read_bytes(), min_version="VersionTLS12")
     _certificate(made.admin).verify_directly_issued_by(_certificate(made.authority))
 
 
@@ -124,7 +124,7 @@ def test_context(tmp_path: Path) -> None:
     """Clients may show a certificate, TLS is 1.2 at least, HTTP/1.1 is spoken."""
     made = ensure_pki(tmp_path, HOSTS)
 
-    context = server_context(made.serving, client_cas=[made.authority.cert], min_version="VersionTLS13")
+    context = server_context(Keys.read(made.serving), authorities=made.authority.cert.read_bytes(), min_version="VersionTLS13")
 
     assert (context.verify_mode, context.minimum_version) == (ssl.CERT_OPTIONAL, ssl.TLSVersion.TLSv1_3)
 
@@ -136,9 +136,9 @@ def test_unusable_files(tmp_path: Path) -> None:
     broken.write_text("x")
 
     with pytest.raises(TLSError, match="are no certificate and its key"):
-        server_context(KeyPair(one.cert, other.key), client_cas=[], min_version="VersionTLS12")
+        server_context(Keys.read(KeyPair(one.cert, other.key)), authorities=b"", min_version="VersionTLS12")
     with pytest.raises(TLSError, match=f"{broken} holds no certificates"):
-        server_context(KeyPair(one.cert, one.key), client_cas=[broken], min_version="VersionTLS12")
+        read_authorities(broken)
 
 
 def test_kubeconfig(tmp_path: Path) -> None:
