@@ -26,12 +26,20 @@ class Pem(NamedTuple):
     key: str
 
 
-def new_authority(name: str) -> Pem:
+def new_authority(name: str, now: datetime.datetime) -> Pem:
     """A certificate authority of its own."""
-    key = ec.generate_private_key(ec.SECP256R1())
+    return _authority(name, ec.generate_private_key(ec.SECP256R1()), now)
+
+
+def renew_authority(name: str, authority: Pem, now: datetime.datetime) -> Pem:
+    """An authority's next certificate, with the same key: whoever trusts one of the two trusts what either has issued."""
+    return _authority(name, _key(authority), now)
+
+
+def _authority(name: str, key: ec.EllipticCurvePrivateKey, now: datetime.datetime) -> Pem:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     certificate = (
-        _builder(subject, subject, key.public_key(), CA_LIFETIME)
+        _builder(subject, subject, key.public_key(), now, CA_LIFETIME)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(authority=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
@@ -40,28 +48,49 @@ def new_authority(name: str) -> Pem:
     return _pem(certificate, key)
 
 
-def issue_serving(authority: Pem, hosts: Sequence[str]) -> Pem:
+def issue_serving(authority: Pem, hosts: Sequence[str], now: datetime.datetime) -> Pem:
     """A certificate of a server that is reached under the hosts."""
     names = x509.SubjectAlternativeName([_host(host) for host in hosts])
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "apiext")])
-    return _issue(authority, subject, ExtendedKeyUsageOID.SERVER_AUTH, names)
+    return _issue(authority, subject, ExtendedKeyUsageOID.SERVER_AUTH, names, now)
 
 
-def issue_client(authority: Pem, user: str, groups: Sequence[str]) -> Pem:
+def hosts_of(pem: str) -> list[str]:
+    """The hosts that a certificate names; none where it cannot be read."""
+    try:
+        extensions = x509.load_pem_x509_certificate(pem.encode()).extensions
+        names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, x509.ExtensionNotFound):
+        return []
+    return [str(name.value) for name in names]
+
+
+def issue_client(authority: Pem, user: str, groups: Sequence[str], now: datetime.datetime) -> Pem:
     """A certificate of a client: the user's name and groups."""
     organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
     subject = x509.Name([*organizations, x509.NameAttribute(NameOID.COMMON_NAME, user)])
-    return _issue(authority, subject, ExtendedKeyUsageOID.CLIENT_AUTH, None)
+    return _issue(authority, subject, ExtendedKeyUsageOID.CLIENT_AUTH, None, now)
 
 
-def _issue(authority: Pem, subject: x509.Name, usage: x509.ObjectIdentifier, names: x509.SubjectAlternativeName | None) -> Pem:
-    issuer = x509.load_pem_x509_certificate(authority.cert.encode())
-    issuer_key = serialization.load_pem_private_key(authority.key.encode(), password=None)
-    if not isinstance(issuer_key, ec.EllipticCurvePrivateKey):
+def _key(authority: Pem) -> ec.EllipticCurvePrivateKey:
+    key = serialization.load_pem_private_key(authority.key.encode(), password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise TypeError("the authority's key is not an EC key")
+    return key
+
+
+def _issue(
+    authority: Pem,
+    subject: x509.Name,
+    usage: x509.ObjectIdentifier,
+    names: x509.SubjectAlternativeName | None,
+    now: datetime.datetime,
+) -> Pem:
+    issuer = x509.load_pem_x509_certificate(authority.cert.encode())
+    issuer_key = _key(authority)
     key = ec.generate_private_key(ec.SECP256R1())
     builder = (
-        _builder(subject, issuer.subject, key.public_key(), LIFETIME)
+        _builder(subject, issuer.subject, key.public_key(), now, LIFETIME)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(authority=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
@@ -76,9 +105,12 @@ def _issue(authority: Pem, subject: x509.Name, usage: x509.ObjectIdentifier, nam
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, lifetime: datetime.timedelta
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    now: datetime.datetime,
+    lifetime: datetime.timedelta,
 ) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)

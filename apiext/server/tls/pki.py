@@ -1,6 +1,6 @@
 """The server's own keys and certificates in `--cert-dir`: made once, used again, renewed before they end.
 
-apiext-ca.crt, apiext-ca.key         the authority of the two others
+apiext-ca.crt, apiext-ca.key         the authority of the two others, newest certificate first; older ones while they are valid
 apiserver.crt, apiserver.key         what the server shows
 apiext-admin.crt, apiext-admin.key   a client of group system:masters
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import fcntl
 import os
+import ssl
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -19,12 +20,14 @@ from apiext.server.files import read_file, write_file
 from apiext.server.tls import certificate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from apiext.server.tls.issuing import Pem
 
-_RENEW_BEFORE: Final = datetime.timedelta(days=30)
+_RENEW_AT: Final = 0.8
+"""The share of its life after which a certificate is renewed."""
+_AUTHORITY: Final = "apiext-ca"
 _RENEW_AUTHORITY_BEFORE: Final = datetime.timedelta(days=400)
 """No certificate of an authority outlives it."""
 
@@ -41,10 +44,13 @@ class KeyPair:
         """The pair `<name>.crt`, `<name>.key` of a folder."""
         return cls(folder / f"{name}.crt", folder / f"{name}.key")
 
-    def ends_within(self, time: datetime.timedelta) -> bool:
-        """Whether the certificate is missing, cannot be read, or ends soon."""
-        end = certificate.end_of_validity(read_file(self.cert)) if self.key.exists() else None
-        return end is None or end - datetime.datetime.now(datetime.UTC) < time
+    def is_sound(self) -> bool:
+        """Whether both are there, and belong together."""
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.cert, self.key, password=b"")
+        except (OSError, ValueError):
+            return False
+        return True
 
     def write(self, pem: Pem) -> None:
         """Write both files, the key first, so that a certificate is never there without its key."""
@@ -61,46 +67,84 @@ class Pki:
     admin: KeyPair
 
 
-def ensure_pki(folder: Path, hosts: Sequence[str]) -> Pki:
-    """Make what is missing or ends soon, and what names other hosts; servers that start at once share the result.
+def now() -> datetime.datetime:
+    """The moment, as the system's clock has it."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+def ensure_pki(folder: Path, hosts: Sequence[str], moment: datetime.datetime | None = None) -> Pki:
+    """Make what is missing or ends soon, and what does not name the hosts; servers with the same folder share the result.
+
+    A serving certificate that is made because hosts are new keeps those that the old one names, which may be another server's.
 
     Raises:
         OSError: the folder cannot be used.
     """
-    pki = Pki(*(KeyPair.named(folder, name) for name in ("apiext-ca", "apiserver", "apiext-admin")))
-    if _is_complete(pki, hosts):
+    moment = moment or now()
+    pki = Pki(*(KeyPair.named(folder, name) for name in (_AUTHORITY, "apiserver", "apiext-admin")))
+    if _is_complete(pki, hosts, moment):
         return pki
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _locked(folder):
-        _complete(pki, hosts)
+        _complete(pki, hosts, moment)
     return pki
 
 
-def _is_complete(pki: Pki, hosts: Sequence[str]) -> bool:
+def _is_complete(pki: Pki, hosts: Sequence[str], moment: datetime.datetime) -> bool:
     return not (
-        pki.authority.ends_within(_RENEW_AUTHORITY_BEFORE)
-        or pki.serving.ends_within(_RENEW_BEFORE)
-        or pki.admin.ends_within(_RENEW_BEFORE)
+        _authority_is_due(pki, moment)
+        or len(_valid(pki, moment)) < len(certificate.certificates(read_file(pki.authority.cert)))
+        or any(_is_due(pair, pki.authority, moment) for pair in (pki.serving, pki.admin))
         or not certificate.covers(read_file(pki.serving.cert), hosts)
     )
 
 
-def _complete(pki: Pki, hosts: Sequence[str]) -> None:
+def _authority_is_due(pki: Pki, moment: datetime.datetime) -> bool:
+    end = certificate.end_of_validity(read_file(pki.authority.cert)) if pki.authority.is_sound() else None
+    return end is None or end - moment < _RENEW_AUTHORITY_BEFORE
+
+
+def _is_due(pair: KeyPair, authority: KeyPair, moment: datetime.datetime) -> bool:
+    text = read_file(pair.cert)
+    life = certificate.validity(text)
+    if life is None or not pair.is_sound() or not certificate.is_issued_by(text, read_file(authority.cert)):
+        return True
+    return moment >= life[0] + (life[1] - life[0]) * _RENEW_AT
+
+
+def _valid(pki: Pki, moment: datetime.datetime) -> list[str]:
+    """The authority's certificates that have not ended yet."""
+    ends = ((pem, certificate.end_of_validity(pem)) for pem in certificate.certificates(read_file(pki.authority.cert)))
+    return [pem for pem, end in ends if end is not None and end > moment]
+
+
+def _complete(pki: Pki, hosts: Sequence[str], moment: datetime.datetime) -> None:
     # loaded only when there is something to make: it takes a tenth of a second
     from apiext.server.tls import issuing
 
-    anew = pki.authority.ends_within(_RENEW_AUTHORITY_BEFORE)
-    if anew:
-        pki.authority.write(issuing.new_authority("apiext-ca"))
+    _complete_authority(pki, moment)
     authority = issuing.Pem(read_file(pki.authority.cert), read_file(pki.authority.key))
+    shown = read_file(pki.serving.cert)
+    if _is_due(pki.serving, pki.authority, moment):
+        pki.serving.write(issuing.issue_serving(authority, hosts, moment))
+    elif not certificate.covers(shown, hosts):
+        both = list(dict.fromkeys([*hosts, *issuing.hosts_of(shown)]))
+        pki.serving.write(issuing.issue_serving(authority, both, moment))
+    if _is_due(pki.admin, pki.authority, moment):
+        pki.admin.write(issuing.issue_client(authority, "apiext-admin", [MASTERS], moment))
 
-    def issue(pair: KeyPair, make: Callable[[], Pem], *, unfit: bool = False) -> None:
-        if anew or unfit or pair.ends_within(_RENEW_BEFORE):
-            pair.write(make())
 
-    unfit = not certificate.covers(read_file(pki.serving.cert), hosts)
-    issue(pki.serving, lambda: issuing.issue_serving(authority, hosts), unfit=unfit)
-    issue(pki.admin, lambda: issuing.issue_client(authority, "apiext-admin", [MASTERS]))
+def _complete_authority(pki: Pki, moment: datetime.datetime) -> None:
+    from apiext.server.tls import issuing
+
+    kept = _valid(pki, moment)
+    if _authority_is_due(pki, moment):
+        old = issuing.Pem(read_file(pki.authority.cert), read_file(pki.authority.key))
+        sound = pki.authority.is_sound()
+        new = issuing.renew_authority(_AUTHORITY, old, moment) if sound else issuing.new_authority(_AUTHORITY, moment)
+        pki.authority.write(new._replace(cert="".join([new.cert, *kept])))
+    elif kept != certificate.certificates(read_file(pki.authority.cert)):
+        write_file(pki.authority.cert, "".join(kept), mode=0o644)
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """The server's own keys and certificates."""
 
-import datetime
 import os
 import ssl
 import stat
@@ -10,7 +9,7 @@ import pytest
 from cryptography import x509
 
 from apiext.server.kubeconfig import write_kubeconfig
-from apiext.server.tls import issuing, pki
+from apiext.server.tls import pki
 from apiext.server.tls.certificate import covers, end_of_validity
 from apiext.server.tls.context import Keys, TLSError, read_authorities, server_context
 from apiext.server.tls.pki import KeyPair, ensure_pki
@@ -63,25 +62,6 @@ def test_other_hosts(tmp_path: Path) -> None:
     changed = {name for name, data in _files(tmp_path).items() if data != before[name]}
     assert changed == {"apiserver.crt", "apiserver.key"}
     assert covers(made.serving.cert.read_text(), ["10.0.0.1"])
-
-
-LEAVES = {"apiext-admin.crt", "apiext-admin.key", "apiserver.crt", "apiserver.key"}
-
-
-@pytest.mark.parametrize(
-    "lifetime, days, renewed",
-    [("LIFETIME", 29, LEAVES), ("LIFETIME", 31, set()), ("CA_LIFETIME", 399, LEAVES | {"apiext-ca.crt", "apiext-ca.key"})],
-)
-def test_renewed_before_they_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lifetime: str, days: int, renewed: set[str]) -> None:
-    """What ends soon is made anew; with the authority everything is."""
-    with monkeypatch.context() as past:
-        past.setattr(issuing, lifetime, datetime.timedelta(days=days))
-        ensure_pki(tmp_path, HOSTS)
-    before = _files(tmp_path)
-
-    ensure_pki(tmp_path, HOSTS)
-
-    assert {name for name, data in _files(tmp_path).items() if data != before[name]} == renewed
 
 
 @pytest.mark.parametrize("name", ["apiserver.crt", "apiserver.key", "apiext-admin.crt", "apiext-ca.crt"])
