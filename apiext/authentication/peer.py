@@ -83,8 +83,11 @@ class PeerIdentification:
         if self.proxies is None:
             return Peer(user=_user(certificate, der))
         named = not self.proxy_names or common_name(certificate) in self.proxy_names
-        is_proxy = named and self.proxies.issued(der)
-        return Peer(user=_user(certificate, der) if self.clients.issued(der) else None, is_front_proxy=is_proxy)
+        is_proxy, is_client = named and self.proxies.issued(der), self.clients.issued(der)
+        # authorities that are not known yet refuse nobody
+        refused = bool((self.clients.pem and not is_client) or (self.proxies.pem and not is_proxy))
+        user = _user(certificate, der) if is_client else None
+        return Peer(user=user, is_front_proxy=is_proxy, is_refused=refused and user is None)
 
 
 def _user(certificate: Mapping[str, Any], der: bytes) -> UserInfo | None:

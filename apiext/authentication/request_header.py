@@ -5,14 +5,18 @@ Mirrors apiserver pkg/authentication/request/headerrequest.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from apiext.meta.request import UserInfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+
+_MALFORMED: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +41,25 @@ class RequestHeaders:
         for prefix in map(str.lower, self.extra_prefixes):
             for header, text in headers.items():
                 if header.lower().startswith(prefix):
-                    key = unquote(header.lower()[len(prefix) :])
+                    key = _unescaped(header.lower()[len(prefix) :])
                     extra[key] = (*extra.get(key, ()), text)
         return extra
+
+
+class LiveRequestHeaders:
+    """Those of the moment."""
+
+    def __init__(self, current: RequestHeaders) -> None:
+        self.current = current
+
+    def user(self, headers: Mapping[str, str]) -> UserInfo | None:
+        """See RequestHeaders."""
+        return self.current.user(headers)
+
+
+def _unescaped(key: str) -> str:
+    """A key that is not well escaped stays as it is."""
+    return key if _MALFORMED.search(key) else unquote(key)
 
 
 def _first(headers: Mapping[str, str], names: Iterable[str]) -> str:

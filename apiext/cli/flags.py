@@ -33,11 +33,12 @@ _SINGLE: Final = {
     "client-ca-file": ("FILE", "Authorities of client certificates, instead of the server's own."),
     "token-auth-file": ("FILE", 'Users by bearer token; lines of token,user,uid,"group1,group2".'),
     "requestheader-client-ca-file": ("FILE", "Authorities of front proxies, whose headers name the user."),
-    "authentication-kubeconfig": ("FILE", "Accepted as the reference does; not used by a server that stands alone."),
+    "authentication-kubeconfig": ("FILE", "The server that knows tokens, and names clients' and front proxies' authorities."),
+    "authentication-token-webhook-cache-ttl": ("DURATION", "How long is kept whose a token is (default 10s)."),
     "authorization-kubeconfig": ("FILE", "The server that decides with --authorization-mode Webhook, and how to get in."),
     "authorization-webhook-cache-authorized-ttl": ("DURATION", "How long a decision to allow is kept (default 10s)."),
     "authorization-webhook-cache-unauthorized-ttl": ("DURATION", "How long a decision to refuse is kept (default 10s)."),
-    "kubeconfig": ("FILE", "Accepted as the reference does; not used by a server that stands alone."),
+    "kubeconfig": ("FILE", "What --authentication-kubeconfig and --authorization-kubeconfig name where they are not given."),
     # how much and how long
     "request-timeout": ("DURATION", "Time a request may take, watches excepted (default 1m)."),
     "min-request-timeout": ("SECONDS", "Least time of a watch that does not say how long (default 1800)."),
@@ -48,7 +49,11 @@ _SINGLE: Final = {
 }
 _LISTS: Final = {
     "etcd-servers": ("URLS", "etcd to keep objects in, as http://host:port,... instead of --data-dir."),
-    "authorization-mode": ("MODES", "AlwaysAllow: who is authenticated may do everything (default); Webhook: another server decides."),
+    "authorization-mode": (
+        "MODES",
+        "AlwaysAllow: who is authenticated may do everything (default); Webhook: another server decides (default with any kubeconfig).",
+    ),
+    "api-audiences": ("NAMES", "What tokens that the other server knows must be meant for (default what it takes itself)."),
     "authorization-always-allow-paths": ("PATHS", "Paths that everybody reaches (default /healthz,/livez,/readyz)."),
     "requestheader-allowed-names": ("NAMES", "Common names of front proxies (default any)."),
     "requestheader-username-headers": ("HEADERS", "Where front proxies name the user (default X-Remote-User)."),
@@ -64,7 +69,8 @@ _LISTS: Final = {
 _SWITCHES: Final = {
     "watch-cache": "Serve reads from memory (default true).",
     "anonymous-auth": "Answer the health endpoints without credentials (default true).",
-    "authentication-skip-lookup": "Accepted as the reference does; a server that stands alone looks nothing up.",
+    "authentication-skip-lookup": "Do not look up the authorities that no flag names in the cluster (default false).",
+    "authentication-tolerate-lookup-failure": "Start also where they cannot be looked up (default false).",
     "enable-priority-and-fairness": "Accepted as the reference does; the limits are those of --max-requests-inflight.",
 }
 

@@ -6,11 +6,10 @@ In this order: the headers of a front proxy, the client certificate, a bearer to
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Protocol
 
 from aiohttp import web
 
-from apiext.authentication.request_header import RequestHeaders
 from apiext.authentication.tokenfile import bearer_token
 from apiext.endpoints.request import PEER, USER, WARNINGS, Handler
 from apiext.filters.step import Step
@@ -21,36 +20,24 @@ from apiext.meta.user import ANONYMOUS, authenticated
 _BLANKS: Final = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 
 
-class Authentication(Step):
-    """Attaches the user. Who shows a wrong token, or nothing where anonymous requests are not let in, gets 401."""
+class VouchedUsers(Protocol):
+    """Reads users from the headers of front proxies."""
 
-    def __init__(
-        self,
-        handler: Handler,
-        *,
-        anonymous: bool,
-        tokens: Mapping[str, UserInfo] | None = None,
-        front_proxy: RequestHeaders | None = None,
-    ) -> None:
-        super().__init__(handler)
+    def user(self, headers: Mapping[str, str]) -> UserInfo | None:
+        """The user that the headers name, None where they name nobody."""
+        ...
+
+
+class Credentials:
+    """What is known of clients without asking anybody."""
+
+    def __init__(self, *, anonymous: bool, tokens: Mapping[str, UserInfo] | None = None, front_proxy: VouchedUsers | None = None) -> None:
         self._anonymous = anonymous
         self._tokens = {token: authenticated(user) for token, user in (tokens or {}).items()}
         self._front_proxy = front_proxy
 
-    def enter(self, request: web.BaseRequest) -> None:
-        """Attach the user.
-
-        Raises:
-            StatusError: 401.
-        """
-        user = self._certified(request) or self._known_by_token(request)
-        if user is None:
-            if not self._anonymous:
-                raise errors.unauthorized("Unauthorized")
-            user = ANONYMOUS
-        request[USER] = user
-
-    def _certified(self, request: web.BaseRequest) -> UserInfo | None:
+    def certified(self, request: web.BaseRequest) -> UserInfo | None:
+        """Whom the connection's certificate stands for, or whom a front proxy's headers name."""
         peer: Peer | None = request.get(PEER)
         if peer is None:
             return None
@@ -60,14 +47,55 @@ class Authentication(Step):
                 return authenticated(user)
         return peer.user
 
-    def _known_by_token(self, request: web.BaseRequest) -> UserInfo | None:
+    def token(self, request: web.BaseRequest) -> str:
+        """The bearer token, empty where there is none."""
         header = request.headers.get("Authorization")
         token = bearer_token(header) if header else ""
-        if not token:
-            if header and header.strip().lower().startswith("bearer  "):
-                request[WARNINGS].append(_BLANKS)
-            return None
-        user = self._tokens.get(token)
+        if header and not token and header.strip().lower().startswith("bearer  "):
+            request[WARNINGS].append(_BLANKS)
+        return token
+
+    def known(self, token: str) -> UserInfo | None:
+        """Whose a token of the file is."""
+        return self._tokens.get(token)
+
+    def nobody(self, request: web.BaseRequest) -> UserInfo:
+        """Who sends a request without a token.
+
+        Raises:
+            StatusError: 401, where its certificate is worth nothing, or nobody may be anonymous.
+        """
+        peer: Peer | None = request.get(PEER)
+        if not self._anonymous or (peer is not None and peer.is_refused):
+            raise errors.unauthorized("Unauthorized")
+        return ANONYMOUS
+
+
+class Authentication(Step):
+    """Attaches the user. Who shows a wrong token or certificate, or nothing where nobody may be anonymous, gets 401."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        *,
+        anonymous: bool,
+        tokens: Mapping[str, UserInfo] | None = None,
+        front_proxy: VouchedUsers | None = None,
+    ) -> None:
+        super().__init__(handler)
+        self._credentials = Credentials(anonymous=anonymous, tokens=tokens, front_proxy=front_proxy)
+
+    def enter(self, request: web.BaseRequest) -> None:
+        """Attach the user.
+
+        Raises:
+            StatusError: 401.
+        """
+        credentials = self._credentials
+        user = credentials.certified(request)
+        if user is None:
+            token = credentials.token(request)
+            user = credentials.known(token) if token else credentials.nobody(request)
         if user is None:
             raise errors.unauthorized("Unauthorized")
-        return user
+        request[USER] = user

@@ -30,6 +30,8 @@ class Peer:
     """The user that the certificate names."""
     is_front_proxy: bool = False
     """Whether its headers may say who the user is."""
+    is_refused: bool = False
+    """Whether the certificate is none of those that somebody who is let in may have: then its holder is not anonymous, either."""
 
 
 @dataclass(slots=True)

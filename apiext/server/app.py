@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from apiext.definitions.sources.directory import DirectorySource
     from apiext.endpoints.request import Handler
     from apiext.meta.request import UserInfo
+    from apiext.server.delegation import Delegation
     from apiext.server.options import Options
     from apiext.storage.backend import Backend
 
@@ -51,6 +52,7 @@ class App:
         backend: Backend,
         *,
         tokens: Mapping[str, UserInfo],
+        delegation: Delegation | None = None,
         reviews: Reviews | None = None,
         tracer: Tracer | None = None,
     ) -> None:
@@ -71,7 +73,7 @@ class App:
             metrics=Metrics(numbers=numbers, in_flight=in_flight, objects=api.count_objects),
             api_paths=api.paths,
         )
-        parts = ChainParts(tokens=tokens, numbers=numbers, in_flight=in_flight, reviews=reviews, tracer=tracer)
+        parts = ChainParts(tokens=tokens, numbers=numbers, in_flight=in_flight, delegation=delegation, reviews=reviews, tracer=tracer)
         self.handler: Handler = build_chain(router, options, parts)
 
     async def load(self) -> None:
@@ -137,7 +139,7 @@ class App:
             raise UnhealthyError("process is shutting down")
 
 
-async def open_app(options: Options, *, tokens: Mapping[str, UserInfo]) -> App:
+async def open_app(options: Options, *, tokens: Mapping[str, UserInfo], delegation: Delegation | None = None) -> App:
     """Open the backend and start everything on it.
 
     Raises:
@@ -161,6 +163,6 @@ async def open_app(options: Options, *, tokens: Mapping[str, UserInfo]) -> App:
             raise StartError(f"the store cannot be read: {error}") from error
         reviews = open_reviews(options.authorization, stack)
         tracer = open_tracing(options.tracing_config_file, stack)
-        app = App(options, api, backend, tokens=tokens, reviews=reviews, tracer=tracer)
+        app = App(options, api, backend, tokens=tokens, delegation=delegation, reviews=reviews, tracer=tracer)
         app.close_with(stack.pop_all())
         return app

@@ -12,7 +12,7 @@ from apiext.authentication.request_header import RequestHeaders
 from apiext.authorization.authorizer import AlwaysAllowPaths, Authenticated, Authorizer, PrivilegedGroup, Union
 from apiext.authorization.modes import Modes
 from apiext.filters.audit_id import AuditID
-from apiext.filters.authentication import Authentication
+from apiext.filters.authentication import Authentication, Credentials, VouchedUsers
 from apiext.filters.authorization import Authorization
 from apiext.filters.cache_control import CacheControl
 from apiext.filters.cors import CORS
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from apiext.authorization.webhook import Reviews
     from apiext.endpoints.request import Handler
     from apiext.meta.request import UserInfo
-    from apiext.server.options import AuthorizationOptions, Options
+    from apiext.server.delegation import Delegation
+    from apiext.server.options import AuthenticationOptions, AuthorizationOptions, Options
 
 _LOG_ALL_FROM = 3
 """Verbosity from which every request is logged, as in the reference."""
@@ -48,6 +49,8 @@ class ChainParts:
     tokens: Mapping[str, UserInfo] = field(default_factory=dict)
     numbers: RequestNumbers
     in_flight: InFlight
+    delegation: Delegation | None = None
+    """Who knows clients that the server itself does not know."""
     reviews: Reviews | None = None
     """Who decides with `--authorization-mode Webhook`."""
     tracer: Tracer | None = None
@@ -62,14 +65,7 @@ def build_chain(handler: Handler, options: Options, parts: ChainParts) -> Handle
 
 
 def _filters(options: Options, parts: ChainParts) -> list[Callable[[Handler], Handler]]:
-    authentication, limits = options.authentication, options.limits
-    modes = _modes(options.authorization, parts.reviews)
-    headers = RequestHeaders(
-        username=authentication.username_headers,
-        uid=authentication.uid_headers,
-        group=authentication.group_headers,
-        extra_prefixes=authentication.extra_header_prefixes,
-    )
+    limits, modes = options.limits, _modes(options.authorization, parts.reviews)
     optional: list[Callable[[Handler], Handler]] = []
     if options.hsts_directives:
         optional.append(partial(HSTS, directives=options.hsts_directives))
@@ -93,12 +89,7 @@ def _filters(options: Options, parts: ChainParts) -> list[Callable[[Handler], Ha
         ErrorRendering,
         partial(RequestDeadline, maximum=limits.request_timeout, numbers=parts.numbers),
         *cors,
-        partial(
-            Authentication,
-            anonymous=authentication.anonymous,
-            tokens=parts.tokens,
-            front_proxy=headers if authentication.front_proxy_ca_file else None,
-        ),
+        _authentication(options.authentication, parts),
         *tracing,
         partial(ImpersonationFilter, decide=modes.authorize, constrained=options.feature_gates.get("ConstrainedImpersonation", True)),
         partial(
@@ -111,6 +102,24 @@ def _filters(options: Options, parts: ChainParts) -> list[Callable[[Handler], Ha
         _authorization(modes, unsafe_deletion=options.feature_gates.get("AllowUnsafeMalformedObjectDeletion", True)),
         partial(RequestMetrics, numbers=parts.numbers),
     ]
+
+
+def _authentication(options: AuthenticationOptions, parts: ChainParts) -> Callable[[Handler], Handler]:
+    """The filter that finds out who it is."""
+    front_proxy: VouchedUsers | None = parts.delegation.front_proxy if parts.delegation else None
+    if options.front_proxy_ca_file:
+        front_proxy = RequestHeaders(
+            username=options.username_headers,
+            uid=options.uid_headers,
+            group=options.group_headers,
+            extra_prefixes=options.extra_header_prefixes,
+        )
+    if parts.delegation is None:
+        return partial(Authentication, anonymous=options.anonymous, tokens=parts.tokens, front_proxy=front_proxy)
+    from apiext.filters.delegated_authentication import DelegatedAuthentication
+
+    credentials = Credentials(anonymous=options.anonymous, tokens=parts.tokens, front_proxy=front_proxy)
+    return partial(DelegatedAuthentication, credentials=credentials, reviewer=parts.delegation.tokens)
 
 
 def _modes(options: AuthorizationOptions, reviews: Reviews | None) -> Modes:

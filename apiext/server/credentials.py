@@ -37,6 +37,7 @@ class Credentials:
     """Where the kubeconfig of the server's own admin goes, None where the server has no own clients."""
     trust: Path | None
     """The authority by which clients know the server, None where it is not the server's own."""
+    files: CredentialFiles
 
     def write_kubeconfig(self, url: str) -> None:
         """Write the admin's kubeconfig, where there is one. Raises StartError."""
@@ -56,14 +57,15 @@ def load_credentials(options: Options) -> Credentials:
     """
     serving, authentication = options.serving, options.authentication
     own_serving = serving.cert_file is None or serving.key_file is None
-    own_clients = authentication.client_ca_file is None
+    own_clients = authentication.client_ca_file is None and not authentication.looks_up
     pki = _own_pki(options) if own_serving or own_clients else None
     pair = pki.serving if own_serving and pki else KeyPair(_given(serving.cert_file), _given(serving.key_file))
-    client_ca = pki.authority.cert if own_clients and pki else _given(authentication.client_ca_file)
+    client_ca = pki.authority.cert if own_clients and pki else authentication.client_ca_file
     proxy_ca = authentication.front_proxy_ca_file
     try:
         identification = PeerIdentification(
-            clients=Authorities(read_authorities(client_ca)),
+            # none until the cluster has been asked
+            clients=Authorities(read_authorities(client_ca) if client_ca else b""),
             proxies=Authorities(read_authorities(proxy_ca)) if proxy_ca else None,
             proxy_names=frozenset(authentication.front_proxy_names),
         )

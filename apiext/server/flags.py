@@ -14,6 +14,7 @@ from apiext.server.names import ADMISSION_PLUGINS, FEATURE_GATES
 from apiext.server.options import (
     AuthenticationOptions,
     AuthorizationOptions,
+    Delegate,
     LimitOptions,
     Options,
     OptionsError,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _TLS_VERSIONS: Final = ("VersionTLS12", "VersionTLS13")
 _MODES: Final = ("AlwaysAllow", "Webhook")
+_KUBECONFIGS: Final = ("authentication_kubeconfig", "authorization_kubeconfig", "kubeconfig")
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
@@ -75,7 +77,9 @@ class _Reader:
         return self._flags.get(name)
 
     def wrong(self, name: str, why: str) -> None:
-        self.problems.append(f"--{name.replace('_', '-')}: {why}")
+        problem = f"--{name.replace('_', '-')}: {why}"
+        if problem not in self.problems:
+            self.problems.append(problem)
 
     def text(self, name: str, default: str = "") -> str:
         value = self.given(name)
@@ -201,6 +205,11 @@ def _check_url(reader: _Reader, server: str) -> None:
 def _authentication(reader: _Reader) -> AuthenticationOptions:
     defaults = AuthenticationOptions()
     return AuthenticationOptions(
+        delegate=_delegate(reader, "authentication_kubeconfig"),
+        token_ttl=reader.seconds("authentication_token_webhook_cache_ttl", defaults.token_ttl),
+        audiences=reader.names("api_audiences"),
+        skip_lookup=reader.flag("authentication_skip_lookup", default=False),
+        tolerate_lookup_failure=reader.flag("authentication_tolerate_lookup_failure", default=False),
         client_ca_file=reader.file("client_ca_file"),
         token_file=reader.file("token_auth_file"),
         anonymous=reader.flag("anonymous_auth", default=True),
@@ -213,18 +222,34 @@ def _authentication(reader: _Reader) -> AuthenticationOptions:
     )
 
 
+def _delegate(reader: _Reader, name: str) -> Delegate | None:
+    """Who is asked: a server that is named, or else the pod's own cluster, where requests are to be decided elsewhere and none is named."""
+    for flag in (name, "kubeconfig"):
+        path = reader.file(flag)
+        if path is not None:
+            return Delegate(f"--{flag.replace('_', '-')}", path)
+    from apiext.webhook.serviceaccount import in_cluster
+
+    named = any(reader.given(flag) for flag in _KUBECONFIGS)
+    if named or "Webhook" not in reader.names("authorization_mode") or not in_cluster():
+        return None
+    return Delegate("the pod's service account")
+
+
 def _authorization(reader: _Reader) -> AuthorizationOptions:
     defaults = AuthorizationOptions()
-    modes = reader.names("authorization_mode", defaults.modes)
+    # who delegates anything does not mean everybody to do everything
+    named = any(reader.given(flag) for flag in _KUBECONFIGS)
+    modes = reader.names("authorization_mode", ("Webhook",) if named else defaults.modes)
     for mode in modes:
         if mode not in _MODES:
             reader.wrong("authorization_mode", f"{mode!r} is none of {', '.join(_MODES)}")
-    kubeconfig = reader.file("authorization_kubeconfig")
-    if "Webhook" in modes and kubeconfig is None:
+    delegate = _delegate(reader, "authorization_kubeconfig")
+    if "Webhook" in modes and delegate is None:
         reader.wrong("authorization_mode", "Webhook needs --authorization-kubeconfig too")
     return AuthorizationOptions(
         modes=modes,
-        kubeconfig=kubeconfig,
+        delegate=delegate,
         authorized_ttl=reader.seconds("authorization_webhook_cache_authorized_ttl", defaults.authorized_ttl),
         unauthorized_ttl=reader.seconds("authorization_webhook_cache_unauthorized_ttl", defaults.unauthorized_ttl),
         always_allow_paths=reader.names("authorization_always_allow_paths", defaults.always_allow_paths),
@@ -275,8 +300,5 @@ def _patterns(reader: _Reader, name: str) -> tuple[str, ...]:
 
 
 def _accepted_only(reader: _Reader) -> None:
-    """Flags that the reference needs and a server that stands alone does not: checked, and then left alone."""
-    for name in ("kubeconfig", "authentication_kubeconfig"):
-        reader.file(name)
-    for name in ("authentication_skip_lookup", "enable_priority_and_fairness"):
-        reader.flag(name, default=False)
+    """Flags that the reference has and this server does not need: checked, and then left alone."""
+    reader.flag("enable_priority_and_fairness", default=False)

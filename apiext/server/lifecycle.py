@@ -20,6 +20,8 @@ from apiext.server.listener import listen, url_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from apiext.server.credentials import Credentials
+    from apiext.server.delegation import Delegation
     from apiext.server.options import Options
 
 _LOG: Final = get_logger(__name__)
@@ -38,7 +40,8 @@ async def serve(options: Options, *, started: Callable[[dict[str, str]], None]) 
         listener = listen(options.serving.bind_address, options.serving.port)
         stack.callback(listener.close)
         credentials = load_credentials(options)
-        app = await open_app(options, tokens=credentials.tokens)
+        delegation = await _delegation(options, credentials, stack)
+        app = await open_app(options, tokens=credentials.tokens, delegation=delegation)
         stack.push_async_callback(app.close)
         url = url_of(listener)
         credentials.write_kubeconfig(url)
@@ -60,6 +63,15 @@ async def serve(options: Options, *, started: Callable[[dict[str, str]], None]) 
             await asyncio.sleep(options.limits.shutdown_delay)
         accepting.close()
         await _drain(app, http, options.limits.request_timeout)
+
+
+async def _delegation(options: Options, credentials: Credentials, stack: AsyncExitStack) -> Delegation | None:
+    if options.authentication.delegate is None:
+        return None
+    # loaded where another server knows the clients, which is seldom
+    from apiext.server.delegation import open_delegation
+
+    return await open_delegation(options.authentication, credentials.entrance, stack)
 
 
 async def _drain(app: App, http: HTTPServer, limit: float) -> None:

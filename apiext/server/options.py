@@ -51,9 +51,30 @@ class StorageOptions:
     watch_cache: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Delegate:
+    """Another server that is asked, and how to get in."""
+
+    flag: str
+    """What named it."""
+    kubeconfig: Path | None = None
+    """None for the cluster that the server's own pod runs in."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthenticationOptions:
-    """Who is let in. Without a client CA the server makes one, and a client certificate of it."""
+    """Who is let in. Without a client CA, and a cluster to look it up in, the server makes one, and a client certificate of it."""
+
+    delegate: Delegate | None = None
+    """Who knows the tokens that the server does not know, and who its clients and front proxies are."""
+    token_ttl: float = 10.0
+    """Seconds for which is kept whose a token is."""
+    audiences: tuple[str, ...] = ()
+    """What tokens have to be meant for; empty for what the other server takes."""
+    skip_lookup: bool = False
+    """Whether the cluster is not asked for the authorities that no option names."""
+    tolerate_lookup_failure: bool = False
+    """Whether to start where it does not say."""
 
     client_ca_file: Path | None = None
     token_file: Path | None = None
@@ -66,6 +87,12 @@ class AuthenticationOptions:
     group_headers: tuple[str, ...] = ("x-remote-group",)
     extra_header_prefixes: tuple[str, ...] = ("x-remote-extra-",)
 
+    @property
+    def looks_up(self) -> bool:
+        """Whether the cluster is asked for what no option names."""
+        missing = self.client_ca_file is None or self.front_proxy_ca_file is None
+        return missing and self.delegate is not None and not self.skip_lookup
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationOptions:
@@ -73,7 +100,7 @@ class AuthorizationOptions:
 
     modes: tuple[str, ...] = ("AlwaysAllow",)
     """In the order in which they are asked: AlwaysAllow (whoever is authenticated may), Webhook (another server decides)."""
-    kubeconfig: Path | None = None
+    delegate: Delegate | None = None
     """The server that decides."""
     authorized_ttl: float = 10.0
     """How long a decision to allow is kept."""

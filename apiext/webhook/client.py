@@ -1,10 +1,11 @@
-"""POSTs of JSON to another server, tried again where that promises something (apiserver pkg/util/webhook/webhook.go)."""
+"""Calls of another server that speaks JSON (apiserver pkg/util/webhook/webhook.go)."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
@@ -22,11 +23,12 @@ _AGAIN: Final = frozenset({429, 500, 504})
 
 
 class WebhookError(Exception):
-    """A call without a usable answer; `again` tells whether another one may have it."""
+    """A call without a usable answer; `again` tells whether another one may have it, `code` the answer's code, 0 without one."""
 
-    def __init__(self, message: str, *, again: bool = False) -> None:
+    def __init__(self, message: str, *, again: bool = False, code: int = 0) -> None:
         super().__init__(message)
         self.again = again
+        self.code = code
 
 
 class WebhookClient:
@@ -53,29 +55,60 @@ class WebhookClient:
             await asyncio.sleep(seconds * (1 + random.random() * _JITTER))  # noqa: S311 -- spreads load, guards nothing
         return await self._once(path, body)
 
+    async def get(self, path: str) -> Any:
+        """The JSON at a path, by one call. Raises WebhookError."""
+        async with self._called("GET", path) as (url, response):
+            return _parsed(url, response, await response.read())
+
+    async def lines(self, path: str, *, timeout: float) -> AsyncGenerator[bytes, None]:  # noqa: ASYNC109 -- the server's own, passed on
+        """The lines of an answer as they come; it ends in order, or after so many seconds.
+
+        Raises:
+            WebhookError: the call has failed, or broke off.
+        """
+        async with self._called("GET", path, limit=timeout) as (url, response):
+            if response.status != 200:
+                _parsed(url, response, await response.read())
+            rest = b""
+            async for chunk in response.content.iter_any():
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    yield line
+
     async def _once(self, path: str, body: Any) -> Any:
+        async with self._called("POST", path, orjson.dumps(body)) as (url, response):
+            return _parsed(url, response, await response.read())
+
+    @asynccontextmanager
+    async def _called(
+        self, method: str, path: str, data: bytes | None = None, *, limit: float | None = None
+    ) -> AsyncIterator[tuple[str, aiohttp.ClientResponse]]:
+        """An answer that is being read; what goes wrong meanwhile becomes a WebhookError."""
         url = f"{self._endpoint.url}{path}"
+        said = f'{method.capitalize()} "{url}"'
         try:
-            headers = {"Content-Type": "application/json", "Accept": "application/json", **self._endpoint.headers()}
-            async with self._connections().post(
+            headers = {"Accept": "application/json", **self._endpoint.headers()}
+            if data is not None:
+                headers["Content-Type"] = "application/json"
+            async with self._connections().request(
+                method,
                 url,
-                data=orjson.dumps(body),
+                data=data,
                 headers=headers,
                 server_hostname=self._endpoint.server_name or None,
+                timeout=aiohttp.ClientTimeout(total=limit or self._timeout),
             ) as response:
-                data = await response.read()
+                yield url, response
         except TimeoutError as error:
-            raise WebhookError(f'Post "{url}": context deadline exceeded') from error
+            raise WebhookError(f"{said}: context deadline exceeded") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise WebhookError(f'Post "{url}": {error}', again=isinstance(error, ConnectionResetError)) from error
-        return _parsed(url, response, data)
+            raise WebhookError(f"{said}: {error}", again=isinstance(error, ConnectionResetError)) from error
 
     def _connections(self) -> aiohttp.ClientSession:
         if self._session is None:
             tls = self._endpoint.context if self._endpoint.context is not None else True
             connector = aiohttp.TCPConnector(ssl=tls)
-            limit = aiohttp.ClientTimeout(total=self._timeout)
-            self._session = aiohttp.ClientSession(connector=connector, timeout=limit, headers={"User-Agent": "apiext"})
+            self._session = aiohttp.ClientSession(connector=connector, headers={"User-Agent": "apiext"})
         return self._session
 
     async def close(self) -> None:
@@ -94,4 +127,6 @@ def _parsed(url: str, response: aiohttp.ClientResponse, data: bytes) -> Any:
         return answer
     message = answer.get("message") if isinstance(answer, dict) else None
     again = response.status in _AGAIN or "Retry-After" in response.headers
-    raise WebhookError(str(message or f'Post "{url}": an answer with code {response.status} that cannot be used'), again=again)
+    said = f'{response.method.capitalize()} "{url}"'
+    unusable = f"{said}: an answer with code {response.status} that cannot be used"
+    raise WebhookError(str(message or unusable), again=again, code=response.status)

@@ -351,8 +351,9 @@ def test_flags_of_the_reference_s_own_suite(tmp_path: Path, etcd: Etcd) -> None:
     authority = Authority(tmp_path / "pki")
     admin = authority.issue("admin", groups=["system:masters"])
     kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text("apiVersion: v1\nkind: Config\n")
-    server = ApiextServer(
+    context, cluster = {"name": "c", "context": {"cluster": "c"}}, {"name": "c", "cluster": {"server": "http://127.1.2.3:12345"}}
+    kubeconfig.write_text(json.dumps({"current-context": "c", "contexts": [context], "clusters": [cluster]}))
+    apiext = ApiextServer(
         tmp_path,
         etcd_url=etcd.url,
         etcd_prefix="2e1a0f4c-0000-4000-8000-000000000000",
@@ -370,12 +371,12 @@ def test_flags_of_the_reference_s_own_suite(tmp_path: Path, etcd: Etcd) -> None:
             "--watch-cache=true",
         ],
     )
-    server.client_cert, server.client_key = admin.cert, admin.key
+    apiext.client_cert, apiext.client_key = admin.cert, admin.key
 
-    with server:
-        assert server.request("GET", NAMESPACES)[0] == 200
+    with apiext:
+        assert apiext.request("GET", NAMESPACES)[0] == 200
         event = {"metadata": {"name": "e", "namespace": "missing"}, "involvedObject": {"namespace": "missing"}}
-        assert server.request("POST", "/api/v1/namespaces/missing/events", json.dumps(event))[0] == 201
+        assert apiext.request("POST", "/api/v1/namespaces/missing/events", json.dumps(event))[0] == 201
 
-    assert not server.kubeconfig.exists()
+    assert not apiext.kubeconfig.exists()
     assert (tmp_path / "pki" / "ca.crt").read_bytes() == authority.cert.read_bytes()

@@ -1,0 +1,62 @@
+"""Finds out who sends a request, with the help of another server (apiserver pkg/authentication/authenticatorfactory/delegating.go)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from apiext.authentication.token_review import TokenReviewError
+from apiext.endpoints.request import USER
+from apiext.meta import errors
+from apiext.meta.log import get_logger
+from apiext.meta.user import authenticated
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from apiext.endpoints.request import Handler
+    from apiext.filters.authentication import Credentials
+    from apiext.meta.request import UserInfo
+
+_LOG: Final = get_logger(__name__)
+
+
+class Reviewer(Protocol):
+    """Knows more tokens."""
+
+    async def user(self, token: str) -> UserInfo | None:
+        """Whose the token is, None where it is nobody's. Raises TokenReviewError."""
+        ...
+
+
+class DelegatedAuthentication:
+    """As Authentication; a token that the server itself does not know is the other server's to judge."""
+
+    def __init__(self, handler: Handler, *, credentials: Credentials, reviewer: Reviewer) -> None:
+        self._handler = handler
+        self._credentials = credentials
+        self._reviewer = reviewer
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Attach the user and pass the request on.
+
+        Raises:
+            StatusError: 401.
+        """
+        credentials = self._credentials
+        user = credentials.certified(request)
+        if user is None:
+            token = credentials.token(request)
+            user = credentials.known(token) or await self._reviewed(token) if token else credentials.nobody(request)
+        request[USER] = user
+        return await self._handler(request)
+
+    async def _reviewed(self, token: str) -> UserInfo:
+        try:
+            user = await self._reviewer.user(token)
+            why = "invalid bearer token"
+        except TokenReviewError as error:
+            user, why = None, str(error)
+        if user is None:
+            _LOG.error("a request could not be authenticated", error=why)
+            raise errors.unauthorized("Unauthorized")
+        return authenticated(user)

@@ -1,0 +1,38 @@
+"""The cluster that a pod runs in, by its service account (client-go rest, InClusterConfig)."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from apiext.webhook.kubeconfig import Endpoint, KubeconfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FOLDER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+def in_cluster(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether the environment says so."""
+    return bool(environ.get("KUBERNETES_SERVICE_HOST") and environ.get("KUBERNETES_SERVICE_PORT"))
+
+
+def load(environ: Mapping[str, str] = os.environ, folder: Path = FOLDER) -> Endpoint:
+    """The cluster's server, with the token that is renewed in the folder.
+
+    Raises:
+        KubeconfigError: this is no pod, or its service account is not mounted.
+    """
+    if not in_cluster(environ):
+        raise KubeconfigError("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: this is no pod of a cluster")
+    host, port = environ["KUBERNETES_SERVICE_HOST"], environ["KUBERNETES_SERVICE_PORT"]
+    token, authority = folder / "token", folder / "ca.crt"
+    try:
+        token.open("rb").close()
+        context = ssl.create_default_context(cafile=authority)
+    except OSError as error:
+        raise KubeconfigError(f"{error.filename or authority}: {error.strerror or error}") from error
+    return Endpoint(url=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}", context=context, token_file=token)

@@ -1,0 +1,22 @@
+"""The cluster that all these tests share."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.support.kubectl import Kubectl
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with apiext behind its kube-apiserver; a test keeps to names of its own and leaves both running."""
+    with Cluster(tmp_path_factory.mktemp("e2e")) as started:
+        yield started
+
+
+@pytest.fixture
+def kubectl(cluster: Cluster, tmp_path: Path) -> Kubectl:
+    """An administrator of the host."""
+    return Kubectl(cluster.plane.kubeconfig, tmp_path)

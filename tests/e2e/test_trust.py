@@ -1,0 +1,77 @@
+"""What the cluster says of its front proxies is followed while apiext runs."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from tests.e2e.caller import Caller
+from tests.e2e.cluster import CONFIG_MAP, GROUP, Cluster, until
+from tests.support.certificates import Authority
+
+pytestmark = pytest.mark.slow
+WIDGETS = f"/apis/{GROUP}/v1/namespaces/default/widgets"
+MERGE = [("Content-Type", "application/merge-patch+json")]
+ROOT_USER = [("X-Remote-User", "somebody"), ("X-Remote-Group", "system:masters")]
+CA = "requestheader-client-ca-file"
+
+
+def _told(cluster: Cluster) -> dict[str, Any]:
+    found: dict[str, Any] = cluster.host.must("GET", CONFIG_MAP)["data"]
+    return found
+
+
+def _tell(cluster: Cluster, **data: str) -> None:
+    cluster.host.must("PATCH", CONFIG_MAP, {"data": {name.replace("_", "-"): text for name, text in data.items()}}, MERGE)
+
+
+@pytest.fixture
+def before(cluster: Cluster) -> Iterator[dict[str, Any]]:
+    """What the ConfigMap holds, which it holds again afterwards."""
+    data = _told(cluster)
+    yield data
+    cluster.host.must("PATCH", CONFIG_MAP, {"data": data}, MERGE)
+
+
+def _gets_in(caller: Caller) -> bool:
+    with suppress(OSError):
+        return caller.ask("GET", WIDGETS, headers=ROOT_USER)[0] == 200
+    return False
+
+
+def test_another_authority(cluster: Cluster, before: dict[str, Any]) -> None:
+    """A front proxy of a new authority gets in once the ConfigMap has it, and not any more when it is gone; all others stay in."""
+    authority = Authority(cluster.apiext.folder / "next-proxy", "next-front-proxy-ca")
+    next_proxy = Caller(cluster.apiext.url, cluster.authority.cert, authority.issue("front-proxy-client"))
+    pid = cluster.apiext.pid
+    assert not _gets_in(next_proxy)
+
+    _tell(cluster, requestheader_client_ca_file=before[CA] + authority.cert.read_text())
+    until(lambda: _gets_in(next_proxy))
+    assert cluster.host.ask("GET", WIDGETS)[0] == 200
+
+    _tell(cluster, requestheader_client_ca_file=before[CA])
+    until(lambda: not _gets_in(next_proxy))
+    assert cluster.host.ask("GET", WIDGETS)[0] == 200
+    assert cluster.apiext.pid == pid
+
+
+@pytest.mark.usefixtures("before")
+def test_other_headers(cluster: Cluster) -> None:
+    """Names of headers and of proxies are followed, too; what cannot be read changes nothing."""
+    proxy = Caller(cluster.apiext.url, cluster.authority.cert, cluster.plane.proxy_client)
+    other = Caller(cluster.apiext.url, cluster.authority.cert, cluster.plane.front_proxy.issue("other-proxy"))
+    named = [("X-Named", "carl"), ("X-Remote-Group", "system:masters")]
+    assert proxy.ask("GET", WIDGETS, headers=named)[0] == 401
+
+    _tell(
+        cluster,
+        requestheader_username_headers='["X-Named","X-Remote-User"]',
+        requestheader_allowed_names='["front-proxy-client","other-proxy"]',
+    )
+    until(lambda: proxy.ask("GET", WIDGETS, headers=named)[0] == 200 and _gets_in(other))
+
+    _tell(cluster, requestheader_allowed_names="{", requestheader_client_ca_file="rubbish")
+    until(lambda: "requestheader-allowed-names: it is no JSON" in cluster.apiext.log)
+    assert proxy.ask("GET", WIDGETS, headers=named)[0] == 200
