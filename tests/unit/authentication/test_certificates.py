@@ -62,6 +62,23 @@ def test_front_proxies_are_told_by_authority_and_name(tmp_path: Path) -> None:
     assert found == [(False, True), (False, False), (True, False)]
 
 
+def test_certificates_of_nobody_who_is_let_in(tmp_path: Path) -> None:
+    """Who shows one is not anonymous; authorities that are not known yet refuse nobody."""
+    clients, proxies = Authority(tmp_path / "clients"), Authority(tmp_path / "proxies")
+    own, other = Authorities(clients.cert.read_bytes()), Authorities(proxies.cert.read_bytes())
+    der, nothing = _der(proxies.issue("other")), Authorities(b"")
+
+    def refused(clients: Authorities, proxies: Authorities, *names: str) -> bool:
+        return PeerIdentification(clients=clients, proxies=proxies, proxy_names=frozenset(names)).identify(SUBJECT, der).is_refused
+
+    assert refused(own, other)
+    assert refused(own, nothing)
+    assert refused(nothing, other, "front")
+    assert not refused(nothing, other)
+    assert not refused(nothing, nothing)
+    assert not refused(other, own)
+
+
 def test_the_form_is_that_of_the_ssl_module(tmp_path: Path) -> None:
     """What the ssl module makes of a real certificate is what users are read from."""
     pair = Authority(tmp_path).issue("admin", groups=["system:masters"])

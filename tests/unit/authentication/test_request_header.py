@@ -40,3 +40,11 @@ def test_the_first_header_with_a_name_counts() -> None:
     assert second is not None
     assert second.name == "bob"
     assert HEADERS.user(CIMultiDict({"X-Remote-Group": "a"})) is None
+
+
+def test_keys_that_are_not_well_escaped_stay() -> None:
+    """A key is unescaped as a whole or not at all."""
+    user = HEADERS.user(CIMultiDict({"X-Remote-User": "a", "X-Remote-Extra-a%2fb%zz": "c"}))
+
+    assert user is not None
+    assert user.extra == {"a%2fb%zz": ("c",)}

@@ -96,6 +96,47 @@ def test_problems(flags: dict[str, Any], problem: str) -> None:
     assert [found[: len(problem)] for found in _problems(**flags)] == [problem]
 
 
+def test_who_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kubeconfig of its own comes first, then the common one, and a pod's own cluster only where requests are to be decided elsewhere."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.touch()
+    other.touch()
+
+    def asked(**flags: Any) -> list[Any]:
+        options = read_options(flags)
+        delegates = (options.authentication.delegate, options.authorization.delegate)
+        return [options.authorization.modes, *(delegate and (delegate.flag, delegate.kubeconfig) for delegate in delegates)]
+
+    common = ("--kubeconfig", other)
+    assert asked(kubeconfig=str(other)) == [("Webhook",), common, common]
+    both = asked(kubeconfig=str(other), authentication_kubeconfig=str(one), authorization_mode=("AlwaysAllow",))
+    assert both == [("AlwaysAllow",), ("--authentication-kubeconfig", one), common]
+    only = asked(authorization_kubeconfig=str(one))
+    assert only == [("Webhook",), None, ("--authorization-kubeconfig", one)]
+    assert _problems(authentication_kubeconfig=str(one)) == ["--authorization-mode: Webhook needs --authorization-kubeconfig too"]
+
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    pod = ("the pod's service account", None)
+    assert asked(authorization_mode=("Webhook",)) == [("Webhook",), pod, pod]
+    assert asked() == [("AlwaysAllow",), None, None]
+
+
+def test_lookup(tmp_path: Path) -> None:
+    """The cluster is asked for authorities that no flag names."""
+    path = tmp_path / "file"
+    path.touch()
+
+    def looks_up(**flags: Any) -> bool:
+        return read_options({"kubeconfig": str(path), **flags}).authentication.looks_up
+
+    assert looks_up()
+    assert looks_up(client_ca_file=str(path))
+    assert not looks_up(client_ca_file=str(path), requestheader_client_ca_file=str(path))
+    assert not looks_up(authentication_skip_lookup="true")
+    assert not read_options({}).authentication.looks_up
+
+
 def test_all_problems_at_once() -> None:
     """Nobody has to correct one flag after the other."""
     assert len(_problems(secure_port="x", bind_address="y", watch_cache="z")) == 3

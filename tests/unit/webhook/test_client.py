@@ -21,7 +21,7 @@ class Remote:
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Note the call and answer it."""
-        self.calls.append((request.path, request.headers.get("Authorization", ""), orjson.loads(await request.read())))
+        self.calls.append((request.path, request.headers.get("Authorization", ""), orjson.loads(await request.read() or b"null")))
         return (self._answers.pop(0) if len(self._answers) > 1 else self._answers[0])()
 
     @asynccontextmanager
@@ -84,3 +84,23 @@ async def test_nobody_listens() -> None:
     with pytest.raises(WebhookError, match=r'^Post "http://127.0.0.1:1/path": '):
         await client.post("/path", {})
     await client.close()
+
+
+async def test_get() -> None:
+    """Objects are read, too; a refusal tells its code."""
+    remote = Remote(_json({"a": 1}), _json({"message": "no"}, 403))
+    async with remote.client() as client:
+        assert await client.get("/path?q=1") == {"a": 1}
+        with pytest.raises(WebhookError, match="no") as failed:
+            await client.get("/path")
+
+    assert failed.value.code == 403
+
+
+async def test_lines() -> None:
+    """An answer comes line by line, whatever the pieces are that it comes in; a refusal is told before the first."""
+    remote = Remote(lambda: web.Response(body=b"one\n" + b"x" * 300_000 + b"\nrest"), _json({"message": "no"}, 403))
+    async with remote.client() as client:
+        assert [len(line) async for line in client.lines("/path", timeout=10)] == [3, 300_000]
+        with pytest.raises(WebhookError, match="no"):
+            await anext(client.lines("/path", timeout=10))
