@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import socket
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from apiext.authentication import tokenfile
 from apiext.authentication.peer import Authorities, PeerIdentification
+from apiext.server.credential_files import CredentialFiles
 from apiext.server.entrance import Entrance
 from apiext.server.errors import StartError
-from apiext.server.kubeconfig import write_kubeconfig
+from apiext.server.kubeconfig import names_server, write_kubeconfig
 from apiext.server.tls.context import Keys, TLSError, read_authorities
 from apiext.server.tls.pki import KeyPair, Pki, ensure_pki
+from apiext.server.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +41,7 @@ class Credentials:
     trust: Path | None
     """The authority by which clients know the server, None where it is not the server's own."""
     files: CredentialFiles
+    """What the entrance was made from."""
 
     def write_kubeconfig(self, url: str) -> None:
         """Write the admin's kubeconfig, where there is one. Raises StartError."""
@@ -47,6 +51,22 @@ class Credentials:
             write_kubeconfig(self.kubeconfig, url=url, authority=self.trust, admin=self.pki.admin)
         except OSError as error:
             raise StartError(f"the kubeconfig cannot be written: {self.kubeconfig}: {error.strerror}") from error
+
+    def upkeep(self, options: Options, url: str) -> Upkeep:
+        """What keeps all of it up to date. `url` is the server's own."""
+        return Upkeep(self.files.followed_by(self.entrance), partial(self.renew, options, url))
+
+    def renew(self, options: Options, url: str) -> None:
+        """Renew what is due of the server's own certificates, and the kubeconfig if it is still this server's. Raises StartError."""
+        if self.pki is None:
+            return
+        _own_pki(options)
+        try:
+            is_ours = self.kubeconfig is not None and names_server(self.kubeconfig, url)
+        except (OSError, ValueError) as error:
+            raise StartError(f"the kubeconfig cannot be read: {error}") from error
+        if is_ours:
+            self.write_kubeconfig(url)
 
 
 def load_credentials(options: Options) -> Credentials:
@@ -69,6 +89,7 @@ def load_credentials(options: Options) -> Credentials:
             proxies=Authorities(read_authorities(proxy_ca)) if proxy_ca else None,
             proxy_names=frozenset(authentication.front_proxy_names),
         )
+        files = CredentialFiles(pair, client_ca, proxy_ca)
         entrance = Entrance(Keys.read(pair), identification, min_version=serving.min_tls_version)
         tokens = tokenfile.load(authentication.token_file) if authentication.token_file else {}
     except (TLSError, tokenfile.TokenFileError) as error:
@@ -79,6 +100,7 @@ def load_credentials(options: Options) -> Credentials:
         pki=pki,
         kubeconfig=serving.cert_dir / "apiext.kubeconfig" if own_clients else None,
         trust=pki.authority.cert if own_serving and pki else None,
+        files=files,
     )
 
 

@@ -26,7 +26,8 @@ class Entrance:
     """
 
     def __init__(self, keys: Keys, identification: PeerIdentification, *, min_version: str) -> None:
-        self._keys = keys
+        self.keys = keys
+        """What is shown, as of now."""
         self._min_version = min_version
         self._subscribers: list[Callable[[], None]] = []
         self.identification = identification
@@ -34,23 +35,27 @@ class Entrance:
         self.context = LiveContext(self._build(keys, identification))
         """The context for the listener."""
 
-    def show(self, keys: Keys) -> None:
-        """Show a certificate in all connections that begin from now on."""
+    def show(self, keys: Keys) -> bool:
+        """Show a certificate in all connections that begin from now on. Tells whether it is another one."""
+        if keys == self.keys:
+            return False
         self.context.current = self._build(keys, self.identification)
-        self._keys = keys
+        self.keys = keys
+        return True
 
-    def believe(self, identification: PeerIdentification) -> None:
-        """Take over authorities of clients and of front proxies, and the names of these.
+    def believe(self, identification: PeerIdentification) -> bool:
+        """Take over authorities of clients and of front proxies, and the names of these. Tells whether something changes.
 
         Connections that begin from now on are judged by them at once. Open ones are judged anew soon: those whose certificate is good for
         less than it was end after the requests that they are at.
         """
         if identification == self.identification:
-            return
-        self.context.current = self._build(self._keys, identification)
+            return False
+        self.context.current = self._build(self.keys, identification)
         self.identification = identification
         for tell in self._subscribers:
             tell()
+        return True
 
     def is_current(self, transport: asyncio.BaseTransport) -> bool:
         """Whether a connection's certificate was verified by what is believed now."""

@@ -44,5 +44,10 @@ def write_kubeconfig(path: Path, *, url: str, authority: Path | None, admin: Key
         write_file(path, text, mode=0o600)
 
 
+def names_server(path: Path, url: str) -> bool:
+    """Whether a kubeconfig that was written here leads to a server. Raises OSError."""
+    return f"    server: {url}\n" in read_file(path)
+
+
 def _data(path: Path) -> str:
     return base64.b64encode(path.read_bytes()).decode()

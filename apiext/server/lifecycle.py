@@ -54,6 +54,8 @@ async def serve(options: Options, *, started: Callable[[dict[str, str]], None]) 
         if credentials.kubeconfig is not None:
             facts["kubeconfig"] = str(credentials.kubeconfig)
         started(facts)
+        keeping = asyncio.create_task(credentials.upkeep(options, url).run())
+        stack.callback(keeping.cancel)
         loading = asyncio.create_task(load_the_rest())
         await stopping.wait()
         await loading

@@ -1,0 +1,43 @@
+"""The files that the server's certificates and its clients' authorities are read from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from apiext.authentication.peer import Authorities
+from apiext.server.tls.context import Keys, read_authorities
+from apiext.server.upkeep import Followed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from apiext.server.entrance import Entrance
+    from apiext.server.tls.pki import KeyPair
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialFiles:
+    """Where they are; None for authorities that are no file's matter."""
+
+    keys: KeyPair
+    client_ca: Path | None
+    proxy_ca: Path | None
+
+    def followed_by(self, entrance: Entrance) -> list[Followed]:
+        """What has an entrance follow the files, one by one."""
+        followed = [Followed([self.keys.cert, self.keys.key], lambda: entrance.show(Keys.read(self.keys)))]
+        if self.client_ca is not None:
+            followed.append(Followed([self.client_ca], partial(_believe_clients, entrance, self.client_ca)))
+        if self.proxy_ca is not None:
+            followed.append(Followed([self.proxy_ca], partial(_believe_proxies, entrance, self.proxy_ca)))
+        return followed
+
+
+def _believe_clients(entrance: Entrance, path: Path) -> bool:
+    return entrance.believe(replace(entrance.identification, clients=Authorities(read_authorities(path))))
+
+
+def _believe_proxies(entrance: Entrance, path: Path) -> bool:
+    return entrance.believe(replace(entrance.identification, proxies=Authorities(read_authorities(path))))

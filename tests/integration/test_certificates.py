@@ -1,0 +1,167 @@
+"""Certificates that change under a real server: nobody has to start it again, and no connection is lost."""
+
+import http.client
+import json
+import shutil
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.support.certificates import Authority, KeyPair
+from tests.support.server import ApiextServer
+
+NAMESPACES = "/api/v1/namespaces"
+SOON = 20.0
+
+
+class Mounted:
+    """A server's files as links into a folder that is exchanged as a whole."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        self.authority = Authority(folder.parent / "authority", "authority")
+        self.cert, self.key, self.clients = (folder / name for name in ("tls.crt", "tls.key", "clients.crt"))
+        for path in (self.cert, self.key, self.clients):
+            path.symlink_to(Path("..data") / path.name)
+
+    def put(self, number: int, clients: list[Authority]) -> bytes:
+        """Put a new serving certificate in place, and the authorities of clients. Returns the certificate."""
+        data = self.folder / f"..{number}"
+        data.mkdir()
+        pair = self.authority.issue(f"server{number}")
+        shutil.copy(pair.cert, data / "tls.crt")
+        shutil.copy(pair.key, data / "tls.key")
+        (data / "clients.crt").write_bytes(b"".join(authority.cert.read_bytes() for authority in clients))
+        (self.folder / "..new").symlink_to(data.name)
+        (self.folder / "..new").replace(self.folder / "..data")
+        return ssl.PEM_cert_to_DER_cert(pair.cert.read_text().strip())
+
+
+def _shown(server: ApiextServer) -> bytes:
+    """The certificate that the server shows to a new client."""
+    with (
+        socket.create_connection(("127.0.0.1", server.port), 5) as plain,
+        server.ssl_context(credentials=False).wrap_socket(plain, server_hostname="127.0.0.1") as tls,
+    ):
+        return tls.getpeercert(binary_form=True) or b""
+
+
+@pytest.fixture
+def mounted(tmp_path: Path) -> Mounted:
+    """The files of a server."""
+    return Mounted(tmp_path / "mounted")
+
+
+@pytest.fixture
+def admins(tmp_path: Path) -> list[Authority]:
+    """Two authorities of clients."""
+    return [Authority(tmp_path / name, name) for name in ("first", "second")]
+
+
+@pytest.fixture
+def server(tmp_path: Path, mounted: Mounted, admins: list[Authority]) -> Iterator[ApiextServer]:
+    """A server with the files, which believes the first authority."""
+    mounted.put(0, admins[:1])
+    files = [f"--tls-cert-file={mounted.cert}", f"--tls-private-key-file={mounted.key}", f"--client-ca-file={mounted.clients}"]
+    running = ApiextServer(tmp_path / "server", extra_args=files)
+    running.folder.mkdir()
+    running.ca = mounted.authority.cert
+    _become(running, admins[0].issue("ann", groups=["system:masters"]))
+    with running:
+        yield running
+
+
+def _become(server: ApiextServer, pair: KeyPair) -> None:
+    server.client_cert, server.client_key = pair.cert, pair.key
+
+
+def _connect(server: ApiextServer) -> http.client.HTTPSConnection:
+    return http.client.HTTPSConnection("127.0.0.1", server.port, timeout=30, context=server.ssl_context())
+
+
+def _status(connection: http.client.HTTPSConnection) -> int:
+    connection.request("GET", NAMESPACES)
+    response = connection.getresponse()
+    response.read()
+    return response.status
+
+
+def test_files_are_exchanged(server: ApiextServer, mounted: Mounted, admins: list[Authority]) -> None:
+    """New clients see the new certificate and are believed by the new authorities; connections and watches of before go on."""
+    with closing(_connect(server)) as idle, closing(_connect(server)) as watching:
+        assert _status(idle) == 200
+        socket_of_idle = idle.sock
+        watching.request("GET", f"{NAMESPACES}?watch=1")
+        with watching.getresponse() as events:
+            assert events.readline()
+
+            shown = mounted.put(1, admins)
+            server.process.wait_until(lambda: _shown(server) == shown, SOON)
+
+            assert _status(idle) == 200
+            assert idle.sock is socket_of_idle
+            _become(server, admins[1].issue("bob", groups=["system:masters"]))
+            server.process.wait_until(lambda: _gets_in(server), SOON)
+            assert server.request("POST", NAMESPACES, json.dumps({"metadata": {"name": "new"}}))[0] == 201
+            while json.loads(events.readline())["object"]["metadata"].get("name") != "new":
+                pass
+
+
+def _gets_in(server: ApiextServer) -> bool:
+    try:
+        return server.request("GET", NAMESPACES)[0] == 200
+    except OSError:
+        return False
+
+
+def test_authority_is_taken_away(server: ApiextServer, mounted: Mounted, admins: list[Authority]) -> None:
+    """Clients of an authority that is gone are not let in any more, on open connections neither."""
+    with closing(_connect(server)) as idle:
+        assert _status(idle) == 200
+        idle.auto_open = 0
+
+        mounted.put(1, admins[1:])
+
+        server.process.wait_until(lambda: _has_ended(idle), SOON)
+    assert not _gets_in(server)
+    _become(server, admins[1].issue("bob", groups=["system:masters"]))
+    assert _gets_in(server)
+
+
+def _has_ended(connection: http.client.HTTPSConnection) -> bool:
+    try:
+        return _status(connection) != 200
+    except (OSError, http.client.HTTPException):
+        return True
+
+
+def test_broken_files(server: ApiextServer, mounted: Mounted, admins: list[Authority]) -> None:
+    """A certificate without its key is told in the log, the old one is shown until the pair is whole."""
+    before = _shown(server)
+    key = mounted.key.read_bytes()
+    mounted.key.resolve().write_bytes(key[:50])
+
+    server.process.wait_until(lambda: "are no certificate and its key" in server.log, SOON)
+    assert _shown(server) == before
+    assert server.ready()
+    shown = mounted.put(1, admins)
+    server.process.wait_until(lambda: _shown(server) == shown, SOON)
+
+
+def test_own_certificates(tmp_path: Path) -> None:
+    """Another server that takes the folder with more hosts makes a certificate that the first one shows, too."""
+    with ApiextServer(tmp_path) as first:
+        before = _shown(first)
+        (tmp_path / "other").mkdir()
+        other = ApiextServer(tmp_path / "other", extra_args=[f"--cert-dir={first.cert_dir}", "--bind-address=127.0.0.2"])
+        other.process.start()
+        try:
+            first.process.wait_until(lambda: _shown(first) != before, SOON)
+        finally:
+            other.stop()
+        assert first.request("GET", NAMESPACES)[0] == 200
