@@ -37,6 +37,8 @@ INTERPRETED: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\
 _SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _UNKNOWN_SCALE: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
 """What the reference says of every scale that it cannot read."""
+_TWICE: Final = 2
+_KINDS: Final = frozenset({'duplicate field "kind"', 'duplicate field "apiVersion"'})
 _YAML_PREFIX: Final = "yaml: unmarshal errors:\n"
 
 
@@ -127,10 +129,11 @@ def _decode(data: bytes, media_type: str, scope: Scope, validation: str, warning
         parsed, strict = _parse(data, media_type, scope.message)
         if media_type == YAML and isinstance(parsed, dict):
             parsed = dict(sorted(parsed.items()))
+        repeated = _repeated(data, parsed, validation) if media_type == JSON else []
         obj, kind = identify(scope, parsed, data)
         if kind.version in scope.other_versions and (kind.group, kind.kind) == (scope.kind.group, scope.kind.kind):
             raise _other_version(kind, scope)
-        strict += decode_parsed(scope, obj, data if media_type == JSON else b"", validation)
+        strict += decode_parsed(scope, obj, validation, repeated, data)
     except NumberError as error:
         raise _overflowing(scope, error, data) from error
     except _KindlessError as error:
@@ -151,6 +154,18 @@ def _decode(data: bytes, media_type: str, scope: Scope, validation: str, warning
     if kind.group_version != scope.kind.group_version:
         raise _other_version(kind, scope)
     return obj
+
+
+def _repeated(data: bytes, parsed: Any, validation: str) -> list[str]:
+    """What is said of fields that stand twice. Raises DecodeError where the kind does, and is no text at first."""
+    if validation == IGNORE and data.count(b'"kind"') < _TWICE and data.count(b'"apiVersion"') < _TWICE:
+        return []
+    repeated = jsonbody.duplicate_fields(data, parsed)
+    if not _KINDS.isdisjoint(repeated):
+        name, kind = jsonbody.wrong_kind(data)
+        if name:
+            raise _mistold(name, kind)
+    return repeated if validation != IGNORE else []
 
 
 def _overflowing(scope: Scope, error: NumberError, data: bytes) -> errors.StatusError:
@@ -217,11 +232,14 @@ def _told(obj: Object, name: str) -> str:
     if text is None:
         return ""
     if not isinstance(text, str):
-        kind = jsonbody.go_kind(text)
-        raise _UnidentifiedError(
-            f"couldn't get version/kind; json parse error: json: cannot unmarshal {kind} into Go struct field .{name} of type string"
-        )
+        raise _mistold(name, jsonbody.go_kind(text))
     return text
+
+
+def _mistold(name: str, kind: str) -> _UnidentifiedError:
+    return _UnidentifiedError(
+        f"couldn't get version/kind; json parse error: json: cannot unmarshal {kind} into Go struct field .{name} of type string"
+    )
 
 
 def _completed(scope: Scope, told: GroupVersion, kind: str) -> GroupVersionKind:
@@ -235,15 +253,14 @@ def _completed(scope: Scope, told: GroupVersion, kind: str) -> GroupVersionKind:
     return GroupVersionKind(group, version, kind or ours.kind)
 
 
-def decode_parsed(scope: Scope, obj: Object, json_data: bytes, validation: str) -> list[str]:
+def decode_parsed(scope: Scope, obj: Object, validation: str, repeated: Sequence[str] = (), data: bytes = b"") -> list[str]:
     """Decode a parsed object in place; what strict decoding finds, unless that is ignored.
 
-    `json_data` is what it was parsed from, to find duplicate fields in; empty for YAML.
+    `repeated` is what is said of duplicate fields of the JSON that it was parsed from, which is `data`.
 
     Raises:
         ValueError: it does not decode; the text is the reference's.
     """
-    repeated = jsonbody.duplicate_fields(json_data, obj) if json_data and validation != IGNORE else []
     if scope.typed:
         kind, version = obj.get("kind") or scope.kind.kind, obj.get("apiVersion") or scope.api_version
         if (kind, version) != (scope.kind.kind, scope.api_version):
@@ -252,7 +269,7 @@ def decode_parsed(scope: Scope, obj: Object, json_data: bytes, validation: str) 
     unknown = scope.codec.decode_body(obj, validation != IGNORE)
     if scope.typed and repeated:
         repeated = within_known(repeated, unknown)
-        return jsonbody.in_order(json_data, [*repeated, *unknown]) if unknown else repeated
+        return jsonbody.in_order(data, [*repeated, *unknown]) if unknown else repeated
     return [*repeated, *unknown]
 
 

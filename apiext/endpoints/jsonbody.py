@@ -5,11 +5,12 @@ Mirrors apimachinery pkg/runtime/serializer/json and sigs.k8s.io/json.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
+import secrets
 import sys
 from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 import orjson
@@ -27,6 +28,16 @@ GREATEST: Final = sys.float_info.max
 _GREATEST: Final = str(GREATEST).encode()
 _BAD_BYTE: Final = re.compile("[\udc80-\udcff]")
 _ESCAPE: Final = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.")
+_MODULUS: Final = secrets.randbits(128) | 1 << 127 | 1
+"""Of the digests of paths; nobody can guess it, so that nobody can make two paths look the same."""
+_KINDS: Final = frozenset({"kind", "apiVersion"})
+_FIRST: Final = re.compile(rb"\s*([^\s])")
+_BEGINNINGS: Final = (
+    dict.fromkeys((b"%c" % code for code in b"-0123456789"), "number")
+    | dict.fromkeys((b"t", b"f"), "bool")
+    | {b"[": "array", b"{": "object"}
+)
+"""What values are, by their first byte."""
 _STRUCTURE: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{},:]', re.DOTALL)
 
 
@@ -97,20 +108,46 @@ def duplicate_fields(data: bytes, parsed: Any) -> list[str]:
     if not _may_have_duplicates(data, parsed):
         return []
     paths: dict[str, None] = {}
-    for path, _ in _fields(data):
-        paths[path] = None
-        if len(paths) == _MAX_STRICT:
-            break
+    for stack, again in _fields(data):
+        here = stack[-1]
+        if again and here.at not in here.told:
+            here.told.add(str(here.at))
+            paths["".join(map(_Open.step, stack)).removeprefix(".")] = None
+            if len(paths) == _MAX_STRICT:
+                break
     return [f"duplicate field {goformat.quote(path)}" for path in paths]
 
 
 def in_order(data: bytes, messages: Sequence[str]) -> list[str]:
     """Messages about unknown and duplicate fields of a body in the order in which a decoder comes upon them."""
-    names = frozenset(message.removesuffix('"').rpartition(".")[2].rpartition('"')[2] for message in messages)
+    wanted = {_wanted(message): message for message in messages}
     ranks: dict[str, int] = {}
-    for path, again in _fields(data, names):
-        ranks.setdefault(f"{'duplicate' if again else 'unknown'} field {goformat.quote(path)}", len(ranks))
+    for stack, again in _fields(data):
+        message = wanted.pop((_digest(stack), again), None)
+        if message is not None:
+            ranks[message] = len(ranks)
+            if not wanted:
+                break
     return sorted(messages, key=lambda message: ranks.get(message, len(ranks)))
+
+
+def wrong_kind(data: bytes) -> tuple[str, str]:
+    """The first `kind` or `apiVersion` of an object in JSON that is neither text nor null, and what it is in Go; "" where there is none."""
+    depth, name = 0, b""
+    for token in _STRUCTURE.finditer(data):
+        mark = token.group()
+        if mark == b":":
+            if depth == 1 and (key := _parse_tolerant(name)) in _KINDS:
+                first = _FIRST.match(data, token.end())
+                if first and first[1] in _BEGINNINGS:
+                    return key, _BEGINNINGS[first[1]]
+        elif mark in {b"{", b"["}:
+            depth += 1
+        elif mark in {b"}", b"]"}:
+            depth -= 1
+        elif mark != b",":
+            name = mark
+    return "", ""
 
 
 def _may_have_duplicates(data: bytes, parsed: Any) -> bool:
@@ -125,17 +162,24 @@ def _may_have_duplicates(data: bytes, parsed: Any) -> bool:
 
 
 class _Open:
-    """An object or array that is being scanned: the key or index that the scan has come to, and the keys before."""
+    """An object or array that is being scanned: the key or index that the scan has come to, the keys before, and those told twice."""
 
-    __slots__ = ("at", "seen")
+    __slots__ = ("at", "digest", "seen", "told")
 
     def __init__(self, *, is_object: bool) -> None:
         self.at: str | int = "" if is_object else 0
+        self.digest: int | None = None
+        """Of the path that leads here, once somebody has asked for it."""
         self.seen: set[str] = set()
+        self.told: set[str] = set()
+
+    def step(self) -> str:
+        """The last part of the path of what the scan has come to."""
+        return f"[{self.at}]" if isinstance(self.at, int) else f".{self.at}"
 
 
-def _fields(data: bytes, names: AbstractSet[str] = frozenset()) -> Iterator[tuple[str, bool]]:
-    """The paths of fields that stand where a field of the name was before (some more than once), and of those with one of the names."""
+def _fields(data: bytes) -> Iterator[tuple[list[_Open], bool]]:
+    """All fields, each as what is open around it, and whether a field of the name was there before."""
     stack: list[_Open] = []
     text = b""
     for token in _STRUCTURE.finditer(data):
@@ -143,9 +187,7 @@ def _fields(data: bytes, names: AbstractSet[str] = frozenset()) -> Iterator[tupl
         if mark == b":":
             here = stack[-1]
             here.at = orjson.loads(text) if b"\\" not in text and text.isascii() else _parse_tolerant(text)
-            again = here.at in here.seen
-            if again or here.at in names:
-                yield _path(stack), again
+            yield stack, here.at in here.seen
             here.seen.add(str(here.at))
         elif mark in {b"{", b"["}:
             stack.append(_Open(is_object=mark == b"{"))
@@ -157,8 +199,27 @@ def _fields(data: bytes, names: AbstractSet[str] = frozenset()) -> Iterator[tupl
             stack[-1].at += 1
 
 
-def _path(stack: list[_Open]) -> str:
-    return "".join(f"[{here.at}]" if isinstance(here.at, int) else f".{here.at}" for here in stack).removeprefix(".")
+def _digest(stack: list[_Open]) -> int:
+    """What tells the path of a field, as messages quote it, from all others; made of that of what is around, since paths may be long."""
+    known = len(stack) - 1
+    while known and stack[known].digest is None:
+        known -= 1
+    digest = stack[known].digest or 0
+    for above, below in itertools.pairwise(stack[known:]):
+        digest = below.digest = _extended(digest, above.step())
+    return _extended(digest, stack[-1].step())
+
+
+def _extended(digest: int, text: str) -> int:
+    quoted = goformat.quote(text)[1:-1].encode()
+    return ((digest << 8 * len(quoted)) + int.from_bytes(quoted)) % _MODULUS
+
+
+def _wanted(message: str) -> tuple[int, bool]:
+    """The digest of the path that a message is about, and whether it says that the field is there twice."""
+    word, _, quoted = message.partition(" field ")
+    begin = "" if quoted.startswith('"[') else "."
+    return int.from_bytes((begin + quoted[1:-1]).encode()) % _MODULUS, word == "duplicate"
 
 
 def as_spelled(message: str, data: bytes) -> str:

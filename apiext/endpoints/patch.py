@@ -173,7 +173,7 @@ class _Patcher:
         text = b"" if type(patched) is dict and patched.get("kind") else wire.dumps(patched)
         try:
             obj, _ = identify(self._scope, patched, text)
-            strict = nameless or decode_parsed(self._scope, obj, b"", self._asked.field_validation)
+            strict = nameless or decode_parsed(self._scope, obj, self._asked.field_validation)
         except ValueError as error:
             raise _refused(self._result(change, existing), str(error)) from error
         strict = [*self._patch_strict, *(within_known(repeated, strict) if self._scope.typed else repeated), *strict]

@@ -22,6 +22,8 @@ _LAST_BMP = 0xFFFF
 
 def quote(text: str) -> str:
     """A string as Go's %q and strconv.Quote print it."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     return '"' + "".join(map(_escape, text)) + '"'
 
 

@@ -45,7 +45,7 @@ def report(spec: Spec, value: Any, name: str, known: Correlated | None = None) -
         wrong = type_violation(spec, value, name)
         result.add(wrong)
         result.match_count += 1 if wrong else 2
-    result.merge(_combinations(spec, value, name, known))
+    _combinations(spec, value, name, known, result)
     if type(value) is str:
         result.add(string_violation(spec, value, name))
         result.match_count += 1
@@ -57,19 +57,18 @@ def report(spec: Spec, value: Any, name: str, known: Correlated | None = None) -
             result.add(violation)
         result.match_count += 2
     elif type(value) is list:
-        result.merge(_list(spec, value, name, known))
+        _list(spec, value, name, known, result)
         result.match_count += 1
     result.add(enum_violation(spec, value, name))
     result.match_count += 1
     if type(value) is dict:
-        result.merge(_object(spec, value, name, known))
+        _object(spec, value, name, known, result)
         result.match_count += 1
     result.match_count += 2  # one for the combinations, one for the value itself
     return result
 
 
-def _combinations(spec: Spec, value: Any, name: str, known: Correlated | None) -> Result:
-    result = Result()
+def _combinations(spec: Spec, value: Any, name: str, known: Correlated | None, result: Result) -> None:
     if spec.any_of:
         _any_of(spec, value, name, known, result)
     if spec.one_of:
@@ -81,16 +80,15 @@ def _combinations(spec: Spec, value: Any, name: str, known: Correlated | None) -
         if not all(each.is_valid for each in results):
             none = "" if any(each.is_valid for each in results) else ". None validated"
             result.add(composite(f"{quote(name)} must validate all the schemas (allOf){none}"))
-    if spec.not_ is not None and report(spec.not_, value, name, known).is_valid:
+    if spec.not_ is not None and report(spec.not_, value, name).is_valid:
         result.add(composite(f"{quote(name)} must not validate the schema (not)"))
     result.match_count += 1
-    return result
 
 
-def _any_of(spec: Spec, value: Any, name: str, known: Correlated | None, result: Result) -> None:
+def _any_of(spec: Spec, value: Any, name: str, result: Result) -> None:
     best: Result | None = None
     for clause in spec.any_of:
-        each = report(clause, value, name, known)
+        each = report(clause, value, name)
         if each.is_valid:
             result.merge(each)
             return
@@ -101,8 +99,8 @@ def _any_of(spec: Spec, value: Any, name: str, known: Correlated | None, result:
         result.merge(best)
 
 
-def _one_of(spec: Spec, value: Any, name: str, known: Correlated | None, result: Result) -> None:
-    results = [report(clause, value, name, known) for clause in spec.one_of]
+def _one_of(spec: Spec, value: Any, name: str, result: Result) -> None:
+    results = [report(clause, value, name) for clause in spec.one_of]
     valid = [each for each in results if each.is_valid]
     if len(valid) == 1:
         result.merge(valid[0])
@@ -114,11 +112,12 @@ def _one_of(spec: Spec, value: Any, name: str, known: Correlated | None, result:
         result.merge(max(results, key=lambda each: each.match_count))
 
 
-def _list(spec: Spec, value: list[Any], name: str, known: Correlated | None) -> Result:
-    result = Result()
+def _list(spec: Spec, value: list[Any], name: str, known: Correlated | None, result: Result) -> None:
     size = len(value)
     if spec.items is not None:
         for index, item in enumerate(value):
+            if result.is_full:
+                break
             result.merge(report_change(spec.items, item, f"{name}[{index}]", known and known.index(index)))
     if spec.min_items is not None and size < spec.min_items:
         result.add(invalid(name, size, f"{name} in body should have at least {spec.min_items} items"))
@@ -128,7 +127,6 @@ def _list(spec: Spec, value: list[Any], name: str, known: Correlated | None) -> 
     if spec.unique_items and has_duplicates(value):
         result.add(invalid(name, None, f"{name} in body shouldn't contain duplicates"))
     result.match_count += 1
-    return result
 
 
 def has_duplicates(value: list[Any]) -> bool:
@@ -136,8 +134,7 @@ def has_duplicates(value: list[Any]) -> bool:
     return any(same_json(item, other) for index, item in enumerate(value) for other in value[:index])
 
 
-def _object(spec: Spec, value: dict[str, Any], name: str, known: Correlated | None) -> Result:
-    result = Result()
+def _object(spec: Spec, value: dict[str, Any], name: str, known: Correlated | None, result: Result) -> None:
     size = len(value)
     if spec.min_properties is not None and size < spec.min_properties:
         result.add(invalid(name, size, f"{name} in body should have at least {spec.min_properties} properties"))
@@ -145,6 +142,8 @@ def _object(spec: Spec, value: dict[str, Any], name: str, known: Correlated | No
         message = f"{name} in body should have at most {spec.max_properties} properties"
         result.add(Violation(ErrorType.TOO_MANY, name, message, size, limit=spec.max_properties))
     for key, member in value.items():
+        if result.is_full:
+            break
         if key in spec.properties:
             continue
         if spec.closed:
@@ -158,7 +157,6 @@ def _object(spec: Spec, value: dict[str, Any], name: str, known: Correlated | No
         if key not in value:
             message = f"{name}.{key} in body is required"
             result.add(Violation(ErrorType.REQUIRED, f"{name}.{key}", message))
-    return result
 
 
 def _member(known: Correlated | None, name: str, key: str) -> Correlated | None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from apiext.meta import goformat, wire
 from apiext.meta.field import OMIT, ErrorType, FieldError
+
+MOST: Final = 20_000
+"""Violations after which no more members and items are looked at; the reference's time is over before it has told as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,11 @@ class Result:
         """Whether nothing was found."""
         return not self.violations
 
+    @property
+    def is_full(self) -> bool:
+        """Whether so much was found that nobody wants to know more."""
+        return len(self.violations) >= MOST
+
     def add(self, violation: Violation | None) -> None:
         """Add one violation, if there is one and it is new."""
         if violation is not None:
@@ -46,6 +54,10 @@ class Result:
     def merge(self, other: Result) -> None:
         """Add another result's violations and count."""
         self.match_count += other.match_count
+        if other.violations and not self.violations:
+            # whoever has been merged is asked for nothing more than whether it is valid
+            self.violations = other.violations
+            return
         for message, violation in other.violations.items():
             self.violations.setdefault(message, violation)
 

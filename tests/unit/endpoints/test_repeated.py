@@ -42,3 +42,26 @@ def test_in_the_order_of_the_body() -> None:
     messages = ['duplicate field "a.x"', 'duplicate field "a"', 'unknown field "z"', 'unknown field "a.y"']
 
     assert jsonbody.in_order(data, messages) == ['duplicate field "a.x"', 'unknown field "a.y"', 'unknown field "z"', 'duplicate field "a"']
+
+
+def test_in_the_order_of_a_deep_body() -> None:
+    """The time is in proportion to the body, even where every level has a field of a name that is looked for."""
+    levels = 9_000
+    data = b'{"x":1,"a":' * levels + b"1" + b',"x":1}' * levels
+    again = ['duplicate field "x"', f'duplicate field "{"a." * (levels - 1)}x"']
+
+    assert jsonbody.in_order(data, again) == again[::-1]
+
+
+@pytest.mark.parametrize(
+    "data, found",
+    [
+        (b'{"kind":1,"kind":"A"}', ("kind", "number")),
+        (b'{"kind":"A","apiVersion" : [1],"kind":{}}', ("apiVersion", "array")),
+        (b'{"\\u006bind":true,"kind":"A"}', ("kind", "bool")),
+        (b'{"kind":null,"a":{"kind":1},"kind":"A"}', ("", "")),
+    ],
+)
+def test_a_kind_that_stands_twice(data: bytes, found: tuple[str, str]) -> None:
+    """The first value that is no text counts, wherever it stands among them."""
+    assert jsonbody.wrong_kind(data) == found

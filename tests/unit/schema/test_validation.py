@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from apiext.schema.compiled import CompiledSchema
+from apiext.schema.validation.result import MOST
 
 NOT_INT64 = '<nil>: Invalid value: "": Checked value must be of type integer (default format) in a'
 INT_OR_STRING = {"x-kubernetes-int-or-string": True}
@@ -278,3 +279,16 @@ def test_the_root_has_no_name() -> None:
         'a: Invalid value: "integer": .a in body must be of type string: "integer"',
         "spec: Required value",
     ]
+
+
+@pytest.mark.parametrize(
+    "schema, value",
+    [
+        ({"type": "array", "items": {"type": "string"}}, [1] * 30_000),
+        ({"type": "object", "additionalProperties": {"type": "string"}}, {str(number): number for number in range(30_000)}),
+        ({"type": "array", "items": {"type": "array", "items": {"type": "string"}}}, [[1] * 15_000] * 3),
+    ],
+)
+def test_violations_without_end(schema: dict[str, Any], value: Any) -> None:
+    """No more are told than anybody reads."""
+    assert MOST <= len(errors(schema, value)) < 2 * MOST
