@@ -1,0 +1,47 @@
+"""What apiext does where the cluster does not tell it how clients are known."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.caller import Caller
+from tests.e2e.cluster import GROUP, Cluster, until
+from tests.support.process import ProcessError
+from tests.support.server import ApiextServer
+
+pytestmark = pytest.mark.slow
+FORBIDDEN = 'configmaps "extension-apiserver-authentication" is forbidden: User "newcomer" cannot get resource "configmaps" in API group ""'
+
+
+def _server(cluster: Cluster, folder: Path, *flags: str) -> ApiextServer:
+    kubeconfig = cluster.plane.write_kubeconfig("newcomer", cluster.plane.authority.issue("newcomer"))
+    serving = cluster.authority.issue("newcomer-serving")
+    own = [f"--tls-cert-file={serving.cert}", f"--tls-private-key-file={serving.key}", f"--authentication-kubeconfig={kubeconfig}"]
+    server = ApiextServer(folder, extra_args=[*own, "--authorization-mode=AlwaysAllow", *flags])
+    server.ca = cluster.authority.cert
+    return server
+
+
+def test_without_a_role(cluster: Cluster, tmp_path: Path) -> None:
+    """Without the right to read the ConfigMap apiext says so and ends; where that is tolerated it starts, and knows clients once it may."""
+    with pytest.raises(ProcessError) as ended:
+        _server(cluster, tmp_path / "strict").start()
+    assert FORBIDDEN in str(ended.value)
+    assert "--authentication-tolerate-lookup-failure" in str(ended.value)
+
+    with _server(cluster, tmp_path / "tolerant", "--authentication-tolerate-lookup-failure") as server:
+        admin = Caller(server.url, server.ca, cluster.plane.admin)
+        code, status = admin.ask("GET", "/api/v1/namespaces")
+        assert (code, "system:anonymous" in status["message"]) == (403, True)
+
+        cluster.bind("namespaces/kube-system/rolebindings", "newcomer", "Role", "extension-apiserver-authentication-reader", "newcomer")
+        until(lambda: admin.ask("GET", "/api/v1/namespaces")[0] == 200)
+
+
+def test_nothing_is_looked_up(cluster: Cluster, tmp_path: Path) -> None:
+    """Where nothing is to be looked up the server has clients of its own, and asks for tokens all the same."""
+    with _server(cluster, tmp_path, "--authentication-skip-lookup") as server:
+        assert server.request("GET", "/api/v1/namespaces")[0] == 200
+        stranger = Caller(server.url, server.ca, token="x")
+        assert stranger.ask("GET", f"/apis/{GROUP}/v1/widgets")[0] == 401
+        assert "cannot create resource" in server.log
