@@ -39,6 +39,7 @@ def _versions(first: Any, second: Any, *, stored: str = "v1", **more: Any) -> li
 
 
 _TEXT: Final = {"type": "string"}
+_PAIR: Final = {"type": "object", "properties": {"a": _TEXT, "b": _TEXT}}
 _FULL: Final = {"type": "string", "default": "full"}
 _NARROW: Final = _schema(a=_TEXT)
 _WIDE: Final = _schema(a=_TEXT, b=_FULL, c={"type": "integer"})
@@ -124,6 +125,11 @@ def _schemas() -> Iterator[Step]:
     yield settled(f"/openapi/v3/apis/{DOMAIN}/v1")
 
 
+def _bound(length: int) -> dict[str, Any]:
+    """A clause about one member of a pair."""
+    return {"properties": {"a": {"maxLength": length}}}
+
+
 def _tightened(*, strict: bool) -> dict[str, Any]:
     """A schema, and the same with bounds that what is stored does not keep."""
     short = {"type": "string", "maxLength": 1} if strict else _TEXT
@@ -139,11 +145,10 @@ def _tightened(*, strict: bool) -> dict[str, Any]:
         "map": {"type": "object", "additionalProperties": short},
         "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, **({"maxProperties": 1} if strict else {})},
         "known": {"type": "object", "properties": {"a": _TEXT, "b": _TEXT}, **({"minProperties": 3} if strict else {})},
-        "either": {
-            "type": "object",
-            "properties": {"a": _TEXT},
-            **({"anyOf": [{"properties": {"a": {"maxLength": 1}}}]} if strict else {}),
-        },
+        "either": _PAIR | ({"anyOf": [_bound(1)]} if strict else {}),
+        "every": _PAIR | ({"allOf": [_bound(1)]} if strict else {}),
+        "none": _PAIR | ({"not": _bound(4)} if strict else {}),
+        "other": _PAIR | ({"not": _bound(1), "oneOf": [_bound(4), _bound(1)]} if strict else {}),
         "number": {"type": "integer", **({"maximum": 1} if strict else {})},
         "gone": {"type": "integer"} if strict else _TEXT,
     }
@@ -161,6 +166,9 @@ _STORED: Final = {
     "open": {"a": 1, "b": 2},
     "known": {"a": "x", "b": "y"},
     "either": {"a": "long"},
+    "every": {"a": "long"},
+    "none": {"a": "long"},
+    "other": {"a": "long"},
     "number": 5,
     "gone": "text",
 }
@@ -182,6 +190,10 @@ _EDITS: Final[tuple[Any, ...]] = (
     {"open": {"a": 2}},
     {"known": {"a": "z"}},
     {"either": {"a": "longer"}},
+    {"either": {"b": "x"}},
+    {"every": {"b": "x"}},
+    {"none": {"b": "x"}},
+    {"other": {"b": "x"}},
     {"number": 6},
     {"number": 5.0},
     {"gone": "other"},

@@ -45,7 +45,7 @@ def report(spec: Spec, value: Any, name: str, known: Correlated | None = None) -
         wrong = type_violation(spec, value, name)
         result.add(wrong)
         result.match_count += 1 if wrong else 2
-    _combinations(spec, value, name, known, result)
+    _combinations(spec, value, name, result)
     if type(value) is str:
         result.add(string_violation(spec, value, name))
         result.match_count += 1
@@ -68,13 +68,14 @@ def report(spec: Spec, value: Any, name: str, known: Correlated | None = None) -
     return result
 
 
-def _combinations(spec: Spec, value: Any, name: str, known: Correlated | None, result: Result) -> None:
+def _combinations(spec: Spec, value: Any, name: str, result: Result) -> None:
+    """What allOf, anyOf, oneOf and not say; in their clauses nothing is let pass because it was so before."""
     if spec.any_of:
-        _any_of(spec, value, name, known, result)
+        _any_of(spec, value, name, result)
     if spec.one_of:
-        _one_of(spec, value, name, known, result)
+        _one_of(spec, value, name, result)
     if spec.all_of:
-        results = [report(clause, value, name, known) for clause in spec.all_of]
+        results = [report(clause, value, name) for clause in spec.all_of]
         for each in results:
             result.merge(each)
         if not all(each.is_valid for each in results):
