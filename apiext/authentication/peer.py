@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from apiext.authentication.x509 import common_name, user_of
+from apiext.authentication.x509 import common_name, end_of, user_of
 from apiext.meta.request import Peer
 from apiext.meta.user import authenticated
 
@@ -71,23 +71,25 @@ class PeerIdentification:
 
         Those with intermediate certificates may not: they are not at hand any more.
         """
+        nothing = Peer(ends=peer.ends)
         if self.proxies is None and not self.clients.issued(der):
-            return peer == Peer()
-        return peer in (self.identify(certificate, der), Peer())
+            return peer == nothing
+        return peer in (self.identify(certificate, der), nothing)
 
     def identify(self, certificate: Mapping[str, Any], der: bytes) -> Peer:
         """The peer of a connection.
 
         `certificate` is in the form of `ssl.SSLObject.getpeercert()`, `der` its bytes.
         """
+        ends = end_of(certificate)
         if self.proxies is None:
-            return Peer(user=_user(certificate, der))
+            return Peer(user=_user(certificate, der), ends=ends)
         named = not self.proxy_names or common_name(certificate) in self.proxy_names
         is_proxy, is_client = named and self.proxies.issued(der), self.clients.issued(der)
         # authorities that are not known yet refuse nobody
         refused = bool((self.clients.pem and not is_client) or (self.proxies.pem and not is_proxy))
         user = _user(certificate, der) if is_client else None
-        return Peer(user=user, is_front_proxy=is_proxy, is_refused=refused and user is None)
+        return Peer(user=user, is_front_proxy=is_proxy, ends=ends, is_refused=refused and user is None)
 
 
 def _user(certificate: Mapping[str, Any], der: bytes) -> UserInfo | None:

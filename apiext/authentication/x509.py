@@ -7,6 +7,8 @@ Mirrors apiserver pkg/authentication/request/x509 (CommonNameUserConversion).
 from __future__ import annotations
 
 import hashlib
+import math
+import ssl
 from typing import TYPE_CHECKING, Any
 
 from apiext.meta.request import UserInfo
@@ -35,6 +37,12 @@ def common_name(certificate: Mapping[str, Any]) -> str:
     """The common name of a certificate's subject, empty where it has none; the last one counts."""
     names = _attributes(certificate, "commonName")
     return names[-1] if names else ""
+
+
+def end_of(certificate: Mapping[str, Any]) -> float:
+    """When a certificate ends, in seconds since the epoch."""
+    end = certificate.get("notAfter")
+    return ssl.cert_time_to_seconds(end) if end else math.inf
 
 
 def _attributes(certificate: Mapping[str, Any], name: str) -> list[str]:

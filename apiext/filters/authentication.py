@@ -5,6 +5,7 @@ In this order: the headers of a front proxy, the client certificate, a bearer to
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Final, Protocol
 
@@ -12,6 +13,7 @@ from aiohttp import web
 
 from apiext.authentication.tokenfile import bearer_token
 from apiext.endpoints.request import PEER, USER, WARNINGS, Handler
+from apiext.filters.metrics import CertificateLives
 from apiext.filters.step import Step
 from apiext.meta import errors
 from apiext.meta.request import Peer, UserInfo
@@ -31,21 +33,31 @@ class VouchedUsers(Protocol):
 class Credentials:
     """What is known of clients without asking anybody."""
 
-    def __init__(self, *, anonymous: bool, tokens: Mapping[str, UserInfo] | None = None, front_proxy: VouchedUsers | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        anonymous: bool,
+        tokens: Mapping[str, UserInfo] | None = None,
+        front_proxy: VouchedUsers | None = None,
+        lives: CertificateLives | None = None,
+    ) -> None:
         self._anonymous = anonymous
         self._tokens = {token: authenticated(user) for token, user in (tokens or {}).items()}
         self._front_proxy = front_proxy
+        self._lives = lives or CertificateLives()
 
     def certified(self, request: web.BaseRequest) -> UserInfo | None:
-        """Whom the connection's certificate stands for, or whom a front proxy's headers name."""
+        """Whom the connection's certificate stands for, or whom a front proxy's headers name; nobody once it has ended."""
         peer: Peer | None = request.get(PEER)
         if peer is None:
             return None
-        if peer.is_front_proxy and self._front_proxy is not None:
+        left = peer.ends - time.time()
+        if peer.is_front_proxy and self._front_proxy is not None and left > 0:
             user = self._front_proxy.user(request.headers)
             if user is not None:
                 return authenticated(user)
-        return peer.user
+        self._lives.observe(left)
+        return peer.user if left > 0 else None
 
     def token(self, request: web.BaseRequest) -> str:
         """The bearer token, empty where there is none."""
@@ -66,7 +78,7 @@ class Credentials:
             StatusError: 401, where its certificate is worth nothing, or nobody may be anonymous.
         """
         peer: Peer | None = request.get(PEER)
-        if not self._anonymous or (peer is not None and peer.is_refused):
+        if not self._anonymous or (peer is not None and (peer.is_refused or peer.ends <= time.time())):
             raise errors.unauthorized("Unauthorized")
         return ANONYMOUS
 
@@ -81,9 +93,10 @@ class Authentication(Step):
         anonymous: bool,
         tokens: Mapping[str, UserInfo] | None = None,
         front_proxy: VouchedUsers | None = None,
+        lives: CertificateLives | None = None,
     ) -> None:
         super().__init__(handler)
-        self._credentials = Credentials(anonymous=anonymous, tokens=tokens, front_proxy=front_proxy)
+        self._credentials = Credentials(anonymous=anonymous, tokens=tokens, front_proxy=front_proxy, lives=lives)
 
     def enter(self, request: web.BaseRequest) -> None:
         """Attach the user.

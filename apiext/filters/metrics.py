@@ -25,6 +25,8 @@ BUCKETS: Final = (
     *(4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0),
 )
 """Upper bounds of request_duration_seconds."""
+LIVES: Final = (0, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 345600, 604800, 2592000, 7776000, 15552000, 31104000)
+"""Upper bounds of client_certificate_expiration_seconds, from nothing to a year."""
 _MAX_SERIES: Final = 10_000
 _READS: Final = frozenset({"GET", "HEAD"})
 _SUBRESOURCES: Final = frozenset({"", "status", "scale", "finalize"})
@@ -66,11 +68,28 @@ class Series:
         self.seconds = 0.0
 
 
+class CertificateLives:
+    """How long client certificates are still good when requests come by them (apiserver pkg/authentication/request/x509)."""
+
+    __slots__ = ("buckets", "seconds")
+
+    def __init__(self) -> None:
+        self.buckets = [0] * (len(LIVES) + 1)
+        """Requests by the seconds that are left, each counted in one bucket only; the last one has no bound."""
+        self.seconds = 0.0
+
+    def observe(self, left: float) -> None:
+        """Count a request."""
+        self.buckets[bisect_left(LIVES, left)] += 1
+        self.seconds += left
+
+
 class RequestNumbers:
     """All series; their number is bounded."""
 
     def __init__(self) -> None:
         self.series: dict[Labels, Series] = {}
+        self.certificates = CertificateLives()
         self.terminations: Counter[tuple[Labels, int]] = Counter()
         """Requests that the server ended before they were done, by code."""
         self._other = Labels("other", "", "", "", "", "")

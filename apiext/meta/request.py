@@ -5,6 +5,7 @@ Mirrors apiserver pkg/endpoints/request (RequestInfo) and pkg/authentication/use
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ class Peer:
     """The user that the certificate names."""
     is_front_proxy: bool = False
     """Whether its headers may say who the user is."""
+    ends: float = math.inf
+    """When the certificate ends, in seconds since the epoch."""
     is_refused: bool = False
     """Whether the certificate is none of those that somebody who is let in may have: then its holder is not anonymous, either."""
 

@@ -24,7 +24,7 @@ from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from opentelemetry.trace import Tracer
 
@@ -55,6 +55,7 @@ class App:
         delegation: Delegation | None = None,
         reviews: Reviews | None = None,
         tracer: Tracer | None = None,
+        certificates: Callable[[], Mapping[str, float]] = dict,
     ) -> None:
         self.shutting_down = False
         """Set it, and the server is not ready any more."""
@@ -70,7 +71,7 @@ class App:
             discovery=api.discovery,
             openapi=api.openapi,
             health=self._health(),
-            metrics=Metrics(numbers=numbers, in_flight=in_flight, objects=api.count_objects),
+            metrics=Metrics(numbers=numbers, in_flight=in_flight, objects=api.count_objects, certificates=certificates),
             api_paths=api.paths,
         )
         parts = ChainParts(tokens=tokens, numbers=numbers, in_flight=in_flight, delegation=delegation, reviews=reviews, tracer=tracer)
@@ -139,8 +140,14 @@ class App:
             raise UnhealthyError("process is shutting down")
 
 
-async def open_app(options: Options, *, tokens: Mapping[str, UserInfo], delegation: Delegation | None = None) -> App:
-    """Open the backend and start everything on it.
+async def open_app(
+    options: Options,
+    *,
+    tokens: Mapping[str, UserInfo],
+    delegation: Delegation | None = None,
+    certificates: Callable[[], Mapping[str, float]] = dict,
+) -> App:
+    """Open the backend and start everything on it. `certificates` tells when those that are shown end, by name.
 
     Raises:
         StartError: the backend, the kubeconfig of who decides about requests, or the file about tracing cannot be used.
@@ -163,6 +170,15 @@ async def open_app(options: Options, *, tokens: Mapping[str, UserInfo], delegati
             raise StartError(f"the store cannot be read: {error}") from error
         reviews = open_reviews(options.authorization, stack)
         tracer = open_tracing(options.tracing_config_file, stack)
-        app = App(options, api, backend, tokens=tokens, delegation=delegation, reviews=reviews, tracer=tracer)
+        app = App(
+            options,
+            api,
+            backend,
+            tokens=tokens,
+            delegation=delegation,
+            reviews=reviews,
+            tracer=tracer,
+            certificates=certificates,
+        )
         app.close_with(stack.pop_all())
         return app

@@ -114,11 +114,12 @@ def _authentication(options: AuthenticationOptions, parts: ChainParts) -> Callab
             group=options.group_headers,
             extra_prefixes=options.extra_header_prefixes,
         )
+    lives = parts.numbers.certificates
     if parts.delegation is None:
-        return partial(Authentication, anonymous=options.anonymous, tokens=parts.tokens, front_proxy=front_proxy)
+        return partial(Authentication, anonymous=options.anonymous, tokens=parts.tokens, front_proxy=front_proxy, lives=lives)
     from apiext.filters.delegated_authentication import DelegatedAuthentication
 
-    credentials = Credentials(anonymous=options.anonymous, tokens=parts.tokens, front_proxy=front_proxy)
+    credentials = Credentials(anonymous=options.anonymous, tokens=parts.tokens, front_proxy=front_proxy, lives=lives)
     return partial(DelegatedAuthentication, credentials=credentials, reviewer=parts.delegation.tokens)
 
 

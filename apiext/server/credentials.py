@@ -12,7 +12,9 @@ from apiext.authentication.peer import Authorities, PeerIdentification
 from apiext.server.credential_files import CredentialFiles
 from apiext.server.entrance import Entrance
 from apiext.server.errors import StartError
+from apiext.server.files import read_file
 from apiext.server.kubeconfig import names_server, write_kubeconfig
+from apiext.server.tls import certificate
 from apiext.server.tls.context import Keys, TLSError, read_authorities
 from apiext.server.tls.pki import KeyPair, Pki, ensure_pki
 from apiext.server.upkeep import Upkeep
@@ -51,6 +53,13 @@ class Credentials:
             write_kubeconfig(self.kubeconfig, url=url, authority=self.trust, admin=self.pki.admin)
         except OSError as error:
             raise StartError(f"the kubeconfig cannot be written: {self.kubeconfig}: {error.strerror}") from error
+
+    def ends(self) -> dict[str, float]:
+        """When the certificate that is shown and the server's own authority end, in seconds since the epoch."""
+        found = {"serving": certificate.end_of_validity(self.entrance.keys.cert.decode("ascii", "replace"))}
+        if self.pki is not None:
+            found["ca"] = certificate.end_of_validity(read_file(self.pki.authority.cert))
+        return {name: moment.timestamp() for name, moment in found.items() if moment is not None}
 
     def upkeep(self, options: Options, url: str) -> Upkeep:
         """What keeps all of it up to date. `url` is the server's own."""

@@ -57,6 +57,28 @@ def _counted(side: Side) -> Counter[str]:
     return found
 
 
+def _certificate_lives(side: Side) -> tuple[list[str], int]:
+    """The bounds of the histogram of client certificates, and how many requests it has counted."""
+    text = side.raw(Step("GET", "/metrics"))[1].decode()
+    name = "apiserver_client_certificate_expiration_seconds"
+    (count,) = re.findall(rf"^{name}_count (\S+)", text, re.MULTILINE)
+    return re.findall(rf'^{name}_bucket\{{le="(.+?)"', text, re.MULTILINE), int(float(count))
+
+
+def test_lives_of_client_certificates(pair: Pair) -> None:
+    """Each request with a client certificate counts, by the same bounds."""
+    told = []
+    for side in (pair.reference, pair.ours):
+        before = _certificate_lives(side)
+        for _ in range(3):
+            side.raw(Step("GET", "/version"))
+        after = _certificate_lives(side)
+        told.append((after[0], after[1] - before[1] >= 4))
+
+    assert told[1] == told[0]
+    assert told[0][1]
+
+
 def test_requests_are_counted_alike(pair: Pair) -> None:
     """By verb, scope, dry run and code."""
     with pair.served(definition(group=GROUP)):

@@ -165,3 +165,5 @@ def test_own_certificates(tmp_path: Path) -> None:
         finally:
             other.stop()
         assert first.request("GET", NAMESPACES)[0] == 200
+        metrics = first.request("GET", "/metrics")[2].decode()
+        assert 'apiext_serving_certificate_expiration_timestamp_seconds{certificate="serving"}' in metrics

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from apiext.filters.metrics import BUCKETS, Series
+from apiext.filters.metrics import BUCKETS, LIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from prometheus_client import CollectorRegistry
     from prometheus_client.metrics_core import Metric
@@ -29,10 +29,12 @@ class Metrics:
         numbers: RequestNumbers,
         in_flight: InFlight,
         objects: Callable[[], Awaitable[Mapping[GroupResource, int]]],
+        certificates: Callable[[], Mapping[str, float]] = dict,
     ) -> None:
         self._numbers = numbers
         self._in_flight = in_flight
         self._objects = objects
+        self._certificates = certificates
         self._counted: Mapping[GroupResource, int] = {}
         self._registry: CollectorRegistry | None = None
 
@@ -61,6 +63,7 @@ class Metrics:
         """The metrics as the library wants them (prometheus_client.registry.Collector)."""
         yield from self._requests()
         yield from self._gauges()
+        yield from self._lives()
 
     def _requests(self) -> Iterable[Metric]:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -84,7 +87,7 @@ class Metrics:
         for labels, series in list(self._numbers.series.items()):
             for code, count in series.codes.items():
                 total.add_metric((*labels, str(code)), count)
-            durations.add_metric(labels, _buckets(series), series.seconds)
+            durations.add_metric(labels, _buckets(BUCKETS, series.buckets), series.seconds)
             if series.running or labels.verb == "WATCH":
                 running.add_metric(labels[:-1], series.running)
         for (labels, code), count in list(self._numbers.terminations.items()):
@@ -103,7 +106,26 @@ class Metrics:
             stored.add_metric((resource.group, resource.resource), count)
         yield stored
 
+    def _lives(self) -> Iterable[Metric]:
+        from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 
-def _buckets(series: Series) -> list[tuple[str, float]]:
-    bounds = [*map(str, BUCKETS), "+Inf"]
-    return list(zip(bounds, itertools.accumulate(map(float, series.buckets)), strict=True))
+        lives = self._numbers.certificates
+        left = HistogramMetricFamily(
+            "apiserver_client_certificate_expiration_seconds",
+            "Seconds that client certificates were still valid when requests came by them.",
+        )
+        left.add_metric((), _buckets(LIVES, lives.buckets), lives.seconds)
+        yield left
+        ends = GaugeMetricFamily(
+            "apiext_serving_certificate_expiration_timestamp_seconds",
+            "When the certificate that the server shows, and the server's own authority, end: seconds since 1970.",
+            labels=("certificate",),
+        )
+        for name, moment in self._certificates().items():
+            ends.add_metric((name,), moment)
+        yield ends
+
+
+def _buckets(bounds: Sequence[float], counts: Sequence[int]) -> list[tuple[str, float]]:
+    texts = [*(f"{bound:g}" for bound in bounds), "+Inf"]
+    return list(zip(texts, itertools.accumulate(map(float, counts)), strict=True))

@@ -8,7 +8,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from apiext.authentication.peer import Authorities, PeerIdentification
-from apiext.authentication.x509 import user_of
+from apiext.authentication.x509 import end_of, user_of
 from apiext.meta.user import CREDENTIAL_ID
 from tests.support.certificates import Authority, KeyPair
 
@@ -87,3 +87,8 @@ def test_the_form_is_that_of_the_ssl_module(tmp_path: Path) -> None:
 
     assert user is not None
     assert (user.name, user.groups) == ("admin", ("system:masters",))
+    assert end_of(ssl._ssl._test_decode_cert(str(pair.cert))) == _end(pair)  # type: ignore[attr-defined]
+
+
+def _end(pair: KeyPair) -> float:
+    return x509.load_pem_x509_certificate(pair.cert.read_bytes()).not_valid_after_utc.timestamp()

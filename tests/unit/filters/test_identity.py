@@ -1,6 +1,7 @@
 """Who sends a request, and whether they may."""
 
 import json
+import time
 
 import pytest
 from aiohttp import web
@@ -12,6 +13,7 @@ from apiext.endpoints.request import USER
 from apiext.filters.authentication import Authentication
 from apiext.filters.authorization import Authorization
 from apiext.filters.error_rendering import ErrorRendering
+from apiext.filters.metrics import CertificateLives
 from apiext.meta.request import Peer, UserInfo
 from apiext.meta.user import ANONYMOUS
 
@@ -75,6 +77,32 @@ async def test_front_proxy(exchange: Make) -> None:
 
     assert json.loads(named.body) == ["eve", "g", "system:authenticated"]
     assert json.loads(silent.body) == ["proxy"]
+
+
+@pytest.mark.parametrize("peer", [Peer(user=UserInfo("bob"), ends=1.0), Peer(is_front_proxy=True, ends=1.0)])
+async def test_certificate_that_has_ended(exchange: Make, peer: Peer) -> None:
+    """A certificate that ends during its connection is worth nothing from then on, nor are a proxy's headers; a token still is."""
+    chain = ErrorRendering(Authentication(_who, anonymous=True, tokens=TOKENS, front_proxy=PROXY))
+
+    refused = await exchange(user=None, peer=peer, headers={"X-Remote-User": "eve"}).through(chain)
+    by_token = await exchange(user=None, peer=peer, headers={"Authorization": "Bearer secret"}).through(chain)
+
+    assert refused.status == 401
+    assert json.loads(by_token.body)[0] == "ann"
+
+
+async def test_lives_of_certificates_are_counted(exchange: Make) -> None:
+    """Requests by a certificate of their own are counted by what is left of it, those that a front proxy vouches for are not."""
+    lives = CertificateLives()
+    chain = Authentication(_who, anonymous=True, front_proxy=PROXY, lives=lives)
+    ends = time.time() + 1000
+
+    await exchange(user=None, peer=Peer(user=UserInfo("bob"), ends=ends)).through(chain)
+    await exchange(user=None, peer=Peer(is_front_proxy=True, ends=ends), headers={"X-Remote-User": "eve"}).through(chain)
+    await exchange(user=None).through(chain)
+
+    assert [index for index, count in enumerate(lives.buckets) if count] == [1]
+    assert 900 < lives.seconds <= 1000
 
 
 async def test_headers_of_others_are_not_believed(exchange: Make) -> None:

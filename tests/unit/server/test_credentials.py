@@ -1,6 +1,7 @@
 """What lets clients in is kept up while the server runs."""
 
 import base64
+import time
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,14 @@ async def test_all_is_renewed(options: Options, credentials: Credentials) -> Non
     assert credentials.entrance.keys.cert == (folder / "apiserver.crt").read_bytes() != before[0].cert
     assert credentials.entrance.identification.clients.pem == authority != before[1].clients.pem
     assert _kubeconfig(options) == (URL, authority, admin) != before[2]
+
+
+def test_when_they_end(credentials: Credentials) -> None:
+    """It is told of the certificate that is shown, and of the authority."""
+    ends = credentials.ends()
+
+    assert set(ends) == {"serving", "ca"}
+    assert time.time() + 364 * 86400 < ends["serving"] < ends["ca"]
 
 
 def test_kubeconfig_of_another_server(options: Options, credentials: Credentials) -> None:

@@ -45,7 +45,7 @@ class _Site:
             discovery=_named("discovery"),
             openapi=_named("openapi"),
             health=[HealthEndpoint(name, [PING, *checks]) for name in ("healthz", "livez", "readyz")],
-            metrics=Metrics(numbers=self.numbers, in_flight=InFlight(), objects=_objects),
+            metrics=Metrics(numbers=self.numbers, in_flight=InFlight(), objects=_objects, certificates=lambda: {"ca": 7.0}),
             api_paths=lambda: ["/apis", "/apis/example.com"],
         )
 
@@ -181,6 +181,21 @@ async def test_metrics() -> None:
     assert 'apiserver_current_inflight_requests{request_kind="readOnly"} 0.0' in body
     assert "process_resident_memory_bytes" in body
     assert any(line.startswith("apiserver_longrunning_requests") and line.endswith("2.0") for line in body.splitlines())
+
+
+async def test_lives_of_certificates() -> None:
+    """What is left of client certificates is counted by bounds; when the server's own end is told by name."""
+    site = _Site()
+    for left in (-1.0, 1800.0, 1801.0, 1e9):
+        site.numbers.certificates.observe(left)
+
+    lines = (await site.get("/metrics"))[1].splitlines()
+
+    name = "apiserver_client_certificate_expiration_seconds"
+    bounds = {bound: f'{name}_bucket{{le="{bound}"}} {count}' in lines for bound, count in (("0", "1.0"), ("1800", "2.0"), ("3600", "3.0"))}
+    assert bounds == {"0": True, "1800": True, "3600": True}
+    assert {f'{name}_bucket{{le="3.1104e+07"}} 3.0', f'{name}_bucket{{le="+Inf"}} 4.0', f"{name}_count 4.0"} <= set(lines)
+    assert 'apiext_serving_certificate_expiration_timestamp_seconds{certificate="ca"} 7.0' in lines
 
 
 async def test_metrics_are_reset() -> None:
