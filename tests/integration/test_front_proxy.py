@@ -1,0 +1,76 @@
+"""What a front proxy tells of a user is what another server is asked about."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from tests.support.certificates import Authority
+from tests.support.server import ApiextServer
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Allows everything, and knows every token."""
+
+    asked: list[tuple[str, Any]]
+
+    def do_POST(self) -> None:
+        """Note the review and answer it."""
+        review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append((review["kind"], review["spec"]))
+        user = {"username": "robot", "uid": "8", "groups": ["robots"], "extra": {"k": ["v"]}}
+        answer = json.dumps({"status": {"allowed": True, "authenticated": True, "user": user}}).encode()
+        self.send_response(201)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_args: object) -> None:
+        """Stay silent."""
+
+
+@contextmanager
+def _reviewer(folder: Path) -> Iterator[tuple[Path, list[tuple[str, Any]]]]:
+    """A server that is asked, as a kubeconfig, and what it is asked."""
+    asked: list[tuple[str, Any]] = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"asked": asked})) as remote:
+        Thread(target=remote.serve_forever, daemon=True).start()
+        cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{remote.server_port}"}}
+        context = {"name": "c", "context": {"cluster": "c"}}
+        kubeconfig = folder / "kubeconfig"
+        kubeconfig.write_text(json.dumps({"current-context": "c", "contexts": [context], "clusters": [cluster]}))
+        yield kubeconfig, asked
+        remote.shutdown()
+
+
+@pytest.fixture
+def proxies(tmp_path: Path) -> Authority:
+    """The authority of front proxies."""
+    return Authority(tmp_path / "proxies")
+
+
+def test_all_of_a_user(tmp_path: Path, proxies: Authority) -> None:
+    """Name, uid, groups and the rest, of front proxies' headers and of tokens; nobody is asked twice."""
+    with _reviewer(tmp_path) as (kubeconfig, asked):
+        flags = [f"--kubeconfig={kubeconfig}", "--authentication-skip-lookup", f"--requestheader-client-ca-file={proxies.cert}"]
+        with ApiextServer(tmp_path, extra_args=[*flags, "--requestheader-uid-headers=X-Remote-Uid"]) as server:
+            proxy = proxies.issue("any")
+            server.client_cert, server.client_key = proxy.cert, proxy.key
+            headers = {"X-Remote-User": "ann", "X-Remote-Uid": "7", "X-Remote-Group": "g", "X-Remote-Extra-A%2Fb": "c"}
+            for _ in range(2):
+                assert server.request("GET", "/version", headers=headers)[0] == 200
+                assert server.request("GET", "/version", headers={"Authorization": "Bearer t"}, credentials=False)[0] == 200
+
+    about = {"nonResourceAttributes": {"path": "/version", "verb": "get"}}
+    ann = {"user": "ann", "uid": "7", "groups": ["g", "system:authenticated"], "extra": {"a/b": ["c"]}}
+    robot = {"user": "robot", "uid": "8", "groups": ["robots", "system:authenticated"], "extra": {"k": ["v"]}}
+    assert asked == [
+        ("SubjectAccessReview", about | ann),
+        ("TokenReview", {"token": "t"}),
+        ("SubjectAccessReview", about | robot),
+    ]
