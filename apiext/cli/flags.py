@@ -48,6 +48,10 @@ _SINGLE: Final = {
     "shutdown-delay-duration": ("DURATION", "Time to go on serving, not ready, after SIGTERM (default 0s)."),
 }
 _LISTS: Final = {
+    "tls-sni-cert-key": (
+        "CERT,KEY[:NAMES]",
+        "Certificate and key to show to who asks for one of the names, such as *.example.com, or of its own; may be repeated.",
+    ),
     "etcd-servers": ("URLS", "etcd to keep objects in, as http://host:port,... instead of --data-dir."),
     "authorization-mode": (
         "MODES",

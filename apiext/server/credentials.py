@@ -15,7 +15,7 @@ from apiext.server.errors import StartError
 from apiext.server.files import read_file
 from apiext.server.kubeconfig import names_server, write_kubeconfig
 from apiext.server.tls import certificate
-from apiext.server.tls.context import Keys, TLSError, read_authorities
+from apiext.server.tls.context import TLSError, read_authorities
 from apiext.server.tls.pki import KeyPair, Pki, ensure_pki
 from apiext.server.upkeep import Upkeep
 
@@ -55,8 +55,9 @@ class Credentials:
             raise StartError(f"the kubeconfig cannot be written: {self.kubeconfig}: {error.strerror}") from error
 
     def ends(self) -> dict[str, float]:
-        """When the certificate that is shown and the server's own authority end, in seconds since the epoch."""
-        found = {"serving": certificate.end_of_validity(self.entrance.keys.cert.decode("ascii", "replace"))}
+        """When the certificates that are shown and the server's own authority end, in seconds since the epoch."""
+        shown = [certificate.end_of_validity(keys.cert.decode("ascii", "replace")) for keys in self.entrance.keys]
+        found = {f"sni-{place}" if place else "serving": end for place, end in enumerate(shown)}
         if self.pki is not None:
             found["ca"] = certificate.end_of_validity(read_file(self.pki.authority.cert))
         return {name: moment.timestamp() for name, moment in found.items() if moment is not None}
@@ -98,8 +99,9 @@ def load_credentials(options: Options) -> Credentials:
             proxies=Authorities(read_authorities(proxy_ca)) if proxy_ca else None,
             proxy_names=frozenset(authentication.front_proxy_names),
         )
-        files = CredentialFiles(pair, client_ca, proxy_ca)
-        entrance = Entrance(Keys.read(pair), identification, min_version=serving.min_tls_version)
+        named = [(KeyPair(one.cert_file, one.key_file), one.names) for one in serving.named]
+        files = CredentialFiles([(pair, ()), *named], client_ca, proxy_ca)
+        entrance = Entrance(files.read(), identification, min_version=serving.min_tls_version, address=serving.bind_address)
         tokens = tokenfile.load(authentication.token_file) if authentication.token_file else {}
     except (TLSError, tokenfile.TokenFileError) as error:
         raise StartError(str(error)) from error

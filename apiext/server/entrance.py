@@ -13,7 +13,7 @@ from apiext.server.tls.live import LiveContext
 if TYPE_CHECKING:
     import asyncio
     import ssl
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from apiext.authentication.peer import PeerIdentification
 
@@ -25,22 +25,33 @@ class Entrance:
         TLSError: something cannot be used; with `show` and `believe`, then, all stays as it was.
     """
 
-    def __init__(self, keys: Keys, identification: PeerIdentification, *, min_version: str) -> None:
-        self.keys = keys
+    def __init__(
+        self,
+        keys: Sequence[Keys],
+        identification: PeerIdentification,
+        *,
+        min_version: str,
+        address: str = "",
+    ) -> None:
+        """Show one of the keys by the name that a client asks for, or the first. `address` is what those who send no name ask for."""
+        self.keys = tuple(keys)
         """What is shown, as of now."""
+        self._address = address
         self._min_version = min_version
         self._subscribers: list[Callable[[], None]] = []
         self.identification = identification
         """Who clients are by their certificates, as of now."""
-        self.context = LiveContext(self._build(keys, identification))
+        self._contexts = self._build(self.keys, identification)
+        self.context = LiveContext(self._contexts[0])
         """The context for the listener."""
 
-    def show(self, keys: Keys) -> bool:
-        """Show a certificate in all connections that begin from now on. Tells whether it is another one."""
-        if keys == self.keys:
+    def show(self, keys: Keys, *, place: int = 0) -> bool:
+        """Show a certificate in place of another one in all connections that begin from now on. Tells whether they differ."""
+        if keys == self.keys[place]:
             return False
-        self.context.current = self._build(keys, self.identification)
-        self.keys = keys
+        shown = (*self.keys[:place], keys, *self.keys[place + 1 :])
+        self._use(self._build(shown, self.identification))
+        self.keys = shown
         return True
 
     def believe(self, identification: PeerIdentification) -> bool:
@@ -51,7 +62,7 @@ class Entrance:
         """
         if identification == self.identification:
             return False
-        self.context.current = self._build(self.keys, identification)
+        self._use(self._build(self.keys, identification))
         self.identification = identification
         for tell in self._subscribers:
             tell()
@@ -59,11 +70,22 @@ class Entrance:
 
     def is_current(self, transport: asyncio.BaseTransport) -> bool:
         """Whether a connection's certificate was verified by what is believed now."""
-        return transport.get_extra_info("ssl_object").context is self.context.current
+        return transport.get_extra_info("ssl_object").context in self._contexts
 
     def subscribe(self, tell: Callable[[], None]) -> None:
         """Have a function called after each change of what is believed."""
         self._subscribers.append(tell)
 
-    def _build(self, keys: Keys, identification: PeerIdentification) -> ssl.SSLContext:
-        return server_context(keys, authorities=identification.pem, min_version=self._min_version)
+    def _use(self, contexts: list[ssl.SSLContext]) -> None:
+        self._contexts = contexts
+        self.context.current = contexts[0]
+
+    def _build(self, keys: Sequence[Keys], identification: PeerIdentification) -> list[ssl.SSLContext]:
+        """A context for each certificate, the default's first."""
+        contexts = [server_context(one, authorities=identification.pem, min_version=self._min_version) for one in keys]
+        if len(contexts) > 1:
+            # loaded where there are several certificates, which is seldom
+            from apiext.server.tls.named import NamedCertificates
+
+            contexts[0].sni_callback = NamedCertificates(keys, contexts, address=self._address).choose
+        return contexts

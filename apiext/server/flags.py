@@ -16,6 +16,7 @@ from apiext.server.options import (
     AuthorizationOptions,
     Delegate,
     LimitOptions,
+    NamedFiles,
     Options,
     OptionsError,
     ServingOptions,
@@ -136,11 +137,16 @@ class _Reader:
     def _readable(self, name: str, probe: Callable[[Path], None]) -> Path | None:
         path = self.path(name)
         if path is not None:
-            try:
-                probe(path)
-            except OSError as error:
-                self.wrong(name, f"{path}: {error.strerror}")
+            self.can_read(name, path, probe)
         return path
+
+    def can_read(self, name: str, path: Path, probe: Callable[[Path], None] | None = None) -> bool:
+        try:
+            probe(path) if probe else path.open("rb").close()
+        except OSError as error:
+            self.wrong(name, f"{path}: {error.strerror}")
+            return False
+        return True
 
     def both_or_none(self, one: str, other: str) -> None:
         if bool(self.given(one)) != bool(self.given(other)):
@@ -164,8 +170,24 @@ def _serving(reader: _Reader, data_dir: Path) -> ServingOptions:
         cert_dir=reader.path("cert_dir") or data_dir / "pki",
         cert_file=reader.file("tls_cert_file"),
         key_file=reader.file("tls_private_key_file"),
+        named=_named(reader, "tls_sni_cert_key"),
         min_tls_version=version,
     )
+
+
+def _named(reader: _Reader, flag: str) -> tuple[NamedFiles, ...]:
+    """Certificates by name, each as cert,key or cert,key:name,name."""
+    found = []
+    for text in reader.given(flag) or ():
+        files, colon, names = map(str.strip, text.partition(":"))
+        paths = [Path(path.strip()).expanduser().absolute() for path in files.split(",")]
+        if colon and not names:
+            reader.wrong(flag, f"{text!r}: empty names list is not allowed")
+        elif len(paths) != 2:
+            reader.wrong(flag, f"{text!r}: expected comma separated certificate and key file paths")
+        elif len([path for path in paths if reader.can_read(flag, path)]) == 2:
+            found.append(NamedFiles(paths[0], paths[1], tuple(name.strip() for name in names.split(",")) if names else ()))
+    return tuple(found)
 
 
 def _storage(reader: _Reader, data_dir: Path) -> StorageOptions:

@@ -23,6 +23,15 @@ class OptionsError(Exception):
         self.problems = problems
 
 
+@dataclass(frozen=True, slots=True)
+class NamedFiles:
+    """A certificate for those who ask for one of the names, or else of its own."""
+
+    cert_file: Path
+    key_file: Path
+    names: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingOptions:
     """Where the server listens, and with which certificate."""
@@ -33,6 +42,7 @@ class ServingOptions:
     """0 takes any free port."""
     cert_file: Path | None = None
     key_file: Path | None = None
+    named: tuple[NamedFiles, ...] = ()
     min_tls_version: str = "VersionTLS12"
 
 

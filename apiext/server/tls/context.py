@@ -32,13 +32,15 @@ class Keys:
     key: bytes
     origin: str
     """What messages call it."""
+    names: tuple[str, ...] = ()
+    """The names that it is for, where they were given."""
 
     @classmethod
-    def read(cls, pair: KeyPair) -> Keys:
+    def read(cls, pair: KeyPair, names: tuple[str, ...] = ()) -> Keys:
         """What two files hold now. Raises TLSError where one cannot be read."""
         origin = f"{pair.cert} and {pair.key}"
         try:
-            return cls(pair.cert.read_bytes(), pair.key.read_bytes(), origin)
+            return cls(pair.cert.read_bytes(), pair.key.read_bytes(), origin, names)
         except OSError as error:
             raise TLSError(f"{error.filename}: {error.strerror}") from error
 

@@ -37,14 +37,14 @@ def _kubeconfig(options: Options) -> tuple[str, bytes, bytes]:
 
 async def test_all_is_renewed(options: Options, credentials: Credentials) -> None:
     """When own certificates are made anew the server shows and believes them, and the kubeconfig has them."""
-    before = credentials.entrance.keys, credentials.entrance.identification, _kubeconfig(options)
+    before = credentials.entrance.keys[0], credentials.entrance.identification, _kubeconfig(options)
     folder = options.serving.cert_dir
     (folder / "apiext-ca.key").unlink()
 
     await credentials.upkeep(options, URL).look()
 
     authority, admin = (KeyPair.named(folder, name).cert.read_bytes() for name in ("apiext-ca", "apiext-admin"))
-    assert credentials.entrance.keys.cert == (folder / "apiserver.crt").read_bytes() != before[0].cert
+    assert credentials.entrance.keys[0].cert == (folder / "apiserver.crt").read_bytes() != before[0].cert
     assert credentials.entrance.identification.clients.pem == authority != before[1].clients.pem
     assert _kubeconfig(options) == (URL, authority, admin) != before[2]
 

@@ -45,7 +45,7 @@ class Served:
     def __init__(self, folder: Path) -> None:
         self.a, self.b = Authority(folder / "a", "a"), Authority(folder / "b", "b")
         self.shown = keys(self.a.issue("server"))
-        self.entrance = Entrance(self.shown, clients_of(self.a), min_version="VersionTLS12")
+        self.entrance = Entrance([self.shown], clients_of(self.a), min_version="VersionTLS12")
         self.http = HTTPServer(whoami, self.entrance)
         self.port = 0
 

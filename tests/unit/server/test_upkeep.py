@@ -33,8 +33,8 @@ class Mounted:
         self.put(0)
         self.keys = KeyPair(folder / "tls.crt", folder / "tls.key")
         clients = PeerIdentification(clients=Authorities((folder / "ca.crt").read_bytes()))
-        self.entrance = Entrance(Keys.read(self.keys), clients, min_version="VersionTLS12")
-        files = CredentialFiles(self.keys, folder / "ca.crt", folder / "ca.crt")
+        self.entrance = Entrance([Keys.read(self.keys)], clients, min_version="VersionTLS12")
+        files = CredentialFiles([(self.keys, ())], folder / "ca.crt", folder / "ca.crt")
         self.upkeep = Upkeep(files.followed_by(self.entrance), self._renew, clock=lambda: self.time)
 
     def _renew(self) -> None:
@@ -58,7 +58,7 @@ class Mounted:
     def is_current(self) -> bool:
         """Whether the entrance goes by what the files hold now."""
         pem = (self.folder / "ca.crt").read_bytes()
-        shown, believed = self.entrance.keys == Keys.read(self.keys), self.entrance.identification
+        shown, believed = self.entrance.keys == (Keys.read(self.keys),), self.entrance.identification
         return shown and believed.clients.pem == pem and believed.proxies == Authorities(pem)
 
 
@@ -130,7 +130,7 @@ async def test_pair_that_does_not_match_yet(mounted: Mounted) -> None:
     mounted.keys.key.write_bytes(pair.key.read_bytes())
     await mounted.upkeep.look()
 
-    assert mounted.entrance.keys == Keys.read(mounted.keys)
+    assert mounted.entrance.keys == (Keys.read(mounted.keys),)
 
 
 async def test_changes_that_the_system_does_not_tell(mounted: Mounted) -> None:
@@ -149,7 +149,7 @@ async def test_changes_that_the_system_does_not_tell(mounted: Mounted) -> None:
     mounted.time += 1
     await mounted.upkeep.look()
 
-    assert mounted.entrance.keys == Keys.read(mounted.keys)
+    assert mounted.entrance.keys == (Keys.read(mounted.keys),)
 
 
 async def test_own_certificates_are_looked_after(mounted: Mounted, caplog: pytest.LogCaptureFixture) -> None:
