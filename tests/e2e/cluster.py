@@ -64,6 +64,7 @@ class Cluster:
             self._let_apiext_ask()
             self.apiext.start()
             self.host.must("POST", _CRDS, definition(group=PLAIN))
+            until(lambda: self.host.ask("GET", f"/apis/{PLAIN}/v1/widgets")[0] == 200)
             self._register()
         except BaseException:
             self.__exit__()
