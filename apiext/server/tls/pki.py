@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _RENEW_AT: Final = 0.8
 """The share of its life after which a certificate is renewed."""
+_MOST_HOSTS: Final = 100
+"""Hosts of one certificate, so that it does not grow with each new name of the machine."""
 _AUTHORITY: Final = "apiext-ca"
 _RENEW_AUTHORITY_BEFORE: Final = datetime.timedelta(days=400)
 """No certificate of an authority outlives it."""
@@ -129,7 +131,7 @@ def _complete(pki: Pki, hosts: Sequence[str], moment: datetime.datetime) -> None
         pki.serving.write(issuing.issue_serving(authority, hosts, moment))
     elif not certificate.covers(shown, hosts):
         both = list(dict.fromkeys([*hosts, *issuing.hosts_of(shown)]))
-        pki.serving.write(issuing.issue_serving(authority, both, moment))
+        pki.serving.write(issuing.issue_serving(authority, both[:_MOST_HOSTS], moment))
     if _is_due(pki.admin, pki.authority, moment):
         pki.admin.write(issuing.issue_client(authority, "apiext-admin", [MASTERS], moment))
 

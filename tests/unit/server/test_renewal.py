@@ -126,6 +126,15 @@ def test_servers_of_one_folder_do_not_fight(tmp_path: Path) -> None:
         assert _changed(tmp_path, days, other) == set()
 
 
+def test_hosts_that_change_often(tmp_path: Path) -> None:
+    """A machine that has another name at each start has the newest ones in its certificate, which does not grow for ever."""
+    for number in range(4):
+        ensure_pki(tmp_path, [f"host-{number}-{index}" for index in range(40)], START)
+
+    text = (tmp_path / "apiserver.crt").read_text()
+    assert [certificate.covers(text, [f"host-{number}-0"]) for number in range(4)] == [False, True, True, True]
+
+
 def test_servers_that_renew_at_once(tmp_path: Path) -> None:
     """Of servers that look at the same moment one renews, and all find the same files."""
     ensure_pki(tmp_path, HOSTS, START)
