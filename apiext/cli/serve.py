@@ -45,9 +45,11 @@ def serve(**flags: Any) -> None:
 def _run(options: Options, begin: float) -> None:
     import uvloop
 
+    from apiext.meta.stack import make_room
     from apiext.server.lifecycle import serve as serve_until_stopped
     from apiext.server.logs import configure_logging
 
+    make_room()
     configure_logging(options.verbosity)
 
     def started(facts: dict[str, str]) -> None:

@@ -96,6 +96,14 @@ class ErrorType(Enum):
 OMIT: Final = object()
 """A bad value that is not to be shown."""
 
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A bad value as it is to be shown."""
+
+    text: str
+
+
 _WITHOUT_VALUE = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG, ErrorType.TOO_SHORT, ErrorType.INTERNAL})
 
 
@@ -127,6 +135,8 @@ class FieldError:
 def _value(value: Any) -> str:
     if isinstance(value, str):
         return goformat.quote(value)
+    if isinstance(value, Printed):
+        return value.text
     if isinstance(value, float | bool):
         return goformat.value(value)
     return wire.dumps(value).decode()

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
 from . import field, goformat, names, wire
 from .gvk import GroupVersionKind, parse_group_version
 
@@ -33,6 +31,8 @@ _LONGEST_LABEL: Final = 128
 """Characters of key and value up to which it is remembered whether a label is valid."""
 _METADATA: Final = field.Path("metadata")
 _BANNED_OWNER: Final = GroupVersionKind("", "v1", "Event")
+_MOST_SHOWN: Final = 32 << 20
+"""Characters of owners that errors show: each error about a second controller shows all of them."""
 _OWNER_ORDER: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
 
@@ -132,13 +132,18 @@ def validate_annotations(annotations: dict[str, str], path: Path) -> list[FieldE
 def _owner_references(owners: list[Object], path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
     controller = ""
+    shown: field.Printed | None = None
+    told = 0
     for index, owner in enumerate(owners):
         errors += _owner_reference(owner, path.index(index))
         if owner.get("controller"):
             name = f"{owner['kind']}/{owner['name']}"
             if controller:
                 detail = f'Only one reference can have Controller set to true. Found "true" in references for {controller} and {name}'
-                errors.append(field.invalid(path, [_as_written(each) for each in owners], detail))
+                shown = shown or _as_written(owners)
+                told += len(shown.text)
+                if told < _MOST_SHOWN:
+                    errors.append(field.invalid(path, shown, detail))
             else:
                 controller = name
     return errors
@@ -162,9 +167,14 @@ def _owner_reference(owner: Object, path: Path) -> list[FieldError]:
     return errors
 
 
-def _as_written(owner: Object) -> Any:
-    # Bad values are shown as JSON with sorted keys, but this is a struct of the reference: its fields stand in its order.
-    return orjson.Fragment(wire.dumps({name: owner[name] for name in _OWNER_ORDER if name in owner}, sort_keys=False))
+def _as_written(owners: Any) -> field.Printed:
+    # Bad values are shown as JSON with sorted keys, but these are structs of the reference: their fields stand in its order.
+    ordered = _in_order(owners) if isinstance(owners, dict) else [_in_order(owner) for owner in owners]
+    return field.Printed(wire.dumps(ordered, sort_keys=False).decode())
+
+
+def _in_order(owner: Object) -> Object:
+    return {name: owner[name] for name in _OWNER_ORDER if name in owner}
 
 
 def validate_finalizers(finalizers: list[str], path: Path) -> list[FieldError]:

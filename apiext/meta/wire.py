@@ -6,6 +6,7 @@ Mirrors apimachinery pkg/util/json and the unstructured JSON scheme. Objects are
 from __future__ import annotations
 
 import re
+import secrets
 from typing import Any
 
 import orjson
@@ -29,6 +30,8 @@ _ODD_FLOAT = re.compile(rb"(?:^|[:,\[])-?(?:[0-9]+\.0(?:$|[,\]}])|[0-9.]+[eE]|0\
 # Levels that orjson may refuse to read and to write.
 _DEEP_READ = 1000
 _DEEP_WRITTEN = 250
+# Nobody can guess it, so no text of a value holds it.
+_MARK = secrets.token_hex(16)
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 _SEPARATORS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 
@@ -81,9 +84,9 @@ def dumps(obj: Any, *, sort_keys: bool = True) -> bytes:
     except orjson.JSONEncodeError:
         if deep.depth(obj) < _DEEP_WRITTEN:
             raise
-        return _html_safe(deep.dumps(obj, option | orjson.OPT_PASSTHROUGH_SUBCLASS, _gofloats, _go_float))
+        return _html_safe(_unmarked(deep.dumps(obj, option | orjson.OPT_PASSTHROUGH_SUBCLASS, _gofloats, _go_float)))
     if _may_have_odd_float(data) and _ODD_FLOAT.search(data):
-        data = orjson.dumps(_gofloats(obj), option=option | orjson.OPT_PASSTHROUGH_SUBCLASS, default=_go_float)
+        data = _unmarked(orjson.dumps(_gofloats(obj), option=option | orjson.OPT_PASSTHROUGH_SUBCLASS, default=_go_float))
     return _html_safe(data)
 
 
@@ -121,8 +124,14 @@ def _gofloats(item: Any) -> Any:
     return item
 
 
-def _go_float(item: Any) -> orjson.Fragment:
-    return orjson.Fragment(json_number(item).encode())
+def _go_float(item: Any) -> str:
+    """The number between marks; orjson's own fragments are not to be trusted among many brackets, see deep."""
+    return f"{_MARK}{json_number(item)}{_MARK}"
+
+
+def _unmarked(data: bytes) -> bytes:
+    mark = _MARK.encode()
+    return data.replace(b'"' + mark, b"").replace(mark + b'"', b"")
 
 
 def json_number(number: float) -> str:

@@ -168,7 +168,7 @@ class Pair:
                 others = [name for name in crd["metadata"].get("finalizers", ()) if "apiextensions" not in name]
                 if others:
                     side.raw(Step("PATCH", path, {"metadata": {"finalizers": None}}))
-                _until(side, Step("GET", path), http.client.NOT_FOUND)
+                until(side, Step("GET", path), http.client.NOT_FOUND)
 
     @contextmanager
     def served(self, *crds: dict[str, Any]) -> Iterator[None]:
@@ -179,7 +179,7 @@ class Pair:
             if response.status != http.client.CREATED:
                 raise AssertionError(f"the CRD is refused with {response.status}: {data[:500]!r}")
         for side, crd in itertools.product(sides, crds):
-            _until(side, Step("GET", _collection(crd)), http.client.OK)
+            until(side, Step("GET", _collection(crd)), http.client.OK)
         try:
             yield
         finally:
@@ -189,7 +189,7 @@ class Pair:
                     _release(side, _collection(crd))
                     side.raw(Step("DELETE", path))
                 for path in paths:
-                    _until(side, Step("GET", path), http.client.NOT_FOUND)
+                    until(side, Step("GET", path), http.client.NOT_FOUND)
 
 
 def _holds(answer: Answer, text: str) -> bool:
@@ -212,7 +212,8 @@ def _release(side: Side, collection: str) -> None:
             side.raw(Step("PATCH", f"{path}/{metadata['name']}", {"metadata": {"finalizers": None}}))
 
 
-def _until(side: Side, step: Step, code: int) -> None:
+def until(side: Side, step: Step, code: int) -> None:
+    """Ask until the answer has the code."""
     deadline = time.monotonic() + _SETTLE
     while side.raw(step)[0].status != code:
         if time.monotonic() > deadline:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
 from apiext.meta import wire
+from apiext.meta.field import Printed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -90,32 +89,32 @@ ROOT_FIELDS: Final = tuple((go_name, name) for go_name, name, _ in _SCHEMA)
 """Go and JSON names of a schema's fields, in the struct's order."""
 
 
-def versions(items: Sequence[Object] | None) -> orjson.Fragment | None:
+def versions(items: Sequence[Object] | None) -> Printed | None:
     """spec.versions; None (null) where there are none."""
     return None if items is None else _shown([_version(item) for item in items])
 
 
-def text(value: str) -> orjson.Fragment:
+def text(value: str) -> Printed:
     """A text that is not of type string in Go, but of a named type or behind a pointer: such ones are printed as JSON."""
     return _shown(value)
 
 
-def schema(props: Props) -> orjson.Fragment:
+def schema(props: Props) -> Printed:
     """A JSONSchemaProps."""
     return _shown(_schema(props))
 
 
-def items_value(value: Any) -> orjson.Fragment:
+def items_value(value: Any) -> Printed:
     """The `items` of a schema."""
     return _shown(_or_array(value))
 
 
-def _shown(value: Any) -> orjson.Fragment:
+def _shown(value: Any) -> Printed:
     try:
-        return orjson.Fragment(wire.dumps(value, sort_keys=False))
+        return Printed(wire.dumps(value, sort_keys=False).decode())
     except (TypeError, RecursionError):
         # Too deep to be printed; the error is about the value, not its text.
-        return orjson.Fragment(b"{}")
+        return Printed("{}")
 
 
 def _plain(table: tuple[tuple[str, str, Any], ...], value: Props) -> Object:

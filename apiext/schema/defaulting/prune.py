@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from apiext.schema.model import Structural
 from apiext.schema.objectmeta.algorithm import coerce
@@ -10,6 +10,8 @@ from apiext.schema.pruning import prune
 from apiext.schema.values import copy_json
 
 from .surrounding import ABSENT, focus, steps_to, surround
+
+_NESTED: Final = (dict, list)
 
 
 def pruned_defaults(schema: Structural) -> tuple[tuple[str, Any, bool], ...]:
@@ -27,7 +29,7 @@ def pruned_default(node: Structural) -> Any:
     """The default without what the schema, or ObjectMeta, does not know; None if nothing is left of it."""
     root = node.root
     steps = steps_to(node, root)
-    if type(node.default) is not dict and type(node.default) is not list and "metadata" not in steps:
+    if (not node.default or type(node.default) not in _NESTED) and "metadata" not in steps:
         return node.default
     obj = surround(copy_json(node.default), steps)
     coerce(obj, root, resource_root=True, drop_invalid=True)

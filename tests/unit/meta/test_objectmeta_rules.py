@@ -87,6 +87,13 @@ def test_one_error(metadata: dict[str, Any], namespaced: bool, text: str) -> Non
     assert _texts(metadata, namespaced=namespaced) == [text]
 
 
+def test_controllers_without_end() -> None:
+    """Not every one is told, since each of these errors shows all owners."""
+    owners = [{**OWNER, "kind": f"K{number}", "controller": True} for number in range(2000)]
+
+    assert 100 < len(_texts({"name": "a", "ownerReferences": owners}, namespaced=False)) < 500
+
+
 def test_two_controllers() -> None:
     """Owners are shown as the reference's struct has them: controller last."""
     owners = [{**OWNER, "controller": True}, {**OWNER, "kind": "Set", "controller": True}]

@@ -78,3 +78,13 @@ def test_go_numbers_of_messages() -> None:
 def test_quote() -> None:
     """%q escapes quotes, control characters and what is not printable."""
     assert goformat.quote('a"\n\x01\u200b') == '"a\\"\\n\\x01\\u200b"'
+
+
+@pytest.mark.parametrize("levels", [1, 70, 200, 250, 300, 3000])
+def test_odd_numbers_far_below(levels: int) -> None:
+    """They are written as Go does wherever they stand, and whatever is written around them."""
+    value: object = [1.0, 1e-7, "x" * 5000, 1e21]
+    for _ in range(levels):
+        value = [value]
+
+    assert wire.dumps(value) == b"[" * levels + b'[1,1e-7,"%b",1e+21]' % (b"x" * 5000) + b"]" * levels
