@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.http_parser import HttpRequestParser
+from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
 from apiext.endpoints.reply import Refusal
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from aiohttp.abc import AbstractStreamWriter
     from aiohttp.http_parser import RawRequestMessage
-    from aiohttp.streams import StreamReader
 
     from apiext.meta.request import Peer
     from apiext.server.entrance import Entrance
@@ -42,7 +42,7 @@ class _Connection(RequestHandler):
 
     def __init__(self, manager: web.Server, *, loop: asyncio.AbstractEventLoop, **settings: Any) -> None:
         super().__init__(manager, loop=loop, **settings)
-        self._parser = cast("Any", RequestParser(self._make_parser))
+        self._parser = cast("Any", RequestParser(self._make_parser, self._make_reader))
 
     def _make_parser(self) -> Any:
         return HttpRequestParser(
@@ -54,8 +54,10 @@ class _Connection(RequestHandler):
             max_headers=_MAX_HEADERS,
             payload_exception=web.RequestPayloadError,
             auto_decompress=False,
-            max_msg_queue_size=self._max_msg_queue_size,
         )
+
+    def _make_reader(self) -> StreamReader:
+        return StreamReader(self, self._read_bufsize, loop=self._loop)
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
-from aiohttp import HttpVersion, hdrs
+from aiohttp import HttpVersion, HttpVersion11, hdrs
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -23,7 +22,8 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _BAD_VALUE: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _HOST: Final = re.compile(r"[A-Za-z0-9!$%&'()*+,\-./:;=@\[\]_~]*")
-_BLANK: Final = re.compile(rb"\r?\n\r?\n")
+_MOST_FIELDS: Final = 10_000
+"""Go has no such limit; so many fields would keep all other requests waiting."""
 _OTHER_VERSION: Final = "505 HTTP Version Not Supported: unsupported protocol version"
 _TOO_LARGE: Final = "431 Request Header Fields Too Large"
 _OTHER_CODING: Final = "501 Not Implemented"
@@ -61,33 +61,35 @@ class Head:
     chunked: bool
 
     @property
-    def framing(self) -> bytes:
-        """A head for any parser, with the same body and the same end of the connection."""
-        lines = [f"POST / HTTP/{self.version.major}.{min(self.version.minor, 1)}", "Host: any"]
-        if self.chunked:
-            lines.append("Transfer-Encoding: chunked")
-        elif self.length:
-            lines.append(f"Content-Length: {self.length}")
-        lines += [f"Connection: {text}" for text in self.headers.getall(hdrs.CONNECTION, ()) if "upgrade" not in text.lower()]
-        return "\r\n".join([*lines, "\r\n"]).encode()
+    def closes(self) -> bool:
+        """Whether the connection ends with the answer."""
+        tokens = {token.strip(" \t").lower() for text in self.headers.getall(hdrs.CONNECTION, ()) for token in text.split(",")}
+        return "close" in tokens or (self.version < HttpVersion11 and "keep-alive" not in tokens)
 
 
-def cut_head(data: bytes) -> tuple[bytes, bytes] | None:
-    """Head and the rest; None where the head is not complete yet. Raises RefusedError where it never will be."""
-    first, newline, _ = data[:MAX_HEAD].partition(b"\n")
-    if newline:
-        _request_line(_text(first))
-    end = _BLANK.search(data, 0, MAX_HEAD)
-    if end is None:
-        if len(data) > MAX_HEAD:
-            raise RefusedError(_TOO_LARGE)
-        return None
-    return data[: end.start()], data[end.end() :]
+def end_of_head(data: bytes | bytearray, start: int) -> int:
+    """Where the head ends in data that has no such end before the start; negative where it is not there yet."""
+    end = data.find(b"\n\r\n", start)
+    other = data.find(b"\n\n", start, end if end >= 0 else len(data))
+    if other >= 0:
+        return other + 2
+    return end + 3 if end >= 0 else -1
+
+
+def check_unfinished(data: bytes | bytearray) -> None:
+    """Raises RefusedError where no head can begin so."""
+    newline = data.find(b"\n")
+    if newline >= 0:
+        _request_line(_text(bytes(data[:newline])))
+    if len(data) > MAX_HEAD:
+        raise RefusedError(_TOO_LARGE)
 
 
 def read_head(data: bytes) -> Head:
     """The request of a complete head. Raises RefusedError."""
-    first, *lines = _text(data).split("\n")
+    first, *lines = _text(data).rstrip("\r\n").split("\n")
+    if len(data) > MAX_HEAD or len(lines) > _MOST_FIELDS:
+        raise RefusedError(_TOO_LARGE)
     method, target, version = _request_line(first)
     url = request_url(target)
     headers = _headers(lines)
@@ -102,6 +104,7 @@ def read_head(data: bytes) -> Head:
     check_host(hosts[0] if hosts else "")
     if not all(_TOKEN.fullmatch(name) for name in headers):
         raise _bad("invalid header name")
+    check_handled(method, target, headers.get(hdrs.EXPECT))
     return Head(method, target, url, version, headers, 0 if chunked else length, chunked)
 
 
@@ -131,16 +134,18 @@ def check_version(version: HttpVersion) -> None:
         raise RefusedError(_OTHER_VERSION)
 
 
-@lru_cache(maxsize=256)
-def is_host(text: str) -> bool:
-    """Whether a Host header can be one."""
-    return _HOST.fullmatch(text) is not None
-
-
 def check_host(text: str) -> None:
     """Raises RefusedError where a Host header cannot be one."""
-    if not is_host(text):
+    if not _HOST.fullmatch(text):
         raise _bad("malformed Host header")
+
+
+def check_handled(method: str, target: str, expected: str | None) -> None:
+    """Raises RefusedError where the answer does not depend on what is served."""
+    if method == hdrs.METH_OPTIONS and target == "*":
+        raise RefusedError("200 OK", "")
+    if expected is not None and expected.lower() != "100-continue":
+        raise RefusedError("417 Expectation Failed", "")
 
 
 def _request_line(line: str) -> tuple[str, str, HttpVersion]:
@@ -154,9 +159,9 @@ def _request_line(line: str) -> tuple[str, str, HttpVersion]:
 
 def _headers(lines: list[str]) -> CIMultiDict[str]:
     fields: list[str] = []
-    for line in (line.removesuffix("\r").rstrip(" \t") for line in lines):
+    for line in (line.removesuffix("\r") for line in lines):
         if not line.startswith((" ", "\t")):
-            fields.append(line)
+            fields.append(line.rstrip(" \t"))
         elif fields:
             fields[-1] += " " + line.strip(" \t")
         else:
@@ -177,7 +182,7 @@ def _may_be_name(name: str) -> bool:
 
 def _is_chunked(headers: CIMultiDict[str], version: HttpVersion) -> bool:
     codings = headers.getall(hdrs.TRANSFER_ENCODING, [])
-    if not codings or version < HttpVersion(1, 1):
+    if not codings or version < HttpVersion11:
         return False
     if len(codings) > 1 or codings[0].lower() != "chunked":
         raise RefusedError(_OTHER_CODING, "Unsupported transfer encoding")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiext.server.requesthead import MAX_HEAD, RefusedError, cut_head, read_head, request_url
+from apiext.server.requesthead import MAX_HEAD, RefusedError, check_unfinished, end_of_head, read_head, request_url
 
 
 def _head(line: str = "GET / HTTP/1.1", *headers: str) -> bytes:
@@ -68,9 +68,9 @@ def test_framing() -> None:
     both = read_head(_head("PUT / HTTP/1.1", "Host: h", "Content-Length: 5", "Transfer-Encoding: Chunked", "Connection: close"))
 
     assert (twice.length, twice.chunked, twice.headers["A"]) == (5, False, "b c")
-    assert b"Content-Length: 5\r\n" in twice.framing
+    assert not twice.closes
     assert (both.length, both.chunked) == (0, True)
-    assert both.framing == b"POST / HTTP/1.1\r\nHost: any\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    assert both.closes
 
 
 def test_old_clients_need_no_host() -> None:
@@ -82,13 +82,35 @@ def test_old_clients_need_no_host() -> None:
 
 def test_a_head_is_cut_where_it_ends() -> None:
     """A blank line of any kind ends it; without one there is more to come, up to a limit."""
-    assert cut_head(b"GET / HTTP/1.1\nHost: h\n\nbody") == (b"GET / HTTP/1.1\nHost: h", b"body")
-    assert cut_head(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n") == (b"GET / HTTP/1.1\r\nHost: h", b"")
-    assert cut_head(b"GET / HTTP/1.1\r\nHost") is None
+    assert end_of_head(b"GET / HTTP/1.1\nHost: h\n\nbody\r\n\r\n", 0) == 24
+    assert end_of_head(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n\n\n", 0) == 27
+    assert end_of_head(b"GET / HTTP/1.1\r\nHost", 0) < 0
+    check_unfinished(b"GET / HTTP/1.1\r\nHost")
     with pytest.raises(RefusedError, match="400"):
-        cut_head(b"\x16\x03\x01garbage\r\n")
+        check_unfinished(b"\x16\x03\x01garbage\r\n")
     with pytest.raises(RefusedError, match="431"):
-        cut_head(b"GET / HTTP/1.1\r\nA: " + b"b" * MAX_HEAD)
+        check_unfinished(b"GET / HTTP/1.1\r\nA: " + b"b" * MAX_HEAD)
+
+
+@pytest.mark.parametrize(
+    "line,headers,closes",
+    [
+        ("GET / HTTP/1.1", [], False),
+        ("GET / HTTP/1.1", ["Connection: x, Close"], True),
+        ("GET / HTTP/1.1", ["Connection: x", "Connection: close"], True),
+        ("GET / HTTP/1.0", [], True),
+        ("GET / HTTP/1.0", ["Connection: Keep-Alive"], False),
+        ("GET / HTTP/1.0", ["Connection: keep-alive, close"], True),
+    ],
+)
+def test_what_ends_a_connection(line: str, headers: list[str], *, closes: bool) -> None:
+    """A word of the client, or its age."""
+    assert read_head(_head(line, "Host: h", *headers)).closes is closes
+
+
+def test_lines_that_go_on() -> None:
+    """Even over a line of blanks."""
+    assert read_head(_head("GET / HTTP/1.1", "Host: h", "A: b", " ", "\tc")).headers["A"] == "b  c"
 
 
 def test_an_answer_ends_the_connection() -> None:
