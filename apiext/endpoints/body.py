@@ -5,7 +5,6 @@ Mirrors apiserver pkg/endpoints/handlers (rest.go, create.go) and apimachinery p
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
@@ -16,7 +15,7 @@ from apiext.endpoints.expectation import ask_for_body
 from apiext.endpoints.jsonbody import DecodeError, NumberError
 from apiext.endpoints.negotiation import JSON, PROTOBUF, YAML, input_type
 from apiext.endpoints.options import IGNORE, WARN
-from apiext.meta import errors, goformat, wire
+from apiext.meta import background, errors, goformat, wire
 from apiext.meta.gvk import GroupVersion, GroupVersionKind, parse_group_version
 from apiext.registry import protobuf
 
@@ -87,7 +86,7 @@ async def parse_body(data: bytes, media_type: str, message: Message | None = Non
 async def _run(work: Callable[Concatenate[bytes, str, P], T], data: bytes, media_type: str, *args: P.args, **kwargs: P.kwargs) -> T:
     """Read a body, away from the event loop if it is large."""
     if len(data) > (_LARGE_YAML if media_type == YAML else HEAVY):
-        return await asyncio.to_thread(work, data, media_type, *args, **kwargs)
+        return await background.begin(work, data, media_type, *args, **kwargs)
     return work(data, media_type, *args, **kwargs)
 
 

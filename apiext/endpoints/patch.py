@@ -46,9 +46,10 @@ async def patch_object(request: web.BaseRequest, scope: Scope) -> web.StreamResp
     media = negotiate_output(request, scope.offers)
     data = await read_body(request, scope.max_body)
     # A few copies of copies make a document great.
-    background.is_heavy.set(len(data) > HEAVY or (patch_type == JSON_PATCH and data.count(b"copy") > _COPIES))
+    heavy = len(data) > HEAVY or (patch_type == JSON_PATCH and data.count(b"copy") > _COPIES)
+    background.is_heavy.set(heavy)
     asked = write_query(parse_query(request), "PatchOptions", patch=True)
-    given = await background.run(_given, patch_type, data)
+    given = await background.begin(_given, patch_type, data) if heavy else _given(patch_type, data)
     admitter = Admitter(request, scope, name=name, dry_run=asked.dry_run)
     patcher = _Patcher(scope, ctx, name, asked, given, admitter)
     options = UpdateOptions(
