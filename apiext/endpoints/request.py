@@ -25,3 +25,5 @@ HEADERS: web.RequestKey[dict[str, str]] = web.RequestKey("headers", dict)
 """Response headers that the filters ask for on any answer (Audit-Id, Cache-Control, ...)."""
 PEER: web.RequestKey[Peer] = web.RequestKey("peer", Peer)
 """The client certificate of the connection, where there is one."""
+PROTOCOLS: web.RequestKey[str] = web.RequestKey("protocols", str)
+"""The protocols that a WebSocket is asked for with, where one of them was a token: without it."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 
 from apiext.endpoints.reply import Reply
+from apiext.endpoints.request import PROTOCOLS
 from apiext.endpoints.watchforms import FormError
 
 if TYPE_CHECKING:
@@ -27,11 +28,15 @@ _CLOSING: Final = 1.0
 
 
 def asks_for_websocket(request: web.BaseRequest) -> bool:
-    """Whether the client wants to leave HTTP for WebSocket."""
-    headers = request.headers
+    """Whether the client wants to leave HTTP for WebSocket, as it can."""
+    return request.method == hdrs.METH_GET and upgrades(request.headers)
+
+
+def upgrades(headers: Mapping[str, str]) -> bool:
+    """Whether the headers are those of a WebSocket."""
     if headers.get(hdrs.UPGRADE, "").lower() != "websocket":
         return False
-    return "upgrade" in headers.get(hdrs.CONNECTION, "").lower() and request.method == hdrs.METH_GET
+    return "upgrade" in headers.get(hdrs.CONNECTION, "").lower()
 
 
 async def serve_frames(
@@ -41,7 +46,7 @@ async def serve_frames(
     refusal = _refusal(request)
     if refusal is not None:
         return refusal
-    protocol = request.headers.get(hdrs.SEC_WEBSOCKET_PROTOCOL, "").strip()
+    protocol = _protocols(request).strip()
     socket = web.WebSocketResponse(protocols=(protocol,) if protocol else (), compress=False, timeout=_CLOSING)
     socket.headers[hdrs.SERVER] = "apiext"
     await socket.prepare(request)
@@ -80,9 +85,13 @@ def _refusal(request: web.BaseRequest) -> Reply | None:
         return _refused(400, "missing or bad WebSocket Version", {"Sec-WebSocket-Version": _VERSION})
     if not _URI.match(headers.get(hdrs.ORIGIN, "")):
         return _refused(403, "")
-    if "," in headers.get(hdrs.SEC_WEBSOCKET_PROTOCOL, ""):
+    if "," in _protocols(request):
         return _refused(400, "")
     return None
+
+
+def _protocols(request: web.BaseRequest) -> str:
+    return request[PROTOCOLS] if PROTOCOLS in request else request.headers.get(hdrs.SEC_WEBSOCKET_PROTOCOL, "")
 
 
 def _refused(status: int, text: str, headers: Mapping[str, str] = _NO_HEADERS) -> Reply:

@@ -12,7 +12,9 @@ from typing import Final, Protocol
 from aiohttp import web
 
 from apiext.authentication.tokenfile import bearer_token
-from apiext.endpoints.request import PEER, USER, WARNINGS, Handler
+from apiext.authentication.websocket import ProtocolError, bearer_of
+from apiext.endpoints.request import PEER, PROTOCOLS, USER, WARNINGS, Handler
+from apiext.endpoints.websocket import upgrades
 from apiext.filters.metrics import CertificateLives
 from apiext.filters.step import Step
 from apiext.meta import errors
@@ -67,18 +69,35 @@ class Credentials:
             request[WARNINGS].append(_BLANKS)
         return token
 
+    def offered(self, request: web.BaseRequest) -> str:
+        """The bearer token among the protocols of a WebSocket, empty where there is none.
+
+        Raises:
+            StatusError: 401, where it cannot be told.
+        """
+        headers = request.headers.getall("Sec-WebSocket-Protocol", ())
+        if not headers or not upgrades(request.headers):
+            return ""
+        try:
+            token, rest = bearer_of(headers)
+        except ProtocolError as error:
+            raise errors.unauthorized("Unauthorized") from error
+        if token:
+            request[PROTOCOLS] = rest
+        return token
+
     def known(self, token: str) -> UserInfo | None:
         """Whose a token of the file is."""
         return self._tokens.get(token)
 
-    def nobody(self, request: web.BaseRequest) -> UserInfo:
-        """Who sends a request without a token.
+    def nobody(self, request: web.BaseRequest, *, shown: bool) -> UserInfo:
+        """Who sends a request without a token that is somebody's.
 
         Raises:
-            StatusError: 401, where its certificate is worth nothing, or nobody may be anonymous.
+            StatusError: 401, where it was `shown` with one, its certificate is worth nothing, or nobody may be anonymous.
         """
         peer: Peer | None = request.get(PEER)
-        if not self._anonymous or (peer is not None and (peer.is_refused or peer.ends <= time.time())):
+        if shown or not self._anonymous or (peer is not None and (peer.is_refused or peer.ends <= time.time())):
             raise errors.unauthorized("Unauthorized")
         return ANONYMOUS
 
@@ -108,7 +127,8 @@ class Authentication(Step):
         user = credentials.certified(request)
         if user is None:
             token = credentials.token(request)
-            user = credentials.known(token) if token else credentials.nobody(request)
-        if user is None:
-            raise errors.unauthorized("Unauthorized")
+            user = credentials.known(token)
+            if user is None:
+                offered = credentials.offered(request)
+                user = credentials.known(offered) or credentials.nobody(request, shown=bool(token or offered))
         request[USER] = user

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.authentication.token_review import TokenReviewError
 from apiext.endpoints.request import USER
-from apiext.meta import errors
 from apiext.meta.log import get_logger
 from apiext.meta.user import authenticated
 
@@ -46,17 +45,23 @@ class DelegatedAuthentication:
         user = credentials.certified(request)
         if user is None:
             token = credentials.token(request)
-            user = credentials.known(token) or await self._reviewed(token) if token else credentials.nobody(request)
+            user = await self._known(token)
+            if user is None:
+                offered = credentials.offered(request)
+                user = await self._known(offered) or credentials.nobody(request, shown=bool(token or offered))
         request[USER] = user
         return await self._handler(request)
 
-    async def _reviewed(self, token: str) -> UserInfo:
+    async def _known(self, token: str) -> UserInfo | None:
+        user = self._credentials.known(token)
+        if user is not None or not token:
+            return user
+        why = "invalid bearer token"
         try:
             user = await self._reviewer.user(token)
-            why = "invalid bearer token"
         except TokenReviewError as error:
-            user, why = None, str(error)
+            why = str(error)
         if user is None:
-            _LOG.error("a request could not be authenticated", error=why)
-            raise errors.unauthorized("Unauthorized")
+            _LOG.error("a token is nobody's", error=why)
+            return None
         return authenticated(user)

@@ -58,7 +58,7 @@ async def test_refusals(exchange: Make, caplog: pytest.LogCaptureFixture, token:
     done = await exchange(user=None, headers={"Authorization": f"Bearer {token}"}).through(_chain(Reviewer()))
 
     assert (done.status, json.loads(done.body)["message"]) == (401, "Unauthorized")
-    assert logged(caplog) == [{"event": "a request could not be authenticated", "error": why}]
+    assert logged(caplog) == [{"event": "a token is nobody's", "error": why}]
 
 
 async def test_without_tokens(exchange: Make) -> None:

@@ -1,0 +1,54 @@
+"""Browsers show the cluster's tokens as protocols of a WebSocket, at apiext as at the kube-apiserver before it."""
+
+import base64
+from contextlib import closing
+from typing import Final
+
+import pytest
+
+from tests.e2e.caller import Caller
+from tests.e2e.cluster import GROUP, PLAIN, Cluster, until
+
+pytestmark = pytest.mark.slow
+ACCOUNT: Final = "/api/v1/namespaces/default/serviceaccounts"
+PREFIX: Final = "base64url.bearer.authorization.k8s.io."
+UPGRADE: Final = {
+    "Upgrade": "websocket",
+    "Connection": "Upgrade",
+    "Origin": "https://example.com",
+    "Sec-WebSocket-Key": base64.b64encode(b"0123456789abcdef").decode(),
+    "Sec-WebSocket-Version": "13",
+}
+
+
+def _shaken(caller: Caller, group: str, headers: dict[str, str]) -> tuple[int, str | None]:
+    path = f"/apis/{group}/v1/widgets?watch=true&timeoutSeconds=1"
+    with closing(caller.connect()) as connection:
+        response = caller.send(connection, "GET", path, headers=headers.items())
+        return response.status, response.headers.get("Sec-WebSocket-Protocol")
+
+
+def test_tokens_as_protocols(cluster: Cluster) -> None:
+    """Handshakes with every kind of token are answered alike."""
+    cluster.host.must("POST", ACCOUNT, {"metadata": {"name": "browser"}})
+    token = cluster.host.must("POST", f"{ACCOUNT}/browser/token", {"spec": {}})["status"]["token"]
+    rules = [{"apiGroups": [GROUP, PLAIN], "resources": ["widgets"], "verbs": ["list", "watch"]}]
+    cluster.grant("e2e-browser", rules, "system:serviceaccount:default:browser")
+    reference, own = Caller(cluster.plane.url, cluster.plane.ca), Caller(cluster.apiext.url, cluster.authority.cert)
+    protocol = PREFIX + base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")
+    good = {"Sec-WebSocket-Protocol": f"a,{protocol}"}
+    until(lambda: {_shaken(reference, PLAIN, UPGRADE | good)[0], _shaken(own, GROUP, UPGRADE | good)[0]} == {101})
+    protocols = [
+        *("a", f"{protocol},a", protocol, f"a,b,{protocol}", f"a,{protocol},{protocol}", f"a,{protocol}x", f"a,{protocol}="),
+        *(f"a,{PREFIX}", f"a,{PREFIX}d3Jvbmc", f"a,{PREFIX}____"),
+    ]
+    requests = [UPGRADE | {"Sec-WebSocket-Protocol": text} for text in protocols]
+    requests += [UPGRADE | good | {"Authorization": text} for text in ("Bearer wrong", f"Bearer {token}", "Basic YTpi")]
+    requests += [good, UPGRADE | good | {"Upgrade": "other"}]
+
+    different = {
+        str(headers).replace(token, "TOKEN").replace(protocol, "PROTOCOL"): found
+        for headers in requests
+        if len(set(found := (_shaken(reference, PLAIN, headers), _shaken(own, GROUP, headers)))) > 1
+    }
+    assert different == {}
