@@ -16,10 +16,14 @@ def dedup_owner_references(obj: Object, warnings: list[str], *, after_admission:
         return
     kept: list[Any] = []
     dropped: list[str] = []
+    seen: set[frozenset[tuple[str, str]]] = set()
     for reference in references:
-        if reference in kept:
+        # by now its members are texts and booleans
+        known = frozenset((name, repr(member)) for name, member in reference.items())
+        if known in seen:
             dropped.append(str(reference.get("uid", "")))
         else:
+            seen.add(known)
             kept.append(reference)
     if not dropped:
         return

@@ -31,7 +31,7 @@ _LONGEST_LABEL: Final = 128
 """Characters of key and value up to which it is remembered whether a label is valid."""
 _METADATA: Final = field.Path("metadata")
 _BANNED_OWNER: Final = GroupVersionKind("", "v1", "Event")
-_MOST_SHOWN: Final = 32 << 20
+_MOST_SHOWN: Final = 4 << 20
 """Characters of owners that errors show: each error about a second controller shows all of them."""
 _OWNER_ORDER: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
@@ -141,9 +141,9 @@ def _owner_references(owners: list[Object], path: Path) -> list[FieldError]:
             if controller:
                 detail = f'Only one reference can have Controller set to true. Found "true" in references for {controller} and {name}'
                 shown = shown or _as_written(owners)
-                told += len(shown.text)
                 if told < _MOST_SHOWN:
                     errors.append(field.invalid(path, shown, detail))
+                told += len(shown.text)
             else:
                 controller = name
     return errors

@@ -26,3 +26,13 @@ def test_without_duplicates_nothing_happens() -> None:
         dedup_owner_references(obj, warnings)
 
     assert warnings == []
+
+
+def test_owners_without_end() -> None:
+    """The time is in proportion to their number."""
+    owners = [{"kind": "Pod", "name": "p", "uid": str(number % 40_000), "controller": True} for number in range(40_001)]
+    obj, warnings = {"metadata": {"ownerReferences": owners}}, list[str]()
+    dedup_owner_references(obj, warnings)
+
+    assert obj["metadata"]["ownerReferences"] == owners[:-1]
+    assert warnings[0].endswith("duplicate UID(s) observed: 0")
