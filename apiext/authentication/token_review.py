@@ -55,8 +55,10 @@ class TokenReviews:
             TokenReviewError: something is wrong with the token, or the other server did not say.
         """
         # tokens stay out of memory, and nobody can choose keys
-        key = hashlib.blake2b(token.encode("utf-8", "surrogateescape"), key=self._secret, digest_size=32).digest()
-        return await self._answers.get(key, lambda: self._ask(token))
+        data = token.encode("utf-8", "surrogateescape")
+        key = hashlib.blake2b(data, key=self._secret, digest_size=32).digest()
+        # bytes that are no text are nobody's token, and are asked about as what JSON can hold
+        return await self._answers.get(key, lambda: self._ask(data.decode(errors="replace")))
 
     async def _ask(self, token: str) -> tuple[UserInfo | None, float]:
         spec: dict[str, Any] = {"token": token}

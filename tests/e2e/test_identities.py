@@ -21,6 +21,7 @@ HEADERS: Final[dict[str, list[tuple[str, str]]]] = {
     "an unauthenticated user": [("X-Remote-User", "eve"), ("X-Remote-Group", "system:unauthenticated")],
     "a wrong token": [("X-Remote-User", "eve"), ("Authorization", "Bearer wrong")],
     "a wrong token alone": [("Authorization", "Bearer wrong")],
+    "bytes for a token": [("Authorization", "Bearer \xff")],
     "a blank before the token": [("Authorization", "Bearer  wrong")],
     "another scheme": [("Authorization", "Basic YTpi")],
 }

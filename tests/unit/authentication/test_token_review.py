@@ -89,3 +89,11 @@ async def test_audiences(meant_for: list[str], *, known: bool) -> None:
 
     assert (await remote.reviews.user("t") is not None) is known
     assert remote.specs == [{"token": "t", "audiences": ["a", "b"]}]
+
+
+async def test_bytes_that_are_no_text() -> None:
+    """They are asked about as far as they can be told."""
+    remote = Remote({})
+
+    assert await remote.reviews.user("a\udcffb") is None
+    assert remote.specs == [{"token": "a\ufffdb"}]
