@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _APPLY: Final = "Apply"
 _FIELDS_V1: Final = "FieldsV1"
-_INDEX: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_INDEX: Final = re.compile(r"([+-]?)0*([0-9]{1,19})", re.ASCII)
+_TOO_GREAT: Final = 2**63
 _NEVER: Final = "1970-01-01T00:00:00Z"
 _ITSELF: Final = "."
 
@@ -82,7 +83,14 @@ def _element(key: str) -> str | None:
     if kind == "v":
         return f"v:{wire.dumps(wire.loads(rest.encode())).decode()}"
     if kind == "i":
-        if not _INDEX.fullmatch(rest):
-            raise ValueError(key)
-        return f"i:{int(rest[:20])}"
+        return f"i:{_index(rest)}"
     return key if kind == "f" else None
+
+
+def _index(text: str) -> int:
+    """An integer of 64 bits. Raises ValueError."""
+    found = _INDEX.fullmatch(text)
+    index = int(found[1] + found[2]) if found else _TOO_GREAT
+    if not -_TOO_GREAT <= index < _TOO_GREAT:
+        raise ValueError(text)
+    return index

@@ -75,16 +75,21 @@ class Content:
 
     def conditions(self, former: Iterable[Object]) -> list[Object]:
         """The namespace's conditions from now on; the very same objects where nothing has changed."""
-        found = {condition["type"]: condition for condition in former}
+        found = list(former)
+        places: dict[str, int] = {}
+        for place, condition in enumerate(found):
+            # of two of one type the first one counts
+            places.setdefault(condition["type"], place)
         wrong = self._wrong()
         for name, fine in _FINE.items():
             reason, message = wrong.get(name, fine)
             told = {"status": "True" if name in wrong else "False", "reason": reason, "message": message}
-            old = found.get(name, {})
+            place = places.get(name, len(found))
+            old = found[place] if name in places else {}
             if any(old.get(key) != text for key, text in told.items()):
                 since = old["lastTransitionTime"] if old.get("status") == told["status"] else time.now()
-                found[name] = {"type": name, **told, "lastTransitionTime": since}
-        return list(found.values())
+                found[place : place + 1] = [{"type": name, **told, "lastTransitionTime": since}]
+        return found
 
     def _wrong(self) -> dict[str, tuple[str, str]]:
         """Reason and message of each condition that is not as it should be."""

@@ -70,6 +70,8 @@ SENT: Final[dict[str, Any]] = {
     "broken key": [_entry("a", fieldsV1={"f:spec": {"k:{": {}}})],
     "broken value": [_entry("a", fieldsV1={"f:spec": {"v:": {}}})],
     "broken index": [_entry("a", fieldsV1={"f:spec": {"i:x": {}}})],
+    "great index": [_entry("a", fieldsV1={"f:spec": {"i:9223372036854775808": {}}})],
+    "long index": [_entry("a", fieldsV1={"f:spec": {"i:+0000000000000000000000007": {}}})],
     "key of one letter": [_entry("a", fieldsV1={"f": {}})],
     "long manager": [_entry("m" * 128), _entry("m" * 129)],
     "odd manager": [_entry("m\u0001n")],

@@ -69,6 +69,9 @@ def test_what_is_missing_or_spoilt_stays(sent: Any) -> None:
         {"fieldsV1": {"k:1": {}}},
         {"fieldsV1": {"v:": {}}},
         {"fieldsV1": {"i:x": {}}},
+        {"fieldsV1": {f"i:{2**63}": {}}},
+        {"fieldsV1": {f"i:-{2**63 + 1}": {}}},
+        {"fieldsV1": {f"i:{'9' * 30}": {}}},
     ],
 )
 def test_unreadable_entries(more: Object) -> None:
@@ -96,6 +99,7 @@ def test_subresources_change_nothing() -> None:
         ({"f:a": {"f:b": {}, ".": {}}}, {"f:a": {".": {}, "f:b": {}}}),
         ({"f:a": {"x:b": 5}}, {"f:a": {}}),
         ({"f:a": {"x:b": {}, "f:c": None}}, {"f:a": {"f:c": {}}}),
+        ({f"i:+{'0' * 5000}7": {}, f"i:-{2**63}": {}}, {"i:7": {}, f"i:-{2**63}": {}}),
         ({'k:{"b": 1, "a":"x"}': {}, "v: 1": {}, "i:01": {}}, {'k:{"a":"x","b":1}': {}, "v:1": {}, "i:1": {}}),
     ],
 )
