@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
@@ -27,6 +28,9 @@ _USER: Final = "Impersonate-User"
 _UID: Final = "Impersonate-Uid"
 _GROUP: Final = "Impersonate-Group"
 _EXTRA: Final = "impersonate-extra-"
+_MALFORMED: Final = re.compile(r"%(?![0-9a-f]{2})")
+_NO_BYTES: Final = re.compile(r"[\ud800-\udfff]")
+"""What stands for bytes that are not UTF-8."""
 _NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
 
 
@@ -62,19 +66,26 @@ class ImpersonationFilter:
 def wanted_user(request: web.BaseRequest) -> UserInfo | None:
     """Whom the headers name, None where they name nobody. Raises StatusError: 400."""
     headers = request.headers
-    name, uid = headers.get(_USER, ""), headers.get(_UID, "")
-    groups = tuple(headers.getall(_GROUP, ()))
+    name, uid = _readable(headers.get(_USER, "")), _readable(headers.get(_UID, ""))
+    groups = tuple(map(_readable, headers.getall(_GROUP, ())))
     extra: dict[str, tuple[str, ...]] = {}
     for header, text in headers.items():
         if header[: len(_EXTRA)].lower() == _EXTRA:
-            key = unquote(header[len(_EXTRA) :].lower())
-            extra[key] = (*extra.get(key, ()), text)
+            key = header[len(_EXTRA) :].lower()
+            # one that is not well escaped stays as it is
+            key = key if _MALFORMED.search(key) else unquote(key)
+            extra[key] = (*extra.get(key, ()), _readable(text))
     if name:
         return UserInfo(name=name, groups=groups, uid=uid, extra=extra)
     if uid or groups or extra:
         shown = f'Name:"", UID:{goformat.quote(uid)}, Groups:{_strings(groups)}, Extra:{_shown(extra)}'
         raise errors.bad_request(f"requested &user.DefaultInfo{{{shown}}} without impersonating a user name")
     return None
+
+
+def _readable(text: str) -> str:
+    """The text as it can be told to others and written into answers: what is checked is what the user is called from then on."""
+    return text if text.isascii() else _NO_BYTES.sub("\ufffd", text)
 
 
 def _strings(texts: Sequence[str]) -> str:

@@ -5,7 +5,9 @@ Mirrors apiserver pkg/endpoints/request/requestinfo.go and pkg/endpoints/filters
 
 from __future__ import annotations
 
+import re
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
 from aiohttp import web
 
@@ -38,6 +40,8 @@ class RequestInfoError(Exception):
     """The path names no resource although it has to."""
 
 
+_NO_BYTES: Final = re.compile(r"[\ud800-\udfff]")
+"""What stands for bytes that are not UTF-8."""
 _CACHED_PATHS: Final = 4096
 _LONGEST: Final = 256
 
@@ -77,7 +81,7 @@ def request_info(request: web.BaseRequest) -> RequestInfo:
     Raises:
         RequestInfoError: a special verb stands in the path without a resource.
     """
-    method, path = request.method, request.path
+    method, path = request.method, _path(request)
     info = RequestInfo(path=path, verb=method.lower())
     parts = path.strip("/").split("/")
     if len(parts) < 3 or parts[0] not in _PREFIXES:
@@ -106,6 +110,15 @@ def request_info(request: web.BaseRequest) -> RequestInfo:
     _refine_verb(info, request, special=special)
     info.long_running = is_long_running(info)
     return info
+
+
+def _path(request: web.BaseRequest) -> str:
+    """The path without escapes; bytes that are no text are told as such, each by itself."""
+    path = request.path
+    if path.isascii() and "%" not in path:
+        return path
+    raw = unquote_to_bytes(request.rel_url.raw_path.encode(errors="surrogateescape"))
+    return _NO_BYTES.sub("\ufffd", raw.decode(errors="surrogateescape"))
 
 
 def _name_resource(info: RequestInfo, parts: list[str]) -> None:

@@ -18,10 +18,12 @@ _SIMPLE_ESCAPES = {
 _MAX_FIXED_EXPONENT = 21
 _MAX_PLAIN_EXPONENT = 6
 _LAST_BMP = 0xFFFF
+_FIRST_BYTE = 0xDC80
+_LAST_BYTE = 0xDCFF
 
 
 def quote(text: str) -> str:
-    """A string as Go's %q and strconv.Quote print it."""
+    """A string as Go's %q and strconv.Quote print it; what stands for bytes that are no text (surrogateescape), as these bytes."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(map(_escape, text)) + '"'
@@ -35,6 +37,8 @@ def _escape(char: str) -> str:
     code = ord(char)
     if code < ord(" ") or code == 0x7F:
         return f"\\x{code:02x}"
+    if _FIRST_BYTE <= code <= _LAST_BYTE:
+        return f"\\x{code & 0xFF:02x}"
     return f"\\u{code:04x}" if code <= _LAST_BMP else f"\\U{code:08x}"
 
 

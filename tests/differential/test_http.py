@@ -58,6 +58,17 @@ HEADS: Final = (
     head("GET /healthz HTTP/1.1", "Host: h", "Connection: close", ending="\n"),
     head("GET /healthz HTTP/1.1", "Host: h", f"X-A: {'a' * 900_000}", "Connection: close"),
     head("GET /healthz HTTP/1.1", "Host: h", "Connection: close", *(f"X-{number}: a" for number in range(1500))),
+    head("GET /healthz HTTP/1.1", "Host: h", "Connection: close", "X-A: b", " ", "\tc"),
+    *(
+        head("GET /healthz HTTP/1.1", "Host: h", line, "Connection: close")
+        for line in ("Transfer-Encoding:", "Transfer-Encoding: gzip, chunked")
+    ),
+    *(head("", f"{method} /healthz HTTP/1.1", "Host: h", "Connection: close") for method in ("GET", "FOO")),
+    *(head(f"GET{line}", "Host: h", "Connection: close") for line in ("  /healthz HTTP/1.1", " /healthz  HTTP/1.1", "\t/healthz HTTP/1.1")),
+    *(
+        head(f"GET {path} HTTP/1.1", "Host: h", "Connection: close")
+        for path in ("/%e4%bf", "/apis/%ff/v1/x", "/\xff", f"{BASE}?labelSelector=\xff", f"{BASE}?x=\xff%ff")
+    ),
     head("GET /healthz HTTP/1.1 more", "Host: h"),
     head("GET  HTTP/1.1", "Host: h"),
     head("OPTIONS * HTTP/1.1", "Host: h", "Connection: close"),

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from aiohttp import web
@@ -10,7 +12,7 @@ from multidict import CIMultiDict
 from apiext.authorization.authorizer import ALLOWED, NO_OPINION, ReviewError, Verdict
 from apiext.endpoints.reply import Reply
 from apiext.endpoints.request import USER
-from apiext.filters.impersonation import ImpersonationFilter
+from apiext.filters.impersonation import ImpersonationFilter, wanted_user
 from apiext.meta.request import RequestInfo, UserInfo
 
 from .conftest import Exchange, Make
@@ -193,3 +195,22 @@ async def test_constrained_modes_can_be_switched_off(exchange: Make) -> None:
     done = await made.through(ImpersonationFilter(_who, decide=rules.decide, constrained=False))
 
     assert (done.status, rules.asked) == (200, ["impersonate users alice"])
+
+
+async def test_keys_that_are_not_well_escaped(exchange: Make) -> None:
+    """They stay as they are, as a whole; the others are unescaped."""
+    headers = ("Impersonate-Extra-A%zZ%41", "x"), ("Impersonate-Extra-B%2fC", "y"), ("Impersonate-Extra-%", "z")
+
+    done = await _act(exchange, Rules("*"), ("Impersonate-User", "alice"), *headers)
+
+    assert json.loads(done.body)[3] == {"a%zz%41": ["x"], "b/c": ["y"], "%": ["z"]}
+
+
+def test_names_that_are_no_text() -> None:
+    """What is checked can be told to others, and is what the user is called then."""
+    names = "Impersonate-User", "Impersonate-Uid", "Impersonate-Group", "Impersonate-Extra-A"
+    request = SimpleNamespace(headers=CIMultiDict((name, "a\udcff\u00e4") for name in names))
+
+    wanted = wanted_user(cast("web.BaseRequest", request))
+
+    assert wanted == UserInfo("a\ufffd\u00e4", ("a\ufffd\u00e4",), uid="a\ufffd\u00e4", extra={"a": ("a\ufffd\u00e4",)})

@@ -3,6 +3,7 @@
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
+from yarl import URL
 
 from apiext.endpoints.request import INFO
 from apiext.filters.request_info import RequestInfoError, WithRequestInfo, request_info
@@ -178,3 +179,23 @@ async def test_error_in_plain_text(exchange: Make) -> None:
     assert done.status == 500
     expected = 'Internal Server Error: "/api/v1/watch?a=1&amp;b=2": failed to create RequestInfo: '
     assert done.body.decode() == f"{expected}unable to determine kind and namespace from url, /api/v1/watch?a=1&amp;b=2\n"
+
+
+@pytest.mark.parametrize(
+    "path,name",
+    [
+        ("%e4%bf", "\ufffd\ufffd"),
+        ("a\udcff", "a\ufffd"),
+        ("%ff%25", "\ufffd%"),
+        ("%e4%b8%ad", "\u4e2d"),
+        ("%25ff", "%ff"),
+        ("\u4e2d", "\u4e2d"),
+    ],
+)
+def test_paths_that_are_no_text(path: str, name: str) -> None:
+    """Bytes that are no text become one replacement each, so that the name can be looked for and told."""
+    url = URL.build(path=f"/api/v1/namespaces/{path}", encoded=True)
+    request = make_mocked_request("GET", "/")
+    request._rel_url = url
+
+    assert request_info(request).name == name
