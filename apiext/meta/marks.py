@@ -1,0 +1,32 @@
+"""The marks by which a host cluster, its definitions and the copies here know of each other."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DOMAIN: Final = "apiext.dev"
+
+SERVE_LABEL: Final = f"{DOMAIN}/serve"
+"""Label of a definition on the host: serve its group here."""
+SERVE_VALUE: Final = "true"
+
+HAND_OVER: Final = f"{DOMAIN}/hand-over"
+"""Annotation of a definition on the host: give its group back."""
+HAND_OVER_VALUE: Final = "true"
+
+INSTANCES_FINALIZER: Final = f"{DOMAIN}/instances"
+"""Finalizer of a definition on the host, while its instances are kept here."""
+
+CONDITION: Final = "ServedByApiext"
+"""Condition type of a definition on the host."""
+
+HOST_UID: Final = f"{DOMAIN}/host-uid"
+"""Annotation of a mirror, the copy of a host's definition: the uid that it has there."""
+
+PHASE: Final = f"{DOMAIN}/phase"
+"""Annotation of a mirror: how far its group is on the way here or back. Without one it is IMPORTING."""
+IMPORTING: Final = "Importing"
+SERVING: Final = "Serving"
+FROZEN: Final = "Frozen"
+LEAVING: Final = "Leaving"
+PHASES: Final = (IMPORTING, SERVING, FROZEN, LEAVING)
