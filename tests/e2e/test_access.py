@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.e2e.caller import REFUSED, Answer, Caller
 from tests.e2e.cluster import GROUP, PLAIN, Cluster, until
+from tests.support.caller import REFUSED, Answer, Caller
 from tests.support.certificates import Authority
 
 pytestmark = pytest.mark.slow

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.caller import Caller
 from tests.e2e.cluster import GROUP, Cluster, until
+from tests.support.caller import Caller
 from tests.support.process import ProcessError
 from tests.support.server import ApiextServer
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.caller import Caller
 from tests.e2e.cluster import CONFIG_MAP, GROUP, Cluster, until
+from tests.support.caller import Caller
 from tests.support.certificates import Authority
 
 pytestmark = pytest.mark.slow

@@ -1,0 +1,170 @@
+"""A cluster with apiext and its operator behind its kube-apiserver, each with the rights of the documents alone."""
+
+import base64
+import http.client
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+
+from tests.support.aggregated_rights import OPERATOR_RULES, SERVER_RULES
+from tests.support.caller import Caller
+from tests.support.certificates import Authority
+from tests.support.controlplane import ControlPlane
+from tests.support.etcd import Etcd
+from tests.support.operate import ApiextOperator
+from tests.support.process import Service
+from tests.support.server import ApiextServer
+from tests.support.waiting import until
+
+SELECTOR: Final = "apiext.dev/serve=true"
+NAMESPACE: Final = "apiext-system"
+SERVICE: Final = "apiext"
+CONFIG_MAP: Final = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+API_SERVICES: Final = "/apis/apiregistration.k8s.io/v1/apiservices"
+_RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+_USER: Final = "apiext"
+_OPERATOR: Final = "apiext-operator"
+_SHORT_CACHES: Final = (
+    "--authentication-token-webhook-cache-ttl=100ms",
+    "--authorization-webhook-cache-authorized-ttl=100ms",
+    "--authorization-webhook-cache-unauthorized-ttl=100ms",
+)
+
+
+class AggregatedCluster:
+    """The host (`plane`, its administrator `host`), apiext (`apiext`) with an etcd of its own (`etcd`), and the operator (`operator`).
+
+    With `selector` the host's CRDs that it selects are followed (`SELECTOR` is the one of the documents); None: none are.
+    With `replicas` there are more servers on the same etcd (`servers`, the first one is `apiext`); the host proxies to the
+    first one. Without `operator` it is there, and can be started.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        selector: str | None = None,
+        crd_dir: Path | None = None,
+        controller_manager: bool = True,
+        operator: bool = True,
+        replicas: int = 1,
+        serve_args: Sequence[str] = (),
+        operate_args: Sequence[str] = (),
+    ) -> None:
+        self.folder = folder
+        uid = "--requestheader-uid-headers=X-Remote-Uid"
+        self.plane = ControlPlane(folder / "host", durable=False, controller_manager=controller_manager, extra_args=[uid])
+        self.etcd = Etcd(folder / "etcd", durable=False)
+        self.authority = Authority(folder / "serving", "apiext-serving-ca")
+        self.host = Caller(self.plane.url, self.plane.ca, self.plane.admin)
+        self._selector = [] if selector is None else [f"--crd-selector={selector}"]
+        self._crd_dir = crd_dir
+        self._serve_args = [*_SHORT_CACHES, *serve_args]
+        self._operate_args = list(operate_args)
+        self._starts_operator = operator
+        self.servers = [self._server(f"apiext-{number}" if number else "apiext") for number in range(replicas)]
+        self.apiext = self.servers[0]
+        self.operator = self.another_operator("operator")
+
+    def __enter__(self) -> Self:
+        """Start everything; what is registered with the host by then is left to the operator."""
+        try:
+            self.plane.start()
+            self.etcd.start()
+            self._let_them_in()
+            for server in self.servers:
+                server.start()
+            if self._starts_operator:
+                self.operator.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        parts: list[Service | ControlPlane] = [self.operator, *self.servers, self.etcd, self.plane]
+        for part in parts:
+            part.stop()
+
+    def another_operator(self, name: str, *arguments: str) -> ApiextOperator:
+        """One more operator of this cluster, to be started and stopped by the test."""
+        kubeconfig = self.plane.write_kubeconfig(_OPERATOR, self.plane.authority.issue(_OPERATOR))
+        flags = [
+            f"--kubeconfig={kubeconfig}",
+            f"--service={NAMESPACE}/{SERVICE}",
+            f"--service-port={self.apiext.port}",
+            f"--server={self.apiext.url}",
+            f"--ca-file={self.authority.cert}",
+            f"--namespace={NAMESPACE}",
+            "--v=2",
+        ]
+        return ApiextOperator(self.folder / name, [*flags, *self._selector, *self._operate_args, *arguments])
+
+    def through_host(self, user: str, *groups: str) -> Caller:
+        """A client of the host with a certificate."""
+        return Caller(self.plane.url, self.plane.ca, self.plane.authority.issue(user, groups=groups))
+
+    def directly(self, user: str, *groups: str) -> Caller:
+        """A client of apiext with a certificate of the host."""
+        return Caller(self.apiext.url, self.authority.cert, self.plane.authority.issue(user, groups=groups))
+
+    def own(self, server: ApiextServer | None = None) -> Caller:
+        """The host's administrator as a client of apiext itself, or of one of its replicas."""
+        return Caller((server or self.apiext).url, self.authority.cert, self.plane.admin)
+
+    def grant(self, name: str, rules: list[dict[str, Any]], *users: str) -> None:
+        """Allow users something everywhere."""
+        self.host.must("POST", f"{_RBAC}/clusterroles", {"metadata": {"name": name}, "rules": rules})
+        self.bind("clusterrolebindings", name, "ClusterRole", name, *users)
+
+    def bind(self, bindings: str, name: str, kind: str, role: str, *users: str) -> None:
+        """Bind a role that is there already."""
+        api = "rbac.authorization.k8s.io"
+        subjects = [{"apiGroup": api, "kind": "User", "name": user} for user in users]
+        binding = {"metadata": {"name": name}, "roleRef": {"apiGroup": api, "kind": kind, "name": role}, "subjects": subjects}
+        self.host.must("POST", f"{_RBAC}/{bindings}", binding)
+
+    def keys(self, etcd_url: str, part: str) -> list[str]:
+        """The keys of an etcd that hold a text."""
+        connection = http.client.HTTPConnection(urlsplit(etcd_url).netloc, timeout=10)
+        everything = {"key": base64.b64encode(b"\0").decode(), "range_end": base64.b64encode(b"\0").decode(), "keys_only": True}
+        connection.request("POST", "/v3/kv/range", json.dumps(everything))
+        found = json.loads(connection.getresponse().read())["kvs"]
+        connection.close()
+        return [key for one in found if part in (key := base64.b64decode(one["key"]).decode())]
+
+    def available(self, name: str) -> bool:
+        """Whether the host finds an APIService available."""
+        code, found = self.host.ask("GET", f"{API_SERVICES}/{name}")
+        conditions = found.get("status", {}).get("conditions", []) if code == 200 else []
+        return any((one["type"], one["status"], one["reason"]) == ("Available", "True", "Passed") for one in conditions)
+
+    def _server(self, name: str) -> ApiextServer:
+        kubeconfig = self.plane.write_kubeconfig(_USER, self.plane.authority.issue(_USER))
+        serving = self.authority.issue(SERVICE, hosts=(f"{SERVICE}.{NAMESPACE}.svc", "127.0.0.1", "localhost"))
+        own = [f"--kubeconfig={kubeconfig}", f"--tls-cert-file={serving.cert}", f"--tls-private-key-file={serving.key}"]
+        server = ApiextServer(
+            self.folder / name,
+            etcd_url=self.etcd.url,
+            crd_dir=self._crd_dir,
+            extra_args=[*own, *self._selector, *self._serve_args],
+        )
+        server.ca = self.authority.cert
+        return server
+
+    def _let_them_in(self) -> None:
+        """The namespace, the Service and the rights that somebody who installs apiext gives."""
+        self.host.must("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+        service = {"metadata": {"name": SERVICE}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
+        self.host.must("POST", f"/api/v1/namespaces/{NAMESPACE}/services", service)
+        self.bind("clusterrolebindings", "apiext-delegator", "ClusterRole", "system:auth-delegator", _USER)
+        reader = "extension-apiserver-authentication-reader"
+        self.bind("namespaces/kube-system/rolebindings", "apiext", "Role", reader, _USER)
+        self.grant(_USER, SERVER_RULES, _USER)
+        self.grant(_OPERATOR, OPERATOR_RULES, _OPERATOR)
+        server, operator = self.through_host(_USER), self.through_host(_OPERATOR)
+        until(lambda: server.ask("GET", CONFIG_MAP)[0] == 200 and "requestheader-client-ca-file" in server.must("GET", CONFIG_MAP)["data"])
+        until(lambda: operator.ask("GET", CRDS)[0] == operator.ask("GET", API_SERVICES)[0] == 200)
