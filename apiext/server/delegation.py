@@ -18,7 +18,7 @@ from apiext.server.errors import StartError
 from apiext.server.reviews import open_client
 from apiext.server.tls.context import TLSError
 from apiext.webhook.client import WebhookError
-from apiext.webhook.reflector import Reflector
+from apiext.webhook.reflector import Latest, Reflector, only
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -55,7 +55,7 @@ async def open_delegation(options: AuthenticationOptions, entrance: Entrance, st
     lookup = Lookup(options, entrance)
     if options.looks_up:
         await lookup.begin(client)
-        task = asyncio.create_task(Reflector(client, _COLLECTION, NAME, lookup.changed).run())
+        task = asyncio.create_task(Reflector(client, only(_COLLECTION, NAME), Latest(lookup.changed)).run())
         stack.callback(task.cancel)
     tokens = TokenReviews(client.post, ttl=options.token_ttl, audiences=options.audiences)
     from_cluster = options.looks_up and options.front_proxy_ca_file is None

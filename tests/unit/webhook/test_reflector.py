@@ -1,7 +1,7 @@
-"""An object of another server is followed."""
+"""Objects of another server are followed."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,32 +11,39 @@ from aiohttp.test_utils import RawTestServer
 
 from apiext.webhook.client import WebhookClient
 from apiext.webhook.kubeconfig import Endpoint
-from apiext.webhook.reflector import Reflector
+from apiext.webhook.reflector import Follower, Latest, Reflector, only
 
-LIST = {"metadata": {"resourceVersion": "5"}, "items": [{"metadata": {"name": "it", "resourceVersion": "4"}, "data": "listed"}]}
+Found = dict[str, Any]
 
 
-def event(kind: str, revision: str, data: str) -> dict[str, Any]:
+def listed(*names: str, more: str = "") -> Found:
+    """A page of a list; `more` is where the next one begins."""
+    items = [{"metadata": {"name": name, "resourceVersion": "4"}, "data": "listed"} for name in names]
+    return {"metadata": {"resourceVersion": "5"} | ({"continue": more} if more else {}), "items": items}
+
+
+def event(kind: str, revision: str, data: str, name: str = "it") -> Found:
     """An event of a watch."""
-    return {"type": kind, "object": {"metadata": {"resourceVersion": revision}, "data": data}}
+    return {"type": kind, "object": {"metadata": {"name": name, "resourceVersion": revision}, "data": data}}
 
 
 class Remote:
-    """Answers each list with the same, and watches one after the other; the last one stays open. None is a failure."""
+    """Answers each list with the same pages, and watches one after the other; the last one stays open. None is a failure."""
 
-    def __init__(self, *watches: list[dict[str, Any]] | None) -> None:
+    def __init__(self, *watches: list[Found] | None, pages: Sequence[Found] = (listed("it"),)) -> None:
         self._watches = list(watches)
+        self._pages = pages
         self.asked: list[str] = []
-        self.changes: list[str] = []
         self.enough = asyncio.Event()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Note the request and answer it."""
         query = request.query
-        assert query["fieldSelector"] == "metadata.name=it"
         if "watch" not in query:
-            self.asked.append("list")
-            return web.Response(body=orjson.dumps(LIST))
+            assert query["limit"] == "500"
+            token = query.get("continue", "")
+            self.asked.append(f"list {token}".strip())
+            return web.Response(body=orjson.dumps(self._pages[int(token or 0)]))
         self.asked.append(f"watch {query['resourceVersion']}")
         events = self._watches.pop(0)
         if events is None:
@@ -53,12 +60,11 @@ class Remote:
         return response
 
     @asynccontextmanager
-    async def followed(self) -> AsyncIterator[None]:
+    async def followed(self, collection: str, follower: Follower) -> AsyncIterator[None]:
         """Until the last watch has begun."""
         async with RawTestServer(self, handler_cancellation=True) as server:
             client = WebhookClient(Endpoint(url=str(server.make_url("/")).rstrip("/"), context=None))
-            reflector = Reflector(client, "/objects", "it", lambda found: self.changes.append(found["data"]), shortest=0.0)
-            task = asyncio.create_task(reflector.run())
+            task = asyncio.create_task(Reflector(client, collection, follower, shortest=0.0).run())
             async with asyncio.timeout(10):
                 await self.enough.wait()
             try:
@@ -69,21 +75,56 @@ class Remote:
                 await client.close()
 
 
+class Told:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.news: list[tuple[str, ...]] = []
+
+    def replaced(self, objects: Sequence[Found]) -> None:
+        """All names."""
+        self.news.append(("all", *(found["metadata"]["name"] for found in objects)))
+
+    def changed(self, found: Found) -> None:
+        """Name and content."""
+        self.news.append(("changed", found["metadata"]["name"], found["data"]))
+
+    def deleted(self, found: Found) -> None:
+        """Name and last content."""
+        self.news.append(("deleted", found["metadata"]["name"], found["data"]))
+
+
 async def test_changes() -> None:
-    """The object is told as it is listed and after each change; a watch that ends goes on where it was."""
+    """A single object is told as it is listed and after each change; a watch that ends goes on where it was."""
     bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "9"}}}
     remote = Remote([event("MODIFIED", "7", "first"), event("DELETED", "8", "gone")], [event("ADDED", "8", "back"), bookmark], [])
-    async with remote.followed():
+    changes: list[str] = []
+    async with remote.followed("/objects", Latest(lambda found: changes.append(found["data"]))):
         assert remote.asked == ["list", "watch 5", "watch 8", "watch 9"]
 
-    assert remote.changes == ["listed", "first", "back"]
+    assert changes == ["listed", "first", "back"]
+
+
+async def test_collections() -> None:
+    """Of a collection all pages are told as one, then every object that comes, changes or goes."""
+    events = [event("ADDED", "6", "new", "c"), event("MODIFIED", "7", "other", "a"), event("DELETED", "8", "last", "b")]
+    remote, told = Remote(events, [], pages=[listed("a", more="1"), listed("b")]), Told()
+    async with remote.followed("/objects?labelSelector=x", told):
+        assert remote.asked == ["list", "list 1", "watch 5", "watch 8"]
+
+    assert told.news == [("all", "a", "b"), ("changed", "c", "new"), ("changed", "a", "other"), ("deleted", "b", "last")]
 
 
 async def test_failures() -> None:
     """After an error, in a watch or instead of one, it begins with a list."""
     expired = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}}
-    remote = Remote([expired], None, [])
-    async with remote.followed():
+    remote, told = Remote([expired], None, []), Told()
+    async with remote.followed("/objects", told):
         assert remote.asked == ["list", "watch 5"] * 3
 
-    assert remote.changes == ["listed"] * 3
+    assert told.news == [("all", "it")] * 3
+
+
+def test_address_of_one() -> None:
+    """A single object is a collection with a selector."""
+    assert only("/api/v1/configmaps", "a-b") == "/api/v1/configmaps?fieldSelector=metadata.name%3Da-b"
