@@ -7,14 +7,31 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.chance import EXPLORING, SEED
 from tests.support.controlplane import ControlPlane
 from tests.support.etcd import Etcd
 
-# A busy machine is slow, and proves nothing by it; whatever else the environment asks for (CI: the same examples each time) stays.
-settings.register_profile("unhurried", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("unhurried")
+# A busy machine is slow, and proves nothing by it. A run proves what the run before it did, unless it is to explore.
+settings.register_profile(
+    "repeatable", derandomize=not EXPLORING, database=None, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("repeatable")
 
 _LOGGERS: Final = ("", "apiext", "aiohttp.server", "asyncio")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the plugins that choose at random what to begin with, unless the command line does."""
+    if config.getoption("randomly_seed", None) == "default":
+        config.option.randomly_seed = SEED
+    if EXPLORING and config.getoption("hypothesis_seed", None) is None:
+        config.option.hypothesis_seed = EXPLORING
+
+
+def pytest_report_header() -> str | None:
+    """How to see again what exploring has found."""
+    return f"exploring: APIEXT_EXPLORE={EXPLORING}" if EXPLORING else None
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,9 @@ from urllib.parse import quote
 import pytest
 
 from tests.differential.pair import Pair, Step
+from tests.support.chance import seeded
 from tests.support.crds import NO_REAL, REAL, real_crds
-from tests.support.generate import generate, generate_resource, mutate, seeded
+from tests.support.generate import generate, generate_resource, mutate
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.skipif(not REAL.exists(), reason=NO_REAL)]
 
@@ -20,7 +21,6 @@ ROUNDS: Final = int(os.environ.get("APIEXT_DIFFERENTIAL_ROUNDS", "3"))
 """Objects of each version of a definition that live from creation to deletion."""
 BROKEN: Final = 6
 """Objects that are broken before they are sent, for each that lives."""
-SEED: Final = os.environ.get("APIEXT_DIFFERENTIAL_SEED", "")
 SHARE: Final = 0.995
 TABLE: Final = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
 PARTIALS: Final = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
@@ -138,7 +138,7 @@ class _Requests:
 
 def _differences(pair: Pair, crd: dict[str, Any]) -> tuple[int, list[str]]:
     """How many requests about the definition were compared, and those of them that differ."""
-    rng = seeded(SEED + crd["metadata"]["name"])
+    rng = seeded(crd["metadata"]["name"])
     count = 0
     found: list[str] = []
     for version in (version for version in crd["spec"]["versions"] if version["served"]):

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from tests.differential.pair import Pair, Step
-from tests.support.generate import seeded
+from tests.support.chance import seeded
 from tests.support.generate_definitions import broken, definition
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -23,7 +23,6 @@ NEW: Final = 300
 KEPT: Final = 3
 CHANGES: Final = 30
 """Changes of each definition that is kept, of which there are so many in each round."""
-SEED: Final = os.environ.get("APIEXT_DIFFERENTIAL_SEED", "")
 VALIDATIONS: Final = ("", "&fieldValidation=Strict", "&fieldValidation=Ignore")
 
 
@@ -37,14 +36,14 @@ def clean(pair: Pair) -> Iterator[Pair]:
 def new() -> Iterator[Step]:
     """Definitions to judge."""
     for index in range(NEW * ROUNDS):
-        rng = seeded(f"{SEED}new{index}")
+        rng = seeded(f"new{index}")
         made = definition(GROUP, rng)
         yield Step("POST", f"{PATH}?dryRun=All{rng.choice(VALIDATIONS)}", made if rng.random() < 0.1 else broken(made, rng))
 
 
 def changed(index: int) -> Iterator[Step]:
     """A definition that is kept, and what others would make of it."""
-    rng = seeded(f"{SEED}changed{index}")
+    rng = seeded(f"changed{index}")
     kept = definition(GROUP, rng)
     yield Step("POST", PATH, kept)
     yield Step("GET", ONE, settles=True, until="InitialNamesAccepted")

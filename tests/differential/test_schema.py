@@ -10,8 +10,9 @@ import pytest
 from apiext.meta import wire
 from apiext.schema.compiled import CompiledSchema
 from tests.differential.pair import Side, Step
+from tests.support.chance import seeded
 from tests.support.controlplane import ControlPlane
-from tests.support.generate import generate, mutate, seeded
+from tests.support.generate import generate, mutate
 
 pytestmark = pytest.mark.slow
 

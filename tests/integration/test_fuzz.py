@@ -30,6 +30,7 @@ THINGS: Final = "things.example.com"
 SERVER_ERRORS: Final = re.compile(
     r"resourceVersion should not be set on objects to be created"
     r"|(resourceVersion: Invalid value: .*: )?strconv\.ParseUint: parsing .*"
+    r"|content is not a list"
     r'|Internal error occurred: the spec replicas field ".*" does not exist'
     r"|Timeout: Too large resource version: .*"
     r"|Timeout: request did not complete within.*",
@@ -105,9 +106,9 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
 
 
 def explore(examples: int, strategy: st.SearchStrategy[Any], check: Callable[[Any], None]) -> None:
-    """Check examples: always the same ones when they are few, others each time when they are many."""
+    """Check so many examples."""
 
-    @settings(max_examples=examples, deadline=None, database=None, derandomize=examples < 100, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
     @given(strategy)
     def run(example: Any) -> None:
         check(example)

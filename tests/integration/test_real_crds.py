@@ -9,9 +9,10 @@ from typing import Any, Final
 import pytest
 
 from tests.support import binaries
+from tests.support.chance import seeded
 from tests.support.client import CRDS, Client
 from tests.support.crds import NO_REAL, REAL, fragments, real_crds
-from tests.support.generate import generate, generate_resource, seeded
+from tests.support.generate import generate, generate_resource
 from tests.support.process import environment
 from tests.support.server import ApiextServer
 

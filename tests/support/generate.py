@@ -67,11 +67,6 @@ _WRONG: tuple[Any, ...] = (
 )
 
 
-def seeded(seed: object) -> random.Random:
-    """A source of choices that are always the same."""
-    return random.Random(str(seed))  # noqa: S311 test data has nothing to hide
-
-
 def generate(schema: Mapping[str, Any], rng: random.Random, depth: int = 0) -> Any:
     """A value that the schema most likely takes; rules in CEL are not looked at."""
     schema = _with_choices(schema, rng)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tests.support.chance import seeded
 from tests.support.client import GONE, MERGE_PATCH, Client, Reply
-from tests.support.generate import seeded
 from tests.support.server import ApiextServer
 
 

@@ -15,7 +15,8 @@ from apiext.meta import wire
 from apiext.registry.codec import CustomResourceCodec
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.objectmeta.algorithm import CoercionError
-from tests.support.generate import generate_resource, mutate, seeded
+from tests.support.chance import seeded
+from tests.support.generate import generate_resource, mutate
 from tests.support.schemas import random_schema
 from tests.unit.registry.conftest import KIND, schema
 

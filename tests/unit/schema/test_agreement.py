@@ -18,8 +18,9 @@ from apiext.schema.structural import structural_errors
 from apiext.schema.validation.report import report
 from apiext.schema.validation.spec import Spec
 from tests.support import oracle
+from tests.support.chance import seeded
 from tests.support.crds import NO_REAL, REAL, real_crds
-from tests.support.generate import generate, generate_resource, mutate, seeded
+from tests.support.generate import generate, generate_resource, mutate
 from tests.support.schemas import plain_schema, random_schema
 
 OBJECTS = 12
