@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,6 +60,18 @@ class WebhookClient:
         async with self._called("GET", path) as (url, response):
             return _parsed(url, response, await response.read())
 
+    async def ask(
+        self, path: str, *, method: str = "GET", body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, bytes]:
+        """The code and the content that one call is answered with, whatever they are.
+
+        Raises:
+            WebhookError: there is no answer.
+        """
+        data = None if body is None else orjson.dumps(body)
+        async with self._called(method, path, data, headers=headers) as (_url, response):
+            return response.status, await response.read()
+
     async def lines(self, path: str, *, timeout: float) -> AsyncGenerator[bytes, None]:  # noqa: ASYNC109 -- the server's own, passed on
         """The lines of an answer as they come; it ends in order, or after so many seconds.
 
@@ -81,20 +93,26 @@ class WebhookClient:
 
     @asynccontextmanager
     async def _called(
-        self, method: str, path: str, data: bytes | None = None, *, limit: float | None = None
+        self,
+        method: str,
+        path: str,
+        data: bytes | None = None,
+        *,
+        limit: float | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[tuple[str, aiohttp.ClientResponse]]:
         """An answer that is being read; what goes wrong meanwhile becomes a WebhookError."""
         url = f"{self._endpoint.url}{path}"
         said = f'{method.capitalize()} "{url}"'
         try:
-            headers = {"Accept": "application/json", **self._endpoint.headers()}
+            sent = {"Accept": "application/json", **self._endpoint.headers(), **(headers or {})}
             if data is not None:
-                headers["Content-Type"] = "application/json"
+                sent.setdefault("Content-Type", "application/json")
             async with self._connections().request(
                 method,
                 url,
                 data=data,
-                headers=headers,
+                headers=sent,
                 server_hostname=self._endpoint.server_name or None,
                 timeout=aiohttp.ClientTimeout(total=limit or self._timeout),
             ) as response:

@@ -97,6 +97,15 @@ async def test_get() -> None:
     assert failed.value.code == 403
 
 
+async def test_ask() -> None:
+    """The code and the content of one call come back as they are; headers go out with the credentials."""
+    remote = Remote(lambda: web.Response(text="no", status=503))
+    async with remote.client() as client:
+        answer = await client.ask("/path", method="PATCH", body=[1], headers={"Authorization": "other"})
+
+    assert (answer, remote.calls) == ((503, b"no"), [("/prefix/path", "other", [1])])
+
+
 async def test_lines() -> None:
     """An answer comes line by line, whatever the pieces are that it comes in; a refusal is told before the first."""
     remote = Remote(lambda: web.Response(body=b"one\n" + b"x" * 300_000 + b"\nrest"), _json({"message": "no"}, 403))
