@@ -22,6 +22,7 @@ _SINGLE: Final = {
     "tls-min-version": ("VERSION", "VersionTLS12 or VersionTLS13 (default VersionTLS12)."),
     # what it serves, and where it keeps it
     "crd-dir": ("DIR", "Folder of CRD files to serve and follow."),
+    "crd-selector": ("SELECTOR", "Labels of the cluster's CRDs to serve and follow; empty for all (default none of them)."),
     "data-dir": ("DIR", "Where objects are kept without etcd (default apiext in the user's folder for data)."),
     "etcd-prefix": ("PREFIX", "Prefix of all keys (default /registry)."),
     "etcd-cafile": ("FILE", "Authorities of etcd's certificates."),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from apiext.meta.duration import parse_duration
+from apiext.meta.selectors import parse_label_selector
 from apiext.server.names import ADMISSION_PLUGINS, FEATURE_GATES
 from apiext.server.options import (
     AuthenticationOptions,
@@ -54,6 +55,8 @@ def read_options(flags: Mapping[str, Any]) -> Options:
         authorization=_authorization(reader),
         limits=_limits(reader),
         crd_dir=reader.folder("crd_dir"),
+        crd_selector=_crd_selector(reader),
+        host=_host(reader),
         disabled_admission_plugins=_disabled_plugins(reader),
         feature_gates=_feature_gates(reader),
         cors_origins=_patterns(reader, "cors_allowed_origins"),
@@ -276,6 +279,30 @@ def _authorization(reader: _Reader) -> AuthorizationOptions:
         unauthorized_ttl=reader.seconds("authorization_webhook_cache_unauthorized_ttl", defaults.unauthorized_ttl),
         always_allow_paths=reader.names("authorization_always_allow_paths", defaults.always_allow_paths),
     )
+
+
+def _crd_selector(reader: _Reader) -> str | None:
+    selector: str | None = reader.given("crd_selector")
+    try:
+        parse_label_selector(selector or "")
+    except ValueError as error:
+        reader.wrong("crd_selector", f"{selector!r} is no label selector: {error}")
+    return selector
+
+
+def _host(reader: _Reader) -> Delegate | None:
+    """Whose definitions are read, where any are: the cluster that is named, or else the pod's own."""
+    if reader.given("crd_selector") is None:
+        return None
+    path = reader.file("kubeconfig")
+    if path is not None:
+        return Delegate("--kubeconfig", path)
+    from apiext.webhook.serviceaccount import in_cluster
+
+    if in_cluster():
+        return Delegate("the pod's service account")
+    reader.wrong("crd_selector", "needs --kubeconfig too, for this is no pod of a cluster")
+    return None
 
 
 def _limits(reader: _Reader) -> LimitOptions:

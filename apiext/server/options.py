@@ -144,6 +144,10 @@ class Options:
     authorization: AuthorizationOptions = AuthorizationOptions()
     limits: LimitOptions = LimitOptions()
     crd_dir: Path | None = None
+    crd_selector: str | None = None
+    """Labels of the definitions that are read from the host; empty for all of them, None for none."""
+    host: Delegate | None = None
+    """The cluster whose definitions are read, None without any."""
     disabled_admission_plugins: frozenset[str] = frozenset()
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     cors_origins: tuple[str, ...] = ()

@@ -83,6 +83,11 @@ def test_values() -> None:
         ({"client_ca_file": "/no/ca"}, "--client-ca-file: /no/ca: No such file or directory"),
         ({"kubeconfig": "/no/config"}, "--kubeconfig: /no/config: No such file or directory"),
         ({"crd_dir": "/no/folder"}, "--crd-dir: /no/folder: No such file or directory"),
+        ({"crd_selector": "a=b"}, "--crd-selector: needs --kubeconfig too, for this is no pod of a cluster"),
+        (
+            {"crd_selector": "a in b", "kubeconfig": "/dev/null"},
+            "--crd-selector: 'a in b' is no label selector: unable to parse requirement",
+        ),
         ({"feature_gates": ("Nope=true",)}, "--feature-gates: unrecognized feature gate: Nope"),
         ({"feature_gates": ("WatchList=x",)}, "--feature-gates: invalid value of WatchList: x, should be true or false"),
         ({"authorization_mode": ("RBAC",)}, "--authorization-mode: 'RBAC' is none of AlwaysAllow, Webhook"),
@@ -120,6 +125,23 @@ def test_who_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pod = ("the pod's service account", None)
     assert asked(authorization_mode=("Webhook",)) == [("Webhook",), pod, pod]
     assert asked() == [("AlwaysAllow",), None, None]
+
+
+def test_whose_definitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cluster's definitions are read where a selector is given, an empty one too: those of the kubeconfig, or else of the pod's cluster."""
+    path = tmp_path / "file"
+    path.touch()
+
+    def followed(**flags: Any) -> tuple[str | None, Any]:
+        options = read_options(flags)
+        return options.crd_selector, options.host and (options.host.flag, options.host.kubeconfig)
+
+    assert followed(kubeconfig=str(path)) == (None, None)
+    assert followed(kubeconfig=str(path), crd_selector="") == ("", ("--kubeconfig", path))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    assert followed(kubeconfig=str(path), crd_selector="a!=b") == ("a!=b", ("--kubeconfig", path))
+    assert followed(crd_selector="a") == ("a", ("the pod's service account", None))
 
 
 def test_lookup(tmp_path: Path) -> None:
