@@ -154,7 +154,7 @@ async def open_app(
     """
     storage = options.storage
     async with AsyncExitStack() as stack:
-        backend = await open_backend(storage)
+        backend = await open_backend(storage, follows_host=options.crd_selector is not None)
         stack.push_async_callback(backend.close)
         stores = StoreFactory(
             backend,

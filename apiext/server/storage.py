@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from apiext.server.errors import StartError
 from apiext.storage.backend import BackendError
+from apiext.storage.based import with_base
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,14 +15,21 @@ if TYPE_CHECKING:
     from apiext.storage.backend import Backend
 
 
-async def open_backend(options: StorageOptions) -> Backend:
-    """A backend that has been found to answer.
+async def open_backend(options: StorageOptions, *, follows_host: bool = False) -> Backend:
+    """A backend that has been found to answer, with the base of revisions that its store has.
+
+    A store that is to follow another cluster's definitions has one from now on.
 
     Raises:
         StartError: it cannot be opened, or does not answer.
     """
     try:
-        return await (_etcd(options) if options.etcd_servers else _sqlite(options))
+        backend = await (_etcd(options) if options.etcd_servers else _sqlite(options))
+        try:
+            return await with_base(backend, options.prefix, begin=follows_host)
+        except BaseException:
+            await backend.close()
+            raise
     except BackendError as error:
         raise StartError(str(error)) from error
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from apiext.storage.backend import Backend
+from apiext.storage.based import BASE, BasedBackend
 from apiext.storage.etcd.backend import EtcdBackend
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.sqlite.backend import SQLiteBackend
@@ -16,12 +17,14 @@ from tests.support.etcd import Etcd
 __all__ = ["codec", "factory", "make_factory", "store"]
 
 
-@pytest.fixture(params=["sqlite", "etcd"])
+@pytest.fixture(params=["sqlite", "etcd", "based"])
 async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Backend]:
     """A backend of each kind; the one over etcd may hold what other tests wrote below other prefixes."""
     backend: Backend
     if request.param == "sqlite":
         backend = await SQLiteBackend.open(tmp_path / "store.db")
+    elif request.param == "based":
+        backend = BasedBackend(await SQLiteBackend.open(tmp_path / "store.db"), BASE)
     else:
         etcd: Etcd = request.getfixturevalue("etcd")
         backend = await EtcdBackend.connect(EtcdConfig(servers=(etcd.url,)))
