@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,9 +60,7 @@ class WebhookClient:
         async with self._called("GET", path) as (url, response):
             return _parsed(url, response, await response.read())
 
-    async def ask(
-        self, path: str, *, method: str = "GET", body: Any = None, headers: Mapping[str, str] | None = None
-    ) -> tuple[int, bytes]:
+    async def ask(self, path: str, *, method: str = "GET", body: Any = None, headers: Mapping[str, str] | None = None) -> tuple[int, bytes]:
         """The code and the content that one call is answered with, whatever they are.
 
         Raises:
@@ -72,20 +70,20 @@ class WebhookClient:
         async with self._called(method, path, data, headers=headers) as (_url, response):
             return response.status, await response.read()
 
-    async def lines(self, path: str, *, timeout: float) -> AsyncGenerator[bytes, None]:  # noqa: ASYNC109 -- the server's own, passed on
-        """The lines of an answer as they come; it ends in order, or after so many seconds.
+    @asynccontextmanager
+    async def lines(self, path: str, *, longest: float, silence: float) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The lines of an answer as they come, once it has begun.
+
+        It ends in order, or fails: after so many seconds in all, or as many seconds without a byte.
 
         Raises:
             WebhookError: the call has failed, or broke off.
         """
-        async with self._called("GET", path, limit=timeout) as (url, response):
+        limits = aiohttp.ClientTimeout(total=longest, connect=self._timeout, sock_read=silence)
+        async with self._called("GET", path, limits=limits) as (url, response):
             if response.status != 200:
                 _parsed(url, response, await response.read())
-            rest = b""
-            async for chunk in response.content.iter_any():
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    yield line
+            yield _lines(response)
 
     async def _once(self, path: str, body: Any) -> Any:
         async with self._called("POST", path, orjson.dumps(body)) as (url, response):
@@ -98,7 +96,7 @@ class WebhookClient:
         path: str,
         data: bytes | None = None,
         *,
-        limit: float | None = None,
+        limits: aiohttp.ClientTimeout | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[tuple[str, aiohttp.ClientResponse]]:
         """An answer that is being read; what goes wrong meanwhile becomes a WebhookError."""
@@ -114,7 +112,7 @@ class WebhookClient:
                 data=data,
                 headers=sent,
                 server_hostname=self._endpoint.server_name or None,
-                timeout=aiohttp.ClientTimeout(total=limit or self._timeout),
+                timeout=limits or aiohttp.ClientTimeout(total=self._timeout),
             ) as response:
                 yield url, response
         except TimeoutError as error:
@@ -134,6 +132,14 @@ class WebhookClient:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    rest = b""
+    async for chunk in response.content.iter_any():
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line
 
 
 def _parsed(url: str, response: aiohttp.ClientResponse, data: bytes) -> Any:

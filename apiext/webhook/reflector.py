@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Sequence
-from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote
 
@@ -25,9 +24,11 @@ _WATCH: Final = 300
 """Least seconds of a watch; the most are twice as many."""
 _GRACE: Final = 30
 """Seconds after which a watch is given up that the server should have ended."""
-
+_SILENCE: Final = 150.0
+"""Seconds without a byte after which nobody is taken to be there any more: bookmarks come every minute."""
 _PAGE: Final = 500
 """Objects of a list at once."""
+_TOO_MANY: Final = 429
 
 Found = dict[str, Any]
 
@@ -46,6 +47,19 @@ class Follower(Protocol):
     def deleted(self, found: Found) -> None:
         """An object has gone; this is its last state."""
         ...
+
+
+class Link:
+    """The way to the server, for who wants to know about it; for all others it is as good as any."""
+
+    async def confirm(self) -> None:
+        """Before each list and each watch: whether the server is the one that is meant. Raises WebhookError where it is not."""
+
+    def reached(self) -> None:
+        """A list is complete, or a watch has begun."""
+
+    def lost(self, error: WebhookError) -> None:
+        """Nothing is known of what happens from now on."""
 
 
 class Latest:
@@ -69,65 +83,102 @@ def only(collection: str, name: str) -> str:
 
 
 class Reflector:
-    """Lists a collection and watches it; begins anew, later and later, where something goes wrong.
+    """Lists a collection and watches it; tries again, later and later, where something goes wrong.
 
-    The address of the collection may have selectors.
+    Where the server could not be reached, or asks for patience, the watch goes on where it was; else a list comes first.
+    The address of the collection may have selectors. `reduce` has the followers of large collections keep what they need
+    of an object while the other pages of a list are read.
     """
 
-    def __init__(self, client: WebhookClient, collection: str, follower: Follower, *, shortest: float = _SHORTEST) -> None:
+    def __init__(
+        self,
+        client: WebhookClient,
+        collection: str,
+        follower: Follower,
+        *,
+        link: Link | None = None,
+        reduce: Callable[[Found], Found] | None = None,
+        page: int = _PAGE,
+        shortest: float = _SHORTEST,
+    ) -> None:
         self._client = client
         self._url = f"{collection}{'&' if '?' in collection else '?'}"
         self._follower = follower
+        self._link = link or Link()
+        self._reduce = reduce or _whole
+        self._page = page
         self._shortest = shortest
+        self._revision = ""
+        """Where a watch begins; empty where a list has to come first."""
+        self._wait = shortest
 
     async def run(self) -> None:
         """Follow the collection until it is cancelled."""
-        wait = self._shortest
         while True:
             try:
-                revision = await self._list()
-                wait = self._shortest
-                while revision:
-                    revision = await self._watch(revision)
-                    await self._pause(self._shortest)
+                await self._link.confirm()
+                if not self._revision:
+                    self._revision = await self._list()
+                    self._reached()
+                if self._revision:
+                    await self._watch()
             except WebhookError as error:
-                _LOG.warning("objects of the cluster cannot be followed", url=self._url, error=str(error))
-            await self._pause(wait)
-            wait = min(wait * 2, _LONGEST)
+                self._failed(error)
+            except Exception as error:  # noqa: BLE001 -- it must be followed for as long as the server runs
+                _LOG.exception("objects of the cluster cannot be followed", url=self._url)
+                self._revision = ""
+                self._failed(WebhookError(str(error)))
+            await self._pause()
 
-    async def _pause(self, seconds: float) -> None:
-        await asyncio.sleep(seconds * (1 + random.random()))  # noqa: S311 -- spreads load, guards nothing
+    def _reached(self) -> None:
+        self._wait = self._shortest
+        self._link.reached()
+
+    def _failed(self, error: WebhookError) -> None:
+        self._wait = min(self._wait * 2, _LONGEST)
+        if error.code not in {0, _TOO_MANY}:
+            self._revision = ""
+        _LOG.warning("objects of the cluster cannot be followed", url=self._url, error=str(error))
+        self._link.lost(error)
+
+    async def _pause(self) -> None:
+        await asyncio.sleep(self._wait * (1 + random.random()))  # noqa: S311 -- spreads load, guards nothing
 
     async def _list(self) -> str:
         """Tell all objects as they are; the revision of the list."""
         objects: list[Found] = []
         token = ""
         while True:
-            page = await self._client.get(f"{self._url}limit={_PAGE}{f'&continue={quote(token)}' if token else ''}")
-            objects += page.get("items") or ()
+            page = await self._client.get(f"{self._url}limit={self._page}{f'&continue={quote(token)}' if token else ''}")
+            objects += map(self._reduce, page.get("items") or ())
             metadata = page.get("metadata") or {}
             token = str(metadata.get("continue") or "")
             if not token:
                 self._follower.replaced(objects)
                 return str(metadata.get("resourceVersion") or "")
 
-    async def _watch(self, revision: str) -> str:
-        """Tell changes until the watch ends; the revision to go on from, empty where it has to begin with a list."""
+    async def _watch(self) -> None:
+        """Tell changes until the watch ends."""
         seconds = random.randint(_WATCH, 2 * _WATCH)  # noqa: S311 -- as above
-        url = f"{self._url}watch=true&allowWatchBookmarks=true&resourceVersion={quote(revision)}&timeoutSeconds={seconds}"
-        async with aclosing(self._client.lines(url, timeout=seconds + _GRACE)) as lines:
+        query = f"watch=true&allowWatchBookmarks=true&resourceVersion={quote(self._revision)}&timeoutSeconds={seconds}"
+        async with self._client.lines(f"{self._url}{query}", longest=seconds + _GRACE, silence=_SILENCE) as lines:
+            self._reached()
             async for line in lines:
                 event = _event(line)
                 kind, found = event.get("type"), event.get("object") or {}
                 if kind == "ERROR":
                     _LOG.info("a watch of the cluster ended", url=self._url, error=found.get("message", ""))
-                    return ""
-                revision = (found.get("metadata") or {}).get("resourceVersion") or revision
+                    self._revision = ""
+                    return
                 if kind in {"ADDED", "MODIFIED"}:
                     self._follower.changed(found)
                 elif kind == "DELETED":
                     self._follower.deleted(found)
-        return revision
+                self._revision = (found.get("metadata") or {}).get("resourceVersion") or self._revision
+
+
+def _whole(found: Found) -> Found:
+    return found
 
 
 def _event(line: bytes) -> Found:

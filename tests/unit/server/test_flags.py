@@ -128,7 +128,7 @@ def test_who_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_whose_definitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cluster's definitions are read where a selector is given, an empty one too: those of the kubeconfig, or else of the pod's cluster."""
+    """Where a selector is given, an empty one too, definitions are read: those of the kubeconfig's cluster, or else of the pod's."""
     path = tmp_path / "file"
     path.touch()
 

@@ -1,5 +1,6 @@
 """Calls of another server."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -110,6 +111,30 @@ async def test_lines() -> None:
     """An answer comes line by line, whatever the pieces are that it comes in; a refusal is told before the first."""
     remote = Remote(lambda: web.Response(body=b"one\n" + b"x" * 300_000 + b"\nrest"), _json({"message": "no"}, 403))
     async with remote.client() as client:
-        assert [len(line) async for line in client.lines("/path", timeout=10)] == [3, 300_000]
+        async with client.lines("/path", longest=10, silence=10) as lines:
+            assert [len(line) async for line in lines] == [3, 300_000]
         with pytest.raises(WebhookError, match="no"):
-            await anext(client.lines("/path", timeout=10))
+            async with client.lines("/path", longest=10, silence=10):
+                raise AssertionError
+
+
+async def test_silence() -> None:
+    """An answer that has begun and does not go on is given up."""
+
+    async def begin(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"one\ntw")
+        await asyncio.Event().wait()
+        return response
+
+    async with RawTestServer(begin, handler_cancellation=True) as server:
+        client = WebhookClient(Endpoint(url=str(server.make_url("/path")), context=None))
+        found = []
+        with pytest.raises(WebhookError, match="deadline"):
+            async with client.lines("", longest=60, silence=0.1) as lines:
+                async for line in lines:
+                    found.append(line)  # noqa: PERF401 -- what came before it failed counts
+        await client.close()
+
+    assert found == [b"one"]
