@@ -131,10 +131,14 @@ async def test_silence() -> None:
     async with RawTestServer(begin, handler_cancellation=True) as server:
         client = WebhookClient(Endpoint(url=str(server.make_url("/path")), context=None))
         found = []
-        with pytest.raises(WebhookError, match="deadline"):
+
+        async def read() -> None:
             async with client.lines("", longest=60, silence=0.1) as lines:
                 async for line in lines:
                     found.append(line)  # noqa: PERF401 -- what came before it failed counts
+
+        with pytest.raises(WebhookError, match="deadline"):
+            await read()
         await client.close()
 
     assert found == [b"one"]
