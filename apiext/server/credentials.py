@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.authentication import tokenfile
 from apiext.authentication.peer import Authorities, PeerIdentification
+from apiext.cert import certificate
 from apiext.server.credential_files import CredentialFiles
 from apiext.server.entrance import Entrance
 from apiext.server.errors import StartError
 from apiext.server.files import read_file
 from apiext.server.kubeconfig import names_server, write_kubeconfig
-from apiext.server.tls import certificate
 from apiext.server.tls.context import TLSError, read_authorities
 from apiext.server.tls.pki import KeyPair, Pki, ensure_pki
 from apiext.server.upkeep import Upkeep

@@ -19,7 +19,7 @@ HOMES: Final = {
     "kopf": ("operator",),
     "grpc": ("storage/etcd", "storage/value"),
     "aetcd": ("storage/etcd", "storage/value"),
-    "cryptography": ("storage/value", "server/tls", "authentication"),
+    "cryptography": ("storage/value", "cert", "server/tls", "authentication"),
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

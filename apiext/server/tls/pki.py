@@ -15,18 +15,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from apiext.cert import certificate, renewal
 from apiext.meta.user import MASTERS
 from apiext.server.files import read_file, write_file
-from apiext.server.tls import certificate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from apiext.server.tls.issuing import Pem
+    from apiext.cert.issuing import Pem
 
-_RENEW_AT: Final = 0.8
-"""The share of its life after which a certificate is renewed."""
 _MOST_HOSTS: Final = 100
 """Hosts of one certificate, so that it does not grow with each new name of the machine."""
 _AUTHORITY: Final = "apiext-ca"
@@ -107,22 +105,17 @@ def _authority_is_due(pki: Pki, moment: datetime.datetime) -> bool:
 
 
 def _is_due(pair: KeyPair, authority: KeyPair, moment: datetime.datetime) -> bool:
-    text = read_file(pair.cert)
-    life = certificate.validity(text)
-    if life is None or not pair.is_sound() or not certificate.is_issued_by(text, read_file(authority.cert)):
-        return True
-    return moment >= life[0] + (life[1] - life[0]) * _RENEW_AT
+    return not pair.is_sound() or renewal.is_due(read_file(pair.cert), read_file(authority.cert), moment)
 
 
 def _valid(pki: Pki, moment: datetime.datetime) -> list[str]:
     """The authority's certificates that have not ended yet."""
-    ends = ((pem, certificate.end_of_validity(pem)) for pem in certificate.certificates(read_file(pki.authority.cert)))
-    return [pem for pem, end in ends if end is not None and end > moment]
+    return renewal.still_valid(read_file(pki.authority.cert), moment)
 
 
 def _complete(pki: Pki, hosts: Sequence[str], moment: datetime.datetime) -> None:
     # loaded only when there is something to make: it takes a tenth of a second
-    from apiext.server.tls import issuing
+    from apiext.cert import issuing
 
     _complete_authority(pki, moment)
     authority = issuing.Pem(read_file(pki.authority.cert), read_file(pki.authority.key))
@@ -137,7 +130,7 @@ def _complete(pki: Pki, hosts: Sequence[str], moment: datetime.datetime) -> None
 
 
 def _complete_authority(pki: Pki, moment: datetime.datetime) -> None:
-    from apiext.server.tls import issuing
+    from apiext.cert import issuing
 
     kept = _valid(pki, moment)
     if _authority_is_due(pki, moment):

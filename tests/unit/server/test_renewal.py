@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from apiext.server.tls import certificate
+from apiext.cert import certificate
 from apiext.server.tls.pki import KeyPair, Pki, ensure_pki, now
 
 HOSTS = ["127.0.0.1", "localhost"]

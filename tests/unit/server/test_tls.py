@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from apiext.cert.certificate import covers, end_of_validity
 from apiext.server.kubeconfig import write_kubeconfig
 from apiext.server.tls import pki
-from apiext.server.tls.certificate import covers, end_of_validity
 from apiext.server.tls.context import Keys, TLSError, read_authorities, server_context
 from apiext.server.tls.pki import KeyPair, ensure_pki
 from tests.support.certificates import Authority

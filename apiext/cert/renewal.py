@@ -1,0 +1,27 @@
+"""When certificates are due, wherever they are kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.cert import certificate
+
+if TYPE_CHECKING:
+    import datetime
+
+RENEW_AT: Final = 0.8
+"""The share of its life after which a certificate is renewed."""
+
+
+def is_due(pem: str, authority: str, moment: datetime.datetime) -> bool:
+    """Whether a certificate has to be made anew: most of its life is over, or the authority has not issued it."""
+    life = certificate.validity(pem)
+    if life is None or not certificate.is_issued_by(pem, authority):
+        return True
+    return moment >= life[0] + (life[1] - life[0]) * RENEW_AT
+
+
+def still_valid(bundle: str, moment: datetime.datetime) -> list[str]:
+    """The certificates of a bundle that have not ended yet."""
+    ends = ((pem, certificate.end_of_validity(pem)) for pem in certificate.certificates(bundle))
+    return [pem for pem, end in ends if end is not None and end > moment]
