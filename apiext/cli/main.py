@@ -8,6 +8,7 @@ from typing import NoReturn
 import click
 
 from apiext import __version__
+from apiext.cli.doctor import doctor
 from apiext.cli.serve import serve
 
 
@@ -25,6 +26,7 @@ def version() -> None:
 
 
 apiext.add_command(serve)
+apiext.add_command(doctor)
 
 
 def main() -> NoReturn:

@@ -1,0 +1,124 @@
+"""What the host knows of apiext: the APIServices of a group, and the Service that they point to."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta import marks
+from apiext.operator.group import labels_of
+from apiext.operator.hops import bundle
+from apiext.operator.hops.look import PORT, Service, condition, query
+from apiext.operator.hops.verdict import broken, ok, untold
+
+if TYPE_CHECKING:
+    from apiext.operator.clients import Json
+    from apiext.operator.hops.look import Look
+    from apiext.operator.hops.verdict import Verdict
+
+_MANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
+_OPERATOR: Final = "see the log of apiext's operator, which writes APIServices"
+
+
+async def registered(look: Look, group: str) -> Verdict:
+    """Each version of the group has an APIService that points to apiext, and trusts its certificate."""
+    found = {one["spec"]["version"]: one for one in await look.api_services(group)}
+    versions = await look.versions(group)
+    if not versions:
+        return broken(f"the host knows no version of {group}", "check the group's name, and label its definitions")
+    for version in versions:
+        name = f"v.{group}" if not version else f"{version}.{group}"
+        if version not in found:
+            return broken(f"APIService {name} does not exist", _OPERATOR)
+        wrong = _misled(look, name, found[version]) or _mistrusting(look, name, found[version]["spec"])
+        if wrong is not None:
+            return wrong if not (said := await _said(look, group)) else broken(f"{wrong.what} (the operator: {said})", wrong.remedy)
+    route = await look.route(group)
+    return ok(f"{', '.join(f'{version}.{group}' for version in versions)} point to {route.service}:{route.port}")
+
+
+async def service(look: Look, group: str) -> Verdict:
+    """The Service is there, and leads somewhere."""
+    route = await look.route(group)
+    path = f"/api/v1/namespaces/{route.service.namespace}/services/{route.service.name}"
+    answer = await look.host(path)
+    if answer.code == 403:
+        return untold(f"the user may not read Service {route.service}")
+    if answer.code != 200:
+        why = "does not exist" if answer.code == 404 else f"cannot be read: {answer}"
+        return broken(f"Service {route.service} {why}", "create it, or name the right one with --service")
+    spec = answer.object.get("spec") or {}
+    if spec.get("type") == "ExternalName":
+        return ok(f"{route.service} is a name for {spec.get('externalName')}")
+    ports = [port for port in spec.get("ports") or () if port["port"] == route.port]
+    if not ports:
+        has = ", ".join(str(port["port"]) for port in spec.get("ports") or ()) or "none"
+        return broken(f"Service {route.service} has no port {route.port}, only {has}", "name the right one with --service-port")
+    return await _endpoints(look, route.service, ports[0].get("name") or "")
+
+
+async def available(look: Look, group: str) -> Verdict:
+    """The host finds the APIServices available."""
+    for one in await look.api_services(group):
+        found, name = condition(one, "Available"), one["metadata"]["name"]
+        if found.get("status") != "True":
+            said = f"{found.get('reason', 'no condition yet')}: {found.get('message', '')}".rstrip(": ")
+            return broken(
+                f"the host finds {name} unavailable: {said}", "wait half a minute for the host to look again; see kube-apiserver's log"
+            )
+    return ok("the host finds all versions available")
+
+
+def _misled(look: Look, name: str, api_service: Json) -> Verdict | None:
+    """What is wrong with where an APIService points to."""
+    given, target = api_service["spec"].get("service"), look.target
+    if not given:
+        return broken(f"APIService {name} is local: the host serves the group itself", _OPERATOR)
+    if _MANAGED in labels_of(api_service):
+        return broken(f"APIService {name} has label {_MANAGED}: the host takes it back", f"kubectl label apiservice {name} {_MANAGED}-")
+    meant = target.service or Service(given["namespace"], given["name"])
+    points = f"{given['namespace']}/{given['name']}:{given.get('port') or PORT}"
+    if points != f"{meant}:{target.port or given.get('port') or PORT}":
+        return broken(f"APIService {name} points to {points}, not to {meant}:{target.port or PORT}", _OPERATOR)
+    return None
+
+
+def _mistrusting(look: Look, name: str, spec: Json) -> Verdict | None:
+    """What is wrong with the authorities in an APIService."""
+    mend = "put the authority of apiext's certificate there (--ca-file of the operator)"
+    if spec.get("insecureSkipTLSVerify"):
+        return broken(f"APIService {name} does not verify apiext's certificate (insecureSkipTLSVerify)", mend)
+    try:
+        pem = base64.b64decode(spec.get("caBundle") or "", validate=True).decode()
+        authorities = bundle.read(pem) if pem else []
+    except (binascii.Error, ValueError) as error:
+        return broken(f"the caBundle of APIService {name} cannot be read: {error}", mend)
+    if authorities and all(one.ended for one in authorities):
+        return broken(f"the caBundle of APIService {name} has ended on {authorities[-1].end}", mend)
+    if not bundle.certificates(look.target.authority) <= bundle.certificates(pem):
+        return broken(f"the caBundle of APIService {name} is not that of --ca-file", mend)
+    return None
+
+
+async def _said(look: Look, group: str) -> str:
+    """What the operator says of the group."""
+    for crd in await look.definitions(group):
+        found = condition(crd, marks.CONDITION)
+        if found.get("status") == "False":
+            return f"{found.get('reason', '')}: {found.get('message', '')}"
+    return ""
+
+
+async def _endpoints(look: Look, service: Service, port_name: str) -> Verdict:
+    path = f"/apis/discovery.k8s.io/v1/namespaces/{service.namespace}/endpointslices"
+    answer = await look.host(query(path, labelSelector=f"kubernetes.io/service-name={service.name}"))
+    if answer.code != 200:
+        return untold(f"the endpoints of {service} cannot be read: {answer}")
+    ready = 0
+    for part in answer.object.get("items") or ():
+        if any((port.get("name") or "") == port_name and port.get("port") for port in part.get("ports") or ()):
+            ready += sum((one.get("conditions") or {}).get("ready", True) is not False for one in part.get("endpoints") or ())
+    if not ready:
+        return broken(f"Service {service} has no endpoint that is ready", "see whether apiext's pods run, and have the Service's labels")
+    return ok(f"{service} has {ready} endpoint{'' if ready == 1 else 's'} ready")
