@@ -20,6 +20,7 @@ from .feed import FAILURES, Feed
 from .finalizer import Finalizer
 from .naming import taken_names
 from .reconcile import depends_on_schemas, reconciled
+from .workqueue import WorkQueue
 
 if TYPE_CHECKING:
     from apiext.meta.wire import Object
@@ -30,10 +31,6 @@ if TYPE_CHECKING:
     from .finalizer import Instances
 
 _LOG: Final = get_logger(__name__)
-_FIRST_PAUSE: Final = 0.05
-_LONGEST_PAUSE: Final = 30.0
-_DOUBLINGS: Final = 10
-"""After so many the longest pause has been reached."""
 
 
 class Controllers:
@@ -42,7 +39,7 @@ class Controllers:
     `instances` finds and deletes the instances of definitions.
     """
 
-    __slots__ = ("_attempts", "_feed", "_finalizer", "_queue", "_queued", "_store", "_tasks", "catalog", "codec")
+    __slots__ = ("_feed", "_finalizer", "_queue", "_store", "_tasks", "catalog", "codec")
 
     def __init__(self, store: Store, catalog: Catalog, instances: Instances, *, codec: Codec | None = None) -> None:
         self.catalog = catalog
@@ -50,9 +47,7 @@ class Controllers:
         self.codec = codec or CRDCodec()
         self._feed = Feed(store, self.codec, catalog, self._changed)
         self._finalizer = Finalizer(store, self.codec, instances, seen=self.observe, gone=self._feed.gone)
-        self._queue: asyncio.Queue[str] = asyncio.Queue()
-        self._queued: set[str] = set()
-        self._attempts: dict[str, int] = {}
+        self._queue = WorkQueue(self._sync, failures=FAILURES, trouble="the status of a definition cannot be written", log=_LOG)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -60,7 +55,7 @@ class Controllers:
         revision = await self._feed.list()
         self._tasks = [
             asyncio.create_task(self._feed.follow(revision), name="definitions-feed"),
-            asyncio.create_task(self._work(), name="definitions-reconcile"),
+            asyncio.create_task(self._queue.run(), name="definitions-reconcile"),
         ]
 
     async def close(self) -> None:
@@ -86,40 +81,14 @@ class Controllers:
             # Its names are free for others.
             self._enqueue_group(name.partition(".")[2], besides=name)
             return
-        self._enqueue(name)
+        self._queue.add(name)
         if definition.is_terminating and conditions.has_cleanup_finalizer(definition.head):
             self._finalizer.finalize(definition)
-
-    def _enqueue(self, name: str) -> None:
-        if name not in self._queued:
-            self._queued.add(name)
-            self._queue.put_nowait(name)
 
     def _enqueue_group(self, group: str, *, besides: str) -> None:
         for definition in self.catalog.all():
             if definition.group == group and definition.name != besides:
-                self._enqueue(definition.name)
-
-    async def _work(self) -> None:
-        while True:
-            name = await self._queue.get()
-            self._queued.discard(name)
-            try:
-                await self._sync(name)
-            except FAILURES as error:
-                self._retry(name, error)
-            except Exception as error:  # noqa: BLE001 -- one definition must not stop the work on all others
-                _LOG.exception("a definition cannot be brought up to date", definition=name)
-                self._retry(name, error)
-            else:
-                self._attempts.pop(name, None)
-
-    def _retry(self, name: str, error: Exception) -> None:
-        attempt = self._attempts.get(name, 0)
-        self._attempts[name] = attempt + 1
-        pause = min(_FIRST_PAUSE * 2 ** min(attempt, _DOUBLINGS), _LONGEST_PAUSE)
-        _LOG.warning("the status of a definition cannot be written", definition=name, error=str(error), retry_after=pause)
-        asyncio.get_running_loop().call_later(pause, self._enqueue, name)
+                self._queue.add(definition.name)
 
     async def _sync(self, name: str) -> None:
         definition = self.catalog.get(name)

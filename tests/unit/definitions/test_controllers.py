@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apiext.definitions import conditions, controllers, finalizer
+from apiext.definitions import conditions, finalizer, workqueue
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.conditions import CLEANUP_FINALIZER
 from apiext.definitions.definition import Definition
@@ -276,8 +276,8 @@ async def test_applying_a_definition(house: House) -> None:
 
 async def test_a_store_that_stays_away_for_long(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often the status could not be written, the work goes on when the store is back."""
-    monkeypatch.setattr(controllers, "_FIRST_PAUSE", 0.0)
-    house.controllers._attempts[FOOS] = 5000
+    monkeypatch.setattr(workqueue, "_FIRST_PAUSE", 0.0)
+    house.controllers._queue.attempts[FOOS] = 5000
     update, failures = house.store.guaranteed_update, [UnavailableError("away")]
 
     async def fail_once(*args: Any, **options: Any) -> Any:
