@@ -23,6 +23,9 @@ CONDITION: Final = "ServedByApiext"
 HOST_UID: Final = f"{DOMAIN}/host-uid"
 """Annotation of a mirror, the copy of a host's definition: the uid that it has there."""
 
+HOST_REVISION: Final = f"{DOMAIN}/host-revision"
+"""Annotation of a mirror: the resourceVersion that the host's definition had when the mirror was last made to follow it."""
+
 PHASE: Final = f"{DOMAIN}/phase"
 """Annotation of a mirror: how far its group is on the way here or back. Without one it is IMPORTING."""
 IMPORTING: Final = "Importing"
