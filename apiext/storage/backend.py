@@ -35,14 +35,25 @@ class RangeResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Guard:
+    """Another key on which a write depends."""
+
+    key: str
+    expected: int
+    """The revision that it must have (0: it must be absent)."""
+
+
+@dataclass(frozen=True, slots=True)
 class WriteResult:
-    """The outcome of a guarded write."""
+    """The outcome of a conditional write."""
 
     succeeded: bool
     revision: int
-    """The write's own revision; the store's when the guard failed."""
+    """The write's own revision; the store's when nothing was written."""
     current: KeyValue | None
-    """What stood in the way of a write that failed the guard (None: nothing); None after a write."""
+    """What stood in the way of a write, the key not being at the expected revision (None: nothing); None after a write."""
+    guard_failed: bool = False
+    """The guard did not hold, whatever else holds; `current` then tells nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +105,7 @@ class Backend(Protocol):
 
     Every call is linearizable and carries a deadline of its own; it raises UnavailableError when that passes.
     Keys are complete (with the prefix); a prefix ends with "/" and matches all keys that begin with it.
+    A write with a guard is done only if the guard's key too is at its revision, at the same moment.
     """
 
     async def get(self, key: str) -> tuple[KeyValue | None, int]:
@@ -111,15 +123,15 @@ class Backend(Protocol):
         """Number of keys with the prefix."""
         ...
 
-    async def create(self, key: str, value: bytes) -> WriteResult:
+    async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
         """Write the key if it is absent."""
         ...
 
-    async def update(self, key: str, value: bytes, *, expected: int) -> WriteResult:
+    async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """Replace the value if the key's revision is the expected one."""
         ...
 
-    async def delete(self, key: str, *, expected: int) -> WriteResult:
+    async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """Remove the key if its revision is the expected one. The deletion has a revision of its own."""
         ...
 

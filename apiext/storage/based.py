@@ -19,6 +19,7 @@ from .backend import (
     BackendEvent,
     CompactedError,
     FutureRevisionError,
+    Guard,
     KeyValue,
     RangeResult,
     WatchBatch,
@@ -62,7 +63,10 @@ class BasedBackend:
         return None if pair is None else KeyValue(pair.key, pair.value, pair.revision + self._base)
 
     def _written(self, result: WriteResult) -> WriteResult:
-        return WriteResult(result.succeeded, result.revision + self._base, self._pair(result.current))
+        return WriteResult(result.succeeded, result.revision + self._base, self._pair(result.current), result.guard_failed)
+
+    def _guard(self, guard: Guard | None) -> Guard | None:
+        return guard and Guard(guard.key, self._expected(guard.expected))
 
     def _compacted(self, error: CompactedError) -> CompactedError:
         return CompactedError(error.compact_revision + self._base)
@@ -92,17 +96,19 @@ class BasedBackend:
 
     # --- writes -----------------------------------------------------------------------------------------------------
 
-    async def create(self, key: str, value: bytes) -> WriteResult:
+    async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
         """As `Backend.create`."""
-        return self._written(await self._backend.create(key, value))
+        return self._written(await self._backend.create(key, value, guard=self._guard(guard)))
 
-    async def update(self, key: str, value: bytes, *, expected: int) -> WriteResult:
+    async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """As `Backend.update`."""
-        return self._written(await self._backend.update(key, value, expected=self._expected(expected)))
+        own = self._expected(expected)
+        return self._written(await self._backend.update(key, value, expected=own, guard=self._guard(guard)))
 
-    async def delete(self, key: str, *, expected: int) -> WriteResult:
+    async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """As `Backend.delete`."""
-        return self._written(await self._backend.delete(key, expected=self._expected(expected)))
+        own = self._expected(expected)
+        return self._written(await self._backend.delete(key, expected=own, guard=self._guard(guard)))
 
     # --- watches ----------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from apiext.meta.selectors import FieldSelector, LabelSelector
     from apiext.meta.wire import Object
 
+    from .guards import WriteGuard
+
 
 class Codec(Protocol):
     """How objects of one resource in one version become stored bytes and the other way round.
@@ -274,6 +276,10 @@ class Store(Protocol):
 
     async def delete_unreadable(self, key: str, codec: Codec, *, dry_run: bool = False) -> None:
         """Remove an object that cannot be read. Raises KeyNotFoundError, and InvalidObjectError for one that can be."""
+        ...
+
+    def guard_writes(self, guard: WriteGuard) -> None:
+        """Have every write from now on depend on something else, too; it raises what the guard raises."""
         ...
 
     async def count(self) -> int:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from apiext.meta.wire import Object
 
     from .backend import Backend, KeyValue, RangeResult
+    from .guards import WriteGuard
     from .interface import Codec, Item, ListOptions, Preconditions, Transformer, Watch, WatchOptions
     from .list_plan import ListPlan
 
@@ -205,6 +206,10 @@ class DirectStore:
     async def delete_unreadable(self, key: str, codec: Codec, *, dry_run: bool = False) -> None:
         """Implements Store.delete_unreadable."""
         await self._writer.delete_unreadable(key, codec, dry_run=dry_run)
+
+    def guard_writes(self, guard: WriteGuard) -> None:
+        """Implements Store.guard_writes."""
+        self._writer.guard = guard
 
     async def count(self) -> int:
         """Implements Store.count."""

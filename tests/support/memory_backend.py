@@ -10,6 +10,7 @@ from apiext.storage.backend import (
     BackendEvent,
     CompactedError,
     FutureRevisionError,
+    Guard,
     KeyValue,
     RangeResult,
     UnavailableError,
@@ -82,10 +83,16 @@ class MemoryBackend:
         """Implements Backend.count."""
         return (await self.list(prefix)).count
 
-    async def _write(self, key: str, value: bytes | None, expected: int) -> WriteResult:
+    def _stands_at(self, key: str) -> int:
+        pair = self._state.get(key)
+        return pair.revision if pair else 0
+
+    async def _write(self, key: str, value: bytes | None, expected: int, guard: Guard | None) -> WriteResult:
         await self._enter("write")
+        if guard is not None and self._stands_at(guard.key) != guard.expected:
+            return WriteResult(succeeded=False, revision=self._revision, current=None, guard_failed=True)
         previous = self._state.get(key)
-        if (previous.revision if previous else 0) != expected:
+        if self._stands_at(key) != expected:
             return WriteResult(succeeded=False, revision=self._revision, current=previous)
         self._revision += 1
         if value is None:
@@ -97,17 +104,17 @@ class MemoryBackend:
         await self._tell()
         return WriteResult(succeeded=True, revision=revision, current=None)
 
-    async def create(self, key: str, value: bytes) -> WriteResult:
+    async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
         """Implements Backend.create."""
-        return await self._write(key, value, 0)
+        return await self._write(key, value, 0, guard)
 
-    async def update(self, key: str, value: bytes, *, expected: int) -> WriteResult:
+    async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """Implements Backend.update."""
-        return await self._write(key, value, expected)
+        return await self._write(key, value, expected, guard)
 
-    async def delete(self, key: str, *, expected: int) -> WriteResult:
+    async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """Implements Backend.delete."""
-        return await self._write(key, None, expected)
+        return await self._write(key, None, expected, guard)
 
     async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
         """Implements Backend.watch."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from apiext.storage.barrier import Barrier
     from apiext.storage.change import Change
     from apiext.storage.entry import Entry
+    from apiext.storage.guards import WriteGuard
     from apiext.storage.interface import Codec, Event, Item, ListOptions, ListResult, Preconditions, Watch, WatchOptions
     from apiext.storage.list_plan import ListPlan
     from apiext.storage.store import DirectStore
@@ -244,6 +245,10 @@ class CachedStore:
     async def delete_unreadable(self, key: str, codec: Codec, *, dry_run: bool = False) -> None:
         """Implements Store.delete_unreadable."""
         await self.direct.delete_unreadable(key, codec, dry_run=dry_run)
+
+    def guard_writes(self, guard: WriteGuard) -> None:
+        """Implements Store.guard_writes."""
+        self.direct.guard_writes(guard)
 
     async def count(self) -> int:
         """Implements Store.count."""

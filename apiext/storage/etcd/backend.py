@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Final, Self
+from typing import Any, Final, Self
 
-from apiext.storage.backend import FutureRevisionError, KeyValue, RangeResult, UnavailableError, WatchBatch, WriteResult
+from apiext.storage.backend import FutureRevisionError, Guard, KeyValue, RangeResult, UnavailableError, WatchBatch, WriteResult
 from apiext.storage.etcd import messages
 from apiext.storage.etcd.calls import COMPACT, RANGE, Calls
 from apiext.storage.etcd.compaction import Turns
@@ -74,20 +74,23 @@ class EtcdBackend:
         count: int = response.count
         return count
 
-    async def create(self, key: str, value: bytes) -> WriteResult:
+    async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
         """As `Backend.create`."""
         encoded = messages.encode(key)
-        return messages.write_result(await self._calls.write(messages.guarded(encoded, 0, messages.put(encoded, value))))
+        return await self._write(encoded, 0, messages.put(encoded, value), guard)
 
-    async def update(self, key: str, value: bytes, *, expected: int) -> WriteResult:
+    async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """As `Backend.update`."""
         encoded = messages.encode(key)
-        return messages.write_result(await self._calls.write(messages.guarded(encoded, expected, messages.put(encoded, value))))
+        return await self._write(encoded, expected, messages.put(encoded, value), guard)
 
-    async def delete(self, key: str, *, expected: int) -> WriteResult:
+    async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """As `Backend.delete`."""
         encoded = messages.encode(key)
-        return messages.write_result(await self._calls.write(messages.guarded(encoded, expected, messages.remove(encoded))))
+        return await self._write(encoded, expected, messages.remove(encoded), guard)
+
+    async def _write(self, key: bytes, expected: int, operation: Any, guard: Guard | None) -> WriteResult:
+        return messages.write_result(await self._calls.write(messages.conditional(key, expected, operation, guard)), guard)
 
     async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
         """As `Backend.watch`. A watch that is too slow is held back by its connection's window and fed from etcd's log."""

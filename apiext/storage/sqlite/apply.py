@@ -1,11 +1,11 @@
-"""One guarded write, within the transaction of its batch."""
+"""One conditional write, within the transaction of its batch."""
 
 from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
 
-from apiext.storage.backend import BackendEvent, KeyValue, WriteResult
+from apiext.storage.backend import BackendEvent, Guard, KeyValue, WriteResult
 from apiext.storage.sqlite import schema
 
 
@@ -17,14 +17,17 @@ class Write:
     value: bytes | None
     """None: delete."""
     expected: int
+    guard: Guard | None = None
 
 
 def apply(connection: sqlite3.Connection, write: Write, latest: int) -> tuple[WriteResult, BackendEvent | None]:
-    """Do the write at the revision after `latest` if its guard holds; what the caller and the watchers are to be told.
+    """Do the write at the revision after `latest` if its conditions hold; what the caller and the watchers are to be told.
 
-    The guard sees what was written before it in the same transaction.
+    They see what was written before in the same transaction.
     """
-    key, value = write.key, write.value
+    key, value, guard = write.key, write.value, write.guard
+    if guard is not None and _revision(connection, guard.key) != guard.expected:
+        return WriteResult(False, latest, None, guard_failed=True), None  # noqa: FBT003 -- the result's own order
     row = connection.execute(schema.GET, (key,)).fetchone()
     found = None if row is None else KeyValue(key, row[1], row[0])
     existing = 0 if found is None else found.revision
@@ -37,3 +40,9 @@ def apply(connection: sqlite3.Connection, write: Write, latest: int) -> tuple[Wr
     else:
         connection.execute(schema.UPDATE if existing else schema.INSERT, (revision, key))
     return WriteResult(True, revision, None), BackendEvent(key, revision, value, found)  # noqa: FBT003
+
+
+def _revision(connection: sqlite3.Connection, key: str) -> int:
+    """The revision of a key, 0 for one that is absent."""
+    row = connection.execute(schema.STANDS_AT, (key,)).fetchone()
+    return 0 if row is None else int(row[0])

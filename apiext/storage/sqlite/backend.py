@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Self
 
-from apiext.storage.backend import KeyValue, RangeResult, UnavailableError, WatchBatch, WriteResult
+from apiext.storage.backend import Guard, KeyValue, RangeResult, UnavailableError, WatchBatch, WriteResult
 from apiext.storage.sqlite.apply import Write
 from apiext.storage.sqlite.broadcast import Broadcaster
 from apiext.storage.sqlite.compaction import Compaction
@@ -73,17 +73,17 @@ class SQLiteBackend:
         except (sqlite3.Error, UnicodeError) as error:
             raise translate(error) from error
 
-    async def create(self, key: str, value: bytes) -> WriteResult:
+    async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
         """As `Backend.create`."""
-        return await self._writer.write(Write(key, value, 0))
+        return await self._writer.write(Write(key, value, 0, guard))
 
-    async def update(self, key: str, value: bytes, *, expected: int) -> WriteResult:
+    async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """As `Backend.update`."""
-        return await self._writer.write(Write(key, value, expected))
+        return await self._writer.write(Write(key, value, expected, guard))
 
-    async def delete(self, key: str, *, expected: int) -> WriteResult:
+    async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """As `Backend.delete`."""
-        return await self._writer.write(Write(key, None, expected))
+        return await self._writer.write(Write(key, None, expected, guard))
 
     def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
         """As `Backend.watch`. A watch that is too slow is fed from the log: it holds little memory, and sees everything.

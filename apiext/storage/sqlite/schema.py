@@ -29,6 +29,7 @@ COMPACTED: Final = "SELECT revision FROM compaction"
 FORGOTTEN: Final = "SELECT forgotten FROM compaction"
 
 GET: Final = "SELECT l.revision, l.value FROM current c JOIN log l ON l.revision = c.revision WHERE c.key = ?"
+STANDS_AT: Final = "SELECT revision FROM current WHERE key = ?"
 APPEND: Final = "INSERT INTO log (revision, key, previous, live, value) VALUES (?, ?, ?, ?, ?)"
 INSERT: Final = "INSERT INTO current (revision, key) VALUES (?, ?)"
 UPDATE: Final = "UPDATE current SET revision = ? WHERE key = ?"

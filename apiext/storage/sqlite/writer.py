@@ -153,7 +153,7 @@ class Writer:
         except sqlite3.Error as error:
             self._end(settled, error)
             return
-        if not events:  # no guard held: nothing to wait for
+        if not events:  # no condition held: nothing to wait for
             self._end(settled, None)
             return
 

@@ -1,0 +1,98 @@
+"""Writes that depend on another key, over every backend."""
+
+import asyncio
+
+import pytest
+
+from apiext.storage.backend import Backend, Guard, KeyValue, WriteResult
+
+
+@pytest.fixture
+def gate(prefix: str) -> str:
+    """The key that writes depend on."""
+    return f"{prefix}gate"
+
+
+async def attempts(backend: Backend, prefix: str, revision: int, guard: Guard) -> list[WriteResult]:
+    """A creation of "new", an update and a deletion of "old", which stands at a revision."""
+    return [
+        await backend.create(prefix + "new", b"1", guard=guard),
+        updated := await backend.update(prefix + "old", b"2", expected=revision, guard=guard),
+        await backend.delete(prefix + "old", expected=updated.revision if updated.succeeded else revision, guard=guard),
+    ]
+
+
+async def test_a_guard_that_holds(backend: Backend, prefix: str, gate: str) -> None:
+    """Writes whose guard is at its revision are done as without one."""
+    opened = await backend.create(gate, b"")
+    old = await backend.create(prefix + "old", b"1")
+    results = await attempts(backend, prefix, old.revision, Guard(gate, opened.revision))
+
+    assert [(result.succeeded, result.guard_failed, result.current) for result in results] == [(True, False, None)] * 3
+    assert [result.revision for result in results] == [old.revision + 1, old.revision + 2, old.revision + 3]
+    assert [item.key for item in (await backend.list(prefix)).items] == [gate, prefix + "new"]
+
+
+@pytest.mark.parametrize("how", ["changed", "gone", "never"])
+async def test_a_guard_that_fails(backend: Backend, prefix: str, gate: str, how: str) -> None:
+    """When the other key has changed, is gone or has never been, nothing is written and the outcome says why."""
+    revision = 7
+    if how != "never":
+        revision = (await backend.create(gate, b"")).revision
+        await (backend.update(gate, b"1", expected=revision) if how == "changed" else backend.delete(gate, expected=revision))
+    old = await backend.create(prefix + "old", b"1")
+    results = await attempts(backend, prefix, old.revision, Guard(gate, revision))
+
+    assert [(result.succeeded, result.guard_failed) for result in results] == [(False, True)] * 3
+    assert (await backend.get(prefix + "old"))[0] == KeyValue(prefix + "old", b"1", old.revision)
+    assert await backend.revision() == old.revision
+
+
+async def test_a_guard_for_absence(backend: Backend, prefix: str, gate: str) -> None:
+    """A guard may ask that a key is not there."""
+    done = await backend.create(prefix + "a", b"", guard=Guard(gate, 0))
+    await backend.create(gate, b"")
+    refused = await backend.create(prefix + "b", b"", guard=Guard(gate, 0))
+
+    assert (done.succeeded, refused.succeeded, refused.guard_failed) == (True, False, True)
+
+
+async def test_the_key_itself_is_told_from_its_guard(backend: Backend, prefix: str, gate: str) -> None:
+    """Where the guard holds and the key is not at the expected revision, what stands in the way is told; where both fail, the guard."""
+    opened = await backend.create(gate, b"")
+    old = await backend.create(prefix + "old", b"1")
+    current = KeyValue(prefix + "old", b"1", old.revision)
+    holds, fails = Guard(gate, opened.revision), Guard(gate, opened.revision + 1)
+    conflicting = [
+        await backend.create(prefix + "old", b"2", guard=holds),
+        await backend.update(prefix + "old", b"2", expected=old.revision + 1, guard=holds),
+        await backend.delete(prefix + "old", expected=old.revision + 1, guard=holds),
+    ]
+    absent = await backend.update(prefix + "none", b"2", expected=old.revision, guard=holds)
+    both = await backend.update(prefix + "old", b"2", expected=old.revision + 1, guard=fails)
+
+    assert [(result.guard_failed, result.current) for result in conflicting] == [(False, current)] * 3
+    assert (absent.succeeded, absent.guard_failed, absent.current) == (False, False, None)
+    assert (both.succeeded, both.guard_failed) == (False, True)
+
+
+async def test_nothing_passes_a_closed_gate(backend: Backend, prefix: str, gate: str) -> None:
+    """Of writes that run while their guard changes, those with greater revisions than the change are none."""
+    opened = await backend.create(gate, b"open")
+    guard = Guard(gate, opened.revision)
+
+    async def work(number: int) -> list[WriteResult]:
+        return [await backend.create(f"{prefix}{number}/{step}", b"", guard=guard) for step in range(20)]
+
+    async def close() -> WriteResult:
+        for step in range(3):
+            await backend.create(f"{prefix}before/{step}", b"")
+        return await backend.update(gate, b"closed", expected=opened.revision)
+
+    closed, *worked = await asyncio.gather(close(), *(work(number) for number in range(8)))
+    assert isinstance(closed, WriteResult)
+    outcomes = [result for results in worked if isinstance(results, list) for result in results]
+
+    assert all(result.succeeded is (result.revision < closed.revision) for result in outcomes)
+    assert all(result.guard_failed is not result.succeeded for result in outcomes)
+    assert 0 < sum(result.succeeded for result in outcomes) < len(outcomes)
