@@ -61,12 +61,12 @@ class WebhookClient:
             return _parsed(url, response, await response.read())
 
     async def ask(self, path: str, *, method: str = "GET", body: Any = None, headers: Mapping[str, str] | None = None) -> tuple[int, bytes]:
-        """The code and the content that one call is answered with, whatever they are.
+        """The code and the content that one call is answered with, whatever they are. A body of bytes is sent as it is.
 
         Raises:
             WebhookError: there is no answer.
         """
-        data = None if body is None else orjson.dumps(body)
+        data = body if body is None or isinstance(body, bytes) else orjson.dumps(body)
         async with self._called(method, path, data, headers=headers) as (_url, response):
             return response.status, await response.read()
 

@@ -107,6 +107,15 @@ async def test_ask() -> None:
     assert (answer, remote.calls) == ((503, b"no"), [("/prefix/path", "other", [1])])
 
 
+async def test_ask_with_bytes() -> None:
+    """A body of bytes goes out as it is."""
+    remote = Remote(_json({}))
+    async with remote.client() as client:
+        await client.ask("/path", method="POST", body=b' {"a": 1}\n')
+
+    assert remote.calls == [("/prefix/path", "Bearer t", {"a": 1})]
+
+
 async def test_lines() -> None:
     """An answer comes line by line, whatever the pieces are that it comes in; a refusal is told before the first."""
     remote = Remote(lambda: web.Response(body=b"one\n" + b"x" * 300_000 + b"\nrest"), _json({"message": "no"}, 403))
