@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from aiohttp import web
@@ -11,7 +12,7 @@ from aiohttp.http_parser import HttpRequestParser
 from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
-from apiext.endpoints.reply import Refusal
+from apiext.endpoints.reply import Refusal, has_begun
 from apiext.endpoints.request import PEER, Handler
 from apiext.server.requesthead import RefusedError
 from apiext.server.requestparser import RequestParser, UnansweredError
@@ -35,6 +36,8 @@ _LINGER: Final = 2.0
 """Seconds to go on reading a body that was refused, so that the client gets to see the answer."""
 _KEEP_ALIVE: Final = 180.0
 """Seconds after which a silent connection is closed; the reference waits three minutes, too."""
+_LATE: Final = 1.0
+"""Seconds that a connection is kept that began while the server goes away: a handshake for each request would cost too much."""
 
 
 class _Connection(RequestHandler):
@@ -42,7 +45,10 @@ class _Connection(RequestHandler):
 
     def __init__(self, manager: web.Server, *, loop: asyncio.AbstractEventLoop, **settings: Any) -> None:
         super().__init__(manager, loop=loop, **settings)
-        self._parser = cast("Any", RequestParser(self._make_parser, self._make_reader))
+        self._requests = RequestParser(self._make_parser, self._make_reader)
+        self._parser = cast("Any", self._requests)
+        self.is_last = False
+        """Whether the next answer ends the connection, and says so."""
 
     def _make_parser(self) -> Any:
         return HttpRequestParser(
@@ -67,10 +73,34 @@ class _Connection(RequestHandler):
             return Refusal(exc.refusal.answer if isinstance(exc, UnansweredError) else RefusedError().answer)
         return super().handle_error(request, status, exc, message)
 
+    def make_last(self) -> None:
+        """Have the next answer end the connection."""
+        self.is_last = True
+
+    def is_idle(self) -> bool:
+        """Whether nothing of a request has come that has not been answered, not even to the kernel."""
+        waits = self._waiter is not None and not self._waiter.done() and not self._messages and self._requests.between
+        return waits and not _has_unread(self.transport)
+
     def end(self) -> None:
         """Close the connection; a request that it is at is answered before."""
-        is_idle = self._waiter is not None and not self._waiter.done()
-        self.force_close() if is_idle else self.close()
+        self.is_last = True
+        request = self._current_request
+        if self.is_idle():
+            self.force_close()
+        elif request is None or has_begun(request) or request.content.is_eof():
+            self.close()
+
+
+class _Request(web.BaseRequest):
+    """A request that knows when its connection is to end."""
+
+    _protocol: _Connection
+
+    @property
+    def keep_alive(self) -> bool:
+        """Whether the connection goes on after the answer."""
+        return not (self._message.should_close or self._protocol.is_last)
 
 
 class HTTPServer(web.Server):
@@ -96,6 +126,7 @@ class HTTPServer(web.Server):
         entrance.subscribe(self._trust_changed)
         self._running_loop = asyncio.get_running_loop()
         self._peers: dict[RequestHandler, Peer] = {}
+        self._leaving = False
         self._judging: set[asyncio.Task[None]] = set()
 
     def __call__(self) -> RequestHandler:
@@ -105,6 +136,8 @@ class HTTPServer(web.Server):
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
         """Read the client certificate once for all requests of the connection."""
         super().connection_made(handler, transport)
+        if self._leaving:
+            self._running_loop.call_later(_LATE, cast("_Connection", handler).make_last)
         certificate, der = _shown(transport)
         if not certificate:
             return
@@ -119,6 +152,27 @@ class HTTPServer(web.Server):
         """Forget the connection."""
         self._peers.pop(handler, None)
         super().connection_lost(handler, exc)
+
+    def leave(self) -> None:
+        """Have each connection end with its next answer, from now on; one that begins now has a moment more.
+
+        A client that has been answered like that knows that the connection ends, and sends nothing into its end.
+        """
+        self._leaving = True
+        for handler in self.connections:
+            cast("_Connection", handler).make_last()
+
+    def close_idle(self) -> int:
+        """Close the connections on which nothing is asked for. Returns how many go on."""
+        busy = [handler for handler, transport in self._connections.items() if not transport.is_closing()]
+        idle = [handler for handler in busy if cast("_Connection", handler).is_idle()]
+        for handler in idle:
+            handler.force_close()
+        return len(busy) - len(idle)
+
+    def has_unsent(self) -> bool:
+        """Whether a part of an answer is still on its way to the kernel."""
+        return any(transport.get_write_buffer_size() for transport in self._connections.values())
 
     def _trust_changed(self) -> None:
         task = self._running_loop.create_task(self._judge_anew())
@@ -143,7 +197,7 @@ class HTTPServer(web.Server):
         task: asyncio.Task[None],
     ) -> web.BaseRequest:
         peer = self._peers.get(protocol)
-        return web.BaseRequest(
+        return _Request(
             message,
             payload,
             protocol,
@@ -153,6 +207,15 @@ class HTTPServer(web.Server):
             client_max_size=MAX_BODY,
             state={} if peer is None else {PEER: peer},
         )
+
+
+def _has_unread(transport: asyncio.BaseTransport | None) -> bool:
+    """Whether the kernel has something of the peer's that nobody has taken."""
+    if transport is None or transport.is_closing():
+        return False
+    poll = select.poll()
+    poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _shown(transport: asyncio.BaseTransport | None) -> tuple[Mapping[str, Any], bytes]:

@@ -11,10 +11,11 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta.log import get_logger
-from apiext.server.app import App, open_app
+from apiext.server.app import open_app
 from apiext.server.credentials import load_credentials
 from apiext.server.http import HTTPServer
 from apiext.server.late import load_the_rest
+from apiext.server.leaving import leave
 from apiext.server.listener import listen, url_of
 
 if TYPE_CHECKING:
@@ -60,11 +61,7 @@ async def serve(options: Options, *, started: Callable[[dict[str, str]], None]) 
         await stopping.wait()
         await loading
         _LOG.info("shutting down")
-        app.shutting_down = True
-        if options.limits.shutdown_delay:
-            await asyncio.sleep(options.limits.shutdown_delay)
-        accepting.close()
-        await _drain(app, http, options.limits.request_timeout)
+        await leave(app, http, accepting, options.limits, impatient=_stop_signal())
 
 
 async def _delegation(options: Options, credentials: Credentials, stack: AsyncExitStack) -> Delegation | None:
@@ -74,18 +71,6 @@ async def _delegation(options: Options, credentials: Credentials, stack: AsyncEx
     from apiext.server.delegation import open_delegation
 
     return await open_delegation(options.authentication, credentials.entrance, stack)
-
-
-async def _drain(app: App, http: HTTPServer, limit: float) -> None:
-    """End watches, close idle connections and wait for the requests that are being served; a second signal cuts it short."""
-    app.end_watches()
-    http.pre_shutdown()
-    impatient = asyncio.create_task(_stop_signal().wait())
-    draining = asyncio.create_task(http.shutdown(limit))
-    await asyncio.wait({impatient, draining}, return_when=asyncio.FIRST_COMPLETED)
-    for task in (impatient, draining):
-        task.cancel()
-    await asyncio.gather(impatient, draining, return_exceptions=True)
 
 
 def _stop_signal() -> asyncio.Event:

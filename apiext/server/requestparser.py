@@ -76,7 +76,6 @@ class RequestParser:
         self._make_reader = make_reader
         self._parser = make()
         self._between = True
-        """Whether nothing of a request is there that has not been given out."""
         self._begun = bytearray()
         """A head that is not complete."""
         self._held = b""
@@ -87,6 +86,11 @@ class RequestParser:
         """Whether nothing more is read of the connection."""
         self._usual = b""
         """All but method and path of a head that was looked at closely; on one connection a client sends the same again and again."""
+
+    @property
+    def between(self) -> bool:
+        """Whether nothing of a request is there that has not been given out."""
+        return self._between
 
     def feed_data(self, data: bytes) -> _Fed:
         """Requests that begin in the data; one that is refused is the last. Whether the protocol changes, and what is left then."""

@@ -31,6 +31,7 @@ SERVER_ERRORS: Final = re.compile(
     r"resourceVersion should not be set on objects to be created"
     r"|(resourceVersion: Invalid value: .*: )?strconv\.ParseUint: parsing .*"
     r"|content is not a list"
+    r"|Internal error occurred: Object 'apiVersion' is missing in 'object has no apiVersion field'"
     r'|Internal error occurred: the spec replicas field ".*" does not exist'
     r"|Timeout: Too large resource version: .*"
     r"|Timeout: request did not complete within.*",
