@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from apiext.webhook.kubeconfig import Endpoint
 
 _SELECTOR: Final = f"{SERVE_LABEL}={SERVE_VALUE}"
-_SIGNS: Final = {"ok": ("✓", "green"), "broken": ("✗", "bold red"), "untold": ("?", "yellow"), "unseen": ("·", "dim")}
+_SIGNS: Final = {"ok": ("✓", "green"), "broken": ("✗", "bold red"), "untold": ("?", "yellow")}
 _WIDTH: Final = 20
 
 
@@ -121,10 +121,13 @@ def _print(report: Report) -> None:
     console = Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
     for title, findings in [("host", report.host), *((f"group {name}", found) for name, found in report.groups.items())]:
         console.print(Text(title, style="bold"))
-        for finding in findings:
+        unseen = [finding.hop for finding in findings if finding.verdict.state == "unseen"]
+        for finding in findings[: len(findings) - len(unseen)]:
             console.print(_line(finding))
             if finding.broken:
                 console.print(Text(f"  {'':2}{'':{_WIDTH}}→ {finding.verdict.remedy}", style="bold"))
+        if unseen:
+            console.print(Text(f"  · {'not looked at':{_WIDTH}}{', '.join(unseen)}", style="dim"))
     console.print(Text("All hops are fine." if report.ok else "A hop is broken.", style="green" if report.ok else "bold red"))
 
 

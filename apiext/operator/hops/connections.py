@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 import orjson
 
 from apiext.webhook.client import WebhookClient, WebhookError
-from apiext.webhook.kubeconfig import Endpoint
+from apiext.webhook.kubeconfig import Endpoint, KubeconfigError
 
 _PATIENCE: Final = 10.0
 
@@ -77,18 +77,18 @@ class Connects(Protocol):
 
 
 class Connections:
-    """Clients that are closed together; `load` reads the credentials."""
+    """Clients that are closed together; `load` reads the credentials, and may raise KubeconfigError."""
 
     def __init__(self, load: Callable[[], Endpoint]) -> None:
         self._load = load
         self._open: dict[tuple[str, ...], WebhookClient] = {}
 
     def host(self) -> Asks:
-        """See Connects. Raises what `load` raises."""
+        """See Connects."""
         return self._client(("host",), self._load)
 
     def apiext(self, url: str, *, name: str, authority: str, known: bool) -> Asks:
-        """See Connects. Raises what `load` raises."""
+        """See Connects."""
         return self._client((url, name, authority, str(known)), lambda: self._endpoint(url, name, authority, known=known))
 
     async def close(self) -> None:
@@ -98,7 +98,10 @@ class Connections:
 
     def _client(self, key: tuple[str, ...], endpoint: Callable[[], Endpoint]) -> Asks:
         if key not in self._open:
-            self._open[key] = WebhookClient(endpoint(), timeout=_PATIENCE, backoff=())
+            try:
+                self._open[key] = WebhookClient(endpoint(), timeout=_PATIENCE, backoff=())
+            except (KubeconfigError, ssl.SSLError) as error:
+                raise NoAnswerError(str(error)) from error
         return _Asking(self._open[key])
 
     def _endpoint(self, url: str, name: str, authority: str, *, known: bool) -> Endpoint:

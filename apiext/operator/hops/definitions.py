@@ -64,7 +64,10 @@ async def _unlike(look: Look, group: str, crd: Json, mirror: Json | None) -> Ver
     """What is wrong with the copy of a definition."""
     name = crd["metadata"]["name"]
     if mirror is None:
-        return await _missing(look, group, crd)
+        return await _refused(look, group, crd, "POST", f"{CRDS}?dryRun=All") or broken(
+            f"{name}: apiext has no copy of it",
+            f"start apiext with --crd-selector={look.target.selector}, and let its user get, list and watch customresourcedefinitions",
+        )
     uid = annotations_of(mirror).get(marks.HOST_UID)
     if uid is None:
         return broken(f"{name}: apiext has one of its own of that name", "delete it there, or in --crd-dir, or on the host")
@@ -76,25 +79,21 @@ async def _unlike(look: Look, group: str, crd: Json, mirror: Json | None) -> Ver
     if phase in _WAITING:
         said = condition(crd, marks.CONDITION).get("message", "")
         return broken(f"{name}: phase {phase}: {_WAITING[phase]}{f' ({said})' if said else ''}", "wait, and see the operator's log")
-    return None
-
-
-async def _missing(look: Look, group: str, crd: Json) -> Verdict:
-    """Why apiext has no copy of a definition: it is asked whether it would take it."""
-    name, metadata = crd["metadata"]["name"], crd["metadata"]
-    body = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {key: value for key, value in metadata.items() if key not in _NOT_STORED},
-        "spec": crd["spec"],
-    }
-    answer = await (await look.client(group))(f"{CRDS}?dryRun=All", method="POST", body=body)
-    if answer.code in {400, 422}:
-        return broken(f"{name}: apiext refuses it: {answer.text}", "change the definition on the host")
-    return broken(
-        f"{name}: apiext has no copy of it",
-        f"start apiext with --crd-selector={look.target.selector}, and let its user get, list and watch customresourcedefinitions",
+    if mirror["spec"] == crd["spec"]:
+        return None
+    return await _refused(look, group, {**mirror, "spec": crd["spec"]}, "PUT", f"{CRDS}/{name}?dryRun=All") or broken(
+        f"{name}: apiext has an older state of it", "wait a moment, and see apiext's log"
     )
+
+
+async def _refused(look: Look, group: str, crd: Json, method: str, path: str) -> Verdict | None:
+    """Why apiext does not take a definition, which it is asked without anything being changed; None where it does."""
+    metadata = {key: value for key, value in crd["metadata"].items() if method == "PUT" or key not in _NOT_STORED}
+    body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata, "spec": crd["spec"]}
+    answer = await (await look.client(group))(path, method=method, body=body)
+    if answer.code not in {400, 422}:
+        return None
+    return broken(f"{metadata['name']}: apiext refuses it: {answer.text}", "change the definition on the host")
 
 
 def _not_established(crd: Json) -> str:

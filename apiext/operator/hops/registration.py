@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
+import datetime
+import ssl
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from apiext.cert.certificate import certificates, end_of_validity
 from apiext.meta import marks
 from apiext.operator.group import labels_of
-from apiext.operator.hops import bundle
-from apiext.operator.hops.look import PORT, Service, condition, query
+from apiext.operator.hops.look import PORT, Service, bundle_of, condition, query
 from apiext.operator.hops.verdict import broken, ok, untold
 
 if TYPE_CHECKING:
@@ -78,9 +79,10 @@ def _misled(look: Look, name: str, api_service: Json) -> Verdict | None:
     if _MANAGED in labels_of(api_service):
         return broken(f"APIService {name} has label {_MANAGED}: the host takes it back", f"kubectl label apiservice {name} {_MANAGED}-")
     meant = target.service or Service(given["namespace"], given["name"])
-    points = f"{given['namespace']}/{given['name']}:{given.get('port') or PORT}"
-    if points != f"{meant}:{target.port or given.get('port') or PORT}":
-        return broken(f"APIService {name} points to {points}, not to {meant}:{target.port or PORT}", _OPERATOR)
+    port = given.get("port") or PORT
+    points, should = f"{given['namespace']}/{given['name']}:{port}", f"{meant}:{target.port or port}"
+    if points != should:
+        return broken(f"APIService {name} points to {points}, not to {should}", _OPERATOR)
     return None
 
 
@@ -89,16 +91,24 @@ def _mistrusting(look: Look, name: str, spec: Json) -> Verdict | None:
     mend = "put the authority of apiext's certificate there (--ca-file of the operator)"
     if spec.get("insecureSkipTLSVerify"):
         return broken(f"APIService {name} does not verify apiext's certificate (insecureSkipTLSVerify)", mend)
-    try:
-        pem = base64.b64decode(spec.get("caBundle") or "", validate=True).decode()
-        authorities = bundle.read(pem) if pem else []
-    except (binascii.Error, ValueError) as error:
-        return broken(f"the caBundle of APIService {name} cannot be read: {error}", mend)
-    if authorities and all(one.ended for one in authorities):
-        return broken(f"the caBundle of APIService {name} has ended on {authorities[-1].end}", mend)
-    if not bundle.certificates(look.target.authority) <= bundle.certificates(pem):
+    pem = bundle_of(spec)
+    ends = [end_of_validity(one) for one in certificates(pem)]
+    if spec.get("caBundle") and (not ends or None in ends):
+        return broken(f"the caBundle of APIService {name} cannot be read as certificates in PEM", mend)
+    if ends and all(end is not None and end < datetime.datetime.now(datetime.UTC) for end in ends):
+        return broken(f"the caBundle of APIService {name} ended on {ends[-1]:%Y-%m-%d %H:%M UTC}", mend)
+    if not _der(look.target.authority) <= _der(pem):
         return broken(f"the caBundle of APIService {name} is not that of --ca-file", mend)
     return None
+
+
+def _der(pem: str) -> set[bytes]:
+    """The certificates that can be compared."""
+    found = set()
+    for one in certificates(pem):
+        with suppress(ValueError):
+            found.add(ssl.PEM_cert_to_DER_cert(one))
+    return found
 
 
 async def _said(look: Look, group: str) -> str:

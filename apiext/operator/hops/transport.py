@@ -44,9 +44,8 @@ async def certificate(look: Look, group: str) -> Verdict:
     """Apiext's certificate is one that the host accepts: of the caBundle, for the name of the Service, and not over."""
     route = await look.route(group)
     name = route.service.host
-    context = trusting(route.authority)
     try:
-        shown = await _shown(route, context)
+        shown = await _shown(route, trusting(route.authority))
     except ssl.SSLCertVerificationError as error:
         return await _refused(route, error)
     except (OSError, TimeoutError) as error:
