@@ -65,7 +65,7 @@ class AggregatedCluster:
         self._serve_args = [*_SHORT_CACHES, *serve_args]
         self._operate_args = list(operate_args)
         self._starts_operator = operator
-        self.servers = [self._server(f"apiext-{number}" if number else "apiext") for number in range(replicas)]
+        self.servers = [self.another_server(f"apiext-{number}" if number else "apiext") for number in range(replicas)]
         self.apiext = self.servers[0]
         self.operator = self.another_operator("operator")
 
@@ -142,15 +142,16 @@ class AggregatedCluster:
         conditions = found.get("status", {}).get("conditions", []) if code == 200 else []
         return any((one["type"], one["status"], one["reason"]) == ("Available", "True", "Passed") for one in conditions)
 
-    def _server(self, name: str) -> ApiextServer:
+    def another_server(self, name: str, *arguments: str, etcd_url: str = "", crd_dir: Path | None = None) -> ApiextServer:
+        """One more server with the rights of the others and another store or folder, to be started and stopped by the test."""
         kubeconfig = self.plane.write_kubeconfig(_USER, self.plane.authority.issue(_USER))
         serving = self.authority.issue(SERVICE, hosts=(f"{SERVICE}.{NAMESPACE}.svc", "127.0.0.1", "localhost"))
         own = [f"--kubeconfig={kubeconfig}", f"--tls-cert-file={serving.cert}", f"--tls-private-key-file={serving.key}"]
         server = ApiextServer(
             self.folder / name,
-            etcd_url=self.etcd.url,
-            crd_dir=self._crd_dir,
-            extra_args=[*own, *self._selector, *self._serve_args],
+            etcd_url=etcd_url or self.etcd.url,
+            crd_dir=crd_dir or self._crd_dir,
+            extra_args=[*own, *self._selector, *self._serve_args, *arguments],
         )
         server.ca = self.authority.cert
         return server

@@ -7,18 +7,26 @@ import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 from urllib.parse import urlsplit
 
 import orjson
-
-from tests.support.server import ApiextServer
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE_PATCH: Final = {"Content-Type": "application/merge-patch+json"}
 
 # What a request meets when the server goes away under it.
 GONE: Final = (OSError, http.client.HTTPException)
+
+
+class Server(Protocol):
+    """Where clients go, and what they need to get in as administrators."""
+
+    url: str
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """Trusts the server, and has the administrator's certificate."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +46,7 @@ class Reply:
 class Client:
     """An administrator with one connection, opened again when it was lost. For one thread."""
 
-    def __init__(self, server: ApiextServer, *, timeout: float = 30) -> None:
+    def __init__(self, server: Server, *, timeout: float = 30) -> None:
         self._netloc = urlsplit(server.url).netloc
         self._context = server.ssl_context()
         self._timeout = timeout

@@ -5,8 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, Self
 
-from tests.support.client import GONE, Client, Watch
-from tests.support.server import ApiextServer
+from tests.support.client import GONE, Client, Server, Watch
 
 _PATIENCE: Final = 0.05
 
@@ -18,7 +17,7 @@ class Informer:
     where to where it came by a list because the server said that it cannot go on from there; `problems` must never happen.
     """
 
-    def __init__(self, server: ApiextServer, collection: str) -> None:
+    def __init__(self, server: Server, collection: str) -> None:
         self._server = server
         self._collection = collection
         self._changed = threading.Condition()

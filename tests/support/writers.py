@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests.support.chance import seeded
-from tests.support.client import GONE, MERGE_PATCH, Client, Reply
-from tests.support.server import ApiextServer
+from tests.support.client import GONE, MERGE_PATCH, Client, Reply, Server
 
 
 class Writer(threading.Thread):
@@ -18,7 +17,7 @@ class Writer(threading.Thread):
     as well, because a write was not answered or answered with a failure of the server.
     """
 
-    def __init__(self, server: ApiextServer, collection: str, prefix: str, *, api_version: str = "example.com/v1") -> None:
+    def __init__(self, server: Server, collection: str, prefix: str, *, api_version: str = "example.com/v1") -> None:
         super().__init__(daemon=True)
         self._client = Client(server)
         self._collection = collection
@@ -80,9 +79,11 @@ class Writer(threading.Thread):
 
 
 @contextmanager
-def writing(server: ApiextServer, collection: str, *, count: int = 5, label: str = "w") -> Iterator[list[Writer]]:
+def writing(
+    server: Server, collection: str, *, count: int = 5, label: str = "w", api_version: str = "example.com/v1"
+) -> Iterator[list[Writer]]:
     """Some writers at work; at the end they are told to end and have ended."""
-    writers = [Writer(server, collection, f"{label}{index}") for index in range(count)]
+    writers = [Writer(server, collection, f"{label}{index}", api_version=api_version) for index in range(count)]
     for writer in writers:
         writer.start()
     try:

@@ -1,0 +1,60 @@
+"""Several replicas over an etcd of several members: rolled without a loss, and whole again after any of them was killed."""
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.cluster import Cluster
+from tests.e2e.replicas import API_VERSION, WIDGETS, Replicas
+from tests.support.client import Client
+from tests.support.informer import Informer, eventually
+from tests.support.readers import reading
+from tests.support.server import ApiextServer
+from tests.support.writers import assert_kept, writing
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def replicas(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
+    """Two replicas, for all of this file; a test leaves all running."""
+    with Replicas(cluster, tmp_path_factory.mktemp("replicas")) as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def clean(replicas: Replicas) -> Iterator[None]:
+    """No objects are left to the next test."""
+    yield
+    with Client(replicas.plane) as client:
+        client.must("DELETE", WIDGETS)
+
+
+def _roll(replicas: Replicas, server: ApiextServer) -> None:
+    """Replace a replica by a new process."""
+    server.process.signal(signal.SIGTERM)
+    eventually(lambda: not server.process.running, "the end")
+    server.start()
+    replicas.balancer.wait(*replicas.servers)
+
+
+def test_rolled_without_a_failure(replicas: Replicas) -> None:
+    """While replicas are replaced one after the other no request through the cluster fails, and informers miss nothing."""
+    plane = replicas.plane
+    with Informer(plane, WIDGETS) as informer, Informer(plane, WIDGETS) as other:
+        with writing(plane, WIDGETS, count=4, api_version=API_VERSION) as writers, reading(plane, WIDGETS) as readers:
+            for server in replicas.servers:
+                writers[0].wait(20)
+                _roll(replicas, server)
+            writers[0].wait(20)
+            assert all(writer.is_alive() for writer in writers)
+
+        assert [failure for writer in writers for failure in writer.failures] == []
+        assert [failure for reader in readers for failure in reader.failures] == []
+        with Client(plane) as client:
+            items = client.must("GET", WIDGETS)["items"]
+        assert_kept(writers, items)
+        for one in (informer, other):
+            one.wait_equal(items)
+            assert one.missed([revision for writer in writers for revision in writer.revisions]) == []
