@@ -21,11 +21,15 @@ _DISTRUST: Final = 30.0
 """Seconds after its deletion in which a namespace's cached state is not believed."""
 
 
+class NotReadyError(Exception):
+    """Nothing is known of namespaces yet."""
+
+
 class NamespacePhase(Protocol):
     """Looks a namespace up."""
 
     async def __call__(self, name: str, *, live: bool) -> str | None:
-        """Its phase, None when there is none; `live` asks for the most recent state instead of a cached one."""
+        """Its phase, None when there is none; `live` asks for the most recent state instead of a cached one. Raises NotReadyError."""
         ...
 
 
@@ -65,7 +69,11 @@ class NamespaceLifecycle(Plugin):
 
     async def _admit_content(self, attributes: Attributes) -> None:
         name = attributes.namespace
-        phase = await self._phase(name, live=False)
+        try:
+            phase = await self._phase(name, live=False)
+        except NotReadyError as error:
+            why = "not yet ready to handle request"
+            raise errors.forbidden(attributes.resource.group_resource, attributes.object_name, why) from error
         if phase is None or (phase != _TERMINATING and self._distrusted.get(name, 0.0) > self._clock()):
             phase = await self._phase(name, live=True)
         if phase is None:

@@ -39,7 +39,13 @@ _SINGLE: Final = {
     "authorization-kubeconfig": ("FILE", "The server that decides with --authorization-mode Webhook, and how to get in."),
     "authorization-webhook-cache-authorized-ttl": ("DURATION", "How long a decision to allow is kept (default 10s)."),
     "authorization-webhook-cache-unauthorized-ttl": ("DURATION", "How long a decision to refuse is kept (default 10s)."),
-    "kubeconfig": ("FILE", "What --authentication-kubeconfig and --authorization-kubeconfig name where they are not given."),
+    "kubeconfig": (
+        "FILE",
+        (
+            "The cluster around the server, whose namespaces and quotas hold; "
+            "what --authentication-kubeconfig and --authorization-kubeconfig name where they are not given."
+        ),
+    ),
     # how much and how long
     "request-timeout": ("DURATION", "Time a request may take, watches excepted (default 1m)."),
     "min-request-timeout": ("SECONDS", "Least time of a watch that does not say how long (default 1800)."),

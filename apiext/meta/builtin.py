@@ -111,6 +111,8 @@ APIEXTENSIONS_V1: Final = BuiltinGroupVersion(GroupVersion("apiextensions.k8s.io
 
 BUILTINS: Final = (CORE_V1, APIEXTENSIONS_V1)
 """All that the server has standing alone."""
+AGGREGATED_BUILTINS: Final = (APIEXTENSIONS_V1,)
+"""What it has behind a kube-apiserver, which has namespaces and events itself."""
 
 
 def find(resource: GroupVersionResource, builtins: tuple[BuiltinGroupVersion, ...] = BUILTINS) -> BuiltinResource | None:

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from apiext.admission.chain import Chain
-from apiext.admission.lifecycle import NamespaceLifecycle
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.controllers import Controllers
 from apiext.discovery.handler import DiscoveryHandler
 from apiext.endpoints.watches import Watches
-from apiext.meta.builtin import BUILTINS, CUSTOM_RESOURCE_DEFINITIONS
+from apiext.meta.builtin import AGGREGATED_BUILTINS, BUILTINS, CORE_V1, CUSTOM_RESOURCE_DEFINITIONS
 from apiext.registry.event_expiry import EventExpiry
+from apiext.server.admission import open_admission
 from apiext.server.late import LateHandler
 from apiext.server.routes.version import GIT_VERSION
 from apiext.serving.builtin import BuiltinEndpoints, core_endpoints, definitions_endpoint
@@ -32,7 +31,9 @@ if TYPE_CHECKING:
 
     from apiext.definitions.definition import Definition
     from apiext.endpoints.request import Handler
+    from apiext.meta.builtin import BuiltinGroupVersion
     from apiext.meta.gvk import GroupResource
+    from apiext.server.admission import Followed
     from apiext.server.options import Options
     from apiext.serving.builtin import BuiltinEndpoint
     from apiext.storage.factory import StoreFactory
@@ -50,6 +51,15 @@ class API:
     stores: StoreFactory
     watches: Watches
     """Every open watch."""
+    builtins: tuple[BuiltinGroupVersion, ...]
+    """What there is besides custom resources."""
+    followed: Sequence[Followed]
+    """What admission follows in the host."""
+
+    @property
+    def has_core(self) -> bool:
+        """Whether there are namespaces and events here."""
+        return CORE_V1 in self.builtins
 
     def paths(self) -> list[str]:
         """Paths of the API for the index."""
@@ -59,7 +69,8 @@ class API:
                 served = {version.name for version in definition.versions if version.served}
                 groups.setdefault(definition.group, set()).update(served)
         custom = [f"/apis/{group}{tail}" for group, versions in groups.items() for tail in ("", *(f"/{version}" for version in versions))]
-        return ["/api", "/api/v1", "/apis", *custom]
+        core = ["/api", "/api/v1"] if self.has_core else []
+        return [*core, "/apis", *custom]
 
     async def settled(self, names: Sequence[str], *, timeout: float) -> None:  # noqa: ASYNC109 -- a wait that just ends
         """Wait until definitions are served or found not to be, but no longer than so many seconds."""
@@ -80,7 +91,7 @@ class API:
 
     async def count_objects(self) -> Mapping[GroupResource, int]:
         """Stored objects by resource."""
-        resources = [resource.resource.group_resource for group in BUILTINS for resource in group.resources]
+        resources = [resource.resource.group_resource for group in self.builtins for resource in group.resources]
         resources += [definition.resource for definition in self.catalog.all() if definition.is_established]
         return {resource: await self.stores.store(resource).count() for resource in resources}
 
@@ -90,16 +101,22 @@ def _is_settled(definition: Definition | None) -> bool:
 
 
 async def open_api(stores: StoreFactory, options: Options, stack: AsyncExitStack) -> API:
-    """Put everything together and start it; `stack` stops it. Raises what the backend raises."""
+    """Put everything together and start it; `stack` stops it.
+
+    Raises:
+        StartError: the host's address or credentials cannot be used.
+        Exception: what the backend raises.
+    """
     core: list[BuiltinEndpoint] = []
 
     async def phase(name: str, *, live: bool) -> str | None:
         return await phase_of(core[0], name, live=live)
 
-    enabled = NamespaceLifecycle.NAME not in options.disabled_admission_plugins
-    admission = Chain([NamespaceLifecycle(phase)] if enabled else [])
+    admission, followed = open_admission(options, phase, stack)
+    builtins = BUILTINS if options.host is None else AGGREGATED_BUILTINS
     catalog, watches = Catalog(), Watches(min_seconds=options.limits.min_request_timeout)
-    core += core_endpoints(stores, admission, watches)
+    if options.host is None:
+        core += core_endpoints(stores, admission, watches)
     cache = ServingCache(stores, admission, watches)
     stack.push_async_callback(cache.close)
     catalog.subscribe(cache.changed)
@@ -108,25 +125,32 @@ async def open_api(stores: StoreFactory, options: Options, stack: AsyncExitStack
     definitions = definitions_endpoint(store, controllers, admission, watches)
     await controllers.start()
     stack.push_async_callback(controllers.close)
-    namespaces = NamespaceController(core[0], core[1:], catalog, cache)
+    if core:
+        await _look_after(core, NamespaceController(core[0], core[1:], catalog, cache), options, stack)
+
+    def openapi() -> Handler:
+        from apiext.openapi.handler import OpenAPIHandler
+
+        return OpenAPIHandler(catalog, builtins, version=GIT_VERSION)
+
+    return API(
+        resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*core, definitions])),
+        discovery=DiscoveryHandler(catalog, builtins),
+        openapi=LateHandler(openapi),
+        catalog=catalog,
+        definitions=definitions,
+        stores=stores,
+        watches=watches,
+        builtins=builtins,
+        followed=followed,
+    )
+
+
+async def _look_after(core: Sequence[BuiltinEndpoint], namespaces: NamespaceController, options: Options, stack: AsyncExitStack) -> None:
+    """Start what empties namespaces and ends events, for there is nobody else to do it."""
     await namespaces.start()
     stack.push_async_callback(namespaces.close)
     if options.limits.event_ttl:
         events = core[1].scopes[""].rest
         expiry = asyncio.create_task(EventExpiry(events, ttl=timedelta(seconds=options.limits.event_ttl)).run())
         stack.callback(expiry.cancel)
-
-    def openapi() -> Handler:
-        from apiext.openapi.handler import OpenAPIHandler
-
-        return OpenAPIHandler(catalog, BUILTINS, version=GIT_VERSION)
-
-    return API(
-        resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*core, definitions])),
-        discovery=DiscoveryHandler(catalog, BUILTINS),
-        openapi=LateHandler(openapi),
-        catalog=catalog,
-        definitions=definitions,
-        stores=stores,
-        watches=watches,
-    )

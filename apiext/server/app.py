@@ -73,6 +73,7 @@ class App:
             health=self._health(),
             metrics=Metrics(numbers=numbers, in_flight=in_flight, objects=api.count_objects, certificates=certificates),
             api_paths=api.paths,
+            has_core=api.has_core,
         )
         parts = ChainParts(tokens=tokens, numbers=numbers, in_flight=in_flight, delegation=delegation, reviews=reviews, tracer=tracer)
         self.handler: Handler = build_chain(router, options, parts)
@@ -122,7 +123,8 @@ class App:
     def _health(self) -> list[HealthEndpoint]:
         store = "etcd" if self._options.storage.etcd_servers else "sqlite"
         checks = [PING, Check(store, self._check_backend)]
-        ready = [*checks, Check("crd-dir", self._check_loaded), Check("shutdown", self._check_shutdown)]
+        followed = [Check("informer-sync", self._check_followed)] if self._options.host else []
+        ready = [*checks, *followed, Check("crd-dir", self._check_loaded), Check("shutdown", self._check_shutdown)]
         return [HealthEndpoint("healthz", checks), HealthEndpoint("livez", checks), HealthEndpoint("readyz", ready)]
 
     async def _check_backend(self) -> None:
@@ -130,6 +132,11 @@ class App:
             await self._backend.healthy()
         except BackendError as error:
             raise UnhealthyError(str(error)) from error
+
+    async def _check_followed(self) -> None:
+        missing = [followed.type_name for followed in self._api.followed if not followed.synced]
+        if missing:
+            raise UnhealthyError(f"{len(missing)} informers not started yet: [{' '.join(missing)}]")
 
     async def _check_loaded(self) -> None:
         if not self._loaded:

@@ -291,12 +291,10 @@ def _crd_selector(reader: _Reader) -> str | None:
 
 
 def _host(reader: _Reader) -> Delegate | None:
-    """Whose definitions are read, where any are: the cluster that is named, or else the pod's own."""
-    if reader.given("crd_selector") is None:
-        return None
-    path = reader.file("kubeconfig")
-    if path is not None:
-        return Delegate("--kubeconfig", path)
+    """The cluster around the server: the one that is named, or else the pod's own where requests are decided there, or definitions read."""
+    delegate = _delegate(reader, "kubeconfig")
+    if delegate is not None or reader.given("crd_selector") is None:
+        return delegate
     from apiext.webhook.serviceaccount import in_cluster
 
     if in_cluster():

@@ -11,9 +11,10 @@ ADMISSION_PLUGINS: Final = frozenset(
         "MutatingAdmissionWebhook",
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionWebhook",
+        "ResourceQuota",
     }
 )
-"""Plugins of a generic server of the reference."""
+"""Plugins of a generic server of the reference, and the one of kube-apiserver that custom resources know."""
 
 FEATURE_GATES: Final = frozenset(
     {

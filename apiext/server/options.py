@@ -147,7 +147,7 @@ class Options:
     crd_selector: str | None = None
     """Labels of the definitions that are read from the host; empty for all of them, None for none."""
     host: Delegate | None = None
-    """The cluster whose definitions are read, None without any."""
+    """The cluster around the server, which has the namespaces, quotas and definitions; None where the server stands alone."""
     disabled_admission_plugins: frozenset[str] = frozenset()
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     cors_origins: tuple[str, ...] = ()

@@ -57,7 +57,8 @@ def proxies(tmp_path: Path) -> Authority:
 def test_all_of_a_user(tmp_path: Path, proxies: Authority) -> None:
     """Name, uid, groups and the rest, of front proxies' headers and of tokens; nobody is asked twice."""
     with _reviewer(tmp_path) as (kubeconfig, asked):
-        flags = [f"--kubeconfig={kubeconfig}", "--authentication-skip-lookup", f"--requestheader-client-ca-file={proxies.cert}"]
+        asked_ones = [f"--authentication-kubeconfig={kubeconfig}", f"--authorization-kubeconfig={kubeconfig}"]
+        flags = [*asked_ones, "--authentication-skip-lookup", f"--requestheader-client-ca-file={proxies.cert}"]
         with ApiextServer(tmp_path, extra_args=[*flags, "--requestheader-uid-headers=X-Remote-Uid"]) as server:
             proxy = proxies.issue("any")
             server.client_cert, server.client_key = proxy.cert, proxy.key

@@ -17,9 +17,12 @@ import pytest
 
 from tests.support.certificates import Authority
 from tests.support.etcd import Etcd
+from tests.support.inprocess import definition
 from tests.support.process import free_port
 from tests.support.server import ApiextServer
+from tests.support.waiting import until
 
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMESPACES = "/api/v1/namespaces"
 READY_WITHIN = 0.5
 
@@ -365,6 +368,7 @@ def test_flags_of_the_reference_s_own_suite(tmp_path: Path, etcd: Etcd) -> None:
             *("--client-ca-file", str(authority.cert)),
             *("--bind-address", "127.0.0.1"),
             "--enable-priority-and-fairness=false",
+            "--disable-admission-plugins=ResourceQuota",
             "--disable-admission-plugins",
             "NamespaceLifecycle,MutatingAdmissionWebhook,ValidatingAdmissionWebhook,ValidatingAdmissionPolicy,MutatingAdmissionPolicy",
             "--feature-gates=CBORServingAndStorage=true",
@@ -374,9 +378,13 @@ def test_flags_of_the_reference_s_own_suite(tmp_path: Path, etcd: Etcd) -> None:
     apiext.client_cert, apiext.client_key = admin.cert, admin.key
 
     with apiext:
-        assert apiext.request("GET", NAMESPACES)[0] == 200
-        event = {"metadata": {"name": "e", "namespace": "missing"}, "involvedObject": {"namespace": "missing"}}
-        assert apiext.request("POST", "/api/v1/namespaces/missing/events", json.dumps(event))[0] == 201
+        status, _, body = apiext.request("GET", NAMESPACES)
+        assert (status, "/apis/apiextensions.k8s.io/v1" in json.loads(body)["paths"]) == (404, True)
+        assert apiext.request("POST", CRDS, json.dumps(definition(group="own.example.com")))[0] == 201
+        widget = {"apiVersion": "own.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+        missing = "/apis/own.example.com/v1/namespaces/missing/widgets"
+        until(lambda: apiext.request("GET", missing)[0] == 200)
+        assert apiext.request("POST", missing, json.dumps(widget))[0] == 201
 
     assert not apiext.kubeconfig.exists()
     assert (tmp_path / "pki" / "ca.crt").read_bytes() == authority.cert.read_bytes()

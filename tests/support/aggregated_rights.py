@@ -10,6 +10,8 @@ def _rule(group: str, resources: str, verbs: str) -> dict[str, Any]:
 SERVER_RULES: Final = [
     _rule("apiextensions.k8s.io", "customresourcedefinitions", "get list watch"),
     _rule("", "namespaces", "get list watch"),
+    _rule("", "resourcequotas", "get list watch"),
+    _rule("", "resourcequotas/status", "update"),
 ]
 OPERATOR_RULES: Final = [
     _rule("apiextensions.k8s.io", "customresourcedefinitions", "get list watch update patch delete"),

@@ -40,11 +40,14 @@ class Router:
         health: Sequence[HealthEndpoint],
         metrics: Metrics,
         api_paths: Callable[[], Sequence[str]],
+        has_core: bool = True,
     ) -> None:
         self._resources = resources
         self._health = health
         self._api_paths = api_paths
         self._metrics = metrics
+        self._without = "" if has_core else "/api/"
+        """Where resources would be that there are not."""
         self._exact: Mapping[str, Handler] = {
             "/": self._index,
             "/index.html": self._index,
@@ -53,7 +56,7 @@ class Router:
             "/metrics": self._write_metrics,
         }
         self._below: Mapping[str, Handler] = {
-            "api": discovery,
+            "api": discovery if has_core else self._no_core,
             "apis": discovery,
             "openapi": openapi,
             "version": _below_version,
@@ -63,7 +66,7 @@ class Router:
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer; 404 in plain text where nothing is served."""
         path = request.path
-        if request[INFO].is_resource:
+        if request[INFO].is_resource and not (self._without and path.startswith(self._without)):
             return await self._resources(request) if path.startswith("/api") else _not_found()
         handler = self._exact.get(path) or self._below.get(path[1:].partition("/")[0])
         return await handler(request) if handler else _not_found()
@@ -84,9 +87,16 @@ class Router:
         return Reply(data, content_type=_METRICS_TYPE, headers=headers)
 
     async def _index(self, _request: web.BaseRequest) -> web.StreamResponse:
+        return _indented(self._paths())
+
+    async def _no_core(self, _request: web.BaseRequest) -> web.StreamResponse:
+        """What servers behind a kube-apiserver answer about its own API."""
+        return _indented(self._paths(), status=404)
+
+    def _paths(self) -> dict[str, list[str]]:
         own = ["/metrics", "/version", "/openapi/v2", "/openapi/v3"]
         health = [path for endpoint in self._health for path in endpoint.paths]
-        return _indented({"paths": sorted({*own, *health, *self._api_paths()})})
+        return {"paths": sorted({*own, *health, *self._api_paths()})}
 
 
 async def _version(request: web.BaseRequest) -> web.StreamResponse:
@@ -100,9 +110,9 @@ async def _below_version(_request: web.BaseRequest) -> web.StreamResponse:
     raise errors.path_not_found()
 
 
-def _indented(content: object) -> Reply:
+def _indented(content: object, *, status: int = 200) -> Reply:
     """JSON as the reference writes what it does not negotiate (responsewriters.WriteRawJSON)."""
-    return Reply(wire.pretty(wire.dumps(content, sort_keys=False)))
+    return Reply(wire.pretty(wire.dumps(content, sort_keys=False)), status=status)
 
 
 def _not_found() -> Reply:

@@ -128,7 +128,10 @@ def test_who_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_whose_definitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a selector is given, an empty one too, definitions are read: those of the kubeconfig's cluster, or else of the pod's."""
+    """Where a selector is given, an empty one too, definitions are read: those of the kubeconfig's cluster, or else of the pod's.
+
+    That cluster has the namespaces, too, be there a selector or not.
+    """
     path = tmp_path / "file"
     path.touch()
 
@@ -136,12 +139,16 @@ def test_whose_definitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         options = read_options(flags)
         return options.crd_selector, options.host and (options.host.flag, options.host.kubeconfig)
 
-    assert followed(kubeconfig=str(path)) == (None, None)
+    assert followed() == followed(authorization_kubeconfig=str(path)) == (None, None)
+    assert followed(kubeconfig=str(path)) == (None, ("--kubeconfig", path))
     assert followed(kubeconfig=str(path), crd_selector="") == ("", ("--kubeconfig", path))
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
     assert followed(kubeconfig=str(path), crd_selector="a!=b") == ("a!=b", ("--kubeconfig", path))
-    assert followed(crd_selector="a") == ("a", ("the pod's service account", None))
+    pod = ("the pod's service account", None)
+    assert followed(crd_selector="a") == ("a", pod)
+    assert followed(authorization_mode=("Webhook",)) == (None, pod)
+    assert followed() == (None, None)
 
 
 def test_lookup(tmp_path: Path) -> None:
