@@ -7,6 +7,7 @@ import ipaddress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -26,20 +27,20 @@ class Pem(NamedTuple):
     key: str
 
 
-def new_authority(name: str, now: datetime.datetime) -> Pem:
+def new_authority(name: str, now: datetime.datetime, *, lifetime: datetime.timedelta = CA_LIFETIME) -> Pem:
     """A certificate authority of its own."""
-    return _authority(name, ec.generate_private_key(ec.SECP256R1()), now)
+    return _authority(name, ec.generate_private_key(ec.SECP256R1()), now, lifetime)
 
 
 def renew_authority(name: str, authority: Pem, now: datetime.datetime) -> Pem:
     """An authority's next certificate, with the same key: whoever trusts one of the two trusts what either has issued."""
-    return _authority(name, _key(authority), now)
+    return _authority(name, _key(authority), now, CA_LIFETIME)
 
 
-def _authority(name: str, key: ec.EllipticCurvePrivateKey, now: datetime.datetime) -> Pem:
+def _authority(name: str, key: ec.EllipticCurvePrivateKey, now: datetime.datetime, lifetime: datetime.timedelta) -> Pem:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     certificate = (
-        _builder(subject, subject, key.public_key(), now, CA_LIFETIME)
+        _builder(subject, subject, key.public_key(), now, lifetime)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(authority=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
@@ -63,6 +64,15 @@ def hosts_of(pem: str) -> list[str]:
     except (ValueError, x509.ExtensionNotFound):
         return []
     return [str(name.value) for name in names]
+
+
+def belong_together(pair: Pem) -> bool:
+    """Whether a certificate and a key are there, and are one another's."""
+    try:
+        key = serialization.load_pem_private_key(pair.key.encode(), password=None)
+        return x509.load_pem_x509_certificate(pair.cert.encode()).public_key() == key.public_key()
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return False
 
 
 def issue_client(authority: Pem, user: str, groups: Sequence[str], now: datetime.datetime) -> Pem:
