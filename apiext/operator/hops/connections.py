@@ -52,8 +52,8 @@ class Answer:
 class Asks(Protocol):
     """A client of one server."""
 
-    async def __call__(self, path: str, *, method: str = "GET", body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
-        """The answer to one request, whatever it is.
+    async def __call__(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
+        """The answer to one GET, whatever it is.
 
         Raises:
             NoAnswerError: there is none.
@@ -116,9 +116,9 @@ class _Asking:
     def __init__(self, client: WebhookClient) -> None:
         self._client = client
 
-    async def __call__(self, path: str, *, method: str = "GET", body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
+    async def __call__(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
         try:
-            return Answer(*await self._client.ask(path, method=method, body=body, headers=headers))
+            return Answer(*await self._client.ask(path, headers=headers))
         except WebhookError as error:
             raise NoAnswerError(str(error), remote=_refused(error.__cause__)) from error
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import marks
-from apiext.operator.clients import CRDS
 from apiext.operator.group import annotations_of
+from apiext.operator.hops.health import HOST
 from apiext.operator.hops.look import condition, named
 from apiext.operator.hops.verdict import broken, ok
 
@@ -20,7 +20,6 @@ _WAITING: Final = {
     marks.FROZEN: "objects are being copied back to the host, and writes are refused meanwhile",
     marks.LEAVING: "the group is on its way back to the host",
 }
-_NOT_STORED: Final = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "finalizers")
 
 
 async def selected(look: Look, group: str) -> Verdict:
@@ -49,8 +48,12 @@ async def mirrored(look: Look, group: str) -> Verdict:
     """Apiext has taken the host's definitions of the group, and serves them."""
     mirrors = {crd["metadata"]["name"]: crd for crd in await look.mirrors(group)}
     crds = await look.definitions(group)
+    refused = await _refused(look, group) if crds else {}
     for crd in crds:
-        if verdict := await _unlike(look, group, crd, mirrors.get(crd["metadata"]["name"])):
+        name = crd["metadata"]["name"]
+        if name in refused:
+            return broken(f"{name}: apiext refuses it: {refused[name]}", "change the definition on the host")
+        if verdict := _unlike(look.target.selector, crd, mirrors.get(name)):
             return verdict
     if not mirrors:
         return broken("apiext has no definition of the group", "give it one with --crd-dir, or delete the APIServices of the group")
@@ -60,40 +63,30 @@ async def mirrored(look: Look, group: str) -> Verdict:
     return ok(f"{', '.join(mirrors)}: {'as on the host' if crds else 'its own'}, Established")
 
 
-async def _unlike(look: Look, group: str, crd: Json, mirror: Json | None) -> Verdict | None:
+def _unlike(selector: str, crd: Json, mirror: Json | None) -> Verdict | None:
     """What is wrong with the copy of a definition."""
     name = crd["metadata"]["name"]
     if mirror is None:
-        return await _refused(look, group, crd, "POST", f"{CRDS}?dryRun=All") or broken(
-            f"{name}: apiext has no copy of it",
-            f"start apiext with --crd-selector={look.target.selector}, and let its user get, list and watch customresourcedefinitions",
-        )
+        remedy = f"start apiext with --crd-selector={selector}, and let its user get, list and watch customresourcedefinitions"
+        return broken(f"{name}: apiext has no copy of it", remedy)
     uid = annotations_of(mirror).get(marks.HOST_UID)
     if uid is None:
         return broken(f"{name}: apiext has one of its own of that name", "delete it there, or in --crd-dir, or on the host")
     if uid != crd["metadata"]["uid"]:
-        return broken(
-            f"{name}: apiext still has the copy of one that was deleted on the host", "wait until its objects are gone; see apiext's log"
-        )
+        gone = f"{name}: apiext still has the copy of one that was deleted on the host"
+        return broken(gone, "wait until its objects are gone; see apiext's log")
     phase = annotations_of(mirror).get(marks.PHASE, marks.IMPORTING)
-    if phase in _WAITING:
-        said = condition(crd, marks.CONDITION).get("message", "")
-        return broken(f"{name}: phase {phase}: {_WAITING[phase]}{f' ({said})' if said else ''}", "wait, and see the operator's log")
-    if mirror["spec"] == crd["spec"]:
+    if phase not in _WAITING:
         return None
-    return await _refused(look, group, {**mirror, "spec": crd["spec"]}, "PUT", f"{CRDS}/{name}?dryRun=All") or broken(
-        f"{name}: apiext has an older state of it", "wait a moment, and see apiext's log"
-    )
+    said = condition(crd, marks.CONDITION).get("message", "")
+    return broken(f"{name}: phase {phase}: {_WAITING[phase]}{f' ({said})' if said else ''}", "wait, and see the operator's log")
 
 
-async def _refused(look: Look, group: str, crd: Json, method: str, path: str) -> Verdict | None:
-    """Why apiext does not take a definition, which it is asked without anything being changed; None where it does."""
-    metadata = {key: value for key, value in crd["metadata"].items() if method == "PUT" or key not in _NOT_STORED}
-    body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata, "spec": crd["spec"]}
-    answer = await (await look.client(group))(path, method=method, body=body)
-    if answer.code not in {400, 422}:
-        return None
-    return broken(f"{metadata['name']}: apiext refuses it: {answer.text}", "change the definition on the host")
+async def _refused(look: Look, group: str) -> dict[str, str]:
+    """Why apiext does not follow definitions of the host, by their names, as it says on the path of its check."""
+    answer = await look.apiext(group, f"/readyz/{HOST}")
+    told = (line.partition(": ") for line in answer.text.splitlines())
+    return {name: why for name, _colon, why in told if why}
 
 
 def _not_established(crd: Json) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from apiext.operator.hops.connections import NoAnswerError
 from apiext.operator.hops.verdict import broken, ok, untold
@@ -15,9 +15,15 @@ if TYPE_CHECKING:
 
 STORES: Final = ("etcd", "sqlite")
 HOST: Final = "host"
-_LINE: Final = re.compile(r"^\[([+-])\](\S+)", re.MULTILINE)
+_LINE: Final = re.compile(r"^\[([+-])\](\S+)(?: ok: (.*))?", re.MULTILINE)
+_UNREACHED: Final = "not reached"
 _STORE_REMEDY: Final = "start apiext's etcd, and see that apiext reaches it (--etcd-servers, certificates, firewalls)"
 _HOST_REMEDY: Final = "see that apiext's --kubeconfig reaches the host, and that its user may read definitions there"
+
+
+class _Check(NamedTuple):
+    passes: bool
+    remark: str
 
 
 async def alive(look: Look, group: str) -> Verdict:
@@ -37,7 +43,7 @@ async def store(look: Look, group: str) -> Verdict:
     name = next((one for one in STORES if one in checks), "")
     if not name:
         return untold("/readyz names no store")
-    if checks[name]:
+    if checks[name].passes:
         return ok(f"{name} answers apiext")
     what = "apiext's own etcd does not answer it" if name == "etcd" else "apiext's database cannot be used"
     remedy = _STORE_REMEDY if name == "etcd" else "see the disk of --data-dir, and apiext's log"
@@ -49,24 +55,25 @@ async def follows(look: Look, group: str) -> Verdict:
     checks = await _checks(look, group)
     if HOST not in checks:
         return ok("apiext reads no definitions of the host" if not await look.definitions(group) else "apiext does not wait for the host")
-    if checks[HOST]:
-        return ok("apiext follows the host's definitions")
+    remark = checks[HOST].remark
+    if checks[HOST].passes and _UNREACHED not in remark:
+        return ok(f"apiext follows the host's definitions{f' ({remark})' if remark else ''}")
     return broken(f"apiext does not follow the host's definitions{await _reason(look, group, HOST)}", _HOST_REMEDY)
 
 
 async def ready(look: Look, group: str) -> Verdict:
     """All else that apiext needs is there."""
-    failing = [name for name, passes in (await _checks(look, group)).items() if not passes]
+    failing = [name for name, check in (await _checks(look, group)).items() if not check.passes]
     if failing:
         told = [f"{name}{await _reason(look, group, name)}" for name in failing]
         return broken(f"apiext is not ready: {'; '.join(told)}", "see apiext's log")
     return ok("it is ready")
 
 
-async def _checks(look: Look, group: str) -> dict[str, bool]:
-    """Which checks of /readyz pass. Raises NoAnswerError."""
+async def _checks(look: Look, group: str) -> dict[str, _Check]:
+    """The checks of /readyz. Raises NoAnswerError."""
     answer = await _asked(look, group, "/readyz?verbose")
-    return {name: sign == "+" for sign, name in _LINE.findall(answer.text)}
+    return {name: _Check(sign == "+", remark) for sign, name, remark in _LINE.findall(answer.text)}
 
 
 async def _asked(look: Look, group: str, path: str) -> Answer:
@@ -76,9 +83,10 @@ async def _asked(look: Look, group: str, path: str) -> Answer:
 
 
 async def _reason(look: Look, group: str, check: str) -> str:
-    """Why a check fails, where that is told."""
+    """Why a check fails, or what it remarks, where that is told."""
     try:
         answer = await look.apiext(group, f"/readyz/{check}")
     except NoAnswerError:
         return ""
-    return f": {answer.text.removeprefix('internal server error: ')}" if answer.code == 500 else ""
+    lines = answer.text.removeprefix("internal server error: ").splitlines() if answer.code == 500 else answer.text.splitlines()[1:]
+    return f": {'; '.join(lines)}" if lines and answer.code in {200, 500} else ""

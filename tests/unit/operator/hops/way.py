@@ -56,7 +56,7 @@ class Way:
             DISCOVERY: resources,
         }
         self.apiext: dict[str, Any] = {"/livez?verbose": "[+]ping ok\n", "/readyz?verbose": READY, DISCOVERY: resources}
-        self.asked: list[tuple[str, str, Any]] = []
+        self.asked: list[str] = []
 
     def bundle(self) -> str:
         """The authority of apiext's certificate, as an APIService has it."""
@@ -95,9 +95,9 @@ class _Asks:
         self._way = way
         self._answers = answers
 
-    async def __call__(self, path: str, *, method: str = "GET", body: Any = None, headers: Mapping[str, str] | None = None) -> Answer:
+    async def __call__(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
         await asyncio.sleep(0)
-        self._way.asked.append((method, path, body))
+        self._way.asked.append(path)
         keys = [f"as {path}"] if headers else []
         found = next((self._answers[key] for key in (*keys, path) if key in self._answers), Answer(404))
         if isinstance(found, NoAnswerError):
