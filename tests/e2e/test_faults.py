@@ -1,0 +1,165 @@
+"""Each thing that breaks the way from the host to apiext is named by `apiext doctor`."""
+
+import base64
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.cluster import GROUP, Cluster, until
+from tests.support.aggregated import API_SERVICES, NAMESPACE, SERVICE
+from tests.support.process import environment
+
+pytestmark = pytest.mark.slow
+NAME = f"v1.{GROUP}"
+DELEGATOR = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/apiext-delegator"
+SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services"
+MERGE = [("Content-Type", "application/merge-patch+json")]
+
+
+def _doctor(cluster: Cluster, *arguments: str) -> dict[str, Any]:
+    """What it says of the group."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "apiext", "doctor", GROUP, "-o", "json"),
+            *(f"--kubeconfig={cluster.plane.kubeconfig}", f"--server={cluster.apiext.url}"),
+            *(f"--service={NAMESPACE}/{SERVICE}", f"--service-port={cluster.apiext.port}"),
+            *arguments,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=environment(),
+    )
+    assert done.returncode in {0, 1}, done.stderr
+    report: dict[str, Any] = json.loads(done.stdout)
+    assert report["ok"] is (done.returncode == 0)
+    found: dict[str, Any] = next(iter(report["groups"]), report["host"])
+    return found
+
+
+def _names(cluster: Cluster, hop: str, what: str = "") -> bool:
+    """Whether the hop is named, for that reason."""
+    found = _doctor(cluster)
+    told = next((one for one in found["hops"] if one["state"] == "broken"), None)
+    return told is not None and told["hop"] == hop and what in told["what"] and bool(told["remedy"])
+
+
+@contextmanager
+def _registered(cluster: Cluster, **spec: Any) -> Iterator[None]:
+    """An APIService that somebody has edited."""
+    path = f"{API_SERVICES}/{NAME}"
+    before = cluster.host.must("GET", path)["spec"]
+    cluster.host.must("PATCH", path, {"spec": spec}, MERGE)
+    try:
+        yield
+    finally:
+        cluster.host.must("PATCH", path, {"spec": {"insecureSkipTLSVerify": None, **before}}, MERGE)
+        until(lambda: cluster.available(NAME))
+
+
+@pytest.fixture(autouse=True)
+def _sound(cluster: Cluster) -> Iterator[None]:
+    """All is well again afterwards."""
+    yield
+    until(lambda: bool(_doctor(cluster)["ok"]))
+
+
+def test_another_port(cluster: Cluster) -> None:
+    """The APIService names a port that is not the Service's."""
+    with _registered(cluster, service={"port": 1}):
+        assert _names(cluster, "APIServices", f"points to {NAMESPACE}/{SERVICE}:1")
+
+
+def test_another_service(cluster: Cluster) -> None:
+    """The APIService names another Service."""
+    with _registered(cluster, service={"name": "other"}):
+        assert _names(cluster, "APIServices", f"points to {NAMESPACE}/other")
+
+
+def test_edited_by_hand(cluster: Cluster) -> None:
+    """The APIService does not verify any more whom it proxies to, or does not proxy at all."""
+    with _registered(cluster, insecureSkipTLSVerify=True, caBundle=None):
+        assert _names(cluster, "APIServices", "insecureSkipTLSVerify")
+    with _registered(cluster, service=None, caBundle=None):
+        assert _names(cluster, "APIServices", "is local")
+
+
+def test_another_authority(cluster: Cluster) -> None:
+    """The caBundle is not that of apiext's certificate; with --ca-file that is told before a connection is made."""
+    other = base64.b64encode(cluster.plane.ca.read_bytes()).decode()
+    with _registered(cluster, caBundle=other):
+        assert _names(cluster, "certificate", "not of the authorities that the host trusts")
+        assert _doctor(cluster, f"--ca-file={cluster.authority.cert}")["broken"] == "APIServices"
+
+
+def test_no_service(cluster: Cluster) -> None:
+    """The Service is gone."""
+    before = cluster.host.must("GET", f"{SERVICES}/{SERVICE}")
+    cluster.host.must("DELETE", f"{SERVICES}/{SERVICE}")
+    try:
+        assert _names(cluster, "Service", "does not exist")
+    finally:
+        cluster.host.must("POST", SERVICES, {"metadata": {"name": SERVICE}, "spec": before["spec"]})
+        until(lambda: cluster.available(NAME))
+
+
+def test_a_certificate_for_another_name(cluster: Cluster) -> None:
+    """Apiext shows a certificate that does not name the Service."""
+    files = [Path(flag.partition("=")[2]) for flag in cluster.apiext.process.command if flag.startswith(("--tls-cert", "--tls-private"))]
+    before = [path.read_bytes() for path in files]
+    other = cluster.authority.issue("misnamed", hosts=("other.svc", "127.0.0.1"))
+    try:
+        for path, source in zip(files, (other.cert, other.key), strict=True):
+            path.write_bytes(source.read_bytes())
+        until(lambda: _names(cluster, "certificate", f"not for {SERVICE}.{NAMESPACE}.svc, but for other.svc"))
+    finally:
+        for path, content in zip(files, before, strict=True):
+            path.write_bytes(content)
+
+
+def test_apiext_stopped(cluster: Cluster) -> None:
+    """Nothing listens."""
+    cluster.apiext.stop()
+    try:
+        assert _names(cluster, "connection", "nothing listens on 127.0.0.1")
+    finally:
+        cluster.apiext.start()
+
+
+def test_etcd_stopped(cluster: Cluster) -> None:
+    """Apiext runs, but its etcd does not."""
+    cluster.etcd.stop()
+    try:
+        until(lambda: _names(cluster, "store", "etcd"))
+    finally:
+        cluster.etcd.start()
+
+
+def test_no_right_to_ask(cluster: Cluster) -> None:
+    """Apiext's user has lost ClusterRole system:auth-delegator, which members of system:masters do not notice."""
+    before = cluster.host.must("GET", DELEGATOR)
+    cluster.host.must("DELETE", DELEGATOR)
+    try:
+        until(lambda: _names(cluster, "delegation", 'User "apiext"'))
+        assert cluster.available(NAME)
+    finally:
+        binding = {key: before[key] for key in ("roleRef", "subjects")}
+        cluster.host.must("POST", DELEGATOR.rpartition("/")[0], {"metadata": {"name": "apiext-delegator"}, **binding})
+
+
+def test_another_front_proxy(cluster: Cluster) -> None:
+    """The host shows apiext a name as its front proxy's that the ConfigMap does not allow."""
+    path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+    before = cluster.host.must("GET", path)["data"]
+    try:
+        cluster.host.must("PATCH", path, {"data": {"requestheader-allowed-names": '["somebody-else"]'}}, MERGE)
+        until(lambda: _names(cluster, "front proxy", "401"))
+    finally:
+        cluster.host.must("PATCH", path, {"data": before}, MERGE)
