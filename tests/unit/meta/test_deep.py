@@ -3,8 +3,9 @@
 import json
 from typing import Any
 
+import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from apiext.meta import deep, wire
@@ -22,13 +23,14 @@ def nested(levels: int, inside: Any = 1) -> Any:
     return value
 
 
+@example(1.8446744073709552e19, 0)
 @given(_VALUES, st.sampled_from([0, 1, 99, 100, 101, 199, 200, 201, 240]))
 def test_same_as_the_library(value: Any, levels: int) -> None:
     """Where the library can read and write a value, the same comes of it."""
     value = nested(levels, value)
     data = wire.dumps(value)
 
-    assert deep.loads(data) == json.loads(data)
+    assert deep.loads(data) == orjson.loads(data)
     assert deep.equal(deep.copied(value), value)
     assert json.loads(deep.dumps(value, 0, deep.same_type)) == value
 
