@@ -72,6 +72,16 @@ class Controllers:
         """Hear of a definition from whoever just wrote it, ahead of the watch."""
         self._feed.seen(item)
 
+    async def refresh(self, name: str) -> None:
+        """Learn from the store how a definition is now, ahead of the watch. Raises what the store raises."""
+        known = self.catalog.get(name)
+        try:
+            self.observe(await self._store.get(name, self.codec))
+        except KeyNotFoundError:
+            if known is not None:
+                # the watch will tell when it went; it was after this
+                self._feed.gone(name, known.revision)
+
     def forget(self, item: Item) -> None:
         """Hear of a definition's removal from whoever removed it; the item has the revision of that."""
         self._feed.gone(item.key, item.revision)

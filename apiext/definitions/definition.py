@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.meta import marks
 from apiext.meta.gvk import GroupKind, GroupResource
 
 from . import conditions
@@ -96,6 +97,8 @@ class Definition:
     is_established: bool
     is_terminating: bool
     """Deletion has been asked for, so nothing new may be created."""
+    phase: str | None
+    """How far the copy of another server's definition is on its way (meta/marks.py); None for what is no copy."""
     head: Object
     """The definition itself, in canonical form, without the schemas; nobody changes it."""
     read: Callable[[], Object]
@@ -138,6 +141,7 @@ class Definition:
             revision=revision,
             is_established=conditions.is_true(head, conditions.ESTABLISHED),
             is_terminating=conditions.is_being_deleted(head),
+            phase=_phase(metadata.get("annotations") or {}),
             head=head,
             read=read,
         )
@@ -169,6 +173,14 @@ class Definition:
     def condition(self, condition_type: str) -> Object | None:
         """A condition as it stands in the status."""
         return conditions.find(self.head, condition_type)
+
+
+def _phase(annotations: Mapping[str, str]) -> str | None:
+    if marks.HOST_UID not in annotations:
+        return None
+    phase = annotations.get(marks.PHASE) or marks.IMPORTING
+    # in one that only a later version knows, nothing is written either
+    return phase if phase in marks.PHASES else marks.FROZEN
 
 
 def _names(names: Object) -> Names:

@@ -6,6 +6,7 @@ import random
 from typing import Final
 
 from apiext.endpoints.plainlines import PlainLines
+from apiext.meta.errors import StatusError
 from apiext.storage.interface import Watch
 
 MIN_SECONDS: Final = 1800.0
@@ -17,7 +18,7 @@ class Watches:
     `parent` is told of every watch too. `min_seconds` is how long a watch runs at least when its client does not say.
     """
 
-    __slots__ = ("_open", "_parent", "closed", "lines", "min_seconds")
+    __slots__ = ("_open", "_parent", "_refusal", "closed", "lines", "min_seconds")
 
     def __init__(self, parent: Watches | None = None, *, min_seconds: float = MIN_SECONDS) -> None:
         self._open: set[Watch] = set()
@@ -25,6 +26,7 @@ class Watches:
         self.lines = PlainLines()
         self.min_seconds: float = parent.min_seconds if parent is not None else min_seconds
         self.closed = False
+        self._refusal: StatusError | None = None
 
     def seconds(self, asked: int | None) -> float:
         """How long a watch is to run: what the client asks for, else a time between the least one and twice as long."""
@@ -43,6 +45,15 @@ class Watches:
         self._open.add(watch)
         if self._parent is not None:
             self._parent.add(watch)
+        if self._refusal is not None:
+            watch.fail(self._refusal)
+
+    def refuse(self, error: StatusError | None) -> None:
+        """End all of them, and those to come, with a Status; None lets them run again from now on."""
+        self._refusal = error
+        if error is not None:
+            for watch in tuple(self._open):
+                watch.fail(error)
 
     def discard(self, watch: Watch) -> None:
         """Forget a watch that has ended."""

@@ -9,7 +9,7 @@ import asyncio
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.controllers import Controllers
@@ -22,6 +22,7 @@ from apiext.server.late import LateHandler
 from apiext.server.routes.version import GIT_VERSION
 from apiext.serving.builtin import BuiltinEndpoints, core_endpoints, definitions_endpoint
 from apiext.serving.cache import ServingCache
+from apiext.serving.custody import Custodian
 from apiext.serving.handler import ResourceHandler
 from apiext.serving.instances import DefinitionInstances
 from apiext.serving.namespaces import NamespaceController, phase_of
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from apiext.server.options import Options
     from apiext.serving.builtin import BuiltinEndpoint
     from apiext.storage.factory import StoreFactory
+
+_DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,15 +115,18 @@ async def open_api(stores: StoreFactory, options: Options, stack: AsyncExitStack
     async def phase(name: str, *, live: bool) -> str | None:
         return await phase_of(core[0], name, live=live)
 
+    async def refresh(name: str) -> None:
+        await controllers.refresh(name)
+
     admission, followed = open_admission(options, phase, stack)
     builtins = BUILTINS if options.host is None else AGGREGATED_BUILTINS
     catalog, watches = Catalog(), Watches(min_seconds=options.limits.min_request_timeout)
     if options.host is None:
         core += core_endpoints(stores, admission, watches)
-    cache = ServingCache(stores, admission, watches)
+    cache = ServingCache(stores, admission, Custodian(catalog, refresh, stores.key_prefix(_DEFINITIONS)), watches)
     stack.push_async_callback(cache.close)
     catalog.subscribe(cache.changed)
-    store = stores.store(CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource)
+    store = stores.store(_DEFINITIONS)
     controllers = Controllers(store, catalog, DefinitionInstances(cache))
     definitions = definitions_endpoint(store, controllers, admission, watches)
     await controllers.start()

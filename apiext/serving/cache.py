@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING, Final, Protocol
 from apiext.admission.forbidcreate import Ending
 from apiext.endpoints.watches import Watches
 from apiext.meta.gvk import GroupResource
+from apiext.meta.marks import LEAVING
 from apiext.serving.info import ServedVersion, ServingInfo
+from apiext.serving.phases import ended
 
 if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
     from apiext.definitions.definition import Definition
+    from apiext.serving.custody import Custodian
+    from apiext.storage.guards import WriteGuard
     from apiext.storage.interface import Store
+    from apiext.storage.raw import RawObjects
 
 DRAIN: Final = 120.0
 """Seconds that requests have to end before what serves them is torn down."""
@@ -29,6 +34,10 @@ class Stores(Protocol):
         """The store of a resource, always the same one until it is dropped."""
         ...
 
+    def raw(self, resource: GroupResource, guard: WriteGuard) -> RawObjects:
+        """The objects of a resource as they are stored."""
+        ...
+
     def drop(self, resource: GroupResource) -> None:
         """Let the store of a resource go."""
         ...
@@ -37,8 +46,9 @@ class Stores(Protocol):
 class ServingCache:
     """Serving infos by the uid of their definition. Whoever follows the definitions tells it of changes."""
 
-    def __init__(self, stores: Stores, admission: Admission, watches: Watches | None = None) -> None:
-        self._stores = stores
+    def __init__(self, stores: Stores, admission: Admission, custodian: Custodian, watches: Watches | None = None) -> None:
+        self.stores = stores
+        self.custodian = custodian
         self._admission = admission
         self._infos: dict[str, ServingInfo] = {}
         self._retired: set[ServingInfo] = set()
@@ -74,7 +84,8 @@ class ServingCache:
             # loaded with the first custom resource that is asked for: schemas take long
             from apiext.serving.builder import build_version
 
-            store = self._stores.store(info.definition.resource)
+            store = self.stores.store(info.definition.resource)
+            store.guard_writes(self.custodian.clients(info.definition))
             served = info.versions[name] = build_version(info, version, store, self._admission)
         return served
 
@@ -84,6 +95,8 @@ class ServingCache:
             return
         if new is None or new.uid != old.uid or new.is_terminating:
             self._end(old)
+        if new is not None and new.phase != old.phase:
+            self._turn(new)
         info = self._infos.get(old.uid)
         if info is None:
             return
@@ -97,9 +110,18 @@ class ServingCache:
             self._retire(info)
 
     def _end(self, definition: Definition) -> None:
-        for info in (*self._infos.values(), *self._retired):
-            if info.definition.uid == definition.uid:
-                info.ending.begun = True
+        for info in self._serving(definition):
+            info.ending.begun = True
+
+    def _turn(self, definition: Definition) -> None:
+        """A definition has come to another phase."""
+        refusal = ended() if definition.phase == LEAVING else None
+        for info in self._serving(definition):
+            info.watches.refuse(refusal)
+
+    def _serving(self, definition: Definition) -> list[ServingInfo]:
+        """All that serves a definition, or has until a moment ago."""
+        return [info for info in (*self._infos.values(), *self._retired) if info.definition.uid == definition.uid]
 
     def _retire(self, info: ServingInfo, *, gone: bool = False) -> None:
         if not info.busy:
@@ -119,7 +141,7 @@ class ServingCache:
         info.watches.close()
         resource = info.definition.resource
         if gone and not any(other.definition.resource == resource for other in self._infos.values()):
-            self._stores.drop(resource)
+            self.stores.drop(resource)
 
     async def close(self) -> None:
         """End everything."""

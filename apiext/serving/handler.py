@@ -14,6 +14,7 @@ from apiext.endpoints.status import text_reply
 from apiext.endpoints.watch import watch
 from apiext.meta import errors
 from apiext.meta.gvk import GroupResource
+from apiext.serving.phases import in_phase
 from apiext.serving.verbs import RESOURCE_VERBS, SUBRESOURCE_VERBS, Verb
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class ResourceHandler:
         if served.warnings:
             request[WARNINGS].extend(served.warnings)
         scope, verb = _endpoint(info, served)
+        if serving.definition.phase is not None:
+            scope = in_phase(serving.definition, scope, info.verb)
         if verb is watch:
             return await watch(request, scope)
         serving.enter()

@@ -16,7 +16,10 @@ from .barrier import Barrier
 from .cacher.feed import MAX_WAIT, Feed
 from .cacher.store import CachedStore
 from .compactor import Compactor
+from .raw import RawObjects
+from .rendering import Renderer
 from .store import DirectStore
+from .value.identity import IdentityTransformer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from apiext.meta.gvk import GroupResource
 
     from .backend import Backend
+    from .guards import WriteGuard
     from .interface import Store, Transformer
 
 COMPACTION_INTERVAL: Final = 300.0
@@ -88,10 +92,19 @@ class StoreFactory:
             store = self._stores[resource] = self._make(resource)
         return store
 
+    def key_prefix(self, resource: GroupResource) -> str:
+        """Where the objects of a resource are, with a final slash."""
+        return keys.resource_prefix(self._prefix, resource)
+
+    def raw(self, resource: GroupResource, guard: WriteGuard) -> RawObjects:
+        """The objects of a resource as they are stored."""
+        transformer = self._transformer or IdentityTransformer()
+        return RawObjects(backend=self.backend, renderer=Renderer(prefix=self.key_prefix(resource), transformer=transformer), guard=guard)
+
     def _make(self, resource: GroupResource) -> DirectStore | CachedStore:
         direct = DirectStore(
             backend=self.backend,
-            resource_prefix=keys.resource_prefix(self._prefix, resource),
+            resource_prefix=self.key_prefix(resource),
             resource=resource,
             transformer=self._transformer,
             bookmark_interval=self._bookmark_interval,

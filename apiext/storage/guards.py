@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from .backend import Guard
+    from collections.abc import Awaitable, Callable
+
+    from .backend import Guard, WriteResult
 
 
 class WriteGuard(Protocol):
@@ -35,3 +37,13 @@ class Unguarded:
 
 
 UNGUARDED = Unguarded()
+
+
+async def decided(guard: WriteGuard, write: Callable[..., Awaitable[WriteResult]]) -> WriteResult:
+    """Do a write of the backend's as the guard decides, anew for as long as that was by what does not hold any more."""
+    while True:
+        condition = guard.decide()
+        result = await write(guard=condition)
+        if condition is None or not result.guard_failed:
+            return result
+        await guard.outdated(condition)

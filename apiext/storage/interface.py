@@ -11,6 +11,7 @@ from apiext.meta import wire
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
+    from apiext.meta.errors import StatusError
     from apiext.meta.gvk import GroupVersionKind
     from apiext.meta.selectors import FieldSelector, LabelSelector
     from apiext.meta.wire import Object
@@ -177,6 +178,10 @@ class Watch(Protocol):
     """
 
     def __aiter__(self) -> AsyncIterator[list[Event]]: ...
+
+    def fail(self, error: StatusError) -> None:
+        """End it with a Status, after what has happened so far."""
+        ...
 
     def close(self) -> None:
         """End it; safe to call twice."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from apiext.meta import background
 
-from .guards import UNGUARDED, WriteGuard
+from .guards import UNGUARDED, WriteGuard, decided
 from .interface import CorruptObjectError, InvalidObjectError, KeyExistsError, KeyNotFoundError, Preconditions
 from .rendering import tight, with_revision, without_revision
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from apiext.meta.wire import Object
 
-    from .backend import Backend, KeyValue, WriteResult
+    from .backend import Backend, KeyValue
     from .interface import Codec, Item
     from .rendering import Renderer
 
@@ -95,7 +95,7 @@ class Writer:
             if pair is not None:
                 raise KeyExistsError(self._full(key), "key exists")
             return self._renderer.item(codec, key, raw, 0, source=obj)
-        result = await self._decided(partial(self._backend.create, self._full(key), self._renderer.seal(key, raw)))
+        result = await decided(self.guard, partial(self._backend.create, self._full(key), self._renderer.seal(key, raw)))
         if not result.succeeded:
             raise KeyExistsError(self._full(key), "key exists")
         return self._renderer.item(codec, key, raw, result.revision, source=obj)
@@ -150,21 +150,12 @@ class Writer:
         """The revision of the write, or the state that was in its way."""
         full, value = self._full(key), self._renderer.seal(key, raw)
         if state.revision:
-            result = await self._decided(partial(self._backend.update, full, value, expected=state.revision))
+            result = await decided(self.guard, partial(self._backend.update, full, value, expected=state.revision))
         else:
-            result = await self._decided(partial(self._backend.create, full, value))
+            result = await decided(self.guard, partial(self._backend.create, full, value))
         if result.succeeded:
             return result.revision
         return self._state(key, result.current, ignore_not_found=ignore_not_found)
-
-    async def _decided(self, write: Callable[..., Awaitable[WriteResult]]) -> WriteResult:
-        """Do a write of the backend's as the guard decides, anew for as long as that was by what does not hold any more."""
-        while True:
-            guard = self.guard.decide()
-            result = await write(guard=guard)
-            if guard is None or not result.guard_failed:
-                return result
-            await self.guard.outdated(guard)
 
     async def delete(
         self,
@@ -192,7 +183,7 @@ class Writer:
                 continue
             if dry_run:
                 return self._renderer.item(codec, key, state.raw, state.revision)
-            result = await self._decided(partial(self._backend.delete, self._full(key), expected=state.revision))
+            result = await decided(self.guard, partial(self._backend.delete, self._full(key), expected=state.revision))
             if result.succeeded:
                 return self._removed(codec, key, state, result.revision)
             state = self._state(key, result.current, ignore_not_found=False)
@@ -213,7 +204,7 @@ class Writer:
                 raise InvalidObjectError(self._full(key), message)
             if dry_run:
                 return
-            result = await self._decided(partial(self._backend.delete, self._full(key), expected=pair.revision))
+            result = await decided(self.guard, partial(self._backend.delete, self._full(key), expected=pair.revision))
             if result.succeeded:
                 return
             pair = result.current

@@ -27,9 +27,11 @@ from apiext.meta.builtin import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.meta.request import UserInfo
 from apiext.serving.builtin import BuiltinEndpoints, core_endpoints, definitions_endpoint
 from apiext.serving.cache import ServingCache
+from apiext.serving.custody import Custodian
 from apiext.serving.handler import ResourceHandler
 from apiext.serving.instances import DefinitionInstances
 from apiext.serving.namespaces import NamespaceController, phase_of
+from apiext.storage.cacher.feed import MAX_WAIT
 from apiext.storage.factory import StoreFactory
 from tests.support.memory_backend import MemoryBackend
 
@@ -60,20 +62,31 @@ class Answer:
 class InProcess:
     """A whole standalone server but for filters of identity and limits."""
 
-    def __init__(self, *, lifecycle: bool = True, authorizer: Authorizer | None = None, unsafe_deletion: bool = True) -> None:
-        self.backend = MemoryBackend()
-        self.stores = StoreFactory(self.backend)
+    def __init__(
+        self,
+        *,
+        lifecycle: bool = True,
+        authorizer: Authorizer | None = None,
+        unsafe_deletion: bool = True,
+        backend: MemoryBackend | None = None,
+        max_wait: float = MAX_WAIT,
+    ) -> None:
+        """`backend` is one that others use, too; `max_wait` is how long, in seconds, reads wait for caches that are behind."""
+        self.backend = backend or MemoryBackend()
+        self.stores = StoreFactory(self.backend, max_wait=max_wait)
         self.catalog = Catalog()
         plugins = [NamespaceLifecycle(self._phase)] if lifecycle else []
         admission = Chain(plugins)
-        self.cache = ServingCache(self.stores, admission)
+        resource = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
+        custodian = Custodian(self.catalog, self._refresh, self.stores.key_prefix(resource))
+        self.cache = ServingCache(self.stores, admission, custodian)
         self.catalog.subscribe(self.cache.changed)
-        definitions = self.stores.store(CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource)
+        definitions = self.stores.store(resource)
         self.controllers = Controllers(definitions, self.catalog, DefinitionInstances(self.cache))
         core = core_endpoints(self.stores, admission, Watches())
         self.namespaces = core[0]
         self.namespace_controller = NamespaceController(core[0], core, self.catalog, self.cache)
-        own = definitions_endpoint(definitions, self.controllers, admission, Watches())
+        self.definitions = own = definitions_endpoint(definitions, self.controllers, admission, Watches())
         handler = ResourceHandler(self.catalog, self.cache, BuiltinEndpoints([*core, own]))
         authorization = Authorization(handler, authorizer=authorizer or PrivilegedGroup(), unsafe_deletion=unsafe_deletion)
         chain: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = _Identity(authorization)
@@ -81,6 +94,9 @@ class InProcess:
             chain = wrap(chain)
         self._server = RawTestServer(chain)
         self._session: ClientSession | None = None
+
+    async def _refresh(self, name: str) -> None:
+        await self.controllers.refresh(name)
 
     async def _phase(self, name: str, *, live: bool) -> str | None:
         return await phase_of(self.namespaces, name, live=live)

@@ -1,0 +1,79 @@
+"""What may happen to the instances of a mirror, by the phase that it is in (meta/marks.py).
+
+A mirror is the copy of a definition whose instances are being taken over from another server, or given back to it. Others have no phases.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Final, cast
+
+from apiext.meta import errors
+from apiext.meta.builtin import CUSTOM_RESOURCE_DEFINITIONS
+from apiext.meta.marks import IMPORTING, LEAVING, SERVING
+from apiext.storage.watch_queue import failed
+
+if TYPE_CHECKING:
+    from apiext.definitions.definition import Definition
+    from apiext.endpoints.scope import CollectionRest, Scope
+    from apiext.registry.context import RequestContext
+    from apiext.storage.interface import Watch, WatchOptions
+
+_RETRY_AFTER: Final = 1
+"""Seconds; a phase in which something is refused is short."""
+_READS: Final = frozenset({"get", "list", "watch"})
+FOREIGN: Final = frozenset({IMPORTING, LEAVING})
+"""Phases in which the instances are the other server's, and what is here is a copy."""
+
+
+def in_phase(definition: Definition, scope: Scope, verb: str) -> Scope:
+    """What answers a client's request to the instances of a mirror: the scope, or another that ends watches at once.
+
+    Raises StatusError: 429 for a write that is refused, 503 for a list.
+    """
+    if verb not in _READS:
+        check_write(definition)
+    elif definition.phase == LEAVING and verb == "list":
+        why = f"{definition.resource} is going back to the server that it came from: list it again"
+        raise errors.StatusError(503, "ServiceUnavailable", why, {"retryAfterSeconds": _RETRY_AFTER})
+    elif definition.phase == LEAVING and verb == "watch":
+        return dataclasses.replace(scope, rest=cast("CollectionRest", _EndedWatches()))
+    return scope
+
+
+class _EndedWatches:
+    """Stands for a resource that is not watched here any more."""
+
+    async def watch(self, _ctx: RequestContext, _options: WatchOptions, *, name: str = "") -> Watch:
+        """One that says so and ends."""
+        return failed(ended())
+
+
+def check_write(definition: Definition) -> None:
+    """Raise StatusError (429) unless clients may write."""
+    phase = definition.phase
+    if phase is None or phase == SERVING:
+        return
+    why = "is coming here from another server" if phase == IMPORTING else "is going back to the server that it came from"
+    raise errors.too_many_requests(f"{definition.resource} {why}: it cannot be written right now", _RETRY_AFTER)
+
+
+def check_import(definition: Definition) -> None:
+    """Raise StatusError (409) unless objects may be imported."""
+    if definition.phase == IMPORTING:
+        return
+    what = "it is not the copy of another server's definition" if definition.phase is None else f"its phase is {definition.phase}"
+    why = f"{what}, and objects are imported in phase {IMPORTING} only"
+    raise errors.conflict(CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource, definition.name, why)
+
+
+def check_removal(definition: Definition) -> None:
+    """Raise StatusError (409) unless the instances may be removed as they are, whatever keeps them."""
+    if definition.phase not in FOREIGN:
+        why = f"its phase is {definition.phase}, and instances are deleted in order"
+        raise errors.conflict(CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource, definition.name, why)
+
+
+def ended() -> errors.StatusError:
+    """What watches end with when the instances are another server's again: clients list anew, and get to it."""
+    return errors.expired("too old resource version")
