@@ -3,7 +3,7 @@
 import base64
 import http.client
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
@@ -39,7 +39,7 @@ class AggregatedCluster:
 
     With `selector` the host's CRDs that it selects are followed (`SELECTOR` is the one of the documents); None: none are.
     With `replicas` there are more servers on the same etcd (`servers`, the first one is `apiext`); the host proxies to the
-    first one. Without `operator` it is there, and can be started.
+    first one. Without `operator` it is there, and can be started. `progress` is told what is being started.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class AggregatedCluster:
         replicas: int = 1,
         serve_args: Sequence[str] = (),
         operate_args: Sequence[str] = (),
+        progress: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self.folder = folder
         uid = "--requestheader-uid-headers=X-Remote-Uid"
@@ -65,6 +66,7 @@ class AggregatedCluster:
         self._serve_args = [*_SHORT_CACHES, *serve_args]
         self._operate_args = list(operate_args)
         self._starts_operator = operator
+        self._progress = progress
         self.servers = [self.another_server(f"apiext-{number}" if number else "apiext") for number in range(replicas)]
         self.apiext = self.servers[0]
         self.operator = self.another_operator("operator")
@@ -72,12 +74,15 @@ class AggregatedCluster:
     def __enter__(self) -> Self:
         """Start everything; what is registered with the host by then is left to the operator."""
         try:
+            self._progress("starting the cluster's etcd and kube-apiserver")
             self.plane.start()
+            self._progress("starting apiext with an etcd of its own")
             self.etcd.start()
             self._let_them_in()
             for server in self.servers:
                 server.start()
             if self._starts_operator:
+                self._progress("starting the operator")
                 self.operator.start()
         except BaseException:
             self.__exit__()
