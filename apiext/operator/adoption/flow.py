@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apiext.operator.adoption import selection
+from apiext.operator.adoption.adopting import adopt
+from apiext.operator.adoption.comparing import OrderError
+from apiext.operator.adoption.ending import end
+from apiext.operator.adoption.handing import hand_over
+from apiext.operator.adoption.way import Way
+from apiext.operator.clients import ApiError
 from apiext.operator.group import Desired, Routing
 from apiext.operator.report import Reason
+from apiext.storage.backend import BackendError
 
 if TYPE_CHECKING:
     from apiext.operator.clients import Clients
@@ -13,7 +21,7 @@ if TYPE_CHECKING:
     from apiext.operator.report import Reporter
 
 
-async def reconcile_group(group: GroupState, clients: Clients, report: Reporter, hands: Hands) -> Desired:  # noqa: ARG001
+async def reconcile_group(group: GroupState, clients: Clients, report: Reporter, hands: Hands) -> Desired:
     """Take the group as far as it goes now.
 
     It is called again when anything of the group changes, and is cancelled where this operator may not act any more. A group
@@ -22,10 +30,36 @@ async def reconcile_group(group: GroupState, clients: Clients, report: Reporter,
     Raises:
         ApiError: a step failed; it is called again, later and later.
     """
-    if group.unselected and not group.held:
-        names = ", ".join(sorted(group.unselected))
-        await report.condition(group.selected.values(), Reason.BLOCKED, f"all definitions of the group must be selected; {names} are not")
-    return Desired(routing=Routing.AS_IT_IS)
+    return await take(Way(group, clients, report, hands))
+
+
+async def take(way: Way) -> Desired:
+    """Take one step after the other. Raises ApiError."""
+    try:
+        if way.group.terminating:
+            desired = await end(way)
+            if desired is not None:
+                return desired
+        return await _live(way)
+    except (OrderError, BackendError) as error:
+        raise ApiError(str(error)) from error
+
+
+async def _live(way: Way) -> Desired:
+    """What is due for the definitions that are not being deleted."""
+    group = way.group
+    begun = any(name in group.held or group.phase(name) for name in way.live)
+    if begun and (group.hand_over_asked or any(name not in group.selected for name in way.live)):
+        return await hand_over(way)
+    if not way.live or not group.selected or group.hand_over_asked:
+        if group.guarded and not group.mirrors:
+            await way.policy.remove()
+        return Desired(routing=Routing.AS_IT_IS)
+    reason = selection.blocked(group)
+    if reason:
+        await way.tell(Reason.BLOCKED, reason)
+        return Desired(routing=Routing.AS_IT_IS)
+    return await adopt(way)
 
 
 async def forget_group(name: str, clients: Clients) -> None:

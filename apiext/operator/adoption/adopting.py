@@ -1,0 +1,121 @@
+"""The way of a group to apiext: its objects are copied, the host stops writing, what is left is copied, apiext begins, the host proxies.
+
+Where it is on its way is told by the cluster, so that any replica goes on where another one was stopped:
+
+| mirrors | policy | then |
+| --- | --- | --- |
+| none, or Importing | there is none | everything is copied while clients write at the host |
+| Importing | there | the differences are copied until there are none, twice |
+| Serving | there | the host is told to proxy, and its watches are ended |
+| Serving | it notes that the host's watches have been ended | nothing is left to do |
+
+Until the mirrors are Serving nothing has changed for anybody, and the way back is to forget the copies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from apiext.meta import marks
+from apiext.operator.adoption import mirrors
+from apiext.operator.adoption.collection import Collection
+from apiext.operator.adoption.comparing import EMPTY
+from apiext.operator.adoption.copying import Copied, Importer, copy
+from apiext.operator.adoption.touching import touch
+from apiext.operator.group import Desired, Routing
+from apiext.operator.report import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from apiext.operator.adoption.collection import Resource
+    from apiext.operator.adoption.comparing import Contents
+    from apiext.operator.adoption.way import Way
+
+
+async def adopt(way: Way) -> Desired:
+    """Take the group to apiext, from wherever it is. Raises ApiError, OrderError."""
+    names = sorted(way.live)
+    await mirrors.hold(way.clients.host, way.live.values())
+    missing = [name for name in names if not mirrors.follows(way.group, name)]
+    if missing:
+        await way.tell(Reason.ADOPTING, "waiting for apiext to have the definitions")
+        await way.until(
+            lambda group: all(mirrors.follows(group, name) for name in names),
+            f"apiext does not follow {', '.join(missing)}: is it started with --crd-selector, for this host?",
+        )
+    await _take_back(way, names)
+    importing = way.phases(names, marks.IMPORTING)
+    if importing:
+        await _import(way, importing)
+        await mirrors.set_phase(way.clients.apiext, importing, marks.SERVING)
+    await way.policy.ensure(way.plurals)
+    await _proxy(way, names)
+    await way.tell(Reason.SERVING, "apiext serves the group", way.live)
+    return Desired(routing=Routing.APIEXT)
+
+
+async def _take_back(way: Way, names: list[str]) -> None:
+    """Go back from a hand-over that is not wanted any more; the host's policy is there, so that nobody has written there."""
+    leaving = way.phases(names, marks.FROZEN, marks.LEAVING)
+    if leaving:
+        await way.policy.ensure(way.plurals)
+        await way.policy.bites(way.plurals)
+        await way.policy.note(touched=())
+        await way.route(Routing.APIEXT, names, to_apiext=True)
+        await mirrors.set_phase(way.clients.apiext, leaving, marks.SERVING)
+
+
+async def _import(way: Way, importing: list[str]) -> None:
+    """Return when the mirrors hold what the host holds, and the host does not write any more."""
+    resources = way.resources(importing)
+    # where the group is served by apiext already, nobody can have made objects of another definition at the host
+    proxied = {name for name, one in resources.items() if await Collection(way.clients.host, one).is_by_apiext()}
+    copied = {name: one for name, one in resources.items() if name not in proxied}
+    notes = await way.policy.read()
+    if notes is None:
+        async with way.progress(Reason.ADOPTING, "copied {done} of {total} objects") as progress:
+            for name, one in copied.items():
+                await _copy(way, one, progress.of(name))
+    await way.tell(Reason.ADOPTING, "the host stops writing")
+    await way.policy.ensure(way.plurals)
+    await way.policy.bites(way.plurals)
+    settled = await _settle(way, copied)
+    before = dict.fromkeys(proxied, EMPTY) | (notes.contents if notes else {})
+    await way.policy.note(contents=before | settled)
+
+
+async def _settle(way: Way, resources: Mapping[str, Resource]) -> dict[str, Contents]:
+    """Copy differences until the host has had the same for a while and apiext has it, too; what that is."""
+    settled: dict[str, Copied] = {}
+    last: dict[str, Copied] = {}
+    while resources:
+        async with way.progress(Reason.ADOPTING, "compared {done} of {total} objects") as progress:
+            settled = {name: await _copy(way, one, progress.of(name)) for name, one in resources.items()}
+        if all(name in last and last[name].source == one.source and not one.different for name, one in settled.items()):
+            break
+        last = settled
+        await asyncio.sleep(way.settle)
+    return {name: one.source for name, one in settled.items()}
+
+
+async def _copy(way: Way, one: Resource, progress: Callable[[int, int], None]) -> Copied:
+    importer = Importer(way.clients.apiext, one.definition)
+    try:
+        return await copy(way.hosts(one, progress).objects(), way.apiexts(one).objects(), importer)
+    finally:
+        await importer.close()
+
+
+async def _proxy(way: Way, names: list[str]) -> None:
+    """Return when the host proxies the group, and watches that it has still are at their end."""
+    notes = await way.policy.read()
+    touched = notes.touched if notes else frozenset()
+    if touched.issuperset(names):
+        return
+    await way.tell(Reason.ADOPTING, "the host begins to proxy")
+    await way.route(Routing.APIEXT, names, to_apiext=True)
+    for name in sorted(set(names) - touched):
+        await touch(way.clients.host, way.group.crds[name])
+    await way.policy.note(touched=names)

@@ -1,0 +1,151 @@
+"""The policy that keeps the host's own copies as they are: nobody writes them while apiext serves the group, or is about to.
+
+What kube-apiserver 1.37 does with a ValidatingAdmissionPolicy whose expression is `false`, as it was asked:
+
+- It bites some 0.1 s to 2 s after policy and binding have been created, from one request to the next and for all resources
+  of the policy at once; afterwards no request gets past it. When the binding is deleted it lets go within about a second.
+- It refuses create, update, patch, apply (409 for a conflict comes first), delete, deletecollection (if there is anything to
+  delete), status and scale, whoever asks: also the garbage collector and the namespace controller, which try again (a
+  namespace says NamespaceDeletionContentFailure meanwhile). Patches that change nothing are refused, too, as are dry runs.
+  What is not there is 404, what is invalid is 422, in a missing namespace 404: those come first.
+- The refusal is 403 with reason Forbidden: `<plural>.<group> "<name>" is forbidden: ValidatingAdmissionPolicy '<policy>' with
+  binding '<binding>' denied request: <message>`; the name is "Unknown" for deletecollection.
+- The controller that deletes the instances of a CRD that is being deleted is not asked for admission: it goes on.
+
+Whether it bites is therefore asked with the dry run of a ConfigMap, which the policy refuses under a name that tells what else it refuses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from apiext.operator.adoption.comparing import Contents
+from apiext.operator.adoption.waiting import until
+from apiext.operator.clients import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from apiext.operator.clients import Api, Json
+
+_API: Final = "/apis/admissionregistration.k8s.io/v1"
+_POLICIES: Final = f"{_API}/validatingadmissionpolicies"
+_BINDINGS: Final = f"{_API}/validatingadmissionpolicybindings"
+_PROBE: Final = "/api/v1/namespaces/default/configmaps?dryRun=All"
+_MANAGED_BY: Final = {"app.kubernetes.io/managed-by": "apiext"}
+_CONTENTS: Final = "apiext.dev/contents"
+"""Annotation: what the host's store has of each definition, which stays so for as long as the policy bites."""
+_TOUCHED: Final = "apiext.dev/host-watches-ended"
+"""Annotation: the definitions whose watches the host has been made to end since it proxies their group."""
+
+
+class Policy:
+    """The policy of a group on the host."""
+
+    def __init__(self, host: Api, group: str) -> None:
+        self._host = host
+        self._group = group
+        self._name = f"apiext-{group}"
+
+    async def read(self) -> Notes | None:
+        """What is noted on the policy, None where there is no policy. Raises ApiError."""
+        found = await self._host.find(f"{_POLICIES}/{self._name}")
+        return None if found is None else Notes(found)
+
+    async def ensure(self, plurals: Iterable[str]) -> None:
+        """Have it there, for these resources of the group. Raises ApiError."""
+        policy, binding = self._documents(sorted(plurals))
+        await self._put(_POLICIES, policy)
+        await self._put(_BINDINGS, binding)
+
+    async def bites(self, plurals: Iterable[str]) -> None:
+        """Return when it refuses writes to these resources. Raises ApiError where it does not come to that."""
+        await self._until(_probe(sorted(plurals)), refused=True)
+
+    async def note(self, contents: Mapping[str, Contents] | None = None, touched: Iterable[str] | None = None) -> None:
+        """Note what the host's store has by definition, and whose watches the host has ended; None leaves it. Raises ApiError."""
+        annotations = {}
+        if contents is not None:
+            texts = {name: [one.count, one.digest] for name, one in contents.items()}
+            annotations[_CONTENTS] = orjson.dumps(texts, option=orjson.OPT_SORT_KEYS).decode()
+        if touched is not None:
+            annotations[_TOUCHED] = ",".join(sorted(touched))
+        await self._host.patch(f"{_POLICIES}/{self._name}", {"metadata": {"annotations": annotations}})
+
+    async def remove(self) -> None:
+        """Return when it is gone and does not refuse anything any more. Raises ApiError."""
+        found = await self._host.find(f"{_POLICIES}/{self._name}")
+        for collection in (_BINDINGS, _POLICIES):
+            if await self._host.find(f"{collection}/{self._name}") is not None:
+                await self._host.delete(f"{collection}/{self._name}")
+        rules = found["spec"].get("matchConstraints", {}).get("resourceRules") if found else None
+        for name in (rules[-1].get("resourceNames") if rules else None) or ():
+            await self._until(name, refused=False)
+
+    def _documents(self, plurals: list[str]) -> tuple[Json, Json]:
+        metadata = {"name": self._name, "labels": _MANAGED_BY}
+        resources = [resource for plural in plurals for resource in (plural, f"{plural}/*")]
+        writes = {"operations": ["CREATE", "UPDATE", "DELETE"], "resources": resources, "apiGroups": [self._group]}
+        names = {"resources": ["configmaps"], "resourceNames": [_probe(plurals)]}
+        probe = {"operations": ["CREATE"], "apiGroups": [""], **names}
+        rules = [{"apiVersions": ["*"], "scope": "*", **rule} for rule in (writes, probe)]
+        validation = {"expression": "false", "reason": "Forbidden", "message": _message(self._group)}
+        spec = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": rules}, "validations": [validation]}
+        return {"metadata": metadata, "spec": spec}, {
+            "metadata": metadata,
+            "spec": {"policyName": self._name, "validationActions": ["Deny"]},
+        }
+
+    async def _put(self, collection: str, wanted: Any) -> None:
+        found = await self._host.find(f"{collection}/{self._name}")
+        if found is None:
+            await self._host.post(collection, wanted)
+        elif not _has(found["spec"], wanted["spec"]):
+            await self._host.put(f"{collection}/{self._name}", {**found, "spec": wanted["spec"]})
+
+    async def _until(self, name: str, *, refused: bool) -> None:
+        async def holds() -> bool:
+            return await self._refuses(name) is refused
+
+        state = "bite" if refused else "let go"
+        await until(holds, lambda: f"ValidatingAdmissionPolicy {self._name} of the host does not {state}")
+
+    async def _refuses(self, name: str) -> bool:
+        """Whether the policy refuses what has a name. Raises ApiError where that cannot be told."""
+        try:
+            await self._host.post(_PROBE, {"metadata": {"name": name}})
+        except ApiError as error:
+            if error.code == 403 and _message(self._group) in str(error):
+                return True
+            raise
+        return False
+
+
+class Notes:
+    """What is noted on a policy."""
+
+    def __init__(self, policy: Json) -> None:
+        annotations = policy["metadata"].get("annotations") or {}
+        self.touched = frozenset(name for name in annotations.get(_TOUCHED, "").split(",") if name)
+        self.contents = {name: Contents(*one) for name, one in orjson.loads(annotations.get(_CONTENTS, "{}")).items()}
+
+
+def _probe(plurals: list[str]) -> str:
+    """The name of ConfigMaps that are refused together with these resources; nobody makes any."""
+    return f"apiext-probe-{hashlib.blake2b(','.join(plurals).encode(), digest_size=8).hexdigest()}"
+
+
+def _message(group: str) -> str:
+    return f"apiext serves group {group}"
+
+
+def _has(found: Any, wanted: Any) -> bool:
+    """Whether all that is wanted is there; the host adds defaults."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return all(key in found and _has(found[key], value) for key, value in wanted.items())
+    if isinstance(wanted, list) and isinstance(found, list):
+        return len(found) == len(wanted) and all(map(_has, found, wanted))
+    return bool(found == wanted)

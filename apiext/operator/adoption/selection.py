@@ -1,0 +1,39 @@
+"""Whether a group can be served by apiext at all, as it is now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apiext.operator.clients import Json
+    from apiext.operator.group import GroupState
+
+
+def blocked(group: GroupState) -> str:
+    """Why the group cannot be served by apiext, and what to do; empty where it can."""
+    return "; ".join(_reasons(group))
+
+
+def _reasons(group: GroupState) -> Iterator[str]:
+    if group.unselected:
+        names = ", ".join(sorted(group.unselected))
+        yield f"all definitions of a group are served by one server: label {names} too, or none"
+    for name, crd in sorted(group.selected.items()):
+        yield from _of(name, crd)
+
+
+def _of(name: str, crd: Json) -> Iterator[str]:
+    strategy = (crd["spec"].get("conversion") or {}).get("strategy")
+    if strategy == "Webhook":
+        yield f"{name} converts its objects by a webhook, which apiext does not do: set its spec.conversion.strategy to None"
+    if not any(version.get("served") for version in crd["spec"]["versions"]):
+        yield f"{name} has no version that is served, in which its objects could be read"
+    if not _is(crd, "Established"):
+        yield f"{name} is not established by the host: see its conditions"
+
+
+def _is(crd: Json, condition: str) -> bool:
+    found = (crd.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == condition and one["status"] == "True" for one in found)
