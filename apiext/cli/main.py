@@ -9,6 +9,7 @@ import click
 
 from apiext import __version__
 from apiext.cli.doctor import doctor
+from apiext.cli.operate import operate
 from apiext.cli.serve import serve
 
 
@@ -26,6 +27,7 @@ def version() -> None:
 
 
 apiext.add_command(serve)
+apiext.add_command(operate)
 apiext.add_command(doctor)
 
 

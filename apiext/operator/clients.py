@@ -34,7 +34,7 @@ class ApiError(Exception):
 
 
 class Api:
-    """One server. Its endpoint may change meanwhile; calls that are under way end as they began."""
+    """One server. Its endpoint may change meanwhile; calls that are under way then end without an answer."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -67,16 +67,21 @@ class Api:
                 return None
             raise
 
-    async def items(self, path: str, *, headers: dict[str, str] | None = None) -> list[Json]:
+    async def items(self, path: str) -> list[Json]:
         """All objects of a collection, as they are now; the path has no query. Raises ApiError."""
+        return (await self.listing(path))[0]
+
+    async def listing(self, path: str) -> tuple[list[Json], int]:
+        """All objects of a collection, and as of which revision. Raises ApiError."""
         found: list[Json] = []
         token = ""
         while True:
-            page = await self._call("GET", f"{path}?limit={_PAGE}{f'&continue={quote(token)}' if token else ''}", headers=headers)
+            page = await self._call("GET", f"{path}?limit={_PAGE}{f'&continue={quote(token)}' if token else ''}")
             found += page.get("items") or ()
-            token = page.get("metadata", {}).get("continue") or ""
+            metadata = page.get("metadata") or {}
+            token = metadata.get("continue") or ""
             if not token:
-                return found
+                return found, int(metadata.get("resourceVersion") or 0)
 
     async def post(self, path: str, body: Any) -> Json:
         """Create. Raises ApiError."""

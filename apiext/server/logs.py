@@ -28,6 +28,8 @@ def configure_logging(verbosity: int) -> None:
     # a client that speaks no HTTP is no fault of the server, and no reason to print a traceback
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
     logging.getLogger("asyncio").setLevel(logging.ERROR)
+    # it warns that signals are not its business, which is how it is meant
+    logging.getLogger("kopf").setLevel(logging.ERROR)
 
 
 class _LateFormatter(logging.Formatter):

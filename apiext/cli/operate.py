@@ -1,0 +1,97 @@
+"""`apiext operate`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from apiext.operator.options import Options
+
+_HOST: Final = (
+    ("kubeconfig", "FILE", "", "The host cluster, and how to get in; apiext is shown the same credentials (default the pod's own)."),
+    ("crd-selector", "SELECTOR", "apiext.dev/serve=true", "Labels of the host's CRDs that apiext serves; empty for all."),
+    ("service", "NAMESPACE/NAME", "", "Service by which the host reaches apiext."),
+    ("service-port", "PORT", "443", "Port of --service."),
+    ("server", "URL", "", "Where the operator reaches apiext itself (default https://NAME.NAMESPACE.svc:PORT of --service)."),
+    ("ca-file", "FILE", "", "Authorities of apiext's certificate, followed as the file changes (default those of the system)."),
+    ("serving-secret", "NAMESPACE/NAME", "", "Secret of the host with these authorities as ca.crt, instead of --ca-file."),
+)
+_MANAGE: Final = ("manage-serving-secret/--no-manage-serving-secret", False, "Make --serving-secret, and renew what is in it.")
+_LEADER_ELECT: Final = ("leader-elect/--no-leader-elect", True, "Act only while this operator holds the lease.")
+_LEASE: Final = (
+    ("namespace", "NAMESPACE", "apiext-system", "Where the lease, apiext-operator, is kept."),
+    ("leader-elect-lease-duration", "DURATION", "15s", "Time after which another operator acts where the lease is not renewed."),
+    ("leader-elect-renew-deadline", "DURATION", "10s", "Time after which an operator that cannot renew the lease acts no longer."),
+    ("leader-elect-retry-period", "DURATION", "2s", "Time between attempts to get the lease, or to renew it."),
+)
+_ETCD: Final = (
+    ("host-etcd-servers", "URLS", "", "The host's etcd, as https://host:port,...; objects that are given back are written there."),
+    ("host-etcd-prefix", "PREFIX", "/registry", "Prefix of the host's keys."),
+    ("host-etcd-cafile", "FILE", "", "Authorities of the host's etcd."),
+    ("host-etcd-certfile", "FILE", "", "Certificate to show to the host's etcd."),
+    ("host-etcd-keyfile", "FILE", "", "Key of --host-etcd-certfile."),
+)
+
+
+def _flags(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command all flags, in the order of --help."""
+    options = [
+        *(_text(*flag) for flag in _HOST),
+        _switch(*_MANAGE),
+        _switch(*_LEADER_ELECT),
+        *(_text(*flag) for flag in (*_LEASE, *_ETCD)),
+        _text("v", "N", "0", "Verbosity of the log; from 2 on what it does."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _text(name: str, kind: str, default: str, text: str) -> Callable[..., Any]:
+    names = ("-v", "--v", "v") if name == "v" else (f"--{name}",)
+    return click.option(*names, metavar=kind, default=default, help=f"{text[:-1]} (default {default})." if default else text)
+
+
+def _switch(names: str, default: bool, text: str) -> Callable[..., Any]:  # noqa: FBT001 -- a row of the tables above
+    return click.option(f"--{names}", default=default, help=f"{text[:-1]} (default {str(default).lower()}).")
+
+
+@click.command()
+@_flags
+def operate(**flags: Any) -> None:
+    """Register apiext with a cluster, and take over the groups of CRDs that are meant for it.
+
+    Runs until SIGTERM or SIGINT. Of several operators one acts.
+    """
+    begin = time.perf_counter()
+    from apiext.operator.options import OptionsError, read_options
+
+    try:
+        options = read_options(flags)
+    except OptionsError as error:
+        raise click.UsageError("\n".join(error.problems)) from error
+    _run(options, begin)
+
+
+def _run(options: Options, begin: float) -> None:
+    import uvloop
+
+    from apiext.operator.lifecycle import StartError
+    from apiext.operator.lifecycle import operate as operate_until_stopped
+    from apiext.server.logs import configure_logging
+
+    configure_logging(options.verbosity)
+
+    def started(facts: dict[str, str]) -> None:
+        lines = [f"  {name:12}{text}" for name, text in facts.items()]
+        click.echo("\n".join([f"apiext operates ({time.perf_counter() - begin:.2f} s). Ctrl-C stops it.", *lines]))
+
+    try:
+        uvloop.run(operate_until_stopped(options, started=started))
+    except StartError as error:
+        raise click.ClickException(str(error)) from error

@@ -1,0 +1,176 @@
+"""The time for which this operator acts."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from apiext.meta.log import get_logger
+from apiext.operator import rights
+from apiext.operator.apiservices import MANAGED_BY, MANAGER, Target
+from apiext.operator.clients import API_SERVICES, CRDS, Api, ApiError, Clients
+from apiext.operator.endpoints import of_apiext
+from apiext.operator.group import labels_of
+from apiext.operator.reconciler import Reconciler
+from apiext.operator.watched import Watched
+from apiext.operator.workqueue import WorkQueue
+from apiext.webhook.reflector import Reflector
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apiext.operator.authorities import Authorities
+    from apiext.operator.clients import Json
+    from apiext.operator.diagnosis import Diagnosis
+    from apiext.operator.options import Options
+    from apiext.operator.recorder import Recorder
+
+_LOG: Final = get_logger(__name__)
+_POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+_POLICY: Final = "apiext-"
+_LOOK: Final = 60.0
+"""Seconds between looks at every group, whether or not anything was told of it."""
+_LIST: Final = 300.0
+"""Seconds between lists of the host, which show what a broken watch has missed."""
+_FIRST, _LONGEST = 1.0, 30.0
+
+
+class Term:
+    """Begins with what the host and apiext say, and follows both until it is cancelled."""
+
+    def __init__(self, options: Options, host: Api, authorities: Authorities, recorder: Recorder, diagnosis: Diagnosis) -> None:
+        self._options = options
+        self._host = host
+        self._authorities = authorities
+        self._diagnosis = diagnosis
+        self._recorder = recorder
+        self._bundle = ""
+        self._spread: str | None = None
+        self._listed = False
+        self._watched = Watched(options.selector, self._changed)
+        self._queue = WorkQueue(self._look)
+        self._reconciler: Reconciler | None = None
+
+    def told(self, plural: str, found: Json, *, gone: bool) -> None:
+        """Something has changed on the host."""
+        collection = self._watched.crds if plural == "customresourcedefinitions" else self._watched.api_services
+        collection.deleted(found) if gone else collection.changed(found)
+
+    async def run(self) -> None:
+        """Act."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._authorities.run())
+            tasks.create_task(self._check_rights())
+            self._bundle = await self._first_bundle()
+            apiext = Api(of_apiext(self._options, self._bundle))
+            clients = Clients(host=self._host, apiext=apiext, host_etcd=self._options.host_etcd)
+            self._reconciler = Reconciler(clients, self._watched, self._recorder, self._target, self._diagnosed)
+            try:
+                await self._list()
+                async with asyncio.TaskGroup() as follow:
+                    follow.create_task(self._follow(apiext))
+                    follow.create_task(self._look_again())
+            finally:
+                await self._queue.close()
+                await apiext.close()
+
+    async def _first_bundle(self) -> str:
+        wanted = self._options.ca_file or self._options.serving_secret
+        return await self._authorities.changed("") if wanted else ""
+
+    async def _follow(self, apiext: Api) -> None:
+        """Follow apiext's definitions, with whatever authorities hold at the time."""
+        while True:
+            following = asyncio.create_task(Reflector(apiext.client, CRDS, _Follower(self._watched)).run())
+            try:
+                self._bundle = await self._authorities.changed(self._bundle)
+            finally:
+                following.cancel()
+                await asyncio.gather(following, return_exceptions=True)
+            _LOG.info("apiext has other authorities", server=apiext.url)
+            await apiext.use(of_apiext(self._options, self._bundle))
+            self._look_at_all()
+
+    async def _look_again(self) -> None:
+        listed = time.monotonic()
+        while True:
+            self._look_at_all()
+            await asyncio.sleep(_LOOK)
+            if time.monotonic() > listed + _LIST:
+                await self._list()
+                listed = time.monotonic()
+
+    async def _list(self) -> None:
+        """Know all that the host has, however often it has to be asked."""
+        wait = _FIRST
+        while True:
+            try:
+                self._watched.crds.listed(*await self._host.listing(CRDS))
+                self._watched.api_services.listed(*await self._host.listing(API_SERVICES))
+                self._watched.guarded = await self._guarded()
+                self._listed = True
+                return
+            except ApiError as error:
+                _LOG.warning("the host cannot be read; it is tried again", seconds=wait, error=str(error))
+            await asyncio.sleep(wait)
+            wait = min(wait * 2, _LONGEST)
+
+    async def _guarded(self) -> set[str]:
+        policies = await self._host.items(_POLICIES)
+        ours = [one["metadata"]["name"] for one in policies if labels_of(one).get(MANAGED_BY) == MANAGER]
+        return {name.removeprefix(_POLICY) for name in ours if name.startswith(_POLICY)}
+
+    async def _look(self, group: str) -> float | None:
+        after = await self._reconciler.look(group) if self._reconciler else None
+        self._tell_spread()
+        return after
+
+    def _tell_spread(self) -> None:
+        """Say when all APIServices of apiext have its authorities."""
+        if self._spread == self._bundle:
+            return
+        wanted = self._target().ca_bundle
+        ours = [one["spec"] for one in self._watched.api_services.all() if labels_of(one).get(MANAGED_BY) == MANAGER]
+        if all((spec.get("caBundle") or "") == wanted for spec in ours if spec.get("service")):
+            self._spread = self._bundle
+            self._authorities.spread(self._bundle)
+
+    def _look_at_all(self) -> None:
+        for group in self._watched.groups(self._target()):
+            self._queue.add(group)
+        self._tell_spread()
+
+    def _changed(self, group: str) -> None:
+        if self._listed:
+            self._queue.add(group)
+
+    def _target(self) -> Target:
+        service = self._options.service
+        bundle = base64.b64encode(self._bundle.encode()).decode()
+        return Target(namespace=service.namespace, name=service.name, port=self._options.port, ca_bundle=bundle)
+
+    async def _diagnosed(self, group: str) -> str:
+        return await self._diagnosis.of(group, self._bundle)
+
+    async def _check_rights(self) -> None:
+        for right in await rights.missing(self._host, self._options.namespace):
+            _LOG.warning("the operator's user lacks a right on the host", right=str(right))
+
+
+class _Follower:
+    """Is told of apiext's definitions."""
+
+    def __init__(self, watched: Watched) -> None:
+        self._watched = watched
+
+    def replaced(self, objects: Sequence[dict[str, Any]]) -> None:
+        self._watched.definitions.replaced(objects)
+        self._watched.known = True
+
+    def changed(self, found: dict[str, Any]) -> None:
+        self._watched.definitions.changed(found)
+
+    def deleted(self, found: dict[str, Any]) -> None:
+        self._watched.definitions.deleted(found)
