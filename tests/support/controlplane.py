@@ -52,7 +52,7 @@ class ControlPlane:
             folder / "kube-apiserver.log",
             environment(),
         )
-        self.controller_manager = self._controller_manager() if controller_manager else None
+        self.controller_manager = self.controllers() if controller_manager else None
 
     @property
     def ca(self) -> Path:
@@ -138,6 +138,23 @@ class ControlPlane:
         path.chmod(0o600)
         return path
 
+    def controllers(self, *flags: str) -> Process:
+        """A kube-controller-manager, with more flags where some are given; who asks for it starts and stops it."""
+        name = "system:kube-controller-manager"
+        kubeconfig = self.write_kubeconfig("kube-controller-manager", self.authority.issue(name))
+        own = [
+            f"--kubeconfig={kubeconfig}",
+            "--leader-elect=false",
+            "--secure-port=0",
+            "--use-service-account-credentials",
+            f"--root-ca-file={self.ca}",
+            f"--service-account-private-key-file={self.service_account_key}",
+            f"--cluster-signing-cert-file={self.authority.pair.cert}",
+            f"--cluster-signing-key-file={self.authority.pair.key}",
+        ]
+        program = binaries.binary("kube-controller-manager")
+        return Process([program, *own, *flags], self.folder / "kube-controller-manager.log", environment())
+
     def _start_apiserver(self) -> None:
         self.apiserver.start()
         self.apiserver.wait_until(self._ready, _READY)
@@ -172,22 +189,6 @@ class ControlPlane:
             f"--proxy-client-key-file={self.proxy_client.key}",
             *admission,
         ]
-
-    def _controller_manager(self) -> Process:
-        name = "system:kube-controller-manager"
-        kubeconfig = self.write_kubeconfig("kube-controller-manager", self.authority.issue(name))
-        flags = [
-            f"--kubeconfig={kubeconfig}",
-            "--leader-elect=false",
-            "--secure-port=0",
-            "--use-service-account-credentials",
-            f"--root-ca-file={self.ca}",
-            f"--service-account-private-key-file={self.service_account_key}",
-            f"--cluster-signing-cert-file={self.authority.pair.cert}",
-            f"--cluster-signing-key-file={self.authority.pair.key}",
-        ]
-        program = binaries.binary("kube-controller-manager")
-        return Process([program, *flags], self.folder / "kube-controller-manager.log", environment())
 
 
 def _data(path: Path) -> str:

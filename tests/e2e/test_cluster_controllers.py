@@ -1,0 +1,308 @@
+"""The cluster's own controllers look after the objects that apiext serves as after those of a definition of the cluster.
+
+Each test does the same with the groups that apiext serves and with one that kube-apiserver serves, at once, and compares.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Any, Final
+
+import pytest
+
+from tests.e2e.cluster import GROUP, PLAIN, Cluster, until
+
+pytestmark = pytest.mark.slow
+SERVED: Final = (GROUP,)
+"""The groups that apiext serves."""
+ALL: Final = (PLAIN, *SERVED)
+HOLD: Final = "example.com/hold"
+CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"
+NAMESPACES: Final = "/api/v1/namespaces"
+MERGE: Final = [("Content-Type", "application/merge-patch+json")]
+RELEASE: Final[dict[str, Any]] = {"metadata": {"finalizers": None}}
+Answers = dict[str, Any]
+"""What became of something, by group."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def controllers(cluster: Cluster) -> Iterator[None]:
+    """Those that look after all kinds; they get to know new ones twice a minute, so they start now that all are there."""
+    names = "garbage-collector-controller,namespace-controller,resourcequota-controller"
+    process = cluster.plane.controllers(f"--controllers={names}")
+    process.start()
+    yield
+    process.stop()
+
+
+@pytest.fixture(autouse=True)
+def clean(cluster: Cluster) -> Iterator[None]:
+    """No objects are left to others."""
+    yield
+    for group in ALL:
+        cluster.host.must("DELETE", widgets(group))
+
+
+def widgets(group: str, namespace: str = "default") -> str:
+    """The path of a group's objects."""
+    return f"/apis/{group}/v1/namespaces/{namespace}/widgets"
+
+
+def widget(group: str, name: str, **metadata: Any) -> dict[str, Any]:
+    """An object."""
+    return {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": name, **metadata}}
+
+
+def config_map(group: str, name: str, **metadata: Any) -> dict[str, Any]:
+    """An object of the cluster that stands beside a group's."""
+    return {"metadata": {"name": name_of(group, name), **metadata}}
+
+
+def name_of(group: str, name: str) -> str:
+    """A name that is different for each group."""
+    return f"{name}-{group.partition('.')[0]}"
+
+
+def owner(owned_by: dict[str, Any], kind: str = "Widget") -> list[dict[str, Any]]:
+    """An object as the one who owns another."""
+    metadata = owned_by["metadata"]
+    version = owned_by.get("apiVersion", "v1")
+    return [{"apiVersion": version, "kind": kind, "name": metadata["name"], "uid": metadata["uid"], "blockOwnerDeletion": True}]
+
+
+def for_all(ask: Callable[[str], Any]) -> Answers:
+    """What comes of asking for each group."""
+    return {group: ask(group) for group in ALL}
+
+
+def same(answers: Answers) -> Any:
+    """What came of it, which has to be the same for each group, its name apart."""
+    told = {json.dumps(answer, sort_keys=True).replace(group, "GROUP") for group, answer in answers.items()}
+    assert len(told) == 1, told
+    return json.loads(told.pop())
+
+
+def gone(cluster: Cluster, path: Callable[[str], str]) -> None:
+    """Return when something is there no more for any group."""
+    until(lambda: all(cluster.host.ask("GET", path(group))[0] == 404 for group in ALL))
+
+
+def held(cluster: Cluster, path: str) -> Any:
+    """What keeps an object that is to go, None while nobody wants it to."""
+    metadata = cluster.host.must("GET", path)["metadata"]
+    return metadata.get("finalizers", []) if "deletionTimestamp" in metadata else None
+
+
+# --- namespaces -----------------------------------------------------------------------------------------------------
+
+
+def test_namespaces_end(cluster: Cluster) -> None:
+    """A namespace that is deleted takes its objects along, and waits for those that something holds; it says why."""
+    host = cluster.host
+    for group in ALL:
+        host.must("POST", NAMESPACES, {"metadata": {"name": name_of(group, "ends")}})
+        host.must("POST", widgets(group, name_of(group, "ends")), widget(group, "free"))
+        host.must("POST", widgets(group, name_of(group, "ends")), widget(group, "held", finalizers=[HOLD]))
+        host.must("DELETE", f"{NAMESPACES}/{name_of(group, 'ends')}")
+
+    refused = for_all(lambda group: _refusal(cluster, group, name_of(group, "ends")))
+    until(lambda: all(_remaining(cluster, group)["NamespaceFinalizersRemaining"][0] == "True" for group in ALL))
+    gone(cluster, lambda group: f"{widgets(group, name_of(group, 'ends'))}/free")
+    conditions = same(for_all(lambda group: _remaining(cluster, group)))
+    kept = for_all(lambda group: held(cluster, f"{widgets(group, name_of(group, 'ends'))}/held"))
+    for group in ALL:
+        host.must("PATCH", f"{widgets(group, name_of(group, 'ends'))}/held", RELEASE, MERGE)
+    gone(cluster, lambda group: f"{NAMESPACES}/{name_of(group, 'ends')}")
+
+    code, status = same(refused)
+    why = "unable to create new content in namespace ends-NAME because it is being terminated"
+    assert (code, status["message"]) == (403, f'widgets.GROUP "late" is forbidden: {why}')
+    assert status["details"]["causes"][0]["reason"] == "NamespaceTerminating"
+    remaining = f"Some content in the namespace has finalizers remaining: {HOLD} in 1 resource instances"
+    assert conditions["NamespaceFinalizersRemaining"] == ["True", "SomeFinalizersRemain", remaining]
+    assert conditions["NamespaceContentRemaining"][2] == "Some resources are remaining: widgets.GROUP has 1 resource instances"
+    assert same(kept) == [HOLD]
+    code, status = same(for_all(lambda group: _refusal(cluster, group, name_of(group, "ends"))))
+    assert (code, status["message"]) == (404, 'namespaces "ends-NAME" not found')
+
+
+def _refusal(cluster: Cluster, group: str, namespace: str) -> Any:
+    """What is said to who makes an object in a namespace."""
+    answer = json.dumps(cluster.host.ask("POST", widgets(group, namespace), widget(group, "late")))
+    return json.loads(answer.replace(namespace, "ends-NAME"))
+
+
+def _remaining(cluster: Cluster, group: str) -> dict[str, list[str]]:
+    """What a namespace says of what is left in it, by type of condition."""
+    status = cluster.host.must("GET", f"{NAMESPACES}/{name_of(group, 'ends')}")["status"]
+    found = {one["type"]: [one["status"], one["reason"], one["message"]] for one in status.get("conditions", [])}
+    return {"NamespaceFinalizersRemaining": ["", "", ""], **found}
+
+
+def test_namespaces_come(cluster: Cluster) -> None:
+    """A namespace can be used as soon as it is there."""
+    for number in range(5):
+        cluster.host.must("POST", NAMESPACES, {"metadata": {"name": f"comes-{number}"}})
+        for group in ALL:
+            cluster.host.must("POST", widgets(group, f"comes-{number}"), widget(group, "w"))
+        cluster.host.must("DELETE", f"{NAMESPACES}/comes-{number}")
+
+
+# --- garbage --------------------------------------------------------------------------------------------------------
+
+
+def _owners(cluster: Cluster, **metadata: Any) -> dict[str, str]:
+    """Objects that own a ConfigMap each; the paths of the owners by group."""
+    paths = {}
+    for group in ALL:
+        made = cluster.host.must("POST", widgets(group), widget(group, "owner"))
+        cluster.host.must("POST", CONFIG_MAPS, config_map(group, "owned", ownerReferences=owner(made), **metadata))
+        paths[group] = f"{widgets(group)}/owner"
+    return paths
+
+
+def _owned(group: str) -> str:
+    return f"{CONFIG_MAPS}/{name_of(group, 'owned')}"
+
+
+def test_what_objects_own_goes_after_them(cluster: Cluster) -> None:
+    """What an object owns of the cluster's own kinds goes when it has gone."""
+    for path in _owners(cluster).values():
+        cluster.host.must("DELETE", f"{path}?propagationPolicy=Background")
+
+    gone(cluster, _owned)
+
+
+def test_what_objects_own_goes_before_them(cluster: Cluster) -> None:
+    """Deleted in the foreground, an object waits for what it owns."""
+    paths = _owners(cluster, finalizers=[HOLD])
+    for path in paths.values():
+        cluster.host.must("DELETE", f"{path}?propagationPolicy=Foreground")
+
+    until(lambda: all(held(cluster, _owned(group)) for group in ALL))
+    assert same(for_all(lambda group: held(cluster, paths[group]))) == ["foregroundDeletion"]
+    for group in ALL:
+        cluster.host.must("PATCH", _owned(group), RELEASE, MERGE)
+    gone(cluster, _owned)
+    gone(cluster, lambda group: paths[group])
+
+
+def test_what_objects_own_is_left(cluster: Cluster) -> None:
+    """Deleted with its dependents orphaned, an object goes alone."""
+    paths = _owners(cluster)
+    for path in paths.values():
+        cluster.host.must("DELETE", f"{path}?propagationPolicy=Orphan")
+
+    gone(cluster, lambda group: paths[group])
+    for group in ALL:
+        assert "ownerReferences" not in cluster.host.must("DELETE", _owned(group))
+
+
+@pytest.mark.parametrize("policy", ["Background", "Foreground"])
+def test_objects_that_are_owned(cluster: Cluster, policy: str) -> None:
+    """Objects go with what owns them, be it of the cluster's own kinds or of theirs."""
+    host = cluster.host
+    for group in ALL:
+        top = host.must("POST", CONFIG_MAPS, config_map(group, "top"))
+        first = host.must("POST", widgets(group), widget(group, "first", ownerReferences=owner(top, "ConfigMap")))
+        host.must("POST", widgets(group), widget(group, "second", ownerReferences=owner(first)))
+        host.must("DELETE", f"{CONFIG_MAPS}/{name_of(group, 'top')}?propagationPolicy={policy}")
+
+    gone(cluster, lambda group: f"{widgets(group)}/first")
+    gone(cluster, lambda group: f"{widgets(group)}/second")
+    gone(cluster, lambda group: f"{CONFIG_MAPS}/{name_of(group, 'top')}")
+
+
+def test_objects_that_are_left(cluster: Cluster) -> None:
+    """Where what owns objects goes without them, they are nobody's; those of owners that never were go."""
+    host = cluster.host
+    nobody = {"metadata": {"name": "nobody", "uid": "00000000-0000-4000-8000-000000000000"}}
+    for group in ALL:
+        top = host.must("POST", CONFIG_MAPS, config_map(group, "top"))
+        host.must("POST", widgets(group), widget(group, "left", ownerReferences=owner(top, "ConfigMap")))
+        host.must("POST", widgets(group), widget(group, "lost", ownerReferences=owner(nobody, "ConfigMap")))
+        host.must("DELETE", f"{CONFIG_MAPS}/{name_of(group, 'top')}?propagationPolicy=Orphan")
+
+    gone(cluster, lambda group: f"{CONFIG_MAPS}/{name_of(group, 'top')}")
+    gone(cluster, lambda group: f"{widgets(group)}/lost")
+    for group in ALL:
+        assert "ownerReferences" not in host.must("GET", f"{widgets(group)}/left")["metadata"]
+
+
+@pytest.mark.parametrize("kind, query", [("PartialObjectMetadataList", ""), ("PartialObjectMetadata", "?watch=true&timeoutSeconds=1")])
+def test_metadata_in_protobuf(cluster: Cluster, kind: str, query: str) -> None:
+    """The controllers' way to read, metadata alone and in Protobuf, is answered with that."""
+    protobuf, form = "application/vnd.kubernetes.protobuf", f"as={kind};g=meta.k8s.io;v=v1"
+    accept = f"{protobuf};{form},application/json;{form},application/json"
+
+    def read(group: str) -> list[Any]:
+        cluster.host.must("POST", widgets(group), widget(group, "meta"))
+        with closing(cluster.host.connect()) as connection:
+            answer = cluster.host.send(connection, "GET", f"{widgets(group)}{query}", headers=[("Accept", accept)])
+            data = answer.read()
+        return [answer.status, answer.getheader("Content-Type"), kind.encode() in data, b"meta" in data, b"spec" in data]
+
+    assert same(for_all(read)) == [200, f"{protobuf};stream=watch" if query else protobuf, True, True, False]
+
+
+# --- quotas ---------------------------------------------------------------------------------------------------------
+
+
+def _limited(cluster: Cluster, namespace: str, most: int) -> None:
+    """A namespace with so many objects of each group at most."""
+    cluster.host.must("POST", NAMESPACES, {"metadata": {"name": namespace}})
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": {f"count/widgets.{group}": str(most) for group in ALL}}}
+    cluster.host.must("POST", f"{NAMESPACES}/{namespace}/resourcequotas", quota)
+    until(lambda: same(_used(cluster, namespace)) == "0")
+
+
+def _used(cluster: Cluster, namespace: str) -> Answers:
+    """What is used of the quota."""
+    status = cluster.host.must("GET", f"{NAMESPACES}/{namespace}/resourcequotas/q").get("status", {})
+    return {group: status.get("used", {}).get(f"count/widgets.{group}") for group in ALL}
+
+
+def test_quotas(cluster: Cluster) -> None:
+    """What a quota does not allow is refused in the same words, dry runs too; what has gone is free again."""
+    host, namespace = cluster.host, "limited"
+    _limited(cluster, namespace, 1)
+
+    def make(group: str, name: str, query: str = "") -> Any:
+        code, answer = host.ask("POST", f"{widgets(group, namespace)}{query}", widget(group, name))
+        return [code, answer if code == 403 else None]
+
+    assert same(for_all(lambda group: make(group, "dry", "?dryRun=All"))) == [201, None]
+    assert same(_used(cluster, namespace)) == "0"
+    assert same(for_all(lambda group: make(group, "one"))) == [201, None]
+    assert same(_used(cluster, namespace)) == "1"
+    count = "count/widgets.GROUP=1"
+    why = f"exceeded quota: q, requested: {count}, used: {count}, limited: {count}"
+    code, status = same(for_all(lambda group: make(group, "two")))
+    assert (code, status["message"]) == (403, f'widgets.GROUP "two" is forbidden: {why}')
+    assert same(for_all(lambda group: make(group, "dry", "?dryRun=All")))[0] == 403
+    for group in ALL:
+        host.must("PATCH", f"{widgets(group, namespace)}/one", {"spec": {"size": "l"}}, MERGE)
+        host.must("DELETE", f"{widgets(group, namespace)}/one")
+    until(lambda: same(_used(cluster, namespace)) == "0")
+    assert same(for_all(lambda group: make(group, "two"))) == [201, None]
+    host.must("DELETE", f"{NAMESPACES}/{namespace}")
+
+
+def test_quotas_at_once(cluster: Cluster) -> None:
+    """Of many who make objects at once so many succeed as the quota allows, and their number is known."""
+    namespace, most = "crowded", 7
+    _limited(cluster, namespace, most)
+
+    def make(number: int) -> int:
+        group = ALL[number % len(ALL)]
+        return cluster.host.ask("POST", widgets(group, namespace), widget(group, f"w{number}"))[0]
+
+    with ThreadPoolExecutor(16) as pool:
+        codes = list(pool.map(make, range(20 * len(ALL))))
+
+    made = for_all(lambda group: [code for number, code in enumerate(codes) if ALL[number % len(ALL)] == group].count(201))
+    assert set(codes) <= {201, 403, 409}
+    assert same(made) == most
+    assert same(_used(cluster, namespace)) == str(most)
+    cluster.host.must("DELETE", f"{NAMESPACES}/{namespace}")
