@@ -92,13 +92,7 @@ class Look:
         Members of system:masters are let in unasked. Where the credentials may, they speak for a user that is new to all servers,
         else for themselves.
         """
-        asks = self.connects.host()
-        if ("stranger", path) not in self._told:
-            user = {"Impersonate-User": f"apiext:doctor:{secrets.token_hex(4)}", "Impersonate-Group": "system:authenticated"}
-            answer = await asks(path, headers=user)
-            refused = answer.code == 403 and "impersonate" in answer.text
-            self._told["stranger", path] = await self.host(path) if refused else answer
-        return self._told["stranger", path]
+        return await self._ask_as_stranger("host", self.connects.host(), path)
 
     async def host_items(self, path: str) -> list[Json]:
         """The objects of a collection of the host. Raises HopError where it cannot be read, NoAnswerError."""
@@ -107,6 +101,10 @@ class Look:
     async def apiext(self, group: str, path: str, *, known: bool = True) -> Answer:
         """What apiext answers to a GET; without the credentials for the host where it is not `known`. Raises NoAnswerError, HopError."""
         return await self._ask(f"apiext {group} {known}", await self.client(group, known=known), path)
+
+    async def apiext_for_stranger(self, group: str, path: str) -> Answer:
+        """What apiext answers to a GET of such a user. Raises NoAnswerError, HopError."""
+        return await self._ask_as_stranger(f"apiext {group} True", await self.client(group), path)
 
     async def apiext_items(self, group: str, path: str) -> list[Json]:
         """The objects of a collection of apiext. Raises HopError where it cannot be read, NoAnswerError."""
@@ -161,6 +159,15 @@ class Look:
         service = api_service["spec"].get("service") or {}
         named = (service.get("namespace"), service.get("name")) == self.target.service
         return bool(service) and (named or labels_of(api_service).get(label) == value)
+
+    async def _ask_as_stranger(self, whom: str, asks: Asks, path: str) -> Answer:
+        key = (f"{whom} stranger", path)
+        if key not in self._told:
+            user = {"Impersonate-User": f"apiext:doctor:{secrets.token_hex(4)}", "Impersonate-Group": "system:authenticated"}
+            answer = await asks(path, user)
+            refused = answer.code == 403 and "impersonate" in answer.text
+            self._told[key] = await self._ask(whom, asks, path) if refused else answer
+        return self._told[key]
 
     async def _ask(self, whom: str, asks: Asks, path: str) -> Answer:
         if (whom, path) not in self._told:

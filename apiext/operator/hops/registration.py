@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.cert.certificate import certificates, end_of_validity
 from apiext.meta import marks
 from apiext.operator.group import labels_of
-from apiext.operator.hops.look import PORT, Service, bundle_of, condition, query
+from apiext.operator.hops.look import PORT, HopError, Service, bundle_of, condition, query
 from apiext.operator.hops.verdict import broken, ok, untold
 
 if TYPE_CHECKING:
@@ -22,21 +22,33 @@ _MANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 _OPERATOR: Final = "see the log of apiext's operator, which writes APIServices"
 
 
-async def registered(look: Look, group: str) -> Verdict:
-    """Each version of the group has an APIService that points to apiext, and trusts its certificate."""
+async def pointing(look: Look, group: str) -> Verdict:
+    """The APIServices of the group that proxy point to apiext, and trust its certificate."""
     found = {one["spec"]["version"]: one for one in await look.api_services(group)}
     versions = await look.versions(group)
     if not versions:
         return broken(f"the host knows no version of {group}", "check the group's name, and label its definitions")
-    for version in versions:
-        name = f"v.{group}" if not version else f"{version}.{group}"
-        if version not in found:
-            return broken(f"APIService {name} does not exist", _OPERATOR)
-        wrong = _misled(look, name, found[version]) or _mistrusting(look, name, found[version]["spec"])
-        if wrong is not None:
-            return wrong if not (said := await _said(look, group)) else broken(f"{wrong.what} (the operator: {said})", wrong.remedy)
+    for version, api_service in found.items():
+        name, spec = f"{version}.{group}", api_service["spec"]
+        if spec.get("service") and (wrong := _misled(look, name, api_service) or _mistrusting(look, name, spec)):
+            return wrong
+    if missing := _unregistered(found, group, versions):
+        try:
+            await look.route(group)
+        except HopError:
+            return broken(missing, f"{_OPERATOR}; --service and --server have this command look at apiext all the same")
+        return untold(missing)
     route = await look.route(group)
     return ok(f"{', '.join(f'{version}.{group}' for version in versions)} point to {route.service}:{route.port}")
+
+
+async def registered(look: Look, group: str) -> Verdict:
+    """Each version of the group is proxied."""
+    found = {one["spec"]["version"]: one for one in await look.api_services(group)}
+    if missing := _unregistered(found, group, await look.versions(group)):
+        said = await _said(look, group)
+        return broken(f"{missing}{f' (the operator: {said})' if said else ''}", _OPERATOR)
+    return ok("the host proxies all versions")
 
 
 async def service(look: Look, group: str) -> Verdict:
@@ -71,11 +83,20 @@ async def available(look: Look, group: str) -> Verdict:
     return ok("the host finds all versions available")
 
 
+def _unregistered(found: dict[str, Json], group: str, versions: list[str]) -> str:
+    """What keeps versions from being proxied, empty where nothing does."""
+    for version in versions:
+        name = f"APIService {version}.{group}"
+        if version not in found:
+            return f"{name} does not exist"
+        if not found[version]["spec"].get("service"):
+            return f"{name} is local: the host serves the group itself"
+    return ""
+
+
 def _misled(look: Look, name: str, api_service: Json) -> Verdict | None:
     """What is wrong with where an APIService points to."""
-    given, target = api_service["spec"].get("service"), look.target
-    if not given:
-        return broken(f"APIService {name} is local: the host serves the group itself", _OPERATOR)
+    given, target = api_service["spec"]["service"], look.target
     if _MANAGED in labels_of(api_service):
         return broken(f"APIService {name} has label {_MANAGED}: the host takes it back", f"kubectl label apiservice {name} {_MANAGED}-")
     meant = target.service or Service(given["namespace"], given["name"])

@@ -17,27 +17,20 @@ if TYPE_CHECKING:
 _REVIEW: Final = re.compile(r"\b(?:subjectaccessreviews|tokenreviews)\b")
 _USER: Final = re.compile(r'User "([^"]+)"')
 _DISTRUST: Final = re.compile(r"remote error: tls|bad status from \S+ 40[13]\b")
-_READER: Final = (
+_KNOWING: Final = (
     "let apiext read ConfigMap kube-system/extension-apiserver-authentication (Role extension-apiserver-authentication-reader), "
     "and start it with a --kubeconfig of this host and no --requestheader-client-ca-file of another"
 )
 
 
-async def trusted(look: Look, group: str) -> Verdict:
-    """Apiext believes the host's front proxy whom a request is from."""
-    answer = await _proxied(look, group)
-    if answer.code == 401:
-        return broken("apiext does not know the host's front proxy (401)", _READER)
-    if answer.code == 503 and _DISTRUST.search(said := await _unavailable(look, group)):
-        return broken(f"apiext does not know the host's front proxy ({said})", _READER)
-    if answer.code in {404, 503}:
-        return untold(f"a request through the host is answered with {answer}")
-    return ok("apiext believes the host whom requests are from")
-
-
 async def delegated(look: Look, group: str) -> Verdict:
-    """Apiext may ask the host what a user may do."""
-    answer = await _proxied(look, group)
+    """Apiext knows the host's users, and may ask the host what they may do."""
+    try:
+        answer = await look.apiext_for_stranger(group, "/apis")
+    except NoAnswerError as error:
+        return _unknown(error)
+    if answer.code == 401:
+        return broken("apiext does not know the credentials that the host knows (401)", _KNOWING)
     if _REVIEW.search(answer.text) and answer.code >= 400:
         user = _USER.search(answer.text)
         return broken(
@@ -46,11 +39,21 @@ async def delegated(look: Look, group: str) -> Verdict:
         )
     if answer.code == 403:
         return broken(f"users may not read discovery: {answer.text}", "bind ClusterRole system:discovery to group system:authenticated")
-    if answer.code in {404, 503}:
-        return untold(f"a request through the host is answered with {answer}")
     if answer.code != 200:
-        return broken(f"a request through the host is answered with {answer}", "see apiext's log")
+        return broken(f"apiext answers /apis with {answer}", "see apiext's log")
     return ok("apiext asks the host what users may do")
+
+
+async def trusted(look: Look, group: str) -> Verdict:
+    """Apiext believes the host's front proxy whom a request is from."""
+    answer = await look.host_for_stranger(f"/apis/{group}/{(await look.versions(group))[0]}")
+    if answer.code == 401:
+        return broken("apiext does not know the host's front proxy (401)", _KNOWING)
+    if answer.code == 503 and _DISTRUST.search(said := await _unavailable(look, group)):
+        return broken(f"apiext does not know the host's front proxy ({said})", _KNOWING)
+    if answer.code != 200:
+        return untold(f"a request through the host is answered with {answer}")
+    return ok("apiext believes the host whom requests are from")
 
 
 async def discovery(look: Look, group: str) -> Verdict:
@@ -84,7 +87,7 @@ async def through(look: Look, group: str) -> Verdict:
 
 def _unknown(error: NoAnswerError) -> Verdict:
     if error.remote:
-        return broken(f"apiext does not know the authority of the credentials' certificate: {error}", _READER)
+        return broken(f"apiext does not know the authority of the credentials' certificate: {error}", _KNOWING)
     return broken(f"apiext does not answer: {error}", "see apiext's log")
 
 
@@ -105,12 +108,6 @@ async def _resources(look: Look, group: str, version: str) -> set[str]:
         for crd in await look.definitions(group)
         if any(one["name"] == version and one.get("served") for one in crd["spec"]["versions"])
     }
-
-
-async def _proxied(look: Look, group: str) -> Answer:
-    """What somebody whom apiext has to ask the host about is answered through the host."""
-    version = next(iter(await look.versions(group)), "v1")
-    return await look.host_for_stranger(f"/apis/{group}/{version}")
 
 
 async def _unavailable(look: Look, group: str) -> str:

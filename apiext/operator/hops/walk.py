@@ -1,4 +1,7 @@
-"""The hops in the order of a request, walked up to the first that is broken."""
+"""The hops, walked up to the first that is broken.
+
+They are in the order of a request, but that the host's registration of a group comes after all that the operator waits for with it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ OF_HOST: Final = (
 """What all groups share."""
 OF_GROUP: Final = (
     Hop("definitions", definitions.selected),
-    Hop("APIServices", registration.registered),
+    Hop("APIServices", registration.pointing),
     Hop("Service", registration.service),
     Hop("connection", transport.connection),
     Hop("certificate", transport.certificate),
@@ -37,10 +40,11 @@ OF_GROUP: Final = (
     Hop("store", health.store),
     Hop("host's definitions", health.follows),
     Hop("readiness", health.ready),
-    Hop("front proxy", routing.trusted),
     Hop("delegation", routing.delegated),
     Hop("copies", definitions.mirrored),
     Hop("discovery", routing.discovery),
+    Hop("registration", registration.registered),
+    Hop("front proxy", routing.trusted),
     Hop("proxying", routing.through),
     Hop("availability", registration.available),
 )

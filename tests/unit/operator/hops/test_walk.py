@@ -76,8 +76,8 @@ FAULTS: list[tuple[str, str, Fault]] = [
     ("definitions", "handed back", lambda way: way.crd["metadata"].update(annotations={"apiext.dev/hand-over": "true"})),
     ("definitions", "is being deleted", lambda way: way.crd["metadata"].update(deletionTimestamp="now")),
     ("definitions", "not Established: no condition yet on the host", lambda way: way.crd.update(status={})),
-    ("APIServices", f"v1.{GROUP} does not exist", lambda way: way.host.update({API_SERVICES: {"items": []}})),
-    ("APIServices", "is local", lambda way: way.api_service["spec"].pop("service")),
+    ("registration", f"v1.{GROUP} does not exist", lambda way: way.host.update({API_SERVICES: {"items": []}})),
+    ("registration", "is local", lambda way: way.api_service["spec"].pop("service")),
     (
         "APIServices",
         "takes it back",
@@ -110,9 +110,11 @@ FAULTS: list[tuple[str, str, Fault]] = [
     ("front proxy", "does not know the host's front proxy (401)", lambda way: way.host.update({f"as {DISCOVERY}": Answer(401)})),
     ("front proxy", "bad status from https://x: 401", _unavailable("bad status from https://x: 401")),
     ("front proxy", "remote error: tls", _unavailable("remote error: tls: unknown certificate authority")),
-    ("delegation", "may not ask the host", lambda way: way.host.update({f"as {DISCOVERY}": Answer(500, SAR)})),
-    ("delegation", "may not read discovery", lambda way: way.host.update({f"as {DISCOVERY}": Answer(403, b"no")})),
-    ("delegation", "answered with 500", lambda way: way.host.update({f"as {DISCOVERY}": Answer(500, b"oh")})),
+    ("delegation", "may not ask the host", lambda way: way.apiext.update({"as /apis": Answer(500, SAR)})),
+    ("delegation", "may not read discovery", lambda way: way.apiext.update({"as /apis": Answer(403, b"no")})),
+    ("delegation", "does not know the credentials", lambda way: way.apiext.update({"as /apis": Answer(401)})),
+    ("delegation", "does not know the authority", lambda way: way.apiext.update({"as /apis": NoAnswerError("alert", remote=True)})),
+    ("delegation", "answers /apis with 500", lambda way: way.apiext.update({"as /apis": Answer(500, b"oh")})),
     ("copies", "has no copy of it", lambda way: way.apiext.update({CRDS: {"items": []}})),
     ("copies", "refuses it: too odd", lambda way: way.apiext.update({"/readyz/host": f"ok\n{CRD}: too odd"})),
     ("copies", "one of its own", lambda way: way.mirror["metadata"].update(annotations={})),
@@ -231,16 +233,30 @@ async def test_nothing_to_serve(way: Way) -> None:
 
 async def test_nobody_to_speak_for(way: Way) -> None:
     """Who may not impersonate asks in his own name."""
-    way.host[f"as {DISCOVERY}"] = Answer(403, b"cannot impersonate resource")
+    way.host[f"as {DISCOVERY}"] = way.apiext["as /apis"] = Answer(403, b"cannot impersonate resource")
 
     assert (await way.report()).ok
 
 
 async def test_health_with_credentials(way: Way) -> None:
     """Where nobody is let in without credentials, health is asked for with them."""
-    way.apiext["as /livez?verbose"] = Answer(401)
+    way.unknown["/livez?verbose"] = Answer(401)
 
     assert (await examine(way.target, way.look().connects, [GROUP])).ok
+
+
+async def test_not_registered_yet(way: Way) -> None:
+    """Where the host does not proxy yet, what the operator waits for is looked at; but somebody has to say where apiext is."""
+    way.api_service["spec"].pop("service")
+    way.apiext[CRDS] = {"items": []}
+    found = first_broken((await way.report(GROUP)).groups[GROUP])
+    assert found is not None
+    assert (found.hop, found.verdict.what) == ("copies", f"{CRD}: apiext has no copy of it")
+
+    way.target = replace(way.target, service=None)
+    found = first_broken((await way.report(GROUP)).groups[GROUP])
+    assert found is not None
+    assert (found.hop, "--service and --server" in found.verdict.remedy) == ("APIServices", True)
 
 
 async def test_asked_once(way: Way) -> None:

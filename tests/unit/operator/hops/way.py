@@ -55,7 +55,9 @@ class Way:
             CONFIG_MAP: {"data": {"requestheader-client-ca-file": "-----BEGIN CERTIFICATE-----"}},
             DISCOVERY: resources,
         }
-        self.apiext: dict[str, Any] = {"/livez?verbose": "[+]ping ok\n", "/readyz?verbose": READY, DISCOVERY: resources}
+        self.apiext: dict[str, Any] = {"/livez?verbose": "[+]ping ok\n", "/readyz?verbose": READY, "/apis": {}, DISCOVERY: resources}
+        self.unknown: dict[str, Any] = {}
+        """What apiext answers without credentials, where that is something else."""
         self.asked: list[str] = []
 
     def bundle(self) -> str:
@@ -87,7 +89,7 @@ class _Connects:
         return _Asks(self._way, self._way.host)
 
     def apiext(self, url: str, *, name: str, authority: str, known: bool) -> Asks:
-        return _Asks(self._way, self._way.apiext if known else {key.removeprefix("as "): value for key, value in self._way.apiext.items()})
+        return _Asks(self._way, self._way.apiext if known else self._way.apiext | self._way.unknown)
 
 
 class _Asks:
