@@ -1,30 +1,14 @@
 """Namespaces that are missing, ending, or for ever."""
 
-from dataclasses import replace
-
 import pytest
 
 from apiext.admission.attributes import CREATE, DELETE, UPDATE, Attributes
 from apiext.admission.chain import Chain
 from apiext.admission.forbidcreate import Ending, ForbidCreate
-from apiext.admission.lifecycle import NamespaceLifecycle
+from apiext.admission.lifecycle import NamespaceLifecycle, NotReadyError
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
-from apiext.meta.request import UserInfo
-
-
-def widget(**more: object) -> Attributes:
-    """The creation of a widget."""
-    attributes = Attributes(
-        operation=CREATE,
-        kind=GroupVersionKind("example.com", "v1", "Widget"),
-        resource=GroupVersionResource("example.com", "v1", "widgets"),
-        user=UserInfo("me"),
-        namespace="n",
-        name="w",
-        new={"metadata": {"name": "w"}},
-    )
-    return replace(attributes, **more)  # type: ignore[arg-type]
+from tests.unit.admission.creations import widget
 
 
 def namespace(name: str) -> Attributes:
@@ -106,6 +90,19 @@ async def test_cache_is_not_believed_after_a_deletion() -> None:
         await plugin.admit(widget())
     time = 31.0
     await plugin.admit(widget())
+
+
+async def test_nothing_known() -> None:
+    """Where nothing is known of namespaces yet, creates are refused."""
+
+    async def unready(name: str, *, live: bool) -> str | None:
+        assert (name, live) == ("n", False)
+        raise NotReadyError
+
+    with pytest.raises(StatusError) as caught:
+        await NamespaceLifecycle(unready).admit(widget())
+
+    assert (caught.value.code, caught.value.message) == (403, 'widgets.example.com "w" is forbidden: not yet ready to handle request')
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])

@@ -38,15 +38,17 @@ class _Wire:
 
 
 class _Site:
-    def __init__(self, *checks: Check) -> None:
+    def __init__(self, *checks: Check, has_core: bool = True) -> None:
         self.numbers = RequestNumbers()
         self.router = Router(
             resources=_named("resources"),
             discovery=_named("discovery"),
             openapi=_named("openapi"),
+            imports=_named("imports"),
             health=[HealthEndpoint(name, [PING, *checks]) for name in ("healthz", "livez", "readyz")],
             metrics=Metrics(numbers=self.numbers, in_flight=InFlight(), objects=_objects, certificates=lambda: {"ca": 7.0}),
             api_paths=lambda: ["/apis", "/apis/example.com"],
+            has_core=has_core,
         )
 
     async def get(self, path: str, *, method: str = "GET", headers: Mapping[str, str] | None = None) -> tuple[int, str]:
@@ -104,6 +106,17 @@ async def test_healthy(path: str, status: int, body: str) -> None:
 async def test_unhealthy(path: str, status: int, body: str) -> None:
     """A failing check fails the endpoint, which does not tell why; the check's own path does."""
     assert await _Site(BROKEN).get(path) == (status, body)
+
+
+@pytest.mark.parametrize("path", ["/api", "/api/", "/api/v1", "/api/v1/namespaces", "/api/v1/namespaces/n/events/e"])
+async def test_without_core(path: str) -> None:
+    """Behind a kube-apiserver nothing is below /api but the index, as an answer that is none."""
+    site = _Site(has_core=False)
+    status, body = await site.get(path)
+
+    assert (status, body) == (404, (await site.get("/"))[1])
+    assert await site.get("/apis") == (200, "discovery")
+    assert await site.get("/apis/example.com/v1/widgets") == (200, "resources")
 
 
 @pytest.mark.parametrize(

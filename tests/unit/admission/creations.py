@@ -1,0 +1,50 @@
+"""Writes for plug-ins to judge, and a host for them to ask."""
+
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from apiext.admission.attributes import CREATE, Attributes
+from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
+from apiext.meta.request import UserInfo
+from apiext.webhook.client import WebhookError
+
+
+def widget(**more: object) -> Attributes:
+    """The creation of a widget."""
+    attributes = Attributes(
+        operation=CREATE,
+        kind=GroupVersionKind("example.com", "v1", "Widget"),
+        resource=GroupVersionResource("example.com", "v1", "widgets"),
+        user=UserInfo("me"),
+        namespace="n",
+        name="w",
+        new={"metadata": {"name": "w"}},
+    )
+    return replace(attributes, **more)  # type: ignore[arg-type]
+
+
+class Host:
+    """Answers what it has been told to, by method and path; code 0 is no answer at all."""
+
+    def __init__(self, **answers: tuple[int, Any]) -> None:
+        self.answers = dict(answers)
+        self.asked: list[str] = []
+
+    async def __call__(self, path: str, *, method: str = "GET", body: Any = None) -> tuple[int, bytes]:
+        """Note the call and answer it."""
+        self.asked.append(f"{method} {path}")
+        code, answer = self.answer(method, path, body)
+        if not code:
+            raise WebhookError(f'{method.capitalize()} "{path}": connection refused')
+        return code, answer if isinstance(answer, bytes) else orjson.dumps(answer)
+
+    def answer(self, method: str, path: str, _body: Any) -> tuple[int, Any]:
+        """Code and content."""
+        return self.answers.get(f"{method} {path}", refusal(404, "NotFound", "not found"))
+
+
+def refusal(code: int, reason: str, message: str) -> tuple[int, Any]:
+    """An answer that is no success."""
+    return code, {"kind": "Status", "code": code, "reason": reason, "message": message, "details": {"name": "it"}}
