@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from apiext.meta.marks import IMPORT_PATH
+
 if TYPE_CHECKING:
     from apiext.meta.request import RequestInfo
 
@@ -13,4 +15,6 @@ _SUBRESOURCES: Final = frozenset({"attach", "exec", "proxy", "log", "portforward
 
 def is_long_running(info: RequestInfo) -> bool:
     """Whether neither timeouts nor limits of concurrency hold for the request."""
-    return info.verb in _VERBS or (info.is_resource and info.subresource in _SUBRESOURCES)
+    if not info.is_resource:
+        return info.verb in _VERBS or info.path.startswith(IMPORT_PATH)
+    return info.verb in _VERBS or info.subresource in _SUBRESOURCES

@@ -33,3 +33,6 @@ SERVING: Final = "Serving"
 FROZEN: Final = "Frozen"
 LEAVING: Final = "Leaving"
 PHASES: Final = (IMPORTING, SERVING, FROZEN, LEAVING)
+
+IMPORT_PATH: Final = "/apiext/import/"
+"""Where objects of a mirror are put that the host has; the mirror's name follows."""

@@ -24,6 +24,7 @@ from apiext.serving.builtin import BuiltinEndpoints, core_endpoints, definitions
 from apiext.serving.cache import ServingCache
 from apiext.serving.custody import Custodian
 from apiext.serving.handler import ResourceHandler
+from apiext.serving.imports import ImportHandler
 from apiext.serving.instances import DefinitionInstances
 from apiext.serving.namespaces import NamespaceController, phase_of
 
@@ -49,6 +50,7 @@ class API:
     resources: Handler
     discovery: Handler
     openapi: Handler
+    imports: Handler
     catalog: Catalog
     definitions: BuiltinEndpoint
     stores: StoreFactory
@@ -143,6 +145,7 @@ async def open_api(stores: StoreFactory, options: Options, stack: AsyncExitStack
         resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*core, definitions])),
         discovery=DiscoveryHandler(catalog, builtins),
         openapi=LateHandler(openapi),
+        imports=ImportHandler(cache),
         catalog=catalog,
         definitions=definitions,
         stores=stores,

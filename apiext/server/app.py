@@ -70,6 +70,7 @@ class App:
             resources=api.resources,
             discovery=api.discovery,
             openapi=api.openapi,
+            imports=api.imports,
             health=self._health(),
             metrics=Metrics(numbers=numbers, in_flight=in_flight, objects=api.count_objects, certificates=certificates),
             api_paths=api.paths,

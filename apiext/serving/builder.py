@@ -66,6 +66,7 @@ def build_version(info: ServingInfo, version: Version, store: Store, admission: 
         scopes["scale"] = _scale_scope(main, rest, _scale_paths(version.scale))
     return ServedVersion(
         scopes=scopes,
+        codec=codec,
         warnings=_warnings(definition, version),
     )
 

@@ -46,6 +46,11 @@ class Custodian:
         """What is known of a definition by now, or was known last."""
         return self._catalog.get(definition.name) or definition
 
+    async def latest(self, name: str) -> Definition | None:
+        """A definition as it is in the store, None where there is none. Raises StatusError, StorageError and BackendError."""
+        await self._refresh(name)
+        return self._catalog.get(name)
+
     def _guard(self, definition: Definition, check: Callable[[Definition], None]) -> WriteGuard:
         return _PhaseGuard(self._catalog, self._refresh, check, definition, self._prefix + definition.name)
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
     from apiext.endpoints.scope import Scope
     from apiext.meta.wire import Object
+    from apiext.storage.interface import Codec
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class ServedVersion:
 
     scopes: Mapping[str, Scope]
     """By subresource; "" is the resource itself."""
+    codec: Codec
     warnings: tuple[str, ...] = ()
     """What every answer of a deprecated version warns of."""
 

@@ -60,10 +60,17 @@ def check_write(definition: Definition) -> None:
 
 def check_import(definition: Definition) -> None:
     """Raise StatusError (409) unless objects may be imported."""
-    if definition.phase == IMPORTING:
+    if definition.phase is None:
+        why = "it is not the copy of another server's definition"
+    elif definition.phase != IMPORTING:
+        why = f"its phase is {definition.phase}, and objects are imported in phase {IMPORTING}"
+    elif definition.is_terminating:
+        why = "it is being deleted"
+    elif not definition.is_established:
+        # of what never was, no instances are looked for when it goes
+        why = "it has not been established"
+    else:
         return
-    what = "it is not the copy of another server's definition" if definition.phase is None else f"its phase is {definition.phase}"
-    why = f"{what}, and objects are imported in phase {IMPORTING} only"
     raise errors.conflict(CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource, definition.name, why)
 
 

@@ -17,7 +17,7 @@ from apiext.admission.lifecycle import NamespaceLifecycle
 from apiext.authorization.authorizer import Authorizer, PrivilegedGroup
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.controllers import Controllers
-from apiext.endpoints.request import HEADERS, USER
+from apiext.endpoints.request import HEADERS, INFO, USER, Handler
 from apiext.endpoints.watches import Watches
 from apiext.filters.authorization import Authorization
 from apiext.filters.error_rendering import ErrorRendering
@@ -29,6 +29,7 @@ from apiext.serving.builtin import BuiltinEndpoints, core_endpoints, definitions
 from apiext.serving.cache import ServingCache
 from apiext.serving.custody import Custodian
 from apiext.serving.handler import ResourceHandler
+from apiext.serving.imports import ImportHandler
 from apiext.serving.instances import DefinitionInstances
 from apiext.serving.namespaces import NamespaceController, phase_of
 from apiext.storage.cacher.feed import MAX_WAIT
@@ -88,7 +89,8 @@ class InProcess:
         self.namespace_controller = NamespaceController(core[0], core, self.catalog, self.cache)
         self.definitions = own = definitions_endpoint(definitions, self.controllers, admission, Watches())
         handler = ResourceHandler(self.catalog, self.cache, BuiltinEndpoints([*core, own]))
-        authorization = Authorization(handler, authorizer=authorizer or PrivilegedGroup(), unsafe_deletion=unsafe_deletion)
+        routes = _Routes(handler, ImportHandler(self.cache))
+        authorization = Authorization(routes, authorizer=authorizer or PrivilegedGroup(), unsafe_deletion=unsafe_deletion)
         chain: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = _Identity(authorization)
         for wrap in (WarningRecorder, ErrorRendering, WithRequestInfo, _Headers):
             chain = wrap(chain)
@@ -152,6 +154,18 @@ class InProcess:
         while not condition():
             revision += 1
             await self.catalog.wait_for(revision, 0.05)
+
+
+class _Routes:
+    """Tells requests for resources from imports."""
+
+    def __init__(self, resources: Handler, imports: Handler) -> None:
+        self._resources = resources
+        self._imports = imports
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        handler = self._resources if request[INFO].is_resource else self._imports
+        return await handler(request)
 
 
 class _Headers:

@@ -37,6 +37,7 @@ class Router:
         resources: Handler,
         discovery: Handler,
         openapi: Handler,
+        imports: Handler,
         health: Sequence[HealthEndpoint],
         metrics: Metrics,
         api_paths: Callable[[], Sequence[str]],
@@ -59,6 +60,7 @@ class Router:
             "api": discovery if has_core else self._no_core,
             "apis": discovery,
             "openapi": openapi,
+            "apiext": imports,
             "version": _below_version,
             **{endpoint.name: self._check for endpoint in health},
         }
