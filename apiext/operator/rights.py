@@ -21,8 +21,8 @@ class Right(NamedTuple):
     group: str
     resource: str
     subresource: str = ""
-    namespaced: bool = False
-    """Only in the namespace of the lease."""
+    namespace: str = ""
+    """Where it is needed; empty for everywhere."""
     name: str = ""
 
     def __str__(self) -> str:
@@ -32,34 +32,41 @@ class Right(NamedTuple):
 
 _CRDS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
 _ADMISSION: Final = "admissionregistration.k8s.io"
-RIGHTS: Final = (
-    *(Right(verb, *_CRDS) for verb in ("list", "watch", "get", "patch", "update", "delete")),
+_EVERYWHERE: Final = (
+    *(Right(verb, *_CRDS) for verb in ("get", "list", "watch", "patch", "delete")),
     Right("patch", *_CRDS, subresource="status"),
-    *(Right(verb, "apiregistration.k8s.io", "apiservices") for verb in ("list", "watch", "get", "create", "patch", "delete")),
-    *(Right(verb, _ADMISSION, "validatingadmissionpolicies") for verb in ("list", "get", "create", "patch", "delete")),
-    *(Right(verb, _ADMISSION, "validatingadmissionpolicybindings") for verb in ("get", "create", "delete")),
-    *(Right(verb, "coordination.k8s.io", "leases", namespaced=True, name=NAME) for verb in ("get", "update")),
-    Right("create", "coordination.k8s.io", "leases", namespaced=True),
-    *(Right(verb, "", "events") for verb in ("create", "patch")),
+    *(Right(verb, "apiregistration.k8s.io", "apiservices") for verb in ("get", "list", "watch", "create", "patch", "delete")),
+    *(Right(verb, _ADMISSION, "validatingadmissionpolicies") for verb in ("get", "list", "create", "update", "patch", "delete")),
+    *(Right(verb, _ADMISSION, "validatingadmissionpolicybindings") for verb in ("get", "create", "update", "delete")),
+    # what is told of definitions, which have no namespace; and what tells whether a policy bites
+    *(Right(verb, "", "events", namespace="default") for verb in ("create", "patch")),
+    Right("create", "", "configmaps", namespace="default"),
 )
+
+
+def needed(namespace: str) -> tuple[Right, ...]:
+    """All of them, with the lease in a namespace. Objects of the groups that are taken over come on top."""
+    leases = ("coordination.k8s.io", "leases")
+    held = (Right(verb, *leases, namespace=namespace, name=NAME) for verb in ("get", "update"))
+    return (*_EVERYWHERE, *held, Right("create", *leases, namespace=namespace))
 
 
 async def missing(host: Api, namespace: str) -> list[Right]:
     """The rights that the host says are missing; none where it does not answer."""
-    found = await asyncio.gather(*(_lacks(host, right, namespace) for right in RIGHTS))
-    return [right for right, lacks in zip(RIGHTS, found, strict=True) if lacks]
+    rights = needed(namespace)
+    found = await asyncio.gather(*(_lacks(host, right) for right in rights))
+    return [right for right, lacks in zip(rights, found, strict=True) if lacks]
 
 
-async def _lacks(host: Api, right: Right, namespace: str) -> bool:
+async def _lacks(host: Api, right: Right) -> bool:
     attributes = {
         "verb": right.verb,
         "group": right.group,
         "resource": right.resource,
         "subresource": right.subresource,
+        "namespace": right.namespace,
         "name": right.name,
     }
-    if right.namespaced:
-        attributes["namespace"] = namespace
     review: Json = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": attributes}}
     try:
         answer = await host.post(_REVIEWS, review)

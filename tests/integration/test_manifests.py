@@ -12,7 +12,8 @@ import pytest
 
 from apiext.cli.main import apiext
 from apiext.meta.duration import parse_duration
-from tests.support.manifests import BUILDS, MANIFESTS, NAMESPACE, Document, arguments, build_of, built, containers, one
+from apiext.operator.rights import needed
+from tests.support.manifests import BUILDS, MANIFESTS, NAMESPACE, Document, arguments, build_of, built, containers, one, rules
 
 MARKS: Final = {
     "cert-manager": "--no-manage-serving-secret",
@@ -128,20 +129,38 @@ def test_the_operator_may_touch_its_secret_and_lease(documents: list[Document]) 
     flags = _flags(container)
     volumes = one(documents, "Deployment", "apiext")["spec"]["template"]["spec"]["volumes"]
     (mounted,) = [volume["secret"]["secretName"] for volume in volumes if volume["name"] == "serving"]
-    rules = one(documents, "Role", "apiext:operator")["rules"]
-    verbs = {verb for rule in rules if rule["resources"] == ["secrets"] for verb in rule["verbs"]}
+    secrets = [rule for _, rule in rules(documents, "apiext-operator") if rule.get("resources") == ["secrets"]]
+    verbs = {verb for rule in secrets for verb in rule["verbs"]}
 
     assert flags["--serving-secret"] == f"{NAMESPACE}/{mounted}"
-    assert [rule["resourceNames"] for rule in rules if rule["resources"] == ["secrets"] and "get" in rule["verbs"]] == [[mounted]]
+    assert all(rule["resourceNames"] == [mounted] for rule in secrets if rule["verbs"] != ["create"])
     assert verbs == {"get", "list", "watch"} | ({"create", "update"} if "--manage-serving-secret" in flags else set())
     assert flags["--service"] == f"{NAMESPACE}/{one(documents, 'Service', 'apiext')['metadata']['name']}"
 
 
 def test_no_rule_is_for_everything(documents: list[Document]) -> None:
     """No role has a wildcard."""
-    rules = [rule for document in documents for rule in document.get("rules") or ()]
+    every = [rule for document in documents for rule in document.get("rules") or ()]
 
-    assert [rule for rule in rules if "*" in [*rule.get("apiGroups", ()), *rule.get("resources", ()), *rule["verbs"]]] == []
+    assert [rule for rule in every if "*" in [*rule.get("apiGroups", ()), *rule.get("resources", ()), *rule["verbs"]]] == []
+
+
+def test_the_operator_has_the_rights_that_it_asks_for(documents: list[Document]) -> None:
+    """What the operator complains of where it is missing is in its roles."""
+    given = {
+        (verb, group, resource, place, name)
+        for place, rule in rules(documents, "apiext-operator")
+        for verb in rule["verbs"]
+        for group in rule.get("apiGroups", ())
+        for resource in rule.get("resources", ())
+        for name in rule.get("resourceNames", [""])
+    }
+    wanted = {
+        (right.verb, right.group, "/".join(filter(None, (right.resource, right.subresource))), right.namespace, right.name)
+        for right in needed(NAMESPACE)
+    }
+
+    assert wanted - given == set()
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="+".join)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
-from tests.support.aggregated_rights import OPERATOR_RULES, SERVER_RULES
+from tests.support.aggregated_rights import operator_rules, server_rules
 from tests.support.caller import Caller
 from tests.support.certificates import Authority
 from tests.support.controlplane import ControlPlane
@@ -169,8 +169,8 @@ class AggregatedCluster:
         self.bind("clusterrolebindings", "apiext-delegator", "ClusterRole", "system:auth-delegator", _USER)
         reader = "extension-apiserver-authentication-reader"
         self.bind("namespaces/kube-system/rolebindings", "apiext", "Role", reader, _USER)
-        self.grant(_USER, SERVER_RULES, _USER)
-        self.grant(_OPERATOR, OPERATOR_RULES, _OPERATOR)
+        self.grant(_USER, server_rules(), _USER)
+        self.grant(_OPERATOR, operator_rules(), _OPERATOR)
         server, operator = self.through_host(_USER), self.through_host(_OPERATOR)
         until(lambda: server.ask("GET", CONFIG_MAP)[0] == 200 and "requestheader-client-ca-file" in server.must("GET", CONFIG_MAP)["data"])
         until(lambda: operator.ask("GET", CRDS)[0] == operator.ask("GET", API_SERVICES)[0] == 200)

@@ -1,29 +1,18 @@
-"""What the users of apiext and of its operator may do in a cluster, as the documents say."""
+"""What the users of apiext and of its operator may do in a cluster, as the manifests say."""
 
 from typing import Any, Final
 
+from tests.support.manifests import built, rules
 
-def _rule(group: str, resources: str, verbs: str) -> dict[str, Any]:
-    return {"apiGroups": [group], "resources": resources.split(), "verbs": verbs.split()}
+ADOPT: Final = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch", "patch"]}
+"""Objects of the groups that are taken over: any, for tests have many."""
 
 
-SERVER_RULES: Final = [
-    _rule("apiextensions.k8s.io", "customresourcedefinitions", "get list watch"),
-    _rule("", "namespaces", "get list watch"),
-    _rule("", "resourcequotas", "get list watch"),
-    _rule("", "resourcequotas/status", "update"),
-]
-OPERATOR_RULES: Final = [
-    _rule("apiextensions.k8s.io", "customresourcedefinitions", "get list watch update patch delete"),
-    _rule("apiextensions.k8s.io", "customresourcedefinitions/status", "get update patch"),
-    _rule("apiregistration.k8s.io", "apiservices", "get list watch create update patch delete"),
-    _rule("admissionregistration.k8s.io", "validatingadmissionpolicies", "get list watch create update patch delete"),
-    _rule("admissionregistration.k8s.io", "validatingadmissionpolicybindings", "get list watch create update patch delete"),
-    _rule("coordination.k8s.io", "leases", "get list watch create update patch"),
-    _rule("", "events", "create patch"),
-    _rule("", "namespaces", "get"),
-    _rule("", "services secrets", "get list watch"),
-    _rule("discovery.k8s.io", "endpointslices", "get list watch"),
-    _rule("*", "*", "get list watch create"),
-    {"nonResourceURLs": ["/apiext/import/*"], "verbs": ["post"]},
-]
+def server_rules() -> list[dict[str, Any]]:
+    """Of the servers."""
+    return [rule for _, rule in rules(built(), "apiext-server")]
+
+
+def operator_rules() -> list[dict[str, Any]]:
+    """Of the operator, everywhere; that those of a namespace suffice there is a test of its own."""
+    return [*(rule for _, rule in rules(built(), "apiext-operator")), ADOPT]

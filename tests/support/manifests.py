@@ -57,3 +57,16 @@ def arguments(container: Document) -> list[str]:
             text = text.replace(f"$({variable['name']})", variable.get("value", f"of-{variable['name']}"))
         texts.append(text)
     return texts
+
+
+def rules(documents: list[Document], account: str) -> list[tuple[str, Document]]:
+    """What a service account of the namespace may do by roles that are among the documents: where (empty for everywhere), and a rule."""
+    found = []
+    for binding in documents:
+        if binding["kind"] not in {"ClusterRoleBinding", "RoleBinding"} or binding["subjects"][0]["name"] != account:
+            continue
+        place = binding["metadata"].get("namespace", "")
+        name, kind = binding["roleRef"]["name"], binding["roleRef"]["kind"]
+        roles = [role for role in documents if (role["kind"], role["metadata"]["name"]) == (kind, name)]
+        found += [(place, rule) for role in roles if role["metadata"].get("namespace", "") in {"", place} for rule in role["rules"]]
+    return found
