@@ -117,7 +117,9 @@ class Look:
 
     async def route(self, group: str) -> Route:
         """Where the group is proxied to, or is meant to be. Raises HopError where nothing says so, NoAnswerError."""
-        target, registered = self.target, [one for one in await self.api_services(group) if one["spec"].get("service")]
+        target, all_of_them = self.target, await self.host_items(API_SERVICES)
+        proxied = [one for one in await self.api_services(group) if one["spec"].get("service")]
+        registered = proxied or [one for one in all_of_them if self._is_ours(one)]
         spec = registered[0]["spec"] if registered else {}
         service = target.service or (Service(spec["service"]["namespace"], spec["service"]["name"]) if spec else None)
         if service is None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from apiext.operator.hops.verdict import Verdict
 
 _MANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
+_FURTHER: Final = "with --service and --ca-file this command looks at apiext all the same"
 _OPERATOR: Final = "see the log of apiext's operator, which writes APIServices"
 
 
@@ -34,10 +35,10 @@ async def pointing(look: Look, group: str) -> Verdict:
             return wrong
     if missing := _unregistered(found, group, versions):
         try:
-            await look.route(group)
+            known = bool((await look.route(group)).authority)
         except HopError:
-            return broken(missing, f"{_OPERATOR}; --service and --server have this command look at apiext all the same")
-        return untold(missing)
+            known = False
+        return untold(missing) if known else broken(missing, f"{_OPERATOR}; {_FURTHER}")
     route = await look.route(group)
     return ok(f"{', '.join(f'{version}.{group}' for version in versions)} point to {route.service}:{route.port}")
 

@@ -76,8 +76,7 @@ FAULTS: list[tuple[str, str, Fault]] = [
     ("definitions", "handed back", lambda way: way.crd["metadata"].update(annotations={"apiext.dev/hand-over": "true"})),
     ("definitions", "is being deleted", lambda way: way.crd["metadata"].update(deletionTimestamp="now")),
     ("definitions", "not Established: no condition yet on the host", lambda way: way.crd.update(status={})),
-    ("registration", f"v1.{GROUP} does not exist", lambda way: way.host.update({API_SERVICES: {"items": []}})),
-    ("registration", "is local", lambda way: way.api_service["spec"].pop("service")),
+    ("APIServices", f"v1.{GROUP} does not exist", lambda way: way.host.update({API_SERVICES: {"items": []}})),
     (
         "APIServices",
         "takes it back",
@@ -197,12 +196,14 @@ async def test_definitions_of_its_own(way: Way) -> None:
 
 async def test_the_operator_s_word(way: Way) -> None:
     """What the operator says of a group that is not registered is told with it."""
-    way.api_service["spec"].pop("service")
+    way.api_service["spec"] |= {"service": None, "caBundle": None}
+    way.target = replace(way.target, authority=way.authority.cert.read_text())
     way.crd["status"]["conditions"].append({"type": "ServedByApiext", "status": "False", "reason": "Adopting", "message": "1 of 2"})
 
     found = first_broken((await way.report(GROUP)).groups[GROUP])
 
     assert found is not None
+    assert (found.hop, "is local" in found.verdict.what) == ("registration", True)
     assert "(the operator: Adopting: 1 of 2)" in found.verdict.what
 
 
@@ -246,17 +247,18 @@ async def test_health_with_credentials(way: Way) -> None:
 
 
 async def test_not_registered_yet(way: Way) -> None:
-    """Where the host does not proxy yet, what the operator waits for is looked at; but somebody has to say where apiext is."""
-    way.api_service["spec"].pop("service")
+    """Where the host does not proxy yet, what the operator waits for is looked at; but somebody has to say where apiext is, and whose."""
+    way.api_service["spec"] |= {"service": None, "caBundle": None}
     way.apiext[CRDS] = {"items": []}
+    way.target = replace(way.target, authority=way.authority.cert.read_text())
     found = first_broken((await way.report(GROUP)).groups[GROUP])
     assert found is not None
     assert (found.hop, found.verdict.what) == ("copies", f"{CRD}: apiext has no copy of it")
 
-    way.target = replace(way.target, service=None)
+    way.target = replace(way.target, authority="")
     found = first_broken((await way.report(GROUP)).groups[GROUP])
     assert found is not None
-    assert (found.hop, "--service and --server" in found.verdict.remedy) == ("APIServices", True)
+    assert (found.hop, "--service and --ca-file" in found.verdict.remedy) == ("APIServices", True)
 
 
 async def test_asked_once(way: Way) -> None:
