@@ -14,6 +14,7 @@ from apiext.definitions.compact import compact
 from apiext.definitions.conditions import CLEANUP_FINALIZER, TERMINATING, Condition
 from apiext.definitions.equality import same
 from apiext.meta import errors, time
+from apiext.meta.marks import HOST_REVISION, HOST_UID, PHASE
 from apiext.storage.interface import Preconditions
 
 from .context import CreateOptions, Operation, UpdateOptions
@@ -72,7 +73,8 @@ class CustomResourceDefinitionStrategy:
         return warnings(obj)
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """The old status, grown by a new storage version; a changed spec is a new generation."""
+        """The old status, grown by a new storage version; a changed spec is a new generation. A mirror stays one."""
+        _keep_marks(obj["metadata"], old["metadata"])
         stored = _with_storage_version(obj["spec"], old["status"]["storedVersions"])
         obj["status"] = old["status"] | {"storedVersions": stored}
         if not same(obj["spec"], old["spec"]) and not same(compact(obj["spec"]), old["spec"]):
@@ -107,6 +109,7 @@ class CustomResourceDefinitionStatusStrategy(CustomResourceDefinitionStrategy):
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
         """The old spec."""
+        _keep_marks(obj["metadata"], old["metadata"])
         # The reference means to reset the metadata as well, but takes it from the new object: labels and annotations do change.
         obj["spec"] = old["spec"]
 
@@ -201,6 +204,16 @@ class CustomResourceDefinitionRest(ResourceRest):
         except StorageFailure as error:
             raise interpret(error, resource=RESOURCE, operation="update", name=name) from error
         return item
+
+
+def _keep_marks(metadata: Object, before: Object) -> None:
+    """Have a mirror keep what makes it one: the uid of the host's definition, and the state and phase that an update leaves out."""
+    known: dict[str, str] = before.get("annotations") or {}
+    if HOST_UID not in known:
+        return
+    kept = {mark: known[mark] for mark in (HOST_UID, HOST_REVISION, PHASE) if mark in known}
+    annotations = metadata.get("annotations") or {}
+    metadata["annotations"] = {**kept, **annotations, HOST_UID: known[HOST_UID]}
 
 
 def _with_storage_version(spec: Object, stored: list[str] | None) -> list[str] | None:

@@ -21,10 +21,12 @@ from apiext.server.storage import describe_storage, open_backend
 from apiext.server.tracing import open_tracing
 from apiext.storage.backend import BackendError
 from apiext.storage.factory import StoreFactory
+from apiext.storage.hostrecords import HostRecords
 from apiext.storage.interface import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from opentelemetry.trace import Tracer
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from apiext.endpoints.request import Handler
     from apiext.meta.request import UserInfo
     from apiext.server.delegation import Delegation
+    from apiext.server.host import HostDefinitions
     from apiext.server.options import Options
     from apiext.storage.backend import Backend
 
@@ -64,6 +67,7 @@ class App:
         self._backend = backend
         self._stack = AsyncExitStack()
         self._files: DirectorySource | None = None
+        self._host: HostDefinitions | None = None
         self._loaded = options.crd_dir is None
         numbers, in_flight = RequestNumbers(), InFlight()
         router = Router(
@@ -80,14 +84,21 @@ class App:
         self.handler: Handler = build_chain(router, options, parts)
 
     async def load(self) -> None:
-        """Load the definitions of `--crd-dir` and follow them from then on; until then the server is not ready.
+        """Load the definitions of `--crd-dir` and of the host, and follow them from then on; until then the server is not ready.
 
         Raises:
-            StartError: the folder cannot be read.
+            StartError: the folder cannot be read, or the host's address or credentials cannot be used.
         """
-        folder = self._options.crd_dir
-        if folder is None:
-            return
+        if self._options.crd_dir is not None:
+            await self._load_files(self._options.crd_dir)
+        if self._options.crd_selector is not None:
+            from apiext.server.host import open_host
+
+            self._host = await open_host(self._options, self._api, self._backend, self._stack)
+            await self._host.begun(timeout=_SETTLING)
+            await self._api.settled(self._host.names, timeout=_SETTLING)
+
+    async def _load_files(self, folder: Path) -> None:
         from apiext.definitions.sources.directory import DirectorySource
 
         files = DirectorySource(folder, DefinitionWriter(self._api.definitions.scopes[""].rest).apply)
@@ -106,8 +117,13 @@ class App:
         rows = {"store": describe_storage(self._options.storage), "CRDs": f"{served} served"}
         if self._files is not None:
             rows["CRDs"] += f"; {len(self._files.names)} read from {self._files.folder}"
-            rows |= {f"  broken {number}": textwrap.shorten(text, _LONGEST) for number, text in enumerate(self._files.problems, 1)}
-        return rows
+        broken = self._files.problems if self._files is not None else []
+        if self._host is not None:
+            rows["CRDs"] += f"; {len(self._host.names)} selected on the host"
+            if remarks := self._host.remarks():
+                rows["host"] = remarks[0]
+            broken = [*broken, *self._host.problems]
+        return rows | {f"  broken {number}": textwrap.shorten(text, _LONGEST) for number, text in enumerate(broken, 1)}
 
     def end_watches(self) -> None:
         """End all watches in order, and those that come later at once."""
@@ -125,6 +141,8 @@ class App:
         store = "etcd" if self._options.storage.etcd_servers else "sqlite"
         checks = [PING, Check(store, self._check_backend)]
         followed = [Check("informer-sync", self._check_followed)] if self._options.host else []
+        if self._options.crd_selector is not None:
+            followed.append(Check("host", self._check_host, lambda: self._host.remarks() if self._host is not None else ()))
         ready = [*checks, *followed, Check("crd-dir", self._check_loaded), Check("shutdown", self._check_shutdown)]
         return [HealthEndpoint("healthz", checks), HealthEndpoint("livez", checks), HealthEndpoint("readyz", ready)]
 
@@ -136,8 +154,14 @@ class App:
 
     async def _check_followed(self) -> None:
         missing = [followed.type_name for followed in self._api.followed if not followed.synced]
-        if missing:
+        # reads, and most writes, go on without the host
+        if missing and not (self._host is not None and self._host.is_dispensable):
             raise UnhealthyError(f"{len(missing)} informers not started yet: [{' '.join(missing)}]")
+
+    async def _check_host(self) -> None:
+        if self._host is None:
+            raise UnhealthyError("the host has not been asked yet")
+        self._host.check()
 
     async def _check_loaded(self) -> None:
         if not self._loaded:
@@ -158,7 +182,8 @@ async def open_app(
     """Open the backend and start everything on it. `certificates` tells when those that are shown end, by name.
 
     Raises:
-        StartError: the backend, the kubeconfig of who decides about requests, or the file about tracing cannot be used.
+        StartError: the backend, the kubeconfig of who decides about requests, or the file about tracing cannot be used, or
+            neither the cluster nor the store tells how clients are known.
     """
     storage = options.storage
     async with AsyncExitStack() as stack:
@@ -171,6 +196,8 @@ async def open_app(
             compaction_interval=storage.compaction_interval,
         )
         try:
+            if delegation is not None and options.crd_selector is not None:
+                await delegation.lookup.recall(HostRecords(backend, storage.prefix))
             await stores.start()
             stack.push_async_callback(stores.close)
             api = await open_api(stores, options, stack)

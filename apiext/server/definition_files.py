@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apiext.definitions.codec import RESOURCE
+from apiext.meta import errors
 from apiext.meta.errors import StatusError
+from apiext.meta.marks import HOST_UID
 from apiext.registry.context import CreateOptions, RequestContext, UpdateOptions
 from apiext.serving.instances import SYSTEM
 
@@ -27,13 +30,17 @@ class DefinitionWriter:
         What is already so is not written again.
 
         Raises:
-            StatusError: it is refused.
+            StatusError: it is refused, or the definition of this name is the host's.
         """
         context = RequestContext(user=SYSTEM)
         name = definition["metadata"]["name"]
+        if _is_mirror(definition):
+            raise errors.bad_request(f"{name}: the annotation {HOST_UID} is for definitions that are read from a host")
 
         async def updated(existing: Object) -> Object:
             metadata = dict(existing["metadata"])
+            if _is_mirror(existing):
+                raise errors.forbidden(RESOURCE, name, "it is read from the host, and not changed by files")
             for member in ("labels", "annotations"):
                 added = definition["metadata"].get(member)
                 if added:
@@ -46,3 +53,7 @@ class DefinitionWriter:
             if error.code != 404:
                 raise
             await self._rest.create(context, definition, CreateOptions(field_manager=_MANAGER))
+
+
+def _is_mirror(definition: Object) -> bool:
+    return HOST_UID in (definition["metadata"].get("annotations") or {})

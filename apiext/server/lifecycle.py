@@ -70,7 +70,7 @@ async def _delegation(options: Options, credentials: Credentials, stack: AsyncEx
     # loaded where another server knows the clients, which is seldom
     from apiext.server.delegation import open_delegation
 
-    return await open_delegation(options.authentication, credentials.entrance, stack)
+    return await open_delegation(options.authentication, credentials.entrance, stack, recalls=options.crd_selector is not None)
 
 
 def _stop_signal() -> asyncio.Event:

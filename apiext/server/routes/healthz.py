@@ -27,6 +27,8 @@ class Check:
 
     name: str
     probe: Callable[[], Awaitable[None]]
+    remarks: Callable[[], Sequence[str]] = tuple
+    """What is to be told though it passes: the first line to everybody who wants to know more, the others on the check's own path."""
 
 
 class HealthEndpoint:
@@ -57,7 +59,8 @@ class HealthEndpoint:
             if check.name in excluded:
                 lines.append(f"[+]{check.name} excluded: ok\n")
             elif await self._passes(check):
-                lines.append(f"[+]{check.name} ok\n")
+                remark = "".join(f": {line}" for line in check.remarks()[:1])
+                lines.append(f"[+]{check.name} ok{remark}\n")
             else:
                 lines.append(f"[-]{check.name} failed: reason withheld\n")
                 failed.append(check.name)
@@ -84,7 +87,7 @@ class HealthEndpoint:
             await check.probe()
         except UnhealthyError as error:
             return text_reply(f"internal server error: {error}", status=500)
-        return Reply(b"ok", content_type=_TEXT)
+        return Reply("\n".join(["ok", *check.remarks()]).encode(), content_type=_TEXT)
 
 
 async def _nothing() -> None:

@@ -1,5 +1,6 @@
 """The cluster's word on clients is believed where the options leave it to the cluster."""
 
+import asyncio
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,9 +13,11 @@ from apiext.server.entrance import Entrance
 from apiext.server.errors import StartError
 from apiext.server.options import AuthenticationOptions
 from apiext.server.tls.context import TLSError
+from apiext.storage.hostrecords import HostRecords
 from apiext.webhook.client import WebhookClient, WebhookError
 from tests.support.certificates import Authority
 from tests.support.logs import logged
+from tests.support.memory_backend import MemoryBackend
 
 
 class Believer:
@@ -120,3 +123,61 @@ async def test_what_cannot_be_used(tmp_path: Path, caplog: pytest.LogCaptureFixt
     believer.doubts = False
     lookup.changed(config_map)
     assert lookup.headers.current != RequestHeaders()
+
+
+async def _remembered(records: HostRecords, *, expected: Any) -> None:
+    async with asyncio.timeout(10):
+        while await records.authentication() != expected:  # noqa: ASYNC110 -- there is no event for it
+            await asyncio.sleep(0)
+
+
+async def test_what_the_store_remembers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A cluster that is away is known as it was; what it says next holds, and is remembered in turn."""
+    records, config_map, refused = HostRecords(MemoryBackend(), "/registry"), _config_map(tmp_path), WebhookError("away")
+    first, _ = _lookup()
+    await first.begin(cast("WebhookClient", Remote(config_map)), recalls=True)
+    await first.recall(records)
+    await _remembered(records, expected={"data": config_map["data"]})
+
+    lookup, believer = _lookup()
+    await lookup.begin(cast("WebhookClient", Remote(refused)), recalls=True)
+    await lookup.recall(records)
+    assert believer.identification.clients.pem.decode() == config_map["data"]["client-ca-file"]
+    assert lookup.headers.current == RequestHeaders(username=("X-User",))
+    assert [line["event"] for line in logged(caplog)] == ["the cluster does not say how clients are known; what it said last holds"]
+
+    broken = {"metadata": {}, "data": config_map["data"] | {"requestheader-allowed-names": "{"}}
+    lookup.changed(broken)
+    other = {"data": config_map["data"] | {"requestheader-allowed-names": "[]"}}
+    lookup.changed(other)
+    await _remembered(records, expected=other)
+
+
+async def test_nothing_is_remembered(caplog: pytest.LogCaptureFixture) -> None:
+    """Without anything to recall a cluster that is away is what it is without a store."""
+    records, refused = HostRecords(MemoryBackend(), "/registry"), WebhookError("away")
+    strict, _ = _lookup()
+    await strict.begin(cast("WebhookClient", Remote(refused)), recalls=True)
+    with pytest.raises(StartError, match="cannot be read: away"):
+        await strict.recall(records)
+
+    tolerant, _ = _lookup(tolerate_lookup_failure=True)
+    await tolerant.begin(cast("WebhookClient", Remote(refused)), recalls=True)
+    await tolerant.recall(records)
+    assert len(logged(caplog)) == 1
+
+
+async def test_a_store_that_cannot_remember(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It is told, and tried again with what the cluster says next."""
+    backend, config_map = MemoryBackend(), _config_map(tmp_path)
+    records, (lookup, _) = HostRecords(backend, "/registry"), _lookup()
+    await lookup.recall(records)
+    await backend.change(broken=True)
+    lookup.changed(config_map)
+    async with asyncio.timeout(10):
+        while not logged(caplog):  # noqa: ASYNC110 -- as above
+            await asyncio.sleep(0)
+    await backend.change(broken=False)
+    lookup.changed(config_map)
+
+    await _remembered(records, expected={"data": config_map["data"]})

@@ -94,6 +94,15 @@ async def test_healthy(path: str, status: int, body: str) -> None:
     assert await _Site(Check("other", PING.probe)).get(path) == (status, body)
 
 
+async def test_remarks() -> None:
+    """What is not as it should be though the server is ready: a line for everybody, and the rest for those who may ask for the check."""
+    site = _Site(Check("host", PING.probe, lambda: ["not reached", "why"]))
+
+    assert await site.get("/readyz") == (200, "ok")
+    assert await site.get("/readyz?verbose") == (200, "[+]ping ok\n[+]host ok: not reached\nreadyz check passed\n")
+    assert await site.get("/readyz/host") == (200, "ok\nnot reached\nwhy")
+
+
 @pytest.mark.parametrize(
     "path, status, body",
     [
