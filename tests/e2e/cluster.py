@@ -1,11 +1,10 @@
 """A cluster with apiext behind its kube-apiserver that somebody registered by hand."""
 
-import base64
 import json
 from pathlib import Path
 from typing import Final, Self
 
-from tests.support.aggregated import API_SERVICES, CONFIG_MAP, CRDS, NAMESPACE, SERVICE, AggregatedCluster
+from tests.support.aggregated import CONFIG_MAP, CRDS, AggregatedCluster
 from tests.support.inprocess import definition
 from tests.support.waiting import until
 
@@ -31,21 +30,8 @@ class Cluster(AggregatedCluster):
         try:
             self.host.must("POST", CRDS, definition(group=PLAIN))
             until(lambda: self.host.ask("GET", f"/apis/{PLAIN}/v1/widgets")[0] == 200)
-            self._register()
+            self.register(GROUP, "v1")
         except BaseException:
             self.__exit__()
             raise
         return self
-
-    def _register(self) -> None:
-        spec = {
-            "group": GROUP,
-            "version": "v1",
-            "groupPriorityMinimum": 1000,
-            "versionPriority": 15,
-            "caBundle": base64.b64encode(self.authority.cert.read_bytes()).decode(),
-            "service": {"namespace": NAMESPACE, "name": SERVICE, "port": self.apiext.port},
-        }
-        name = f"v1.{GROUP}"
-        self.host.must("POST", API_SERVICES, {"metadata": {"name": name}, "spec": spec})
-        until(lambda: self.available(name))

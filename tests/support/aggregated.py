@@ -39,7 +39,8 @@ class AggregatedCluster:
 
     With `selector` the host's CRDs that it selects are followed (`SELECTOR` is the one of the documents); None: none are.
     With `replicas` there are more servers on the same etcd (`servers`, the first one is `apiext`); the host proxies to the
-    first one. Without `operator` it is there, and can be started. `progress` is told what is being started.
+    first one. Without `operator` it is there, and can be started. With `durable` the etcds wait for the disk. `progress`
+    is told what is being started.
     """
 
     def __init__(
@@ -51,14 +52,15 @@ class AggregatedCluster:
         controller_manager: bool = True,
         operator: bool = True,
         replicas: int = 1,
+        durable: bool = False,
         serve_args: Sequence[str] = (),
         operate_args: Sequence[str] = (),
         progress: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self.folder = folder
         uid = "--requestheader-uid-headers=X-Remote-Uid"
-        self.plane = ControlPlane(folder / "host", durable=False, controller_manager=controller_manager, extra_args=[uid])
-        self.etcd = Etcd(folder / "etcd", durable=False)
+        self.plane = ControlPlane(folder / "host", durable=durable, controller_manager=controller_manager, extra_args=[uid])
+        self.etcd = Etcd(folder / "etcd", durable=durable)
         self.authority = Authority(folder / "serving", "apiext-serving-ca")
         self.host = Caller(self.plane.url, self.plane.ca, self.plane.admin)
         self._selector = [] if selector is None else [f"--crd-selector={selector}"]
@@ -107,6 +109,20 @@ class AggregatedCluster:
             "--v=2",
         ]
         return ApiextOperator(self.folder / name, [*flags, *self._selector, *self._operate_args, *arguments])
+
+    def register(self, group: str, version: str) -> None:
+        """Have the host proxy a version to apiext, as somebody would by hand, and wait until it finds it available."""
+        spec = {
+            "group": group,
+            "version": version,
+            "groupPriorityMinimum": 1000,
+            "versionPriority": 15,
+            "caBundle": base64.b64encode(self.authority.cert.read_bytes()).decode(),
+            "service": {"namespace": NAMESPACE, "name": SERVICE, "port": self.apiext.port},
+        }
+        name = f"{version}.{group}"
+        self.host.must("POST", API_SERVICES, {"metadata": {"name": name}, "spec": spec})
+        until(lambda: self.available(name))
 
     def through_host(self, user: str, *groups: str) -> Caller:
         """A client of the host with a certificate."""
