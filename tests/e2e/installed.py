@@ -1,0 +1,160 @@
+"""A cluster in which somebody has applied the manifests; the programs of their pods run as the pods would, but for addresses and paths."""
+
+import base64
+import json
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Self
+
+from tests.support.caller import Caller
+from tests.support.controlplane import ControlPlane
+from tests.support.etcd import Etcd
+from tests.support.kubectl import Kubectl
+from tests.support.manifests import NAMESPACE, arguments, built, containers, one
+from tests.support.process import Process, environment
+
+SERVER: Final = "apiext-server"
+OPERATOR: Final = "apiext-operator"
+SECRET: Final = f"/api/v1/namespaces/{NAMESPACE}/secrets/apiext-serving"
+_ACCOUNTS: Final = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
+_POLICY: Final = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "Metadata", "users": [f"system:serviceaccount:{NAMESPACE}:{account}" for account in (SERVER, OPERATOR)]},
+        {"level": "None"},
+    ],
+}
+_IN_POD: Final = """
+import os, pathlib, sys
+from apiext.webhook import serviceaccount
+serviceaccount.load.__defaults__ = (os.environ, pathlib.Path(sys.argv.pop(1)))
+from apiext.cli.main import main
+main()
+"""
+"""Starts the command where the service account is mounted in another folder than a pod's."""
+
+
+class Installed:
+    """The host (`plane`, its administrator `host`) with all that the base has, and an etcd (`etcd`) in place of the base's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._audit = folder / "audit.log"
+        policy = folder / "audit.json"
+        policy.write_text(json.dumps(_POLICY))
+        flags = [f"--audit-policy-file={policy}", f"--audit-log-path={self._audit}", "--audit-log-mode=blocking"]
+        self.plane = ControlPlane(folder / "host", durable=False, controller_manager=True, extra_args=flags)
+        self.etcd = Etcd(folder / "etcd", durable=False)
+        self.host = Caller(self.plane.url, self.plane.ca, self.plane.admin)
+        self.kubectl = Kubectl(self.plane.kubeconfig, folder)
+
+    def __enter__(self) -> Self:
+        """Start everything, and apply the base."""
+        try:
+            self.plane.start()
+            self.etcd.start()
+            self.apply(built())
+            self._lead_to_this_machine()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.etcd.stop()
+        self.plane.stop()
+
+    def apply(self, documents: list[dict[str, Any]]) -> None:
+        """Apply them as the README says."""
+        self.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
+
+    def token(self, account: str) -> str:
+        """A token as the kubelet asks for one."""
+        answer = self.host.must("POST", f"{_ACCOUNTS}/{account}/token", {"spec": {}})
+        return str(answer["status"]["token"])
+
+    def as_account(self, account: str) -> Caller:
+        """A service account as a client of the host."""
+        return Caller(self.plane.url, self.plane.ca, token=self.token(account))
+
+    def pod(self, deployment: str, name: str, changes: Mapping[str, str]) -> Process:
+        """The program of a Deployment's pod with its service account; `changes` are flags that are different on this machine."""
+        document = one(built(), "Deployment", deployment)
+        (container,) = containers(document)
+        command, *flags = arguments(container)
+        given = dict(flag.partition("=")[::2] for flag in flags)
+        given |= changes
+        folder = self.folder / name
+        account = folder / "serviceaccount"
+        account.mkdir(parents=True)
+        (account / "token").write_text(self.token(document["spec"]["template"]["spec"]["serviceAccountName"]))
+        (account / "ca.crt").write_bytes(self.plane.ca.read_bytes())
+        arguments_here = [f"{flag}={text}" if text else flag for flag, text in given.items()]
+        env = environment(KUBERNETES_SERVICE_HOST="127.0.0.1", KUBERNETES_SERVICE_PORT=str(self.plane.port), PYTHONPATH=str(Path.cwd()))
+        return Process([sys.executable, "-c", _IN_POD, account, command, *arguments_here], folder / "log", env)
+
+    def asked(self, account: str) -> Iterator[dict[str, Any]]:
+        """What the host was asked by a service account."""
+        user = f"system:serviceaccount:{NAMESPACE}:{account}"
+        for line in self._audit.read_text().splitlines():
+            event = json.loads(line)
+            if event["user"]["username"] == user:
+                yield event
+
+    def refused(self, account: str) -> list[tuple[str, str]]:
+        """What a service account was not allowed by the host: verbs and paths."""
+        events = self.asked(account)
+        return [(event["verb"], event["requestURI"]) for event in events if (event.get("responseStatus") or {}).get("code") == 403]
+
+    def _lead_to_this_machine(self) -> None:
+        """Let the Service lead to the programs that run here instead of pods."""
+        service = f"/api/v1/namespaces/{NAMESPACE}/services"
+        self.host.must("DELETE", f"{service}/apiext")
+        self.host.must("POST", service, {"metadata": {"name": "apiext"}, "spec": {"type": "ExternalName", "externalName": "localhost"}})
+
+
+class Mounted:
+    """A Secret of the host as files, which follow it as a kubelet's do: all of them at once, behind a link."""
+
+    def __init__(self, installed: Installed, folder: Path, *, path: str = SECRET) -> None:
+        self.folder = folder
+        self._host = installed.host
+        self._path = path
+        self._version = ""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        folder.mkdir(parents=True)
+
+    def __enter__(self) -> Self:
+        """Begin to follow it."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._stop.set()
+        self._thread.join(20)
+
+    def _follow(self) -> None:
+        while not self._stop.wait(0.2):
+            with suppress(OSError):
+                code, secret = self._host.ask("GET", self._path)
+                if code == 200 and secret["metadata"]["resourceVersion"] != self._version:
+                    self._version = secret["metadata"]["resourceVersion"]
+                    self._write({name: base64.b64decode(text) for name, text in secret["data"].items()})
+
+    def _write(self, data: dict[str, bytes]) -> None:
+        version = self.folder / f"..{self._version}"
+        version.mkdir()
+        for name, content in data.items():
+            (version / name).write_bytes(content)
+        link = self.folder / "..data_tmp"
+        link.symlink_to(version.name)
+        link.replace(self.folder / "..data")
+        for name in data:
+            if not (self.folder / name).is_symlink():
+                (self.folder / name).symlink_to(Path("..data") / name)
