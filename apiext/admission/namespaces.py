@@ -95,6 +95,11 @@ class FollowedNamespaces:
         self._news = asyncio.Event()
 
 
+def reduced(found: Mapping[str, Any]) -> dict[str, Any]:
+    """What has to be kept of a namespace."""
+    return {"metadata": {"name": _name(found)}, "status": {"phase": _phase(found)}}
+
+
 def _name(found: Mapping[str, Any]) -> str:
     return str((found.get("metadata") or {}).get("name", ""))
 

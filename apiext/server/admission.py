@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
     from apiext.admission.lifecycle import NamespacePhase
     from apiext.server.options import Delegate, Options
-    from apiext.webhook.client import WebhookClient
-    from apiext.webhook.reflector import Follower
+    from apiext.webhook.reflector import Reflector
 
 
 class Followed(Protocol):
@@ -55,18 +54,19 @@ def _of_host(host: Delegate, disabled: frozenset[str], stack: AsyncExitStack) ->
     from apiext.admission.resourcequota import access
     from apiext.admission.resourcequota.evaluator import Evaluator
     from apiext.admission.resourcequota.plugin import ResourceQuota
+    from apiext.webhook.reflector import Reflector
 
     client = open_client(host, stack)
     plugins: list[Admission] = []
     followed: list[Followed] = []
     if NamespaceLifecycle.NAME not in disabled:
         phases = namespaces.FollowedNamespaces(client.ask)
-        _follow(client, namespaces.COLLECTION, phases, stack)
+        _follow(Reflector(client, namespaces.COLLECTION, phases, reduce=namespaces.reduced), stack)
         plugins.append(NamespaceLifecycle(phases))
         followed.append(phases)
     if ResourceQuota.NAME not in disabled:
         quotas = access.QuotaAccess(client.ask)
-        _follow(client, access.COLLECTION, quotas, stack)
+        _follow(Reflector(client, access.COLLECTION, quotas), stack)
         evaluator = Evaluator(quotas)
         stack.push_async_callback(evaluator.close)
         plugins.append(ResourceQuota(evaluator))
@@ -74,8 +74,6 @@ def _of_host(host: Delegate, disabled: frozenset[str], stack: AsyncExitStack) ->
     return Chain(plugins), followed
 
 
-def _follow(client: WebhookClient, collection: str, follower: Follower, stack: AsyncExitStack) -> None:
-    from apiext.webhook.reflector import Reflector
-
-    task = asyncio.create_task(Reflector(client, collection, follower).run(), name=f"follow-{collection}")
+def _follow(reflector: Reflector, stack: AsyncExitStack) -> None:
+    task = asyncio.create_task(reflector.run())
     stack.callback(task.cancel)

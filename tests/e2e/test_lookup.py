@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cluster import GROUP, Cluster, until
+from tests.support.aggregated_rights import server_rules
 from tests.support.caller import Caller
 from tests.support.process import ProcessError
 from tests.support.server import ApiextServer
@@ -45,3 +46,18 @@ def test_nothing_is_looked_up(cluster: Cluster, tmp_path: Path) -> None:
         stranger = Caller(server.url, server.ca, token="x")
         assert stranger.ask("GET", f"/apis/{GROUP}/v1/widgets")[0] == 401
         assert "cannot create resource" in server.log
+
+
+def test_without_the_right_to_follow(cluster: Cluster, tmp_path: Path) -> None:
+    """Without the right to know the cluster's namespaces and quotas apiext is not ready and says why, until it has it."""
+    kubeconfig = cluster.plane.write_kubeconfig("blind", cluster.plane.authority.issue("blind"))
+    server = _server(cluster, tmp_path, "--authentication-skip-lookup", f"--kubeconfig={kubeconfig}")
+    check, waits = "/readyz/informer-sync", b"2 informers not started yet: [*v1.Namespace *v1.ResourceQuota]\n"
+    server.process.start()
+    try:
+        until(lambda: server.request("GET", check)[::2] == (500, b"internal server error: " + waits))
+        until(lambda: "cannot list resource" in server.log)
+        cluster.grant("e2e-blind", server_rules(), "blind")
+        until(server.ready)
+    finally:
+        server.stop()

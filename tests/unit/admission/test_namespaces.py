@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apiext.admission.lifecycle import NotReadyError
-from apiext.admission.namespaces import FollowedNamespaces
+from apiext.admission.namespaces import FollowedNamespaces, reduced
 from apiext.meta.errors import StatusError
 from tests.unit.admission.creations import Host, refusal
 
@@ -33,6 +33,14 @@ async def test_changes() -> None:
     followed.replaced([_namespace("d")])
     assert [await followed(name, live=False) for name in "acd"] == [None, None, "Active"]
     assert host.asked == []
+
+
+async def test_reduced() -> None:
+    """What is kept of a namespace suffices to know it."""
+    whole = {"metadata": {"name": "a", "labels": {"b": "c"}}, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Terminating"}}
+
+    assert reduced(whole) == _namespace("a", "Terminating")
+    assert await _followed(reduced(whole))("a", live=False) == "Terminating"
 
 
 async def test_just_made() -> None:
