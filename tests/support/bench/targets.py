@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -30,8 +31,12 @@ class Target(Protocol):
         """URL and files of an admin, as the load generator names them."""
         ...
 
-    def pid(self) -> int:
-        """The server's process, without its store."""
+    def definitions(self) -> dict[str, str]:
+        """The same for the server that takes definitions."""
+        ...
+
+    def pids(self) -> list[int]:
+        """The processes that serve, without their stores."""
         ...
 
 
@@ -57,12 +62,15 @@ class Reference:
 
     def access(self) -> dict[str, str]:
         """See Target."""
-        plane = self._plane
-        return {"URL": plane.url, "CA": str(plane.ca), "Cert": str(plane.admin_cert), "Key": str(plane.admin_key)}
+        return access(self._plane)
 
-    def pid(self) -> int:
+    def definitions(self) -> dict[str, str]:
         """See Target."""
-        return self._plane.apiserver.pid
+        return self.access()
+
+    def pids(self) -> list[int]:
+        """See Target."""
+        return [self._plane.apiserver.pid]
 
 
 class Apiext:
@@ -94,19 +102,36 @@ class Apiext:
         server = self._server
         return {"URL": server.url, "CA": str(server.ca), "Cert": str(server.client_cert), "Key": str(server.client_key)}
 
-    def pid(self) -> int:
+    def definitions(self) -> dict[str, str]:
         """See Target."""
-        return self._server.pid
+        return self.access()
+
+    def pids(self) -> list[int]:
+        """See Target."""
+        return [self._server.pid]
 
 
-def cpu_seconds(pid: int) -> float:
-    """User and system time that a process has used so far."""
+def access(plane: ControlPlane) -> dict[str, str]:
+    """URL and files of an admin of kube-apiserver."""
+    return {"URL": plane.url, "CA": str(plane.ca), "Cert": str(plane.admin_cert), "Key": str(plane.admin_key)}
+
+
+def cpu_seconds(pids: Iterable[int]) -> float:
+    """User and system time that processes have used so far."""
+    return sum(map(_cpu_seconds, pids))
+
+
+def resident_mib(pids: Iterable[int]) -> float:
+    """Memory of processes that is in RAM, in MiB."""
+    return sum(map(_resident_mib, pids))
+
+
+def _cpu_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
-def resident_mib(pid: int) -> float:
-    """Memory of a process that is in RAM, in MiB."""
+def _resident_mib(pid: int) -> float:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / _MIB
