@@ -31,20 +31,21 @@ class Custodian:
         self._prefix = prefix
 
     def clients(self, definition: Definition) -> WriteGuard:
-        """For what clients write."""
+        """For what clients write, by the definition of that name, whichever it is by then."""
         return self._guard(definition, phases.check_write)
 
     def imports(self, definition: Definition) -> WriteGuard:
-        """For what is imported."""
-        return self._guard(definition, phases.check_import)
+        """For what is imported for this very definition."""
+        return self._guard(definition, _of_uid(definition.uid, phases.check_import))
 
     def removals(self, definition: Definition) -> WriteGuard:
-        """For the removal of copies."""
-        return self._guard(definition, phases.check_removal)
+        """For the removal of the copies that this very definition has."""
+        return self._guard(definition, _of_uid(definition.uid, phases.check_removal))
 
     def current(self, definition: Definition) -> Definition:
-        """What is known of a definition by now, or was known last."""
-        return self._catalog.get(definition.name) or definition
+        """What is known of this very definition by now, or was known last."""
+        known = self._catalog.get(definition.name)
+        return known if known is not None and known.uid == definition.uid else definition
 
     async def latest(self, name: str) -> Definition | None:
         """A definition as it is in the store, None where there is none. Raises StatusError, StorageError and BackendError."""
@@ -53,6 +54,17 @@ class Custodian:
 
     def _guard(self, definition: Definition, check: Callable[[Definition], None]) -> WriteGuard:
         return _PhaseGuard(self._catalog, self._refresh, check, definition, self._prefix + definition.name)
+
+
+def _of_uid(uid: str, check: Callable[[Definition], None]) -> Callable[[Definition], None]:
+    """A check that another definition, which has come in the place of one, does not pass."""
+
+    def both(definition: Definition) -> None:
+        if definition.uid != uid:
+            raise errors.path_not_found()
+        check(definition)
+
+    return both
 
 
 class _PhaseGuard:

@@ -17,6 +17,7 @@ from apiext.endpoints.body import HEAVY
 from apiext.endpoints.lines import read_lines
 from apiext.endpoints.reply import Reply
 from apiext.endpoints.scope import MAX_BODY
+from apiext.endpoints.status import text_reply
 from apiext.meta import background, errors, names, wire
 from apiext.meta.builtin import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.meta.marks import IMPORT_PATH
@@ -63,7 +64,7 @@ class ImportHandler:
         """Do what the lines say and answer with what was done. Raises StatusError."""
         name = request.path.removeprefix(IMPORT_PATH)
         if name == request.path or not name or "/" in name:
-            raise errors.path_not_found()
+            return text_reply("404 page not found", status=404)
         if request.method != hdrs.METH_POST:
             raise errors.StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
         running = _Import(self._cache, await self._definition(name))

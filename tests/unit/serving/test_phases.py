@@ -7,7 +7,9 @@ from typing import Any, Final, cast
 import pytest
 
 from apiext.meta import wire
+from apiext.meta.errors import StatusError
 from apiext.meta.marks import FROZEN, HOST_UID, IMPORTING, LEAVING, PHASE, SERVING
+from apiext.serving.instances import DefinitionInstances
 from apiext.storage.backend import WatchBatch
 from tests.support.inprocess import CRDS, Answer, InProcess, definition
 from tests.support.memory_backend import MemoryBackend
@@ -241,6 +243,24 @@ def _said(server: InProcess, reason: str) -> bool:
     known = server.catalog.get(NAME)
     condition = known.condition("Terminating") if known else None
     return condition is not None and condition["reason"] == reason
+
+
+async def test_copies_of_a_later_mirror_stay(server: InProcess) -> None:
+    """Who is late with the end of a mirror does no harm to the next one of its name."""
+    await turn(server, LEAVING)
+    former = server.catalog.get(NAME)
+    assert former is not None
+    await server.ask("DELETE", f"{CRDS}/{NAME}")
+    await server.until(lambda: server.catalog.get(NAME) is None)
+    crd = definition()
+    crd["metadata"]["annotations"] = {HOST_UID: "u"}
+    await server.define(crd)
+    await server.backend.create("/registry/example.com/widgets/default/new", wire.dumps(widget("new")))
+    with pytest.raises(StatusError) as caught:
+        await DefinitionInstances(server.cache).delete(former, "default")
+
+    assert caught.value.code == 404
+    assert [item["metadata"]["name"] for item in (await server.ask("GET", BASE)).json["items"]] == ["new"]
 
 
 # --- several servers ------------------------------------------------------------------------------------------------
