@@ -1,0 +1,226 @@
+"""Definitions of a real host are served by apiext, also while the host is away."""
+
+import base64
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import pytest
+
+from apiext.meta.marks import HAND_OVER, HOST_UID, PHASE, SERVE_LABEL, SERVING
+from tests.support.aggregated import CRDS, SELECTOR, AggregatedCluster
+from tests.support.caller import Caller
+from tests.support.inprocess import definition
+from tests.support.process import ProcessError
+from tests.support.server import ApiextServer
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.slow
+MERGE: Final = [("Content-Type", "application/merge-patch+json")]
+CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AggregatedCluster]:
+    """A host, and two servers that follow its definitions."""
+    folder = tmp_path_factory.mktemp("host-definitions")
+    with AggregatedCluster(folder, selector=SELECTOR, controller_manager=False, operator=False, replicas=2) as started:
+        yield started
+
+
+def _replicas(cluster: AggregatedCluster) -> list[Caller]:
+    return [cluster.own(server) for server in cluster.servers]
+
+
+def _name(group: str) -> str:
+    return f"{CRDS}/widgets.{group}"
+
+
+def _define(cluster: AggregatedCluster, group: str) -> Json:
+    """A definition on the host, which is selected; it is followed on return."""
+    crd = definition(group=group)
+    crd["metadata"]["labels"] = {SERVE_LABEL: "true"}
+    found: Json = cluster.host.must("POST", CRDS, crd)
+    for replica in _replicas(cluster):
+        until(lambda replica=replica: _is_established(replica, group))  # type: ignore[misc]
+    return found
+
+
+def _is_established(caller: Caller, group: str) -> bool:
+    code, found = caller.ask("GET", _name(group))
+    conditions = found["status"]["conditions"] or [] if code == 200 else []
+    return any((one["type"], one["status"]) == ("Established", "True") for one in conditions)
+
+
+def _short_names(caller: Caller, group: str) -> list[str] | None:
+    code, found = caller.ask("GET", _name(group))
+    return found["spec"]["names"].get("shortNames", []) if code == 200 else None
+
+
+def _rename(caller: Caller, group: str, *names: str) -> None:
+    caller.must("PATCH", _name(group), {"spec": {"names": {"shortNames": list(names)}}}, MERGE)
+
+
+def _serve(cluster: AggregatedCluster, group: str) -> str:
+    """Have clients write; where the instances are."""
+    own = cluster.own()
+    own.must("PATCH", _name(group), {"metadata": {"annotations": {PHASE: SERVING}}}, MERGE)
+    path = f"/apis/{group}/v1/namespaces/default/widgets"
+    until(lambda: own.ask("POST", path, _widget(group, "first"))[0] == 201)
+    return path
+
+
+def _widget(group: str, name: str) -> Json:
+    return {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"size": "s"}}
+
+
+def _verbose(caller: Caller) -> str:
+    return str(caller.ask("GET", "/readyz?verbose")[1])
+
+
+def _put(etcd_url: str, key: str, value: str) -> None:
+    connection = http.client.HTTPConnection(urlsplit(etcd_url).netloc, timeout=10)
+    connection.request("POST", "/v3/kv/put", json.dumps({"key": _base64(key), "value": _base64(value)}))
+    assert connection.getresponse().status == 200
+    connection.close()
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def test_a_definition(cluster: AggregatedCluster) -> None:
+    """It comes with its labels, follows, and goes with its instances when the host's is deleted; others of the host are not here."""
+    group, other = "follow.hosted.example.com", "plain.hosted.example.com"
+    created = _define(cluster, group)
+    cluster.host.must("POST", CRDS, definition(group=other))
+    path, replicas = _serve(cluster, group), _replicas(cluster)
+
+    _rename(cluster.host, group, "wd")
+    for replica in replicas:
+        until(lambda replica=replica: _short_names(replica, group) == ["wd"])  # type: ignore[misc]
+        mirror = replica.must("GET", _name(group))
+        assert mirror["metadata"]["annotations"].items() >= {HOST_UID: created["metadata"]["uid"], PHASE: SERVING}.items()
+        assert mirror["metadata"]["labels"] == {SERVE_LABEL: "true"}
+        assert replica.ask("GET", _name(other))[0] == 404
+    # the two servers do not undo what the other one does
+    assert replicas[0].must("GET", _name(group))["metadata"]["generation"] == 2
+
+    _rename(cluster.own(), group, "mine")
+    until(lambda: _short_names(cluster.own(), group) == ["wd"])
+
+    cluster.host.must("DELETE", _name(group))
+    for replica in replicas:
+        until(lambda replica=replica: replica.ask("GET", _name(group))[0] == replica.ask("GET", path)[0] == 404)  # type: ignore[misc]
+    assert not [key for key in cluster.keys(cluster.etcd.url, group) if "/customresourcedefinitions/" not in key]
+
+
+def test_given_back(cluster: AggregatedCluster) -> None:
+    """A definition that is asked back, or not selected any more, stays and is followed until somebody deletes it here."""
+    group = "back.hosted.example.com"
+    _define(cluster, group)
+    marks: Json = {"annotations": {HAND_OVER: "true"}, "labels": {SERVE_LABEL: None}}
+    cluster.host.must("PATCH", _name(group), {"metadata": marks}, MERGE)
+    _rename(cluster.host, group, "wd")
+    own = cluster.own()
+    until(lambda: _short_names(own, group) == ["wd"])
+
+    own.must("DELETE", _name(group))
+    until(lambda: own.ask("GET", _name(group))[0] == 404)
+    cluster.host.must("PATCH", _name(group), {"metadata": {"labels": {SERVE_LABEL: "true"}}}, MERGE)
+    _rename(cluster.host, group, "again")
+    cluster.host.must("PATCH", _name(group), {"metadata": {"annotations": {HAND_OVER: None}}}, MERGE)
+    until(lambda: _short_names(own, group) == ["again"])
+
+
+def test_in_the_way(cluster: AggregatedCluster) -> None:
+    """A definition of apiext's own API is left alone, and that is told, in a line to everybody and in full to administrators."""
+    group, own = "own.hosted.example.com", cluster.own()
+    own.must("POST", CRDS, definition(group=group))
+    crd = definition(group=group, names={"plural": "widgets", "kind": "Widget", "shortNames": ["host"]})
+    crd["metadata"]["labels"] = {SERVE_LABEL: "true"}
+    cluster.host.must("POST", CRDS, crd)
+    until(lambda: "[+]host ok: 1 of its definitions not followed\n" in _verbose(own))
+    assert _short_names(own, group) == []
+    code, text = own.ask("GET", "/readyz/host")
+    assert (code, f"widgets.{group}: another definition of this name is here, which is not the host's" in text) == (200, True)
+
+    own.must("DELETE", _name(group))
+    until(lambda: _short_names(own, group) == ["host"])
+    until(lambda: "[+]host ok\n" in _verbose(own))
+
+
+def test_the_host_goes_and_comes(cluster: AggregatedCluster) -> None:
+    """Everything goes on while the host is away, on servers that start meanwhile too; what they missed follows when it is back."""
+    group, replicas = "away.hosted.example.com", _replicas(cluster)
+    _define(cluster, group)
+    path = _serve(cluster, group)
+    cluster.plane.apiserver.kill()
+    cluster.servers[1].restart()
+
+    for replica in replicas:
+        until(lambda replica=replica: "[+]host ok: not reached since " in _verbose(replica))  # type: ignore[misc]
+        assert replica.ask("GET", "/readyz") == (200, "ok")
+        assert [item["metadata"]["name"] for item in replica.must("GET", path)["items"]] == ["first"]
+        replica.must("PATCH", f"{path}/first", {"spec": {"size": "l"}}, MERGE)
+    assert "cannot be read" in cluster.servers[1].log
+    stranger = Caller(cluster.apiext.url, cluster.authority.cert, token="unknown")
+    assert stranger.ask("GET", path)[0] == 401
+
+    cluster.plane.apiserver.start()
+    until(lambda: cluster.host.ask("GET", "/readyz")[0] == 200)
+    _rename(cluster.host, group, "back")
+    for replica in replicas:
+        until(lambda replica=replica: _short_names(replica, group) == ["back"])  # type: ignore[misc]
+        until(lambda replica=replica: "[+]host ok\n" in _verbose(replica))  # type: ignore[misc]
+
+
+def _another_server(cluster: AggregatedCluster, name: str, *flags: str) -> ApiextServer:
+    """A server with a store of its own."""
+    kubeconfig = cluster.plane.write_kubeconfig("apiext", cluster.plane.authority.issue("apiext"))
+    serving = cluster.authority.issue(name, hosts=("127.0.0.1",))
+    own = [f"--kubeconfig={kubeconfig}", f"--tls-cert-file={serving.cert}", f"--tls-private-key-file={serving.key}"]
+    own += [f"--crd-selector={SELECTOR}", f"--client-ca-file={cluster.plane.ca}", *flags]
+    server = ApiextServer(cluster.folder / name, etcd_url=cluster.etcd.url, etcd_prefix=f"/{name}", extra_args=own)
+    server.ca = cluster.authority.cert
+    return server
+
+
+def test_a_new_server_without_its_host(cluster: AggregatedCluster) -> None:
+    """A server that has never seen its host does not start, or where that is tolerated is not ready, until it is there."""
+    group = "new.hosted.example.com"
+    _define(cluster, group)
+    server = _another_server(cluster, "new", "--authentication-tolerate-lookup-failure")
+    own = cluster.own(server)
+    cluster.plane.apiserver.kill()
+    with pytest.raises(ProcessError, match="extension-apiserver-authentication cannot be read"):
+        _another_server(cluster, "newer").start()
+    try:
+        server.process.start()
+        until(lambda: own.ask("GET", "/healthz") == (200, "ok"))
+        until(lambda: own.ask("GET", "/readyz/host")[1].startswith("internal server error: "))
+        until(lambda: "[-]host failed: reason withheld\n" in _verbose(own))
+
+        cluster.plane.apiserver.start()
+        until(server.ready)
+        until(lambda: _is_established(own, group))
+    finally:
+        server.stop()
+
+
+def test_another_host(cluster: AggregatedCluster) -> None:
+    """A store of another cluster's is not touched: the server does not get ready, and says why."""
+    _define(cluster, "other.hosted.example.com")
+    _put(cluster.etcd.url, "/stranger/apiext.dev/host", '{"uid":"another"}')
+    server = _another_server(cluster, "stranger")
+    own = cluster.own(server)
+    server.process.start()
+    try:
+        until(lambda: "the host is another cluster than the one that the store belongs to" in own.ask("GET", "/readyz/host")[1])
+        assert own.ask("GET", "/readyz")[0] == 500
+        assert own.must("GET", CRDS)["items"] == []
+    finally:
+        server.stop()
