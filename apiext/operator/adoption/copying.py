@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from apiext.meta import wire
+from apiext.meta.marks import IMPORT_PATH
 from apiext.operator.adoption.comparing import Contents, Difference, Side, differences
 from apiext.operator.clients import ApiError
 from apiext.webhook.client import WebhookError
@@ -62,7 +63,7 @@ class Importer:
 
     def __init__(self, apiext: Api, definition: str) -> None:
         self._apiext = apiext
-        self._path = f"/apiext/import/{definition}"
+        self._path = f"{IMPORT_PATH}{definition}"
         self._lines: list[bytes] = []
         self._size = 0
         self._sending: asyncio.Task[None] | None = None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.operator.adoption import selection
+from apiext.meta import marks
+from apiext.operator.adoption import mirrors, selection
 from apiext.operator.adoption.adopting import adopt
 from apiext.operator.adoption.comparing import OrderError
 from apiext.operator.adoption.ending import end
 from apiext.operator.adoption.handing import hand_over
+from apiext.operator.adoption.selection import is_meant
 from apiext.operator.adoption.way import Way
 from apiext.operator.clients import ApiError
 from apiext.operator.group import Desired, Routing
@@ -48,10 +50,12 @@ async def take(way: Way) -> Desired:
 async def _live(way: Way) -> Desired:
     """What is due for the definitions that are not being deleted."""
     group = way.group
-    begun = any(name in group.held or group.phase(name) for name in way.live)
-    if begun and (group.hand_over_asked or any(name not in group.selected for name in way.live)):
+    unwanted = group.hand_over_asked or any(name not in group.selected for name in way.live)
+    if unwanted and (group.held or way.phases(way.live, marks.SERVING, marks.FROZEN, marks.LEAVING)):
         return await hand_over(way)
-    if not way.live or not group.selected or group.hand_over_asked:
+    # what was labelled for a moment only has left nothing but the beginning of a copy
+    await mirrors.drop(way.clients.apiext, [name for name in way.phases(way.live, marks.IMPORTING) if not is_meant(group, name)])
+    if group.hand_over_asked or not group.selected or not way.live:
         if group.guarded and not group.mirrors:
             await way.policy.remove()
         return Desired(routing=Routing.AS_IT_IS)

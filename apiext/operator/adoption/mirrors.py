@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from apiext.meta import marks
 from apiext.operator import hostcrds
+from apiext.operator.adoption.selection import holds
 from apiext.operator.adoption.waiting import until
 from apiext.operator.clients import CRDS, ApiError
 from apiext.operator.group import annotations_of
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
     from apiext.operator.clients import Api, Json
     from apiext.operator.group import GroupState
 
+_NOT_THIS: Final = frozenset({404, 409})
+
 
 def follows(group: GroupState, name: str) -> bool:
-    """Whether apiext has a mirror of this very definition that is not being deleted."""
+    """Whether apiext has a mirror of this very definition that can have objects."""
     mirror, crd = group.mirrors.get(name), group.crds.get(name)
-    if mirror is None or crd is None or mirror["metadata"].get("deletionTimestamp"):
+    if mirror is None or crd is None or mirror["metadata"].get("deletionTimestamp") or not holds(mirror, "Established"):
         return False
     return bool(annotations_of(mirror)[marks.HOST_UID] == crd["metadata"]["uid"])
 
@@ -34,25 +37,22 @@ async def set_phase(apiext: Api, names: Iterable[str], phase: str) -> None:
 
 async def drop(apiext: Api, names: Iterable[str]) -> None:
     """Delete mirrors with all their objects, whatever finalizers these have, and return when they are gone. Raises ApiError."""
-    names = [name for name in names if await apiext.find(f"{CRDS}/{name}") is not None]
-    await set_phase(apiext, names, marks.LEAVING)
-    for name in names:
+    found = {name: await apiext.find(f"{CRDS}/{name}") for name in names}
+    uids = {name: one["metadata"]["uid"] for name, one in found.items() if one is not None}
+    await set_phase(apiext, uids, marks.LEAVING)
+    for name, uid in uids.items():
         try:
-            await apiext.delete(f"{CRDS}/{name}")
+            await apiext.delete(f"{CRDS}/{name}", {"preconditions": {"uid": uid}})
         except ApiError as error:
-            if error.code != 404:
+            if error.code not in _NOT_THIS:
                 raise
 
     async def gone() -> bool:
-        return not any([await _is_leaving(apiext, name) for name in names])
+        """None of them is there; one that came after it, of a definition that is selected again, is another."""
+        left = [await apiext.find(f"{CRDS}/{name}") for name in uids]
+        return not any(one is not None and one["metadata"]["uid"] in uids.values() for one in left)
 
-    await until(gone, lambda: f"apiext does not get rid of {', '.join(names)}")
-
-
-async def _is_leaving(apiext: Api, name: str) -> bool:
-    """Whether the mirror is there still; one that came after it, of a definition that is selected again, is not it."""
-    found = await apiext.find(f"{CRDS}/{name}")
-    return found is not None and annotations_of(found).get(marks.PHASE) == marks.LEAVING
+    await until(gone, lambda: f"apiext does not get rid of {', '.join(uids)}")
 
 
 async def hold(host: Api, crds: Iterable[Json]) -> None:

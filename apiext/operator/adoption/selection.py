@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apiext.meta import marks
+from apiext.operator.group import annotations_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from apiext.operator.clients import Json
     from apiext.operator.group import GroupState
+
+
+def is_meant(group: GroupState, name: str) -> bool:
+    """Whether a definition of the host asks to be served by apiext."""
+    return name in group.selected and annotations_of(group.crds[name]).get(marks.HAND_OVER) != marks.HAND_OVER_VALUE
 
 
 def blocked(group: GroupState) -> str:
@@ -30,10 +38,11 @@ def _of(name: str, crd: Json) -> Iterator[str]:
         yield f"{name} converts its objects by a webhook, which apiext does not do: set its spec.conversion.strategy to None"
     if not any(version.get("served") for version in crd["spec"]["versions"]):
         yield f"{name} has no version that is served, in which its objects could be read"
-    if not _is(crd, "Established"):
+    if not holds(crd, "Established"):
         yield f"{name} is not established by the host: see its conditions"
 
 
-def _is(crd: Json, condition: str) -> bool:
+def holds(crd: Json, condition: str) -> bool:
+    """Whether a condition of a definition is true."""
     found = (crd.get("status") or {}).get("conditions") or ()
     return any(one["type"] == condition and one["status"] == "True" for one in found)

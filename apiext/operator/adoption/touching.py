@@ -36,8 +36,10 @@ async def touch(host: Api, crd: Json) -> None:
         ApiError: the host does not take it.
     """
     for there in (True, False):
-        if await amend(host, crd, _categorized(there=there)) is None:
+        found = await amend(host, crd, _categorized(there=there))
+        if found is None:
             return
+        crd = found
         await _accepted(host, crd["metadata"]["name"], there=there)
 
 

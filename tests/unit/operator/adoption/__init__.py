@@ -1,0 +1,1 @@
+"""Adoption: unit tests, with both sides in memory."""

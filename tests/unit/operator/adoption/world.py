@@ -1,0 +1,353 @@
+"""A host and apiext in memory, as far as adoption asks them: definitions, objects, policies, routes, and the host's etcd."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+import orjson
+
+from apiext.meta import marks
+from apiext.meta.selectors import LabelSelector, parse_label_selector
+from apiext.operator.adoption.way import Way
+from apiext.operator.clients import CRDS, Api, Clients, HostEtcd
+from apiext.operator.group import GroupState, Routing
+from apiext.operator.report import Reason
+from apiext.storage.based import BASE
+from apiext.webhook.kubeconfig import Endpoint
+from tests.support.inprocess import definition
+from tests.support.memory_backend import MemoryBackend
+
+GROUP: Final = "example.com"
+POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+_LIST: Final = re.compile(rf"/apis/{re.escape(GROUP)}/(\w+)/(\w+)")
+_PAGE: Final = 3
+Answer = tuple[int, Any]
+
+
+class Stopped(Exception):  # noqa: N818 -- not an error of anything: the operator was ended here
+    """The operator was ended in the middle."""
+
+
+class World:
+    """What is on both sides. `stop_at` ends the operator at that call; `meanwhile` is called before each call."""
+
+    def __init__(self, *names: str) -> None:
+        self.backend = MemoryBackend()
+        self.host: dict[str, Any] = {}
+        """Definitions, policies and bindings of the host, by path."""
+        self.mirrors: dict[str, Any] = {}
+        self.objects: dict[str, dict[str, Any]] = {}
+        """What apiext has, by definition and key."""
+        self.routed: dict[str, bool] = {"v1": False}
+        """Which versions the host proxies to apiext."""
+        self.said: list[tuple[Reason, str]] = []
+        self.touched: list[str] = []
+        self.calls = 0
+        self.stop_at = 0
+        self.meanwhile: Callable[[], None] = lambda: None
+        self.host_etcd: HostEtcd | None = HostEtcd(servers=("http://etcd",))
+        self._revision = 10
+        for name in names or ("widgets",):
+            self.define(name)
+
+    # --- what a test does ---------------------------------------------------------------------------------------------
+
+    def define(self, plural: str, **metadata: Any) -> str:
+        """A definition of the host, selected unless its labels are given, with its mirror."""
+        crd = definition(plural, plural[:-1].capitalize(), group=GROUP)
+        name = crd["metadata"]["name"]
+        labels = {"labels": {marks.SERVE_LABEL: marks.SERVE_VALUE}, "resourceVersion": self._next(), "uid": f"host-{name}"}
+        crd["metadata"] |= labels | metadata
+        crd["status"] = {"acceptedNames": {}, "conditions": [{"type": "Established", "status": "True"}]}
+        self.host[f"{CRDS}/{name}"] = crd
+        self._store_definition(crd)
+        self.objects.setdefault(name, {})
+        self._mirror()
+        return str(name)
+
+    def crd(self, plural: str = "widgets") -> Any:
+        """A definition of the host."""
+        return self.host[f"{CRDS}/{plural}.{GROUP}"]
+
+    def phase(self, plural: str = "widgets") -> str | None:
+        """The phase of a mirror."""
+        mirror = self.mirrors.get(f"{plural}.{GROUP}")
+        return mirror and mirror["metadata"]["annotations"].get(marks.PHASE, marks.IMPORTING)
+
+    def write_at_host(self, key: str, spec: Any, plural: str = "widgets") -> None:
+        """An object in the host's etcd."""
+        path = f"/registry/{GROUP}/{plural}/{key}"
+        self._put(path, None if spec is None else thing(key, spec))
+
+    def at_host(self, plural: str = "widgets") -> dict[str, Any]:
+        """The specs that the host's etcd has."""
+        prefix = f"/registry/{GROUP}/{plural}/"
+        state = self.backend._state
+        return {key.removeprefix(prefix): json.loads(pair.value)["spec"] for key, pair in state.items() if key.startswith(prefix)}
+
+    def at_apiext(self, plural: str = "widgets") -> dict[str, Any]:
+        """The specs that apiext has."""
+        return {key: one["spec"] for key, one in self.objects[f"{plural}.{GROUP}"].items()}
+
+    @property
+    def bites(self) -> bool:
+        """Whether the host refuses writes."""
+        return any(path.startswith(POLICIES) for path in self.host) and any("bindings/" in path for path in self.host)
+
+    def write(self, key: str, spec: Any, plural: str = "widgets") -> bool:
+        """A client's write through the host; whether it is acknowledged."""
+        name = f"{plural}.{GROUP}"
+        if not self.routed["v1"]:
+            if not self.bites:
+                self.write_at_host(key, spec, plural)
+            return not self.bites
+        if self.phase(plural) != marks.SERVING:
+            return False
+        if spec is None:
+            self.objects[name].pop(key, None)
+        else:
+            self.objects[name][key] = thing(key, spec)
+        return True
+
+    def way(self, **options: Any) -> Way:
+        """A way of a new operator."""
+        selector: LabelSelector = parse_label_selector(f"{marks.SERVE_LABEL}={marks.SERVE_VALUE}")
+        self._selector = selector
+        clients = Clients(host=_api("http://host", self.ask_host), apiext=_api("http://apiext", self.ask_apiext), host_etcd=self.host_etcd)
+        return Way(self.state(), clients, self, self, **{"settle": 0.0, "leave": 0.0} | options)
+
+    def state(self) -> GroupState:
+        """The group as it is."""
+        self._mirror()
+        crds = {one["metadata"]["name"]: copy.deepcopy(one) for path, one in self.host.items() if path.startswith(CRDS)}
+        guarded = any(path.startswith(POLICIES) for path in self.host)
+        mirrors = copy.deepcopy(self.mirrors)
+        return GroupState(name=GROUP, selector=self._selector, crds=crds, definitions=mirrors, api_services={}, guarded=guarded)
+
+    # --- Hands and Reporter ---------------------------------------------------------------------------------------------
+
+    async def read(self) -> GroupState:
+        """See Hands."""
+        self._called()
+        return self.state()
+
+    async def route(self, routing: Routing) -> None:
+        """See Hands."""
+        self._called()
+        if routing is not Routing.AS_IT_IS:
+            self.routed = dict.fromkeys(self.routed, routing is Routing.APIEXT)
+
+    async def condition(self, crds: Iterable[Any], reason: Reason, message: str) -> None:
+        """See Reporter."""
+        if list(crds):
+            self.said.append((reason, message))
+
+    async def event(self, about: Any, reason: str, message: str, *, warning: bool = False) -> None:
+        """See Reporter."""
+
+    # --- the host ------------------------------------------------------------------------------------------------------
+
+    def ask_host(self, method: str, path: str, body: Any) -> Answer:
+        """What the host answers."""
+        self._called()
+        parts = urlsplit(path)
+        listed = _LIST.fullmatch(parts.path)
+        if listed and self.routed[listed[1]]:
+            return self._list_apiext(listed[2], parts.query)
+        if listed:
+            prefix = f"/registry/{GROUP}/{listed[2]}/"
+            found = [(key, pair.value) for key, pair in sorted(self.backend._state.items()) if key.startswith(prefix)]
+            return _page([orjson.loads(value) for _, value in found], parts.query, self._revision)
+        if parts.path == "/api/v1/namespaces/default/configmaps":
+            return self._probe(body["metadata"]["name"])
+        if method == "PATCH" and parts.path.startswith(f"/apis/{GROUP}/"):
+            return self._patch_instance(parts.path, body)
+        return self._stored(method, parts.path, body)
+
+    def _probe(self, name: str) -> Answer:
+        for path, policy in self.host.items():
+            if path.startswith(POLICIES) and self.bites and name in policy["spec"]["matchConstraints"]["resourceRules"][1]["resourceNames"]:
+                return _status(403, f"denied request: {policy['spec']['validations'][0]['message']}")
+        return 201, {"metadata": {"name": name}}
+
+    def _stored(self, method: str, path: str, body: Any) -> Answer:
+        found = self.host.get(path)
+        if method == "POST":
+            self.host[f"{path}/{body['metadata']['name']}"] = body
+            return 201, body
+        path = path.removesuffix("/status")
+        if found is None:
+            return _status(404, "not found")
+        if method == "DELETE":
+            return 200, self.host.pop(path)
+        if method == "PUT":
+            found = self.host[path] = body
+        if method == "PATCH":
+            revision = body.get("metadata", {}).get("resourceVersion")
+            if revision not in {None, found["metadata"].get("resourceVersion")}:
+                return _status(409, "conflict")
+            merge(found, body)
+            self._changed(path, found, body)
+        return 200, found
+
+    def _changed(self, path: str, found: Any, body: Any) -> None:
+        found["metadata"]["resourceVersion"] = self._next()
+        if "categories" in body.get("spec", {}).get("names", {}):
+            found["status"]["acceptedNames"] = found["spec"]["names"]
+            self.touched.append(found["metadata"]["name"])
+        if path.startswith(CRDS) and found["metadata"].get("deletionTimestamp") and not found["metadata"].get("finalizers"):
+            del self.host[path]
+
+    def _patch_instance(self, path: str, body: Any) -> Answer:
+        if self.bites:
+            return _status(403, "denied")
+        *_, namespace, plural, name = path.split("/")
+        key = f"/registry/{GROUP}/{plural}/{namespace}/{name}"
+        found = orjson.loads(self.backend._state[key].value)
+        merge(found, body)
+        self._put(key, found if found["metadata"].get("finalizers") else None)
+        return 200, found
+
+    # --- apiext --------------------------------------------------------------------------------------------------------
+
+    def ask_apiext(self, method: str, path: str, body: Any) -> Answer:
+        """What apiext answers."""
+        self._called()
+        parts = urlsplit(path)
+        if listed := _LIST.fullmatch(parts.path):
+            return self._list_apiext(listed[2], parts.query)
+        name = parts.path.rpartition("/")[2]
+        mirror = self.mirrors.get(name)
+        if mirror is None:
+            return _status(404, "not found")
+        if parts.path.startswith("/apiext/import/"):
+            return self._import(name, body)
+        if method == "PATCH":
+            merge(mirror, body)
+        if method == "DELETE":
+            assert self.phase(name.partition(".")[0]) in {marks.IMPORTING, marks.LEAVING}
+            del self.mirrors[name]
+            self.objects[name] = {}
+        return 200, mirror
+
+    def _import(self, name: str, body: bytes) -> Answer:
+        if self.phase(name.partition(".")[0]) != marks.IMPORTING:
+            return _status(409, "its phase is another")
+        for line in body.splitlines():
+            found = orjson.loads(line)
+            if "delete" in found:
+                gone = found["delete"]
+                self.objects[name].pop(f"{gone['namespace']}/{gone['name']}", None)
+            else:
+                metadata = found["metadata"]
+                assert "resourceVersion" not in metadata
+                self.objects[name][f"{metadata['namespace']}/{metadata['name']}"] = found
+        return 200, {"created": 0}
+
+    def _list_apiext(self, plural: str, query: str) -> Answer:
+        if self.phase(plural) == marks.LEAVING:
+            return _status(503, "it is going back")
+        found = self.objects[f"{plural}.{GROUP}"]
+        return _page([found[key] for key in sorted(found)], query, BASE + self._revision)
+
+    # --- both ----------------------------------------------------------------------------------------------------------
+
+    def _called(self) -> None:
+        self.calls += 1
+        self.meanwhile()
+        if self.calls == self.stop_at:
+            raise Stopped
+
+    def _next(self) -> str:
+        self._revision += 1
+        return str(self._revision)
+
+    def _mirror(self) -> None:
+        """Apiext follows the definitions that are meant for it."""
+        for path, crd in self.host.items():
+            metadata = crd["metadata"]
+            wanted = metadata.get("labels", {}).get(marks.SERVE_LABEL) and not (metadata.get("annotations") or {}).get(marks.HAND_OVER)
+            if path.startswith(CRDS) and wanted and not metadata.get("deletionTimestamp") and metadata["name"] not in self.mirrors:
+                annotations = {marks.HOST_UID: metadata["uid"]}
+                own = {"name": metadata["name"], "uid": f"mirror-{self._next()}", "annotations": annotations}
+                self.mirrors[metadata["name"]] = {**crd, "metadata": own}
+
+    def _store_definition(self, crd: Any) -> None:
+        self._put(f"/registry/apiextensions.k8s.io/customresourcedefinitions/{crd['metadata']['name']}", crd)
+
+    def _put(self, key: str, value: Any) -> None:
+        """Write to the host's etcd without waiting."""
+        found = self.backend._state.get(key)
+        data = json.dumps(value).encode()
+        if value is None:
+            if found is None:
+                return
+            coroutine = self.backend.delete(key, expected=found.revision)
+        elif found is None:
+            coroutine = self.backend.create(key, data)
+        else:
+            coroutine = self.backend.update(key, data, expected=found.revision)
+        try:
+            coroutine.send(None)
+        except StopIteration:
+            return
+        raise AssertionError("the backend waits")
+
+
+class _Client:
+    def __init__(self, answer: Callable[[str, str, Any], Answer]) -> None:
+        self._answer = answer
+
+    async def ask(self, path: str, *, method: str = "GET", body: Any = None, headers: Any = None) -> tuple[int, bytes]:
+        code, found = self._answer(method, path, copy.deepcopy(body))
+        return code, orjson.dumps(found)
+
+
+def _api(url: str, answer: Callable[[str, str, Any], Answer]) -> Api:
+    api = Api(Endpoint(url=url, context=None))
+    api.client = _Client(answer)  # type: ignore[assignment]
+    return api
+
+
+def thing(key: str, spec: Any) -> dict[str, Any]:
+    """An object."""
+    namespace, _, name = key.partition("/")
+    metadata: dict[str, Any] = {"namespace": namespace, "name": name, "uid": f"uid-{key}"}
+    if isinstance(spec, dict) and "finalizers" in spec:
+        metadata["finalizers"] = spec["finalizers"]
+    return {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": metadata, "spec": spec}
+
+
+def merge(found: dict[str, Any], patch: dict[str, Any]) -> None:
+    """A merge patch."""
+    for key, value in patch.items():
+        if value is None:
+            found.pop(key, None)
+        elif isinstance(value, dict) and isinstance(found.get(key), dict):
+            merge(found[key], value)
+        else:
+            found[key] = value
+
+
+def _page(items: list[Any], query: str, revision: int) -> Answer:
+    asked = parse_qs(query)
+    after = asked.get("continue", [""])[0]
+    left = [one for one in items if _key(one) > after]
+    shown = left[: min(_PAGE, int(asked["limit"][0]))]
+    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+    if len(shown) < len(left):
+        metadata |= {"continue": _key(shown[-1]), "remainingItemCount": len(left) - len(shown)}
+    return 200, {"metadata": metadata, "items": [{**one, "metadata": one["metadata"] | {"resourceVersion": "7"}} for one in shown]}
+
+
+def _key(one: dict[str, Any]) -> str:
+    return f"{one['metadata']['namespace']}/{one['metadata']['name']}"
+
+
+def _status(code: int, message: str) -> Answer:
+    return code, {"kind": "Status", "code": code, "message": message}
