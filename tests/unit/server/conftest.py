@@ -1,0 +1,34 @@
+"""A host of definitions, and a server that follows it."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from apiext.meta.marks import PHASE
+from tests.support.fakehost import FakeHost
+from tests.support.following import SERVED, Replica, crd
+from tests.support.inprocess import InProcess
+
+
+@pytest.fixture
+async def host() -> AsyncIterator[FakeHost]:
+    """A host with a selected definition, and one that is not."""
+    async with FakeHost() as host:
+        await host.put(crd("gadgets", "Gadget", labels={}))
+        applied = {"kubectl.kubernetes.io/last-applied-configuration": "{}", PHASE: "Serving", "note": "a"}
+        await host.put(crd(labels=SERVED | {"a": "b"}, annotations=applied))
+        yield host
+
+
+@pytest.fixture
+async def replica(host: FakeHost, server: InProcess) -> AsyncIterator[Replica]:
+    """A server that follows it."""
+    async with Replica(host, server) as replica:
+        yield replica
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[InProcess]:
+    """A server without any definition."""
+    async with InProcess() as running:
+        yield running
