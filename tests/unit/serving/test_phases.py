@@ -6,11 +6,14 @@ from typing import Any, Final, cast
 
 import pytest
 
+from apiext.endpoints.watches import Watches
 from apiext.meta import wire
 from apiext.meta.errors import StatusError
 from apiext.meta.marks import FROZEN, HOST_UID, IMPORTING, LEAVING, PHASE, SERVING
+from apiext.serving import phases
 from apiext.serving.instances import DefinitionInstances
 from apiext.storage.backend import WatchBatch
+from apiext.storage.watch_queue import WatchQueue
 from tests.support.inprocess import CRDS, Answer, InProcess, definition
 from tests.support.memory_backend import MemoryBackend
 
@@ -188,6 +191,19 @@ async def test_watches_end_on_leaving(server: InProcess) -> None:
 
     await turn(server, SERVING)
     assert (await server.ask("GET", f"{ALL}?watch=1&timeoutSeconds=1&resourceVersion={revision}")).body.count(b"ADDED") == 1
+
+
+async def test_a_watch_that_is_being_opened() -> None:
+    """A watch whose request came before the phase began, and that is open only after that, ends likewise."""
+    watches, queue, later = Watches(), WatchQueue(), WatchQueue()
+    watches.refuse(phases.ended())
+    watches.add(queue)
+    told = [event.line for batch in [batch async for batch in queue] for event in batch]
+    watches.refuse(None)
+    watches.add(later)
+
+    assert [ended(line) for line in told] == [True]
+    assert (queue.active, later.active) == (False, True)
 
 
 async def test_marks_change_nothing_else(plain: InProcess) -> None:
