@@ -254,7 +254,7 @@ def _limited(cluster: Cluster, namespace: str, most: int) -> None:
     cluster.host.must("POST", NAMESPACES, {"metadata": {"name": namespace}})
     quota = {"metadata": {"name": "q"}, "spec": {"hard": {f"count/widgets.{group}": str(most) for group in ALL}}}
     cluster.host.must("POST", f"{NAMESPACES}/{namespace}/resourcequotas", quota)
-    until(lambda: same(_used(cluster, namespace)) == "0")
+    until(lambda: set(_used(cluster, namespace).values()) == {"0"})
 
 
 def _used(cluster: Cluster, namespace: str) -> Answers:
@@ -284,7 +284,7 @@ def test_quotas(cluster: Cluster) -> None:
     for group in ALL:
         host.must("PATCH", f"{widgets(group, namespace)}/one", {"spec": {"size": "l"}}, MERGE)
         host.must("DELETE", f"{widgets(group, namespace)}/one")
-    until(lambda: same(_used(cluster, namespace)) == "0")
+    until(lambda: set(_used(cluster, namespace).values()) == {"0"})
     assert same(for_all(lambda group: make(group, "two"))) == [201, None]
     host.must("DELETE", f"{NAMESPACES}/{namespace}")
 
