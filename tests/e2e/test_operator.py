@@ -1,0 +1,208 @@
+"""The operator keeps a cluster's APIServices as apiext's definitions need them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.support.aggregated import API_SERVICES, CRDS, NAMESPACE, AggregatedCluster
+from tests.support.inprocess import definition, versions
+from tests.support.kubectl import Kubectl
+from tests.support.operate import ApiextOperator
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.slow
+GROUP: Final = "operated.example.com"
+NAME: Final = f"v1.{GROUP}"
+LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/apiext-operator"
+MERGE: Final = [("Content-Type", "application/merge-patch+json")]
+QUICK: Final = ("--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms")
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AggregatedCluster]:
+    """A cluster with an operator, and a folder of definitions."""
+    folder = tmp_path_factory.mktemp("operator")
+    (folder / "crds").mkdir()
+    _write(folder, "widgets", definition(group=GROUP))
+    with AggregatedCluster(folder, crd_dir=folder / "crds", controller_manager=False, operate_args=QUICK) as started:
+        until(lambda: started.available(NAME))
+        yield started
+
+
+@pytest.fixture
+def kubectl(cluster: AggregatedCluster, tmp_path: Path) -> Kubectl:
+    """An administrator of the host."""
+    return Kubectl(cluster.plane.kubeconfig, tmp_path)
+
+
+def _write(folder: Path, name: str, crd: Json) -> None:
+    new = folder / f"{name}.new"
+    new.write_text(json.dumps(crd))
+    new.replace(folder / "crds" / f"{name}.json")
+
+
+def _found(cluster: AggregatedCluster, name: str) -> Json | None:
+    code, found = cluster.host.ask("GET", f"{API_SERVICES}/{name}")
+    return found if code == 200 else None
+
+
+def _preferred(cluster: AggregatedCluster, group: str) -> list[str]:
+    code, found = cluster.host.ask("GET", f"/apis/{group}")
+    return [one["version"] for one in found["versions"]] if code == 200 else []
+
+
+def _is_right(cluster: AggregatedCluster, found: Json | None) -> bool:
+    """Whether an APIService is as the operator writes it."""
+    if found is None:
+        return False
+    spec, service = found["spec"], {"namespace": NAMESPACE, "name": "apiext", "port": cluster.apiext.port}
+    ours = found["metadata"].get("labels", {}).get("app.kubernetes.io/managed-by") == "apiext"
+    return ours and bool(spec.get("caBundle")) and spec["service"] == service and spec["versionPriority"] == 100
+
+
+def _holder(cluster: AggregatedCluster) -> str:
+    return str(cluster.host.must("GET", LEASE)["spec"].get("holderIdentity", ""))
+
+
+def _acted(operator: ApiextOperator) -> int:
+    """How often an operator has begun to act."""
+    return operator.log.count('"this operator acts"')
+
+
+def test_registered(cluster: AggregatedCluster) -> None:
+    """A group of the folder is registered, and objects of it are had through the host."""
+    found = _found(cluster, NAME)
+
+    assert found is not None
+    assert _is_right(cluster, found)
+    assert (found["spec"]["groupPriorityMinimum"], found["spec"]["versionPriority"]) == (1000, 100)
+    assert cluster.host.ask("GET", f"/apis/{GROUP}/v1/widgets")[0] == 200
+
+
+def test_versions(cluster: AggregatedCluster) -> None:
+    """A new group, a new version and one that is no longer served are followed; versions stand in the order of a definition's."""
+    group = "versions.example.com"
+    crd = definition(group=group)
+    _write(cluster.folder, "versions", crd)
+    until(lambda: cluster.available(f"v1.{group}"))
+
+    crd["spec"]["versions"] = versions("v1beta1", "v2", "v1", "v10")(crd["spec"]["versions"][0])
+    _write(cluster.folder, "versions", crd)
+    until(lambda: _preferred(cluster, group) == ["v10", "v2", "v1", "v1beta1"])
+
+    for version in crd["spec"]["versions"]:
+        version["served"] = version["name"] != "v2"
+    _write(cluster.folder, "versions", crd)
+    until(lambda: _found(cluster, f"v2.{group}") is None)
+    assert _found(cluster, f"v10.{group}") is not None
+
+    cluster.own().must("DELETE", f"{CRDS}/widgets.{group}")
+    until(lambda: not any(_found(cluster, f"{version}.{group}") for version in ("v1beta1", "v1", "v10")))
+
+
+def test_drift(cluster: AggregatedCluster, kubectl: Kubectl) -> None:
+    """What others change in an APIService or delete of it comes back, and is told in an event."""
+    path = f"{API_SERVICES}/{NAME}"
+    wrong: list[Json] = [
+        {"spec": {"caBundle": None, "insecureSkipTLSVerify": True}},
+        {"spec": {"service": {"port": 1}, "versionPriority": 5}},
+        {"metadata": {"labels": {"app.kubernetes.io/managed-by": None, "more": "labels"}}},
+    ]
+    for change in wrong:
+        cluster.host.must("PATCH", path, change, MERGE)
+        until(lambda: _is_right(cluster, _found(cluster, NAME)))
+    until(lambda: "Put right: spec.versionPriority, spec.service" in kubectl("describe", "apiservice", NAME))
+
+    uid = cluster.host.must("GET", path)["metadata"]["uid"]
+    cluster.host.must("DELETE", path)
+    until(lambda: _is_right(cluster, found := _found(cluster, NAME)) and (found or {})["metadata"]["uid"] != uid)
+    until(lambda: cluster.available(NAME))
+
+
+def test_those_of_others(cluster: AggregatedCluster, kubectl: Kubectl) -> None:
+    """An APIService that points at another server stays as it is, which an event tells; without it the group is registered."""
+    group = "others.example.com"
+    spec = {"group": group, "version": "v1", "groupPriorityMinimum": 10, "versionPriority": 10, "insecureSkipTLSVerify": True}
+    spec["service"] = {"namespace": "default", "name": "other", "port": 443}
+    name = f"v1.{group}"
+    cluster.host.must("POST", API_SERVICES, {"metadata": {"name": name}, "spec": spec})
+    cluster.own().must("POST", CRDS, definition(group=group))
+
+    until(lambda: "points at Service default/other and is left alone" in kubectl("describe", "apiservice", name))
+    found = _found(cluster, name)
+    assert found is not None
+    assert found["spec"] == spec
+
+    cluster.host.must("DELETE", f"{API_SERVICES}/{name}")
+    until(lambda: cluster.available(name))
+
+
+def test_those_of_the_host(cluster: AggregatedCluster, kubectl: Kubectl) -> None:
+    """A group that the host serves from definitions of its own stays there, and nothing is written to them."""
+    group = "local.example.com"
+    name = f"v1.{group}"
+    cluster.host.must("POST", CRDS, definition(group=group))
+    until(lambda: cluster.available(name) or cluster.host.ask("GET", f"/apis/{group}/v1/widgets")[0] == 200)
+    cluster.own().must("POST", CRDS, definition(group=group))
+
+    until(lambda: "apiext has definitions of local.example.com/v1, too" in kubectl("describe", "apiservice", name))
+    crd = cluster.host.must("GET", f"{CRDS}/widgets.{group}")
+    assert cluster.host.must("GET", f"{API_SERVICES}/{name}")["spec"].get("service") is None
+    assert {"annotations", "finalizers", "labels"}.isdisjoint(crd["metadata"])
+
+
+def test_only_one_acts(cluster: AggregatedCluster) -> None:
+    """A second operator waits; it acts when the first one goes, at once when that says so, and else when its lease ends."""
+    until(lambda: _holder(cluster) != "")
+    first, acted = _holder(cluster), _acted(cluster.operator)
+    second = cluster.another_operator("second")
+    with second:
+        until(lambda: "another operator acts" in second.log)
+        assert "this operator acts" not in second.log
+
+        cluster.operator.stop()
+        until(lambda: "this operator acts" in second.log)
+        assert _holder(cluster) not in {"", first}
+        cluster.host.must("DELETE", f"{API_SERVICES}/{NAME}")
+        until(lambda: cluster.available(NAME))
+
+        cluster.operator.start()
+        second.kill()
+        until(lambda: _acted(cluster.operator) == acted + 1)
+
+
+def test_a_restart_touches_nothing(cluster: AggregatedCluster) -> None:
+    """An operator that starts anew finds all as it has to be."""
+    path = f"{API_SERVICES}/{NAME}"
+    until(lambda: cluster.available(NAME))
+    before, acted = cluster.host.must("GET", path), _acted(cluster.operator)
+
+    cluster.operator.restart()
+    until(lambda: _acted(cluster.operator) == acted + 1)
+    group = "afterwards.example.com"
+    cluster.own().must("POST", CRDS, definition(group=group))
+    until(lambda: cluster.available(f"v1.{group}"))
+
+    assert cluster.host.must("GET", path) == before
+
+
+def test_apiext_is_away(cluster: AggregatedCluster, kubectl: Kubectl) -> None:
+    """While apiext does not answer nothing is given up, neither by an operator that knew it nor by a new one; the broken hop is named."""
+    cluster.apiext.stop()
+    # a change has the host look at once whether it is available
+    cluster.host.must("PATCH", f"{API_SERVICES}/{NAME}", {"metadata": {"annotations": {"look": "now"}}}, MERGE)
+    until(lambda: "NotAvailable" in kubectl("describe", "apiservice", NAME))
+    said = kubectl("describe", "apiservice", NAME)
+    cluster.operator.restart()
+    until(lambda: "a group waits for another attempt" in cluster.operator.log)
+    found = _found(cluster, NAME)
+    cluster.apiext.start()
+    cluster.host.must("PATCH", f"{API_SERVICES}/{NAME}", {"metadata": {"annotations": {"look": "again"}}}, MERGE)
+    until(lambda: cluster.available(NAME))
+
+    assert "connection: " in said
+    assert _is_right(cluster, found)
