@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -19,6 +21,7 @@ TIMEOUT: Final = 10.0
 BACKOFF: Final = (0.5, 0.75, 1.125, 1.6875)
 """Seconds before each further call."""
 _JITTER: Final = 0.2
+_UNREACHABLE: Final = frozenset({errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH})
 _AGAIN: Final = frozenset({429, 500, 504})
 
 
@@ -118,7 +121,7 @@ class WebhookClient:
         except TimeoutError as error:
             raise WebhookError(f"{said}: context deadline exceeded") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise WebhookError(f"{said}: {error}", again=isinstance(error, ConnectionResetError)) from error
+            raise WebhookError(f"{said}: {_cause(error)}", again=isinstance(error, ConnectionResetError)) from error
 
     def _connections(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -132,6 +135,14 @@ class WebhookClient:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+def _cause(error: Exception) -> str:
+    """What went wrong; that nobody is at an address in Go's words."""
+    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno in _UNREACHABLE:
+        host = f"[{error.host}]" if ":" in error.host else error.host
+        return f"dial tcp {host}:{error.port}: connect: {os.strerror(error.os_error.errno).lower()}"
+    return str(error)
 
 
 async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
