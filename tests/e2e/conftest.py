@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cluster import Cluster
+from tests.e2e.installed import Installed
+from tests.e2e.pods import Pods
 from tests.support.kubectl import Kubectl
 
 
@@ -20,3 +22,17 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def kubectl(cluster: Cluster, tmp_path: Path) -> Kubectl:
     """An administrator of the host."""
     return Kubectl(cluster.plane.kubeconfig, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    """A cluster with the manifests' base."""
+    with Installed(tmp_path_factory.mktemp("installed")) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def pods(installed: Installed) -> Iterator[Pods]:
+    """The programs of the base's pods."""
+    with Pods(installed) as started:
+        yield started

@@ -107,9 +107,11 @@ class Installed:
                 yield event
 
     def refused(self, account: str) -> list[tuple[str, str]]:
-        """What a service account was not allowed by the host: verbs and paths."""
+        """What a service account has no right to, and has asked for: verbs and paths."""
         events = self.asked(account)
-        return [(event["verb"], event["requestURI"]) for event in events if (event.get("responseStatus") or {}).get("code") == 403]
+        return [
+            (event["verb"], event["requestURI"]) for event in events if event["annotations"]["authorization.k8s.io/decision"] != "allow"
+        ]
 
     def _lead_to_this_machine(self) -> None:
         """Let the Service lead to the programs that run here instead of pods."""

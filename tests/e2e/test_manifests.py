@@ -1,20 +1,26 @@
 """The manifests in a real cluster: they are taken as they are, and give the rights that are needed and no others."""
 
 import json
-from collections.abc import Iterator
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from tests.e2e.installed import OPERATOR, SERVER, Installed
+from tests.e2e.pods import Pods
+from tests.support.aggregated import CRDS
 from tests.support.caller import Caller
+from tests.support.inprocess import definition
 from tests.support.manifests import BUILDS, NAMESPACE, built
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1"
 _NUMBERS: Final = count()
+GROUP: Final = "installed.example.com"
+WIDGETS: Final = f"/apis/{GROUP}/v1/namespaces/default/widgets"
+RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+MERGE: Final = [("Content-Type", "application/merge-patch+json")]
 
 CLUSTER_WIDE: Final = {
     SERVER: {
@@ -52,13 +58,6 @@ IN_NAMESPACE: Final = {
     },
 }
 """All that they may do in a namespace besides."""
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    """A cluster with the base."""
-    with Installed(tmp_path_factory.mktemp("installed")) as started:
-        yield started
 
 
 def _rules(caller: Caller, namespace: str) -> set[str]:
@@ -100,6 +99,41 @@ def test_no_other_rights(installed: Installed, account: str) -> None:
     for namespace in ("kube-system", "default", NAMESPACE):
         wanted = CLUSTER_WIDE[account] | IN_NAMESPACE.get((account, namespace), set())
         until(lambda: _rules(own, namespace) - everybodys == wanted)  # noqa: B023 -- called at once
+
+
+def test_pods_have_the_rights_that_they_need(pods: Pods) -> None:
+    """A group is taken over, used and deleted; nothing that a server or the operator wants meanwhile is forbidden."""
+    host = pods.installed.host
+    host.must("POST", CRDS, {**definition(group=GROUP), "metadata": {"name": f"widgets.{GROUP}"}})
+    until(lambda: host.ask("GET", WIDGETS)[0] == 200)
+    host.must("POST", WIDGETS, {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "old"}, "spec": {"size": "M"}})
+    adopt = {"apiGroups": [GROUP], "resources": ["*"], "verbs": ["get", "list", "watch", "patch"]}
+    labels = {"apiext.dev/aggregate-to-adopt": "true"}
+    host.must("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "adopt-widgets", "labels": labels}, "rules": [adopt]})
+
+    host.must("PATCH", f"{CRDS}/widgets.{GROUP}", {"metadata": {"labels": {"apiext.dev/serve": "true"}}}, MERGE)
+    until(lambda: _condition(host.must("GET", f"{CRDS}/widgets.{GROUP}"), "ServedByApiext") == "True")
+    until(lambda: _is_apiexts(host, "new"))
+    assert [one["metadata"]["name"] for one in host.must("GET", WIDGETS)["items"]] == ["new", "old"]
+    assert pods.caller(token=pods.installed.token(OPERATOR)).ask("GET", WIDGETS)[0] == 200
+
+    host.must("DELETE", f"{CRDS}/widgets.{GROUP}")
+    until(lambda: host.ask("GET", f"{CRDS}/widgets.{GROUP}")[0] == 404)
+
+    assert [pods.installed.refused(account) for account in (SERVER, OPERATOR)] == [[], []]
+    log = pods.server.log.read_text() + pods.operator.log.read_text()
+    assert [line for line in log.splitlines() if "lacks a right" in line or "is forbidden" in line] == []
+
+
+def _condition(found: dict[str, Any], kind: str) -> str:
+    return next((one["status"] for one in found["status"]["conditions"] if one["type"] == kind), "")
+
+
+def _is_apiexts(host: Caller, name: str) -> bool:
+    """Whether an object can be made, with a revision that no host has."""
+    body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"size": "M"}}
+    code, answer = host.ask("POST", WIDGETS, body)
+    return code == 409 or (code == 201 and int(answer["metadata"]["resourceVersion"]) > 10**15)
 
 
 def _define_cert_managers_kinds(installed: Installed) -> None:

@@ -32,7 +32,7 @@ class Caller:
         with closing(self.connect()) as connection:
             response = self.send(connection, method, path, body, headers)
             data = response.read()
-        return response.status, json.loads(data) if data.startswith((b"{", b"[")) else data.decode()
+        return response.status, json.loads(data) if response.headers.get_content_type() == "application/json" else data.decode()
 
     def must(self, method: str, path: str, body: Any = None, headers: Headers = ()) -> Any:
         """The body of an answer that is a success."""

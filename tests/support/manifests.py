@@ -68,5 +68,5 @@ def rules(documents: list[Document], account: str) -> list[tuple[str, Document]]
         place = binding["metadata"].get("namespace", "")
         name, kind = binding["roleRef"]["name"], binding["roleRef"]["kind"]
         roles = [role for role in documents if (role["kind"], role["metadata"]["name"]) == (kind, name)]
-        found += [(place, rule) for role in roles if role["metadata"].get("namespace", "") in {"", place} for rule in role["rules"]]
+        found += [(place, rule) for role in roles if role["metadata"].get("namespace", "") in {"", place} for rule in role.get("rules", ())]
     return found

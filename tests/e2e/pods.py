@@ -1,0 +1,59 @@
+"""The programs of the manifests' pods, in a cluster where they are installed."""
+
+from contextlib import ExitStack
+from typing import Self
+
+from tests.e2e.installed import Installed, Mounted
+from tests.support.caller import Caller
+from tests.support.certificates import KeyPair
+from tests.support.process import Process, free_port
+from tests.support.waiting import PATIENCE, until
+
+
+class Pods:
+    """One server and the operator, as the manifests start them."""
+
+    def __init__(self, installed: Installed) -> None:
+        self.installed = installed
+        self.port = free_port()
+        self.url = f"https://127.0.0.1:{self.port}"
+        self.mounted = Mounted(installed, installed.folder / "serving")
+        self.server = installed.pod(
+            "apiext",
+            "server",
+            {
+                "--bind-address": "127.0.0.1",
+                "--secure-port": str(self.port),
+                "--etcd-servers": installed.etcd.url,
+                "--tls-cert-file": str(self.mounted.folder / "tls.crt"),
+                "--tls-private-key-file": str(self.mounted.folder / "tls.key"),
+                "--shutdown-delay-duration": "0s",
+                "--v": "3",
+            },
+        )
+        self.operator = self.another_operator("operator", self.url)
+
+    def __enter__(self) -> Self:
+        """Start them as a cluster does: the server waits for the Secret that the operator makes."""
+        with ExitStack() as stack:
+            stack.enter_context(self.mounted)
+            for process in (self.operator, self.server):
+                stack.callback(process.stop)
+            self.operator.start()
+            until(lambda: (self.mounted.folder / "tls.key").exists() and (self.mounted.folder / "tls.crt").exists())
+            self.server.start()
+            self.server.wait_until(lambda: self.caller().ask("GET", "/readyz")[0] == 200, PATIENCE)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._stack.close()
+
+    def another_operator(self, name: str, server: str) -> Process:
+        """An operator that reaches the server by another URL, which the certificate has to be for."""
+        changes = {"--service-port": str(self.port), "--server": server, "--v": "2"}
+        return self.installed.pod("apiext-operator", name, changes)
+
+    def caller(self, pair: KeyPair | None = None, token: str = "") -> Caller:
+        """A client of the server itself."""
+        return Caller(self.url, self.mounted.folder / "ca.crt", pair, token=token)
