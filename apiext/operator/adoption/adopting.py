@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 async def adopt(way: Way) -> Desired:
-    """Take the group to apiext, from wherever it is. Raises ApiError, OrderError."""
+    """Take the group to apiext, from wherever it is. Raises ApiError, OrderError, and TurnedBackError before anybody notices."""
     names = sorted(way.live)
     await mirrors.hold(way.clients.host, way.live.values())
     missing = [name for name in names if not mirrors.follows(way.group, name)]
@@ -48,7 +48,7 @@ async def adopt(way: Way) -> Desired:
     await _take_back(way, names)
     importing = way.phases(names, marks.IMPORTING)
     if importing:
-        await _import(way, importing)
+        await way.while_wanted(names, _import(way, importing))
         await mirrors.set_phase(way.clients.apiext, importing, marks.SERVING)
     await way.policy.ensure(way.plurals)
     await _proxy(way, names)
@@ -62,9 +62,15 @@ async def _take_back(way: Way, names: list[str]) -> None:
     if leaving:
         await way.policy.ensure(way.plurals)
         await way.policy.bites(way.plurals)
-        await way.policy.note(touched=())
-        await way.route(Routing.APIEXT, names, to_apiext=True)
-        await mirrors.set_phase(way.clients.apiext, leaving, marks.SERVING)
+        await serve_again(way, leaving)
+
+
+async def serve_again(way: Way, leaving: list[str]) -> None:
+    """Have the host proxy, and apiext serve; watches of the host that have been opened meanwhile are to be ended. Raises ApiError."""
+    await way.policy.note(touched=())
+    await way.hands.route(Routing.APIEXT)
+    await mirrors.set_phase(way.clients.apiext, leaving, marks.SERVING)
+    await way.routed(Routing.APIEXT, leaving)
 
 
 async def _import(way: Way, importing: list[str]) -> None:
@@ -115,7 +121,7 @@ async def _proxy(way: Way, names: list[str]) -> None:
     if touched.issuperset(names):
         return
     await way.tell(Reason.ADOPTING, "the host begins to proxy")
-    await way.route(Routing.APIEXT, names, to_apiext=True)
+    await way.route(Routing.APIEXT, names)
     for name in sorted(set(names) - touched):
         await touch(way.clients.host, way.group.crds[name])
     await way.policy.note(touched=names)

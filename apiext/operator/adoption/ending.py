@@ -57,7 +57,7 @@ async def _clear(way: Way, resources: dict[str, Resource]) -> None:
     if way.group.mirrors:
         # the host proxies the group, for others: what it has itself cannot be reached
         return
-    await way.route(Routing.HOST, resources, to_apiext=False)
+    await way.route(Routing.HOST, resources)
     await way.policy.remove()
     for one in resources.values():
         async with aclosing(way.hosts(one).objects()) as found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from apiext.meta import marks
@@ -11,7 +12,7 @@ from apiext.operator.adoption.comparing import OrderError
 from apiext.operator.adoption.ending import end
 from apiext.operator.adoption.handing import hand_over
 from apiext.operator.adoption.selection import is_meant
-from apiext.operator.adoption.way import Way
+from apiext.operator.adoption.way import TurnedBackError, Way
 from apiext.operator.clients import ApiError
 from apiext.operator.group import Desired, Routing
 from apiext.operator.report import Reason
@@ -38,11 +39,13 @@ async def reconcile_group(group: GroupState, clients: Clients, report: Reporter,
 async def take(way: Way) -> Desired:
     """Take one step after the other. Raises ApiError."""
     try:
-        if way.group.terminating:
-            desired = await end(way)
-            if desired is not None:
-                return desired
-        return await _live(way)
+        while True:
+            if way.group.terminating:
+                desired = await end(way)
+                if desired is not None:
+                    return desired
+            with suppress(TurnedBackError):
+                return await _live(way)
     except (OrderError, BackendError) as error:
         raise ApiError(str(error)) from error
 
@@ -53,6 +56,10 @@ async def _live(way: Way) -> Desired:
     unwanted = group.hand_over_asked or any(name not in group.selected for name in way.live)
     if unwanted and (group.held or way.phases(way.live, marks.SERVING, marks.FROZEN, marks.LEAVING)):
         return await hand_over(way)
+    if way.phases(way.live, marks.LEAVING) and await way.policy.read() is None:
+        # clients write to the host already: what is wanted again begins at the beginning
+        await hand_over(way)
+        raise TurnedBackError
     # what was labelled for a moment only has left nothing but the beginning of a copy
     await mirrors.drop(way.clients.apiext, [name for name in way.phases(way.live, marks.IMPORTING) if not is_meant(group, name)])
     if group.hand_over_asked or not group.selected or not way.live:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta import marks
 from apiext.operator.adoption import mirrors
+from apiext.operator.adoption.adopting import serve_again
 from apiext.operator.adoption.comparing import Side, contents, differences
 from apiext.operator.adoption.hoststore import HostStore
 from apiext.operator.adoption.touching import touch
@@ -139,14 +140,12 @@ async def _leave(way: Way, leaving: list[str]) -> None:
         await touch(way.clients.host, way.group.crds[name])
     await way.tell(Reason.HANDING_OVER, "the host begins to serve")
     try:
-        await way.route(Routing.HOST, leaving, to_apiext=False)
+        await way.route(Routing.HOST, leaving)
         for name, one in way.resources(leaving).items():
             if await contents(way.hosts(one).objects()) != expected.get(name):
                 raise ApiError(f"the host does not show the objects of {name} that are in its store")
     except ApiError as error:
-        await way.route(Routing.APIEXT, leaving, to_apiext=True)
-        await way.policy.note(touched=())
-        await mirrors.set_phase(way.clients.apiext, leaving, marks.SERVING)
+        await serve_again(way, leaving)
         raise ApiError(f"{error}; apiext serves the group again") from error
 
 
@@ -154,7 +153,8 @@ async def _forget(way: Way, names: list[str]) -> None:
     """Let the host's definitions be the host's alone."""
     await way.policy.remove()
     await mirrors.drop(way.clients.apiext, names)
-    held = way.group.held
-    await mirrors.let_go(way.clients.host, held.values())
     await way.read()
-    await way.tell(Reason.HANDED_OVER, "the host serves the group", {name: crd for name, crd in way.live.items() if name in held})
+    held = way.group.held
+    # the finalizer goes last: without it nobody comes back to say so
+    await way.tell(Reason.HANDED_OVER, "the host serves the group", {name: crd for name, crd in held.items() if name in way.live})
+    await mirrors.let_go(way.clients.host, held.values())

@@ -78,7 +78,8 @@ class Policy:
     async def remove(self) -> None:
         """Return when it is gone and does not refuse anything any more. Raises ApiError."""
         found = await self._host.find(f"{_POLICIES}/{self._name}")
-        for collection in (_BINDINGS, _POLICIES):
+        # in this order: as long as the policy is there, it has bitten all the time
+        for collection in (_POLICIES, _BINDINGS):
             if await self._host.find(f"{collection}/{self._name}") is not None:
                 await self._host.delete(f"{collection}/{self._name}")
         rules = found["spec"].get("matchConstraints", {}).get("resourceRules") if found else None

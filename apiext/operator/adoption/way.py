@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.operator.adoption.collection import Collection, Resource, resource
 from apiext.operator.adoption.policy import Policy
 from apiext.operator.adoption.progress import Progress
+from apiext.operator.adoption.selection import is_meant
 from apiext.operator.adoption.waiting import until
 from apiext.operator.clients import ApiError
+from apiext.operator.group import Routing
 from apiext.operator.report import Reason
 from apiext.storage.based import BASE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
 
     from apiext.operator.clients import Clients, Json
-    from apiext.operator.group import GroupState, Hands, Routing
+    from apiext.operator.group import GroupState, Hands
     from apiext.operator.report import Reporter
+
+_LOOK: Final = 1.0
+"""Seconds between looks at whether something is still wanted."""
+
+
+class TurnedBackError(Exception):
+    """What was being done is not asked for any more."""
 
 
 class Way:
@@ -59,6 +69,26 @@ class Way:
         """Read the group anew. Raises ApiError."""
         self.group = await self.hands.read()
 
+    def is_wanted(self, names: Iterable[str]) -> bool:
+        """Whether just these definitions of the group are live, and all of them ask to be served by apiext."""
+        return self.live.keys() == set(names) and all(is_meant(self.group, name) for name in self.live)
+
+    async def while_wanted(self, names: list[str], work: Coroutine[Any, Any, None]) -> None:
+        """Do some work, and break it off where it is not wanted any more. Raises TurnedBackError, and what the work raises."""
+        task = asyncio.create_task(work)
+        try:
+            while not (await asyncio.wait((task,), timeout=_LOOK))[0]:
+                await self.read()
+                if not self.is_wanted(names):
+                    raise TurnedBackError
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        await task
+        await self.read()
+        if not self.is_wanted(names):
+            raise TurnedBackError
+
     async def until(self, holds: Callable[[GroupState], bool], otherwise: str) -> None:
         """Read the group until it is as it should be. Raises ApiError with `otherwise` where it does not come to that."""
 
@@ -80,11 +110,15 @@ class Way:
 
         return Progress(tell, f"{self.group.name}: {words}", words)
 
-    async def route(self, routing: Routing, names: Iterable[str], *, to_apiext: bool) -> None:
+    async def route(self, routing: Routing, names: Iterable[str]) -> None:
         """Have the host route the group, and return when it does for all versions of some definitions. Raises ApiError."""
         await self.hands.route(routing)
+        await self.routed(routing, names)
+
+    async def routed(self, routing: Routing, names: Iterable[str]) -> None:
+        """Return when the host routes all versions of some definitions so. Raises ApiError."""
         for one in _all_versions(self.group.crds[name] for name in names):
-            await self._routed(one, to_apiext=to_apiext)
+            await self._routed(one, to_apiext=routing is Routing.APIEXT)
 
     async def _routed(self, of: Resource, *, to_apiext: bool) -> None:
         collection, said = Collection(self.clients.host, of), ""
