@@ -1,9 +1,6 @@
 """Each thing that breaks the way from the host to apiext is named by `apiext doctor`."""
 
 import base64
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +10,7 @@ import pytest
 
 from tests.e2e.cluster import GROUP, Cluster, until
 from tests.support.aggregated import API_SERVICES, NAMESPACE, SERVICE
-from tests.support.process import environment
+from tests.support.doctor import Json, doctor, names
 
 pytestmark = pytest.mark.slow
 NAME = f"v1.{GROUP}"
@@ -22,33 +19,12 @@ SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services"
 MERGE = [("Content-Type", "application/merge-patch+json")]
 
 
-def _doctor(cluster: Cluster, *arguments: str) -> dict[str, Any]:
-    """What it says of the group."""
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "apiext", "doctor", GROUP, "-o", "json"),
-            *(f"--kubeconfig={cluster.plane.kubeconfig}", f"--server={cluster.apiext.url}"),
-            *(f"--service={NAMESPACE}/{SERVICE}", f"--service-port={cluster.apiext.port}"),
-            *arguments,
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env=environment(),
-    )
-    assert done.returncode in {0, 1}, done.stderr
-    report: dict[str, Any] = json.loads(done.stdout)
-    assert report["ok"] is (done.returncode == 0)
-    found: dict[str, Any] = next(iter(report["groups"]), report["host"])
-    return found
+def _doctor(cluster: Cluster, *arguments: str) -> Json:
+    return doctor(cluster, GROUP, *arguments)
 
 
 def _names(cluster: Cluster, hop: str, what: str = "") -> bool:
-    """Whether the hop is named, for that reason."""
-    found = _doctor(cluster)
-    told = next((one for one in found["hops"] if one["state"] == "broken"), None)
-    return told is not None and told["hop"] == hop and what in told["what"] and bool(told["remedy"])
+    return names(_doctor(cluster), hop, what)
 
 
 @contextmanager

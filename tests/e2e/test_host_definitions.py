@@ -12,6 +12,7 @@ import pytest
 from apiext.meta.marks import HAND_OVER, HOST_UID, PHASE, SERVE_LABEL, SERVING
 from tests.support.aggregated import CRDS, SELECTOR, AggregatedCluster
 from tests.support.caller import Caller
+from tests.support.doctor import doctor, names
 from tests.support.inprocess import definition
 from tests.support.process import ProcessError
 from tests.support.server import ApiextServer
@@ -146,7 +147,9 @@ def test_in_the_way(cluster: AggregatedCluster) -> None:
     until(lambda: "[+]host ok: 1 of its definitions not followed\n" in _verbose(own))
     assert _short_names(own, group) == []
     code, text = own.ask("GET", "/readyz/host")
-    assert (code, f"widgets.{group}: another definition of this name is here, which is not the host's" in text) == (200, True)
+    refused = "another definition of this name is here, which is not the host's"
+    assert (code, f"widgets.{group}: {refused}" in text) == (200, True)
+    assert names(doctor(cluster, group, f"--ca-file={cluster.authority.cert}"), "copies", refused)
 
     own.must("DELETE", _name(group))
     until(lambda: _short_names(own, group) == ["host"])
