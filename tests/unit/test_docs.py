@@ -24,7 +24,7 @@ def test_every_flag_is_in_the_readme() -> None:
     assert re.findall(r"^\| `(--[a-z-]+)", table, re.MULTILINE) == [option.opts[-1] for option in _flags()]
 
 
-@pytest.mark.parametrize("path", sorted(set(re.findall(r"\b((?:hack|crds)/[a-z./-]+[a-z])", README))))
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"\b((?:hack|crds|manifests)/[A-Za-z./-]+[a-z])", README))))
 def test_what_the_readme_names_exists(path: str) -> None:
     """A command or folder that the README names is there."""
     assert (ROOT / path).exists()
