@@ -46,6 +46,7 @@ async def take(way: Way) -> Desired:
                     return desired
             with suppress(TurnedBackError):
                 return await _live(way)
+            await way.read()
     except (OrderError, BackendError) as error:
         raise ApiError(str(error)) from error
 
