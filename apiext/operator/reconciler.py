@@ -68,11 +68,11 @@ class Reconciler:
         return after
 
     async def _looked(self, group: GroupState, reporter: GroupReporter) -> float | None:
+        reporter.obstacle = await self._obstacle(group)
         if not self._watched.known:
             # it says why, where it does not answer
             await self._clients.apiext.get(f"{CRDS}?limit=1")
             return _SOON
-        reporter.obstacle = await self._obstacle(group)
         desired, asked = await self._adopted(group, reporter)
         await self._let_go(self._watched.group(group.name))
         await self._remember_stored(self._watched.group(group.name))

@@ -19,7 +19,7 @@ from apiext.operator.workqueue import WorkQueue
 from apiext.webhook.reflector import Reflector
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from apiext.operator.authorities import Authorities
     from apiext.operator.clients import Json
@@ -34,6 +34,8 @@ _LOOK: Final = 60.0
 """Seconds between looks at every group, whether or not anything was told of it."""
 _LIST: Final = 300.0
 """Seconds between lists of the host, which show what a broken watch has missed."""
+_FOLLOW: Final = 4.0
+"""Most seconds between attempts to follow apiext, which is one server that has nobody else to keep in step with."""
 _FIRST, _LONGEST = 1.0, 30.0
 
 
@@ -83,7 +85,8 @@ class Term:
     async def _follow(self, apiext: Api) -> None:
         """Follow apiext's definitions, with whatever authorities hold at the time."""
         while True:
-            following = asyncio.create_task(Reflector(apiext.client, CRDS, _Follower(self._watched)).run())
+            reflector = Reflector(apiext.client, CRDS, _Follower(self._watched, self._look_at_all), longest=_FOLLOW)
+            following = asyncio.create_task(reflector.run())
             try:
                 self._bundle = await self._authorities.changed(self._bundle)
             finally:
@@ -162,12 +165,14 @@ class Term:
 class _Follower:
     """Is told of apiext's definitions."""
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: Watched, listed: Callable[[], None]) -> None:
         self._watched = watched
+        self._listed = listed
 
     def replaced(self, objects: Sequence[dict[str, Any]]) -> None:
         self._watched.definitions.replaced(objects)
         self._watched.known = True
+        self._listed()
 
     def changed(self, found: dict[str, Any]) -> None:
         self._watched.definitions.changed(found)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LOG: Final = get_logger(__name__)
 _SHORTEST: Final = 0.8
 _LONGEST: Final = 30.0
-"""Seconds between attempts: twice as many after each that fails, from the first to the second."""
+"""Seconds between attempts: twice as many after each that fails, from the first to the second; and up to twice of that, by chance."""
 _WATCH: Final = 300
 """Least seconds of a watch; the most are twice as many."""
 _GRACE: Final = 30
@@ -100,6 +100,7 @@ class Reflector:
         reduce: Callable[[Found], Found] | None = None,
         page: int = _PAGE,
         shortest: float = _SHORTEST,
+        longest: float = _LONGEST,
     ) -> None:
         self._client = client
         self._url = f"{collection}{'&' if '?' in collection else '?'}"
@@ -108,6 +109,7 @@ class Reflector:
         self._reduce = reduce or _whole
         self._page = page
         self._shortest = shortest
+        self._longest = longest
         self._revision = ""
         """Where a watch begins; empty where a list has to come first."""
         self._wait = shortest
@@ -135,7 +137,7 @@ class Reflector:
         self._link.reached()
 
     def _failed(self, error: WebhookError) -> None:
-        self._wait = min(self._wait * 2, _LONGEST)
+        self._wait = min(self._wait * 2, self._longest)
         if error.code not in {0, _TOO_MANY}:
             self._revision = ""
         _LOG.warning("objects of the cluster cannot be followed", url=self._url, error=str(error))
