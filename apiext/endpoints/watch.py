@@ -15,12 +15,14 @@ from apiext.endpoints.reply import Stream
 from apiext.endpoints.request import INFO
 from apiext.endpoints.watchforms import Form, FormError, NoLines, ProtobufFrames, TransformedLines
 from apiext.endpoints.websocket import asks_for_websocket, serve_frames
+from apiext.meta.errors import StatusError
+from apiext.storage.watch_queue import failed
 
 if TYPE_CHECKING:
     from aiohttp import web
 
     from apiext.endpoints.scope import Scope
-    from apiext.storage.interface import Event, Watch
+    from apiext.storage.interface import Event, Watch, WatchOptions
 
 
 async def watch(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
@@ -28,7 +30,7 @@ async def watch(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     negotiate_output(request, scope.offers)
     asked = list_query(parse_query(request), scope.field_label, watch=True, name=request[INFO].name)
     seconds = scope.watches.seconds(asked.timeout_seconds)
-    running = await scope.rest.watch(request_context(request), asked.watch_options(timeout=seconds))
+    running = await _opened(request, scope, asked.watch_options(timeout=seconds), seconds)
     try:
         media = negotiate_stream(request, scope.offers)
         form = _form(request, scope, media)
@@ -41,6 +43,15 @@ async def watch(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     finally:
         running.close()
         scope.watches.discard(running)
+
+
+async def _opened(request: web.BaseRequest, scope: Scope, options: WatchOptions, seconds: float) -> Watch:
+    """The watch; one that does not begin within its time, because the store does not say where, only tells that."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await scope.rest.watch(request_context(request), options)
+    except TimeoutError:
+        return failed(StatusError(500, "InternalError", "context deadline exceeded"))
 
 
 def _line(event: Event) -> bytes:

@@ -1,6 +1,7 @@
 """Ends requests that take too long.
 
-Mirrors apiserver pkg/endpoints/filters/request_deadline.go and pkg/server/filters/timeout.go.
+Mirrors apiserver pkg/endpoints/filters/request_deadline.go, pkg/server/filters/timeout.go, and requestTimeoutUpperBound of
+pkg/endpoints/handlers/rest.go.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from apiext.meta.duration import parse_duration
 _SPAN: Final = 1.0
 """Seconds of arrivals that share a timer."""
 
+_WRITING: Final = 34.0
+"""Seconds for a write of one object, where more is allowed for others: the store may not answer, and its client is to know in time."""
+_WRITES: Final = frozenset({"create", "update", "patch", "delete"})
 _TEXT: Final = "text/plain; charset=utf-8"
 
 
@@ -29,28 +33,32 @@ class RequestDeadline:
 
     `maximum` is in seconds; a client can only ask for less, with `?timeout=`. Requests that arrive within a second end
     together, when the time of the last of them is over: a timer of its own would cost each more than all else here.
+    `writing` is for writes of one object, in seconds.
     """
 
-    def __init__(self, handler: Handler, *, maximum: float, numbers: RequestNumbers) -> None:
+    def __init__(self, handler: Handler, *, maximum: float, numbers: RequestNumbers, writing: float = _WRITING) -> None:
         self._handler = handler
         self._numbers = numbers
         self._maximum = maximum
-        self._span = _SPAN if maximum >= 2 * _SPAN else 0.0
-        self._group: _Group | None = None
+        self._writing = writing
+        self._reads = _Arrivals(maximum)
+        self._writes = _Arrivals(min(writing, maximum))
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Pass the request on, for a limited time. Raises StatusError: 400 when the time asked for is no duration."""
-        if request[INFO].long_running:
+        info = request[INFO]
+        if info.long_running:
             return await self._handler(request)
+        writes = info.verb in _WRITES
         if "timeout" not in request.rel_url.raw_query_string:
-            response = await self._within(self._current(), request)
-            return self._late(request) if response is None else response
+            response = await self._within((self._writes if writes else self._reads).group(), request)
+            return self._late(request, self._maximum, writes=writes) if response is None else response
         asked = self._asked(request)
         end = time.monotonic() + asked
-        response = await self._within(_Group(asked, span=0.0), request)
+        response = await self._within(_Group(min(asked, self._writing) if writes else asked, span=0.0), request)
         # what took less than a turn of the loop may be too late all the same
         if response is None or (time.monotonic() >= end and not has_begun(request)):
-            return self._late(request)
+            return self._late(request, asked, writes=writes)
         return response
 
     async def _within(self, group: _Group, request: web.BaseRequest) -> web.StreamResponse | None:
@@ -66,21 +74,20 @@ class RequestDeadline:
         finally:
             group.discard(task)
 
-    def _late(self, request: web.BaseRequest) -> web.StreamResponse:
-        """What the reference writes: a Status without a kind, of the type that Go takes it for."""
-        self._numbers.terminated(request, 504)
+    def _late(self, request: web.BaseRequest, allotted: float, *, writes: bool) -> web.StreamResponse:
+        """What the reference writes: a Status without a kind, of the type that Go takes it for.
+
+        Raises StatusError: a write had less time than was allotted.
+        """
         if has_begun(request):
+            self._numbers.terminated(request, 504)
             return BrokenOff()
+        if writes and self._writing < allotted:
+            raise errors.timeout("request did not complete within requested timeout - context deadline exceeded")
+        self._numbers.terminated(request, 504)
         status = errors.timeout("request did not complete within the allotted timeout").status()
         del status["kind"], status["apiVersion"]
         return Reply(wire.dumps(status, sort_keys=False) + b"\n", status=504, content_type=_TEXT)
-
-    def _current(self) -> _Group:
-        """The group of those who arrive now."""
-        group = self._group
-        if group is None or group.closed:
-            group = self._group = _Group(self._maximum, span=self._span)
-        return group
 
     def _asked(self, request: web.BaseRequest) -> float:
         text = query.text(query.parse_query(request), "timeout")
@@ -91,6 +98,24 @@ class RequestDeadline:
         except ValueError as error:
             raise errors.bad_request(f"invalid timeout specified in the request URL - {error}") from None
         return asked if 0 < asked < self._maximum else self._maximum
+
+
+class _Arrivals:
+    """Those who have equally long, grouped by when they come."""
+
+    __slots__ = ("_group", "_seconds", "span")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.span = _SPAN if seconds >= 2 * _SPAN else 0.0
+        self._group: _Group | None = None
+
+    def group(self) -> _Group:
+        """The group of those who arrive now."""
+        group = self._group
+        if group is None or group.closed:
+            group = self._group = _Group(self._seconds, span=self.span)
+        return group
 
 
 class _Group:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors
-from apiext.storage.backend import BackendError, UnavailableError
+from apiext.storage.backend import BackendError
 from apiext.storage.interface import (
     CorruptObjectError,
     InvalidObjectError,
@@ -23,7 +23,6 @@ StorageFailure = (StorageError, BackendError)
 
 MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
 
-_RETRY_AFTER: Final = 2
 _KINDS: Final[dict[type[StorageError], tuple[int, str]]] = {
     KeyNotFoundError: (1, "key not found"),
     KeyExistsError: (2, "key exists"),
@@ -43,11 +42,12 @@ def interpret(error: StorageError | BackendError, *, resource: GroupResource, op
         return errors.conflict(resource, name, MODIFIED)
     if isinstance(error, InvalidObjectError):
         return errors.conflict(resource, name, _as_storage_error(error))
-    if isinstance(error, UnavailableError):
-        return errors.server_timeout(resource, operation, _RETRY_AFTER)
+    if isinstance(error, BackendError):
+        # nobody knows whether a write was done: who is told to try again would do it twice
+        return errors.unknown(str(error))
     if isinstance(error, CorruptObjectError):
         return _corrupt(error, resource, operation)
-    return errors.internal(_as_storage_error(error) if isinstance(error, StorageError) else str(error))
+    return errors.internal(_as_storage_error(error))
 
 
 def _corrupt(error: CorruptObjectError, resource: GroupResource, operation: str) -> errors.StatusError:

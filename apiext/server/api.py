@@ -27,6 +27,7 @@ from apiext.serving.handler import ResourceHandler
 from apiext.serving.imports import ImportHandler
 from apiext.serving.instances import DefinitionInstances
 from apiext.serving.namespaces import NamespaceController, phase_of
+from apiext.storage.backend import BackendError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from apiext.storage.factory import StoreFactory
 
 _DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
+_COUNTING: Final = 2.0
+"""Seconds for the store to say how many objects there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,10 +98,18 @@ class API:
             unsubscribe()
 
     async def count_objects(self) -> Mapping[GroupResource, int]:
-        """Stored objects by resource."""
+        """Stored objects by resource; -1 where the store does not tell."""
         resources = [resource.resource.group_resource for group in self.builtins for resource in group.resources]
         resources += [definition.resource for definition in self.catalog.all() if definition.is_established]
-        return {resource: await self.stores.store(resource).count() for resource in resources}
+        counts = await asyncio.gather(*(self._count(resource) for resource in resources))
+        return dict(zip(resources, counts, strict=True))
+
+    async def _count(self, resource: GroupResource) -> int:
+        try:
+            async with asyncio.timeout(_COUNTING):
+                return await self.stores.store(resource).count()
+        except (BackendError, TimeoutError):
+            return -1
 
 
 def _is_settled(definition: Definition | None) -> bool:

@@ -19,7 +19,7 @@ from apiext.server.routes.metrics import Metrics
 from apiext.server.routes.router import Router
 from apiext.server.storage import describe_storage, open_backend
 from apiext.server.tracing import open_tracing
-from apiext.storage.backend import BackendError
+from apiext.storage.backend import BackendError, UnavailableError
 from apiext.storage.factory import StoreFactory
 from apiext.storage.hostrecords import HostRecords
 from apiext.storage.interface import StorageError
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 160
 """Characters of a broken file's problem; the log has all of it."""
+_NO_ETCD: Final = "error getting data from etcd: context deadline exceeded"
 _SETTLING: Final = 2.0
 """Seconds that new definitions have to be served; it takes milliseconds."""
 
@@ -143,14 +144,17 @@ class App:
         followed = [Check("informer-sync", self._check_followed)] if self._options.host else []
         if self._options.crd_selector is not None:
             followed.append(Check("host", self._check_host, lambda: self._host.remarks() if self._host is not None else ()))
-        ready = [*checks, *followed, Check("crd-dir", self._check_loaded), Check("shutdown", self._check_shutdown)]
+        readiness = [Check("etcd-readiness", self._check_backend)] if store == "etcd" else []
+        ready = [*checks, *readiness, *followed, Check("crd-dir", self._check_loaded), Check("shutdown", self._check_shutdown)]
         return [HealthEndpoint("healthz", checks), HealthEndpoint("livez", checks), HealthEndpoint("readyz", ready)]
 
     async def _check_backend(self) -> None:
         try:
             await self._backend.healthy()
         except BackendError as error:
-            raise UnhealthyError(str(error)) from error
+            # the reference, which asks until the time is over, has no other reason
+            in_etcd = self._options.storage.etcd_servers and isinstance(error, UnavailableError)
+            raise UnhealthyError(_NO_ETCD if in_etcd else str(error)) from error
 
     async def _check_followed(self) -> None:
         missing = [followed.type_name for followed in self._api.followed if not followed.synced]

@@ -78,7 +78,7 @@ class HealthEndpoint:
         try:
             await check.probe()
         except UnhealthyError as error:
-            _LOG.info("health check failed", endpoint=self.name, check=check.name, error=str(error))
+            _LOG.info("health check failed", endpoint=self.name, check=check.name, error=str(error.__cause__ or error))
             return False
         return True
 

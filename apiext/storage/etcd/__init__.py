@@ -5,5 +5,6 @@ Takes aetcd's messages (`generated`) over channels of its own (`http2`); import 
 20 ms and 5 MB. Mirrors what k8s.io/apiserver/pkg/storage/etcd3 and go.etcd.io/etcd/client/v3 do.
 
 A write is sent once. When its outcome is unknown (no answer in time, connection lost) it ends in UnavailableError; it is
-kept waiting, and sent to another server, only before it has been sent. Reads are tried again until their deadline.
+kept waiting, and sent to another server, only before it has been sent, or where a server says that there was no leader to
+propose it to. Reads are tried again until their deadline.
 """

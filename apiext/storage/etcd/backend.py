@@ -32,7 +32,7 @@ class EtcdBackend:
         """
         self._config = config
         self._servers = Servers(config)
-        self._calls = Calls(self._servers, config.deadline)
+        self._calls = Calls(self._servers, config.deadline, config.patience)
         self._turns = Turns()
         self._watchers: set[Watcher] = set()
         self._probe = messages.encode(config.prefix.rstrip("/") + "/health")
@@ -95,7 +95,7 @@ class EtcdBackend:
     async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
         """As `Backend.watch`. A watch that is too slow is held back by its connection's window and fed from etcd's log."""
         self._servers.check()
-        watcher = Watcher(self._servers, prefix, start, self._config.deadline, previous=previous)
+        watcher = Watcher(self._servers, prefix, start, min(self._config.patience, self._config.deadline), previous=previous)
         self._watchers.add(watcher)
         try:
             async with aclosing(watcher.batches()) as batches:

@@ -9,11 +9,15 @@ from typing import Any, Final, NoReturn
 from apiext.storage.backend import UnavailableError
 from apiext.storage.etcd.errors import translate
 from apiext.storage.etcd.generated import rpc
-from apiext.storage.etcd.http2.outcome import RpcError
+from apiext.storage.etcd.http2.outcome import DEADLINE_EXCEEDED, RpcError
 from apiext.storage.etcd.servers import Server, Servers
 
 _PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 1.0
+
+
+_NOT_PROPOSED: Final = "context deadline exceeded"
+"""What a server says that has waited in vain for a leader to propose a write to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +36,34 @@ _TXN: Final = Method("/etcdserverpb.KV/Txn", rpc.TxnResponse)
 class Calls:
     """The two ways to call."""
 
-    def __init__(self, servers: Servers, deadline: float) -> None:
-        """`deadline` is in seconds, for each call with all its tries."""
+    def __init__(self, servers: Servers, deadline: float, patience: float) -> None:
+        """In seconds: `deadline` for each call with all its tries, `patience` for one try of a read where there are other servers."""
         self._servers = servers
         self._deadline = deadline
+        self._patience = patience
         self._loop = asyncio.get_running_loop()
 
     async def write(self, request: Any) -> Any:
-        """A transaction, sent once to a server that is connected.
+        """A transaction, sent once to a server that is connected, and again where that could not even propose it.
 
         Raises:
             UnavailableError: no connection (then it has not been done), or no answer (then it may have been).
         """
-        server, timeout = self._servers.current, self._deadline
-        if not self._connected(server):
-            end = self._loop.time() + timeout
-            server = await self._servers.find(timeout)
-            timeout = end - self._loop.time()
-        try:
-            answer = await server.channel.unary(_TXN.path, request.SerializeToString(), timeout)
-        except RpcError as error:
-            self._raise(server, error)
-        return _TXN.answer.FromString(answer)
+        end = self._loop.time() + self._deadline
+        message = request.SerializeToString()
+        while True:
+            server, left = self._servers.current, end - self._loop.time()
+            if not self._connected(server):
+                server = await self._servers.find(left)
+                left = end - self._loop.time()
+            try:
+                answer = await server.channel.unary(_TXN.path, message, left)
+            except RpcError as error:
+                if error.code != DEADLINE_EXCEEDED or error.details != _NOT_PROPOSED:
+                    self._raise(server, error)
+                self._servers.failed(server)
+            else:
+                return _TXN.answer.FromString(answer)
 
     async def read(self, method: Method, request: Any, *, deadline: float = 0) -> Any:
         """A call that changes nothing, or the same however often it is made; tried again until the deadline.
@@ -72,7 +82,7 @@ class Calls:
                 server = await self._servers.find(left)
                 left = end - self._loop.time()
             # A server that hangs must leave time for the others.
-            share = left / len(self._servers)
+            share = min(left / len(self._servers), self._patience) if len(self._servers) > 1 else left
             try:
                 answer = await server.channel.unary(method.path, message, share)
             except RpcError as error:

@@ -28,7 +28,9 @@ class EtcdConfig:
     certfile: str = ""
     keyfile: str = ""
     """The client's certificate and key (PEM)."""
-    deadline: float = 10.0
-    """For each call; of a list, for each page."""
+    deadline: float = 90.0
+    """For each call with all its tries; of a list, for each page. It is more than a request has, for its end is what clients are told."""
+    patience: float = 5.0
+    """For one server to answer a read or to begin a watch, where there are others to ask."""
     connect_timeout: float = 5.0
     """For the first answer of any server."""

@@ -43,6 +43,6 @@ def translate(error: RpcError) -> Exception:
             return RevisionAhead()
     if error.code == outcome.DEADLINE_EXCEEDED:
         return UnavailableError("etcd did not answer in time")
-    message = details if details.startswith("etcdserver:") else f"etcd: {details or error}"
+    message = details if details.startswith("etcdserver:") else f"rpc error: code = {outcome.name_of(error.code)} desc = {details}"
     passing = error.code in _UNAVAILABLE and _TOO_LARGE not in details
     return UnavailableError(message) if passing else BackendError(message)

@@ -137,6 +137,32 @@ async def test_clients_may_ask_for_less(exchange: Make, asked: str) -> None:
     assert done.status == 504
 
 
+@pytest.mark.parametrize("path", ["/api/v1/namespaces/a/pods", "/api/v1/namespaces/a/pods?timeout=50s"])
+async def test_writes_have_less_time(exchange: Make, path: str) -> None:
+    """A write of one object ends sooner than other requests may, and is told so in a Status."""
+    numbers = RequestNumbers()
+
+    done = await exchange(path, method="POST").through(ErrorRendering(RequestDeadline(_hangs, maximum=60, writing=0.01, numbers=numbers)))
+
+    message = "Timeout: request did not complete within requested timeout - context deadline exceeded"
+    assert (done.status, done.headers["Content-Type"]) == (504, "application/json")
+    status = json.loads(done.body)
+    assert (status["kind"], status["reason"], status["message"], status["details"]) == ("Status", "Timeout", message, {})
+    assert not numbers.terminations
+
+
+@pytest.mark.parametrize(
+    "method, path", [("POST", "/api/v1/namespaces/a/pods?timeout=10ms"), ("DELETE", "/api/v1/namespaces/a/pods?timeout=10ms")]
+)
+async def test_writes_end_as_others_where_that_is_sooner(exchange: Make, method: str, path: str) -> None:
+    """What the client allots counts where it is less; a deletion of many has all the time."""
+    done = await exchange(path, method=method).through(
+        ErrorRendering(RequestDeadline(_hangs, maximum=60, writing=0.02, numbers=RequestNumbers()))
+    )
+
+    assert (done.status, done.headers["Content-Type"]) == (504, "text/plain; charset=utf-8")
+
+
 async def test_an_answer_after_the_time_is_too_late(exchange: Make) -> None:
     """What is asked for within less time than anything takes is answered 504 although it was done."""
     numbers = RequestNumbers()
@@ -178,7 +204,7 @@ async def test_watches_have_time(exchange: Make) -> None:
 async def test_requests_of_one_second_end_together(exchange: Make) -> None:
     """A shared timer ends all who are still there, and leaves those alone who are done."""
     chain = RequestDeadline(_hangs, maximum=0.02, numbers=RequestNumbers())
-    chain._span = 0.01
+    chain._reads.span = 0.01
 
     tasks = [asyncio.create_task(exchange().through(ErrorRendering(chain))) for _ in range(3)]
     done = await asyncio.gather(*tasks)

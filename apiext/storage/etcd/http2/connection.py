@@ -191,7 +191,7 @@ class Connection(asyncio.Protocol):
         self._transport = None
         if self._timer is not None:
             self._timer.cancel()
-        self._retire(_words(exc) or "the server closed the connection")
+        self._retire(f"error reading from server: {_words(exc).lower() or 'EOF'}")
         if not self.started.done():
             self.started.set_exception(ConnectionError(self._reason))
             self.started.exception()  # whoever waited may have gone

@@ -15,6 +15,22 @@ INTERNAL: Final = 13
 UNAVAILABLE: Final = 14
 
 
+_NAMES: Final = {
+    CANCELLED: "Canceled",
+    DEADLINE_EXCEEDED: "DeadlineExceeded",
+    RESOURCE_EXHAUSTED: "ResourceExhausted",
+    ABORTED: "Aborted",
+    OUT_OF_RANGE: "OutOfRange",
+    INTERNAL: "Internal",
+    UNAVAILABLE: "Unavailable",
+}
+
+
+def name_of(code: int) -> str:
+    """What others call a code."""
+    return _NAMES.get(code, "Unknown")
+
+
 class RpcError(Exception):
     """A call that did not succeed."""
 
