@@ -51,7 +51,7 @@ class Pods:
 
     def another_operator(self, name: str, server: str) -> Process:
         """An operator that reaches the server by another URL, which the certificate has to be for."""
-        changes = {"--service-port": str(self.port), "--server": server, "--v": "2"}
+        changes = {"--service-port": str(self.port), "--server": server, "--host-etcd-servers": self.installed.plane.etcd_url, "--v": "2"}
         return self.installed.pod("apiext-operator", name, changes)
 
     def caller(self, pair: KeyPair | None = None, token: str = "") -> Caller:

@@ -102,7 +102,7 @@ def test_no_other_rights(installed: Installed, account: str) -> None:
 
 
 def test_pods_have_the_rights_that_they_need(pods: Pods) -> None:
-    """A group is taken over, used and deleted; nothing that a server or the operator wants meanwhile is forbidden."""
+    """A group is taken over, used, given back and deleted; nothing that a server or the operator wants meanwhile is forbidden."""
     host = pods.installed.host
     host.must("POST", CRDS, {**definition(group=GROUP), "metadata": {"name": f"widgets.{GROUP}"}})
     until(lambda: host.ask("GET", WIDGETS)[0] == 200)
@@ -112,11 +112,14 @@ def test_pods_have_the_rights_that_they_need(pods: Pods) -> None:
     host.must("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "adopt-widgets", "labels": labels}, "rules": [adopt]})
 
     host.must("PATCH", f"{CRDS}/widgets.{GROUP}", {"metadata": {"labels": {"apiext.dev/serve": "true"}}}, MERGE)
-    until(lambda: _condition(host.must("GET", f"{CRDS}/widgets.{GROUP}"), "ServedByApiext") == "True")
+    until(lambda: _condition(host.must("GET", f"{CRDS}/widgets.{GROUP}"), "ServedByApiext") == "True:Serving")
     until(lambda: _is_apiexts(host, "new"))
     assert [one["metadata"]["name"] for one in host.must("GET", WIDGETS)["items"]] == ["new", "old"]
     assert pods.caller(token=pods.installed.token(OPERATOR)).ask("GET", WIDGETS)[0] == 200
 
+    host.must("PATCH", f"{CRDS}/widgets.{GROUP}", {"metadata": {"annotations": {"apiext.dev/hand-over": "true"}}}, MERGE)
+    until(lambda: _condition(host.must("GET", f"{CRDS}/widgets.{GROUP}"), "ServedByApiext") == "False:HandedOver")
+    assert [one["metadata"]["name"] for one in host.must("GET", WIDGETS)["items"]] == ["new", "old"]
     host.must("DELETE", f"{CRDS}/widgets.{GROUP}")
     until(lambda: host.ask("GET", f"{CRDS}/widgets.{GROUP}")[0] == 404)
 
@@ -126,7 +129,7 @@ def test_pods_have_the_rights_that_they_need(pods: Pods) -> None:
 
 
 def _condition(found: dict[str, Any], kind: str) -> str:
-    return next((one["status"] for one in found["status"]["conditions"] if one["type"] == kind), "")
+    return next((f"{one['status']}:{one['reason']}" for one in found["status"]["conditions"] if one["type"] == kind), "")
 
 
 def _is_apiexts(host: Caller, name: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import click
 import pytest
@@ -19,7 +20,8 @@ MARKS: Final = {
     "cert-manager": "--no-manage-serving-secret",
     "cert-manager-etcd": "--peer-client-cert-auth",
     "crd-dir": "--crd-dir=",
-    "existing-etcd": '"secretKeyRef"',
+    "existing-etcd": '{"key": "servers", "name": "apiext-etcd"}',
+    "host-etcd": "--host-etcd-servers=",
 }
 """What only a component brings."""
 PAIRS: Final = [pair for pair in combinations(MARKS, 2) if pair != ("cert-manager-etcd", "existing-etcd")]
@@ -45,6 +47,8 @@ def test_pods_are_confined(documents: list[Document]) -> None:
         pod = workload["spec"]["template"]["spec"]
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["securityContext"]["runAsUser"] > 1000
+        # files of Secrets are the group's to read
+        assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsGroup"]
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
         for container in containers(workload):
@@ -196,3 +200,13 @@ def test_cert_manager_has_the_right_names() -> None:
 
     assert certificate["dnsNames"][0] == f"apiext.{NAMESPACE}.svc"
     assert certificate["secretName"] == "apiext-serving"
+
+
+def test_members_of_etcd_have_their_names() -> None:
+    """The certificate of etcd names each member as the others know it."""
+    documents = built("overlays/cert-manager")
+    (container,) = containers(one(documents, "StatefulSet", "apiext-etcd"))
+    peers = [urlsplit(peer.partition("=")[2]) for peer in _flags(container)["--initial-cluster"].split(",")]
+
+    assert {peer.scheme for peer in peers} == {"https"}
+    assert [peer.hostname for peer in peers] == one(documents, "Certificate", "apiext-etcd")["spec"]["dnsNames"]
