@@ -28,12 +28,16 @@ _AGAIN: Final = 2.0
 _PATIENCE: Final = 5.0
 _RESOURCES: Final = (("apiextensions.k8s.io", "v1", "customresourcedefinitions"), ("apiregistration.k8s.io", "v1", "apiservices"))
 
-Told = Callable[[str, bool, "Json"], None]
-"""Is told the plural, whether the object has gone, and the object."""
+Told = Callable[[str, "str | None", "Json"], None]
+"""Is told the plural, what has happened (ADDED, MODIFIED, DELETED, or None for an object of a list), and the object."""
 
 
 class HostWatch:
-    """Calls back in the loop of whoever starts it. What happens while kopf is not connected may be told late, deletions not at all."""
+    """Calls back in the loop of whoever starts it.
+
+    kopf lists at the beginning and where a watch cannot go on; what has gone until then is never told, so whoever is told of
+    an object of a list has to see for himself what is not there any more.
+    """
 
     def __init__(self, load: Callable[[], Endpoint], told: Told) -> None:
         self._load = load
@@ -72,7 +76,7 @@ class HostWatch:
         return registry
 
     async def _on_event(self, *, event: Any, param: Any = None, **_: Any) -> None:
-        self._loop.call_soon_threadsafe(self._told, param, event["type"] == "DELETED", event["object"])
+        self._loop.call_soon_threadsafe(self._told, param, event["type"], event["object"])
 
 
 def _settings() -> kopf.OperatorSettings:

@@ -106,9 +106,9 @@ class _Operator:
         except Exception:  # noqa: BLE001 -- it has to go on, whatever it was
             _LOG.exception("acting failed")
 
-    def _told(self, plural: str, gone: bool, found: Json) -> None:  # noqa: FBT001 -- hostwatch.Told
+    def _told(self, plural: str, happened: str | None, found: Json) -> None:
         if self._term is not None:
-            self._term.told(plural, found, gone=gone)
+            self._term.told(plural, happened, found)
 
     def _authorities(self) -> Authorities:
         options = self._options

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.log import get_logger
@@ -33,7 +34,8 @@ _POLICY: Final = "apiext-"
 _LOOK: Final = 60.0
 """Seconds between looks at every group, whether or not anything was told of it."""
 _LIST: Final = 300.0
-"""Seconds between lists of the host, which show what a broken watch has missed."""
+"""Seconds between lists of the host."""
+_TOGETHER: Final = 0.3
 _FOLLOW: Final = 4.0
 """Most seconds between attempts to follow apiext, which is one server that has nobody else to keep in step with."""
 _FIRST, _LONGEST = 1.0, 30.0
@@ -51,14 +53,17 @@ class Term:
         self._bundle = ""
         self._spread: str | None = None
         self._listed = False
+        self._list_soon = asyncio.Event()
         self._watched = Watched(options.selector, self._changed)
         self._queue = WorkQueue(self._look)
         self._reconciler: Reconciler | None = None
 
-    def told(self, plural: str, found: Json, *, gone: bool) -> None:
-        """Something has changed on the host."""
+    def told(self, plural: str, happened: str | None, found: Json) -> None:
+        """Something has changed on the host; see hostwatch."""
         collection = self._watched.crds if plural == "customresourcedefinitions" else self._watched.api_services
-        collection.deleted(found) if gone else collection.changed(found)
+        collection.deleted(found) if happened == "DELETED" else collection.changed(found)
+        if happened is None:
+            self._list_soon.set()
 
     async def run(self) -> None:
         """Act."""
@@ -100,8 +105,12 @@ class Term:
         listed = time.monotonic()
         while True:
             self._look_at_all()
-            await asyncio.sleep(_LOOK)
-            if time.monotonic() > listed + _LIST:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._list_soon.wait(), _LOOK)
+            if self._list_soon.is_set() or time.monotonic() > listed + _LIST:
+                # what a list is told of comes object by object
+                await asyncio.sleep(_TOGETHER)
+                self._list_soon.clear()
                 await self._list()
                 listed = time.monotonic()
 
