@@ -142,19 +142,3 @@ def test_etcd_does_not_answer(own_etcd: Etcd, over_etcd: ApiextServer) -> None:
         informer.wait_equal(_items(client))
         assert {"after"} <= informer.items.keys()
         assert informer.lists == 1
-
-
-@pytest.mark.slow
-def test_etcd_does_not_answer_for_long(own_etcd: Etcd, over_etcd: ApiextServer) -> None:
-    """Without a deadline of the client a write ends when the connection is given up, and nobody is told to try again what may be done."""
-    with Client(over_etcd, timeout=40) as client:
-        client.must("GET", WIDGETS)
-        own_etcd.pause()
-        try:
-            reply = client.ask("POST", WIDGETS, _widget("lost"))
-        finally:
-            own_etcd.resume()
-        assert (reply.status, reply.json["code"], reply.headers["Retry-After"]) == (500, 500, None)
-        assert reply.json["message"] == "rpc error: code = Unavailable desc = the server does not answer"
-        eventually(lambda: client.ask("GET", "/readyz").status == 200, "being ready")
-        assert {item["metadata"]["name"] for item in _items(client)} <= {"lost"}

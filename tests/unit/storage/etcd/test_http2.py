@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from apiext.storage.etcd.http2 import frames, outcome
+from apiext.storage.etcd.http2 import connection, frames, outcome
 from apiext.storage.etcd.http2.outcome import RpcError
 from apiext.storage.etcd.http2.streams import WINDOW
 from tests.unit.storage.etcd.peer import BEGIN, OK, Peer, connected, message
@@ -58,6 +58,17 @@ async def test_a_call_without_an_answer() -> None:
         await peer.frame(frames.DATA)
         call.cancel()
         assert (await peer.frame(frames.RST_STREAM))[1] == 3
+
+
+async def test_a_server_that_falls_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a call is under way the server is asked whether it is there; when it does not say so the call ends, long before its time."""
+    monkeypatch.setattr(connection, "_KEEPALIVE", 0.05)
+    async with connected() as (channel, peer):
+        call = asyncio.ensure_future(channel.unary("/a", b"", 60))
+        await peer.frame(frames.PING)
+        with pytest.raises(RpcError) as caught:
+            await call
+        assert (caught.value.code, caught.value.details) == (outcome.UNAVAILABLE, "the server does not answer")
 
 
 async def test_a_large_message_waits_for_room() -> None:
