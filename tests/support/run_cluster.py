@@ -21,7 +21,7 @@ from tests.support.process import Process, ProcessError
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _SAMPLE: Final = _ROOT / "crds" / "fleets.yaml"
 _PROGRAMS: Final = ("etcd", "etcdctl", "kube-apiserver", "kube-controller-manager", "kubectl")
-_PATIENCE: Final = 120.0
+_PATIENCE: Final = 90.0
 _POLL: Final = 0.2
 
 
