@@ -86,7 +86,7 @@ class Informer:
         with Client(self._server) as client:
             reply = client.ask("GET", self._collection)
         if reply.status != 200:
-            if reply.status < 500:
+            if reply.status < 500 and reply.status != 429:
                 self._problem(f"list is answered with {reply.status}: {reply.body!r}")
             self._ended.wait(_PATIENCE)
             return

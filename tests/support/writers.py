@@ -2,7 +2,8 @@
 
 import random
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -76,6 +77,32 @@ class Writer(threading.Thread):
         """Return after so many more acknowledged writes."""
         for _ in range(count):
             assert self.progress.acquire(timeout=timeout), "no write is acknowledged"
+
+
+class PatientWriter(Writer):
+    """Does a write again that was refused for now, as `refusal` tells of an answer, until it is done; `refused` counts them by code."""
+
+    def __init__(
+        self, server: Server, collection: str, prefix: str, *, api_version: str, refusal: Callable[[Reply], bool], pause: float = 0.05
+    ) -> None:
+        super().__init__(server, collection, prefix, api_version=api_version)
+        self._refusal = refusal
+        self._pause = pause
+        self.refused: Counter[int] = Counter()
+
+    def _do(self, method: str, path: str, body: Any, name: str, value: int | None) -> None:
+        while True:
+            reply = self._client.ask(method, path, body, MERGE_PATCH if method == "PATCH" else None)
+            if not self._refusal(reply):
+                break
+            self.refused[reply.status] += 1
+            if self.ended.wait(self._pause):
+                return
+        if reply.status >= 300:
+            self.wrong.append(f"{method} {path}: {reply.body!r}")
+            return
+        self.held[name] = value
+        self.progress.release()
 
 
 @contextmanager

@@ -38,6 +38,8 @@ async def end(way: Way) -> Desired | None:
     if gone:
         await _clear(way, gone)
     if not waiting:
+        if not way.live:
+            await way.policy.remove()
         return None
     crds = {name: way.group.crds[name] for name in waiting if name in way.group.crds}
     await way.tell(Reason.SERVING, "apiext deletes the objects", crds)

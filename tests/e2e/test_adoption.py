@@ -1,0 +1,327 @@
+"""Groups of a real cluster go to apiext and come back, with everything in them, while clients go on."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final
+
+import pytest
+
+from apiext.meta.marks import HAND_OVER, INSTANCES_FINALIZER, SERVE_LABEL
+from apiext.storage.based import BASE
+from tests.support.aggregated import API_SERVICES, CRDS, SELECTOR, AggregatedCluster
+from tests.support.client import Reply
+from tests.support.informer import Informer
+from tests.support.inprocess import definition
+from tests.support.operate import ApiextOperator
+from tests.support.stored import multiply
+from tests.support.waiting import until
+from tests.support.writers import PatientWriter, assert_kept
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+MERGE: Final = [("Content-Type", "application/merge-patch+json")]
+QUICK: Final = ("--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=200ms")
+POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+OBJECTS: Final = 5000
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AggregatedCluster]:
+    """A cluster with its controllers; operators are the tests' own."""
+    with AggregatedCluster(tmp_path_factory.mktemp("adoption"), selector=SELECTOR, operator=False, operate_args=QUICK) as started:
+        yield started
+
+
+@pytest.fixture
+def operator(cluster: AggregatedCluster) -> Iterator[ApiextOperator]:
+    """An operator that may write into the host's etcd."""
+    with cluster.another_operator("with-etcd", f"--host-etcd-servers={cluster.plane.etcd_url}") as started:
+        yield started
+
+
+class Group:
+    """A group on the host with definitions."""
+
+    def __init__(self, cluster: AggregatedCluster, name: str, *plurals: str) -> None:
+        self.cluster = cluster
+        self.name = name
+        self.plurals = plurals or ("widgets",)
+        self.path = f"/apis/{name}/v1/widgets"
+        self.where = f"/apis/{name}/v1/namespaces/default/widgets"
+        for plural in self.plurals:
+            cluster.host.must("POST", CRDS, definition(plural, plural.title()[:-1], group=name))
+        for plural in self.plurals:
+            until(lambda plural=plural: cluster.host.ask("GET", f"/apis/{name}/v1/{plural}")[0] == 200)  # type: ignore[misc]
+
+    def change(self, metadata: Json, plural: str = "widgets") -> None:
+        """Change a definition's metadata."""
+        self.cluster.host.must("PATCH", f"{CRDS}/{plural}.{self.name}", {"metadata": metadata}, MERGE)
+
+    def label(self, plural: str = "widgets", *, value: str | None = "true") -> None:
+        """Ask apiext to serve a definition, or not to."""
+        self.change({"labels": {SERVE_LABEL: value}}, plural)
+
+    def condition(self, plural: str = "widgets") -> tuple[str, str, str]:
+        """Status, reason and message of the definition's condition."""
+        code, found = self.cluster.host.ask("GET", f"{CRDS}/{plural}.{self.name}")
+        for one in found["status"]["conditions"] if code == 200 else ():
+            if one["type"] == "ServedByApiext":
+                return one["status"], one["reason"], one["message"]
+        return "", "", ""
+
+    def until(self, reason: str, *plurals: str) -> None:
+        """Return when that is the reason of the conditions."""
+        for plural in plurals or self.plurals:
+            until(lambda plural=plural: self.condition(plural)[1] == reason)  # type: ignore[misc]
+
+    def create(self, name: str, **metadata: Any) -> Json:
+        """An object as the host answers it."""
+        body = {"apiVersion": f"{self.name}/v1", "kind": "Widget", "metadata": {"name": name, **metadata}, "spec": {"replicas": 1}}
+        made: Json = self.cluster.host.must("POST", self.where, body)
+        return made
+
+    def items(self) -> list[Json]:
+        """All objects as a client of the host sees them."""
+        found: list[Json] = self.cluster.host.must("GET", self.path)["items"]
+        return found
+
+    def revision(self) -> int:
+        """The resourceVersion of a list through the host."""
+        return int(self.cluster.host.must("GET", f"{self.path}?limit=1")["metadata"]["resourceVersion"])
+
+    @property
+    def leftovers(self) -> list[str]:
+        """What apiext has left on the host and in its own store."""
+        host = self.cluster.host
+        found = self.cluster.keys(self.cluster.etcd.url, f"/{self.name}/") + self.cluster.keys(self.cluster.etcd.url, f".{self.name}")
+        found += [POLICIES] if host.ask("GET", f"{POLICIES}/apiext-{self.name}")[0] == 200 else []
+        code, service = host.ask("GET", f"{API_SERVICES}/v1.{self.name}")
+        found += [API_SERVICES] if code == 200 and service["spec"].get("service") else []
+        code, crd = host.ask("GET", f"{CRDS}/widgets.{self.name}")
+        return found + [one for one in (crd["metadata"].get("finalizers") or () if code == 200 else ()) if one == INSTANCES_FINALIZER]
+
+
+def plain(items: list[Json], prefix: str = "") -> list[Json]:
+    """Objects without resourceVersion, those with names of a prefix."""
+    chosen = [item for item in items if item["metadata"]["name"].startswith(prefix)]
+    return [{**item, "metadata": {**item["metadata"], "resourceVersion": ""}} for item in chosen]
+
+
+def refused(reply: Reply) -> bool:
+    """Whether the host's policy or apiext refuses a write for now."""
+    return reply.status == 429 or (reply.status == 403 and b"apiext serves group" in reply.body)
+
+
+@contextmanager
+def writers(group: Group, count: int = 3) -> Iterator[list[PatientWriter]]:
+    """Clients that write through the host."""
+    version = f"{group.name}/v1"
+    found = [
+        PatientWriter(group.cluster.plane, group.where, f"w{index}-{time.monotonic_ns()}", api_version=version, refusal=refused)
+        for index in range(count)
+    ]
+    for writer in found:
+        writer.start()
+    try:
+        yield found
+    finally:
+        for writer in found:
+            writer.ended.set()
+        for writer in found:
+            writer.join(60)
+
+
+def went_on(found: list[PatientWriter], count: int = 30) -> None:
+    """All writers get so many more writes done."""
+    for writer in found:
+        writer.wait(count)
+
+
+def written(group: Group) -> list[Json]:
+    """What the writers have written."""
+    return [item for item in group.items() if item["metadata"]["name"].startswith("w")]
+
+
+def test_there_and_back(cluster: AggregatedCluster, operator: ApiextOperator) -> None:
+    """A group with many objects goes to apiext and back while clients write and watch, and while its operator is killed."""
+    group = Group(cluster, "many.example.com")
+    first = group.create("o-first")
+    multiply(cluster.plane.etcd_url, f"/registry/{group.name}/widgets/default/o-first", (f"o-{number:04}" for number in range(OBJECTS - 1)))
+    owner = cluster.host.must("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "owner"}})["metadata"]
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["uid"]}
+    group.create("child", ownerReferences=[reference])
+    before, old = plain(group.items(), "o-"), group.revision()
+    assert len(before) == OBJECTS
+    assert first["metadata"]["uid"] in {item["metadata"]["uid"] for item in before}
+
+    with ExitStack() as stack:
+        informers = [stack.enter_context(Informer(cluster.plane, group.path)) for _ in range(2)]
+        with writers(group) as busy:
+            went_on(busy, 5)
+            group.label()
+            until(lambda: bool(cluster.keys(cluster.etcd.url, f"/{group.name}/widgets/default/o-")))
+            operator.kill()
+            assert group.condition()[0] != "True"
+            operator.start()
+            group.until("Serving")
+            went_on(busy)
+        assert_kept(list(busy), written(group))
+        assert any(writer.refused for writer in busy)
+        served(group, before, old)
+        follow(group, informers)
+
+        with writers(group) as busy:
+            went_on(busy, 5)
+            group.change({"annotations": {HAND_OVER: "true"}})
+            group.until("HandedOver")
+            went_on(busy)
+        assert_kept(list(busy), [item for item in written(group) if item["metadata"]["name"] in {n for w in busy for n in w.held}])
+        assert group.revision() < BASE
+        assert plain(group.items(), "o-") == before
+        assert group.leftovers == []
+        follow(group, informers)
+
+    cluster.host.must("DELETE", "/api/v1/namespaces/default/configmaps/owner")
+    # the garbage collector has followed both ways, too
+    until(lambda: cluster.host.ask("GET", f"{group.where}/child")[0] == 404)
+
+
+def served(group: Group, before: list[Json], old: int) -> None:
+    """The group is apiext's: the same objects, in its own etcd, and what the host's revisions were is over."""
+    cluster = group.cluster
+    assert plain(group.items(), "o-") == before
+    assert group.revision() > BASE
+    assert len(cluster.keys(cluster.etcd.url, f"/registry/{group.name}/widgets/default/o-")) == OBJECTS
+    code, answer = cluster.host.ask("GET", f"{group.path}?resourceVersion={old}&resourceVersionMatch=Exact")
+    assert (code, answer["reason"]) == (410, "Expired")
+    code, answer = cluster.host.ask("GET", f"{group.path}?watch=true&resourceVersion={old}")
+    assert '"code":410' in str(answer).replace(" ", "") or code == 410 or answer["object"]["code"] == 410
+    assert (
+        cluster.host.ask("POST", group.where, {"apiVersion": f"{group.name}/v1", "kind": "Widget", "metadata": {"name": "o-x"}})[0] == 201
+    )
+    cluster.host.must("DELETE", f"{group.where}/o-x")
+
+
+def follow(group: Group, informers: list[Informer]) -> None:
+    """Informers come to hold what is there."""
+    items = group.items()
+    for informer in informers:
+        informer.wait_equal(items, timeout=60)
+
+
+@pytest.mark.usefixtures("operator")
+def test_two_definitions(cluster: AggregatedCluster) -> None:
+    """A group goes as a whole: as long as one definition is not labelled it stays, and when one is not any more it comes back."""
+    group = Group(cluster, "two.example.com", "widgets", "gadgets")
+    group.create("one")
+    group.label("widgets")
+    group.until("Blocked", "widgets")
+    assert "gadgets.two.example.com" in group.condition("widgets")[2]
+    assert group.revision() < BASE
+
+    group.label("gadgets")
+    group.until("Serving")
+    assert group.revision() > BASE
+    before = plain(group.items())
+
+    group.label("gadgets", value=None)
+    group.until("Blocked", "widgets")
+    group.until("HandedOver", "gadgets")
+    assert group.revision() < BASE
+    assert plain(group.items()) == before
+
+
+@pytest.mark.usefixtures("operator")
+def test_writes_at_the_moment(cluster: AggregatedCluster) -> None:
+    """Of writes to one object, from before the label to after the way, the last that was acknowledged is what is there."""
+    group = Group(cluster, "moment.example.com")
+    group.create("one")
+    ended, acknowledged, codes = threading.Event(), [0], set()
+
+    def count() -> None:
+        while not ended.is_set():
+            value = acknowledged[-1] + 1
+            code, _ = cluster.host.ask("PATCH", f"{group.where}/one", {"spec": {"replicas": value}}, MERGE)
+            codes.add(code)
+            if code == 200:
+                acknowledged.append(value)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        until(lambda: len(acknowledged) > 20)
+        group.label()
+        group.until("Serving")
+        done = len(acknowledged)
+        until(lambda: len(acknowledged) > done + 20)
+    finally:
+        ended.set()
+        thread.join(60)
+
+    assert codes == {200, 403}
+    assert cluster.host.must("GET", f"{group.where}/one")["spec"]["replicas"] == acknowledged[-1]
+    assert cluster.host.must("GET", f"{group.where}/one")["metadata"]["generation"] == acknowledged[-1]
+
+
+@pytest.mark.usefixtures("operator")
+def test_turned_back(cluster: AggregatedCluster) -> None:
+    """The label is taken away before apiext serves: the host has never stopped to, and keeps nothing of it."""
+    group = Group(cluster, "turned.example.com")
+    before = plain([group.create(f"o{number}") for number in range(20)])
+    group.label()
+    until(lambda: bool(group.condition()[1]))
+    group.label(value=None)
+
+    group.until("HandedOver")
+
+    until(lambda: group.leftovers == [])
+    assert sorted(plain(group.items()), key=str) == sorted(before, key=str)
+    group.create("later")
+
+
+@pytest.mark.usefixtures("operator")
+def test_deleted(cluster: AggregatedCluster) -> None:
+    """A definition is deleted: apiext waits for finalizers of its objects, and the host's own copies keep nothing."""
+    group = Group(cluster, "deleted.example.com")
+    group.create("kept", finalizers=["example.com/kept"])
+    group.create("plain")
+    group.label()
+    group.until("Serving")
+
+    cluster.host.must("DELETE", f"{CRDS}/widgets.{group.name}")
+    until(lambda: [item["metadata"]["name"] for item in group.items()] == ["kept"])
+    cluster.host.must("PATCH", f"{group.where}/kept", {"metadata": {"finalizers": None}}, MERGE)
+
+    until(lambda: cluster.host.ask("GET", f"{CRDS}/widgets.{group.name}")[0] == 404)
+    until(lambda: group.leftovers == [])
+    assert cluster.keys(cluster.plane.etcd_url, f"/{group.name}/") == []
+
+
+def test_without_the_host_s_etcd(cluster: AggregatedCluster) -> None:
+    """Without the host's etcd an unchanged group goes back, one that has changed stays, and its condition says what to do."""
+    changed, same = Group(cluster, "changed.example.com"), Group(cluster, "same.example.com")
+    with cluster.another_operator("without-etcd"):
+        for group in (changed, same):
+            group.create("one", finalizers=["example.com/kept"])
+            group.label()
+        before = plain(same.items())
+        for group in (changed, same):
+            group.until("Serving")
+        changed.create("two")
+        for group in (changed, same):
+            group.label(value=None)
+
+        changed.until("Blocked")
+        assert "--host-etcd-servers" in changed.condition()[2]
+        assert changed.revision() > BASE
+        changed.create("three")
+        same.until("HandedOver")
+        assert same.revision() < BASE
+        assert plain(same.items()) == before
+
+        cluster.host.must("DELETE", f"{CRDS}/widgets.{changed.name}")
+        cluster.host.must("PATCH", f"{changed.where}/one", {"metadata": {"finalizers": None}}, MERGE)
+        until(lambda: cluster.host.ask("GET", f"{CRDS}/widgets.{changed.name}")[0] == 404)
+        until(lambda: changed.leftovers == [])
