@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from apiext.meta import marks
 from apiext.operator.apiservices import Owner, owner
 from apiext.operator.group import GroupState, labels_of
 
@@ -66,7 +67,7 @@ class Collection:
             self._drop(name, before)
             self._objects[name] = found
         self._groups.setdefault(group, {})[name] = found
-        if before is None or before != found:
+        if before is None or _gist(before) != _gist(found):
             self._changed(group)
 
     def deleted(self, found: Json) -> None:
@@ -128,6 +129,14 @@ class Watched:
         served = {_group(found) for found in self.definitions.all()}
         registered = {_group(found) for found in self.api_services.all() if owner(found, target) is Owner.APIEXT}
         return chosen | served | registered | self.guarded
+
+
+def _gist(found: Json) -> Json:
+    """What there may be something to do about: not what the operator itself says on it, which would call it again and again."""
+    metadata = {name: value for name, value in found["metadata"].items() if name not in {"resourceVersion", "managedFields"}}
+    status = found.get("status") or {}
+    conditions = [one for one in status.get("conditions") or () if one.get("type") != marks.CONDITION]
+    return {**found, "metadata": metadata, "status": {**status, "conditions": conditions}}
 
 
 def _group(found: Json) -> str:
