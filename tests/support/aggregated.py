@@ -163,6 +163,11 @@ class AggregatedCluster:
         conditions = found.get("status", {}).get("conditions", []) if code == 200 else []
         return any((one["type"], one["status"], one["reason"]) == ("Available", "True", "Passed") for one in conditions)
 
+    def proxied(self, name: str) -> bool:
+        """Whether the host proxies an APIService to apiext, and finds it available."""
+        code, found = self.host.ask("GET", f"{API_SERVICES}/{name}")
+        return bool(code == 200 and found["spec"].get("service") and self.available(name))
+
     def another_server(self, name: str, *arguments: str, etcd_url: str = "", crd_dir: Path | None = None) -> ApiextServer:
         """One more server with the rights of the others and another store or folder, to be started and stopped by the test."""
         kubeconfig = self.plane.write_kubeconfig(_USER, self.plane.authority.issue(_USER))

@@ -15,7 +15,7 @@ from typing import Any, Final
 import yaml
 
 from tests.support import binaries
-from tests.support.aggregated import API_SERVICES, CRDS, NAMESPACE, SELECTOR, SERVICE, AggregatedCluster
+from tests.support.aggregated import CRDS, NAMESPACE, SELECTOR, SERVICE, AggregatedCluster
 from tests.support.process import Process, ProcessError
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
@@ -96,12 +96,7 @@ def _load(cluster: AggregatedCluster) -> dict[str, Any]:
 def _served(cluster: AggregatedCluster, crd: dict[str, Any]) -> bool:
     """Whether the host proxies to apiext whatever the definition serves."""
     names = [f"{version['name']}.{crd['spec']['group']}" for version in crd["spec"]["versions"] if version["served"]]
-    return all(_proxied(cluster, name) for name in names)
-
-
-def _proxied(cluster: AggregatedCluster, name: str) -> bool:
-    code, found = cluster.host.ask("GET", f"{API_SERVICES}/{name}")
-    return bool(code == 200 and found["spec"].get("service") and cluster.available(name))
+    return all(map(cluster.proxied, names))
 
 
 def _wait(cluster: AggregatedCluster, condition: Callable[[], bool], complaint: str) -> None:

@@ -29,17 +29,18 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
     measured = Measured()
     try:
         measured.figures["start to ready, s"] = target.start()
-        client = Client(target.access(), target.definitions())
+        client = Client(target.access())
         measured.figures["memory idle, MiB"] = targets.resident_mib(target.pids())
         measured.figures["CRD created to first 200, ms"] = client.settle(_IDLE_CRDS)
         client.serve(workload.crd())
+        client.let_in(workload.sample())
         for row in workload.rows(options.objects, options.seconds):
             if not options.only or row.name in options.only or row.name in ("create", "delete"):
                 _measure_row(target, binary, row, measured)
         measured.figures["memory after this run, MiB"] = targets.resident_mib(target.pids())
         if options.fill:
             loadgen.run(binary, **target.access(), Clients=workload.CLIENTS, **workload.fill(options.fill))
-            client.get(f"{workload.COLLECTION}?resourceVersion=0")
+            client.call("GET", f"{workload.COLLECTION}?resourceVersion=0")
             measured.figures[f"memory with {options.fill} objects, MiB"] = targets.resident_mib(target.pids())
     finally:
         target.stop()

@@ -31,10 +31,6 @@ class Target(Protocol):
         """URL and files of an admin, as the load generator names them."""
         ...
 
-    def definitions(self) -> dict[str, str]:
-        """The same for the server that takes definitions."""
-        ...
-
     def pids(self) -> list[int]:
         """The processes that serve, without their stores."""
         ...
@@ -63,10 +59,6 @@ class Reference:
     def access(self) -> dict[str, str]:
         """See Target."""
         return access(self._plane)
-
-    def definitions(self) -> dict[str, str]:
-        """See Target."""
-        return self.access()
 
     def pids(self) -> list[int]:
         """See Target."""
@@ -101,10 +93,6 @@ class Apiext:
         """See Target."""
         server = self._server
         return {"URL": server.url, "CA": str(server.ca), "Cert": str(server.client_cert), "Key": str(server.client_key)}
-
-    def definitions(self) -> dict[str, str]:
-        """See Target."""
-        return self.access()
 
     def pids(self) -> list[int]:
         """See Target."""

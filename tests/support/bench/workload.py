@@ -4,6 +4,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from apiext.meta.marks import SERVE_LABEL, SERVE_VALUE
+
 GROUP: Final = "bench.apiext.dev"
 NAMESPACE: Final = "default"
 COLLECTION: Final = f"/apis/{GROUP}/v1/namespaces/{NAMESPACE}/loads"
@@ -72,7 +74,7 @@ def crd(plural: str = "loads", kind: str = "Load") -> dict[str, Any]:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}"},
+        "metadata": {"name": f"{plural}.{GROUP}", "labels": {SERVE_LABEL: SERVE_VALUE}},
         "spec": {
             "group": GROUP,
             "scope": "Namespaced",
@@ -80,6 +82,11 @@ def crd(plural: str = "loads", kind: str = "Load") -> dict[str, Any]:
             "versions": [version],
         },
     }
+
+
+def sample() -> dict[str, Any]:
+    """A small object."""
+    return {"apiVersion": f"{GROUP}/v1", "kind": "Load", "metadata": {"name": "sample"}, "spec": {"sent": "now"}}
 
 
 def body(prefix: str, *, revision: bool = False) -> str:
