@@ -98,7 +98,8 @@ def read_authorities(path: Path) -> str:
     """The certificates of a file. Raises OSError, or ValueError where it holds none that can be used."""
     text = path.read_text(encoding="ascii", errors="replace")
     try:
-        ssl.create_default_context(cadata=text)
+        # an empty text would mean the system's
+        ssl.create_default_context(cadata=text or " ")
     except (ssl.SSLError, ValueError) as error:
         raise ValueError("it holds no certificate in PEM that can be used") from error
     return text

@@ -81,7 +81,7 @@ class Reconciler:
             await reporter.event(found, "LeftAlone", foreign_message(found), warning=True)
         for version in planned.kept:
             await self._tell_kept(group.name, version, reporter)
-        if group.guarded and not group.crds:
+        if group.guarded and not self._watched.group(group.name).crds:
             await forget_group(group.name, self._clients)
             self._watched.guarded.discard(group.name)
         waits = [seconds for seconds in (desired.after, _OBSTACLE if reporter.obstacle or planned.foreign else None) if seconds is not None]
@@ -96,8 +96,12 @@ class Reconciler:
         foreign = plan(group, Routing.APIEXT, self._target()).foreign
         if foreign:
             await reporter.condition(group.selected.values(), Reason.BLOCKED, foreign_message(foreign[0]))
-            return Desired(routing=Routing.AS_IT_IS), False
-        return await reconcile_group(group, self._clients, reporter, Hands(group.name, self._clients, self._watched, self._registrar)), True
+            return Desired(routing=Routing.AS_IT_IS, after=_OBSTACLE), False
+        hands = Hands(group.name, self._clients, self._watched, self._registrar)
+        desired = await reconcile_group(group, self._clients, reporter, hands)
+        if desired.routing is Routing.APIEXT:
+            self._watched.guarded.add(group.name)
+        return desired, True
 
     async def _let_go(self, group: GroupState) -> None:
         """Definitions that are being deleted may go when apiext has no copy of them any more, and with it no instances."""

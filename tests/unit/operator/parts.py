@@ -1,0 +1,68 @@
+"""Objects as the operator finds them."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from apiext.meta import marks
+from apiext.meta.selectors import parse_label_selector
+from apiext.operator.apiservices import Target
+from apiext.operator.group import GroupState
+from tests.support.inprocess import definition, versions
+
+GROUP: Final = "example.com"
+TARGET: Final = Target(namespace="apiext-system", name="apiext", port=8443, ca_bundle="Q0E=")
+SELECTOR: Final = parse_label_selector(f"{marks.SERVE_LABEL}={marks.SERVE_VALUE}")
+Json = dict[str, Any]
+
+
+def crd(*served: str, plural: str = "widgets", group: str = GROUP, selected: bool = True, **metadata: Any) -> Json:
+    """A definition of the host."""
+    found = definition(plural, plural.capitalize()[:-1], group=group)
+    found["spec"]["versions"] = versions(*(served or ("v1",)))(found["spec"]["versions"][0])
+    labels = {"labels": {marks.SERVE_LABEL: marks.SERVE_VALUE}} if selected else {}
+    found["metadata"] |= {"uid": f"uid-{plural}", "resourceVersion": "1", **labels, **metadata}
+    return found
+
+
+def mirror(*served: str, plural: str = "widgets", phase: str = marks.SERVING, **more: Any) -> Json:
+    """Apiext's copy of such a definition."""
+    found = crd(*served, plural=plural, annotations={marks.HOST_UID: f"uid-{plural}", marks.PHASE: phase})
+    return found | more
+
+
+def own(*served: str, plural: str = "widgets", group: str = GROUP) -> Json:
+    """A definition of apiext alone."""
+    return crd(*served, plural=plural, group=group, selected=False)
+
+
+def api_service(version: str = "v1", *, group: str = GROUP, labels: Json | None = None, **spec: Any) -> Json:
+    """An APIService, by default as kube-apiserver makes it for a definition of its own."""
+    automanaged = {"kube-aggregator.kubernetes.io/automanaged": "true"} if labels is None else labels
+    metadata = {"name": f"{version}.{group}", "uid": f"uid-{version}", "resourceVersion": "7", "labels": automanaged}
+    priorities = {"groupPriorityMinimum": 1000, "versionPriority": 100}
+    return {"metadata": metadata, "spec": {"group": group, "version": version, **priorities, **spec}}
+
+
+def registered(version: str = "v1", **spec: Any) -> Json:
+    """An APIService as the operator makes it."""
+    service = {"namespace": TARGET.namespace, "name": TARGET.name, "port": TARGET.port}
+    ours = {"app.kubernetes.io/managed-by": "apiext"}
+    return api_service(version, labels=ours, **{"service": service, "caBundle": TARGET.ca_bundle, **spec})
+
+
+def state(
+    crds: Iterable[Json] = (), definitions: Iterable[Json] = (), api_services: Iterable[Json] = (), *, guarded: bool = False
+) -> GroupState:
+    """A group of these."""
+    return GroupState(
+        name=GROUP,
+        selector=SELECTOR,
+        crds=_named(crds),
+        definitions=_named(definitions),
+        api_services=_named(api_services),
+        guarded=guarded,
+    )
+
+
+def _named(objects: Iterable[Json]) -> dict[str, Json]:
+    return {found["metadata"]["name"]: found for found in objects}

@@ -1,0 +1,98 @@
+"""The flags of apiext operate."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from apiext.cli.operate import operate
+from apiext.operator.authorities import AuthorityFile, read_authorities
+from apiext.operator.options import Options, OptionsError, read_options
+from tests.support.certificates import Authority
+from tests.support.logs import logged
+
+
+def _read(*flags: str) -> Options:
+    context = operate.make_context("operate", list(flags))
+    return read_options(context.params)
+
+
+def test_defaults() -> None:
+    """With a Service alone: the cluster of the pod, CRDs with the label, the Service's name, and a lease."""
+    options = _read("--service=a/b")
+
+    assert (options.kubeconfig, str(options.selector), options.server) == (None, "apiext.dev/serve=true", "https://b.a.svc:443")
+    assert (options.namespace, options.leader_elect, options.timing.lease, options.host_etcd) == ("apiext-system", True, 15.0, None)
+
+
+def test_everything(tmp_path: Path) -> None:
+    """Each flag is read."""
+    ca = Authority(tmp_path).cert
+    options = _read(
+        *("--service=a/b", "--service-port=8443", "--server=https://x:1/", f"--ca-file={ca}", f"--kubeconfig={ca}", "--crd-selector="),
+        *("--no-leader-elect", "--namespace=n", "--leader-elect-retry-period=1s", "--v=2"),
+        *("--host-etcd-servers=https://e:2379, https://f:2379", "--host-etcd-prefix=/p", f"--host-etcd-cafile={ca}"),
+    )
+
+    assert (options.port, options.server, options.ca_file, options.kubeconfig) == (8443, "https://x:1", ca, ca)
+    assert (options.selector.empty, options.leader_elect, options.namespace, options.timing.retry) == (True, False, "n", 1.0)
+    assert options.host_etcd is not None
+    assert (options.host_etcd.servers, options.host_etcd.prefix) == (("https://e:2379", "https://f:2379"), "/p")
+
+
+@pytest.mark.parametrize(
+    "flags,problem",
+    [
+        ((), "--service: it must say where the host finds apiext, as NAMESPACE/NAME"),
+        (("--service=a",), "--service: 'a' is not NAMESPACE/NAME"),
+        (("--service=a/b", "--service-port=0"), "--service-port: '0' is not a number from 1 to 65535"),
+        (("--service=a/b", "--server=http://x"), "--server: 'http://x' is not an https:// URL"),
+        (("--service=a/b", "--crd-selector=a in"), "--crd-selector: "),
+        (("--service=a/b", "--kubeconfig=/nowhere"), "--kubeconfig: /nowhere: No such file or directory"),
+        (("--service=a/b", "--ca-file=/dev/null"), "--ca-file: /dev/null: it holds no certificate in PEM that can be used"),
+        (("--service=a/b", "--ca-file=/dev/null", "--serving-secret=a/b"), "--ca-file: --serving-secret says the same"),
+        (("--service=a/b", "--manage-serving-secret"), "--manage-serving-secret: needs --serving-secret"),
+        (("--service=a/b", "--leader-elect-lease-duration=5s"), "--leader-elect-lease-duration: it must be a second at least, and more"),
+        (("--service=a/b", "--leader-elect-retry-period=x"), "--leader-elect-retry-period: 'x' is not a duration such as 30s"),
+        (("--service=a/b", "--leader-elect-retry-period=20s"), "--leader-elect-retry-period: it must be more than 0s, and less"),
+        (("--service=a/b", "--host-etcd-servers=e:1"), "--host-etcd-servers: 'e:1' is not http://host:port or https://host:port"),
+        (("--service=a/b", "--host-etcd-keyfile=/dev/null"), "--host-etcd-certfile and --host-etcd-keyfile: one needs the other"),
+        (("--service=a/b", "--v=x"), "--v: 'x' is not a number from 0"),
+    ],
+)
+def test_what_is_wrong(flags: tuple[str, ...], problem: str) -> None:
+    """It is said by the name of the flag."""
+    with pytest.raises(OptionsError) as wrong:
+        _read(*flags)
+
+    assert [one[: len(problem)] for one in wrong.value.problems] == [problem]
+
+
+def test_without_a_cluster(tmp_path: Path) -> None:
+    """What cannot be started is told in a line."""
+    broken = tmp_path / "kubeconfig"
+    broken.write_text("x: y")
+    done = CliRunner(env={"KUBERNETES_SERVICE_HOST": ""}).invoke(operate, ["--service=a/b", f"--kubeconfig={broken}"])
+
+    assert done.exit_code != 0
+    assert f"the host cannot be reached: {broken}: contexts has no ''" in done.output
+
+
+async def test_authorities_are_read_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Another file is taken, one that cannot be used is told once and changes nothing."""
+    first, second = Authority(tmp_path / "a", "a").cert.read_text(), Authority(tmp_path / "b", "b").cert.read_text()
+    path = tmp_path / "ca.crt"
+    path.write_text(first)
+    authorities: Any = AuthorityFile(path)
+    assert await authorities.changed("") == first
+
+    for text in ("rubbish", "rubbish"):
+        path.write_text(text)
+        authorities._look()
+    assert authorities.bundle == first
+    assert [line["event"] for line in logged(caplog)] == ["authorities cannot be used; those before stay"]
+
+    path.write_text(first + second)
+    authorities._look()
+    assert await authorities.changed(first) == read_authorities(path) == first + second
