@@ -14,7 +14,7 @@ from apiext.server.chain import ChainParts, build_chain
 from apiext.server.definition_files import DefinitionWriter
 from apiext.server.errors import StartError
 from apiext.server.reviews import open_reviews
-from apiext.server.routes.healthz import PING, Check, HealthEndpoint, UnhealthyError
+from apiext.server.routes.healthz import PING, Check, HealthEndpoint, Recent, UnhealthyError
 from apiext.server.routes.metrics import Metrics
 from apiext.server.routes.router import Router
 from apiext.server.storage import describe_storage, open_backend
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 _LONGEST: Final = 160
 """Characters of a broken file's problem; the log has all of it."""
 _NO_ETCD: Final = "error getting data from etcd: context deadline exceeded"
+_RECENT: Final = 1.0
+"""Seconds for which the store's health is known."""
 _SETTLING: Final = 2.0
 """Seconds that new definitions have to be served; it takes milliseconds."""
 
@@ -140,11 +142,12 @@ class App:
 
     def _health(self) -> list[HealthEndpoint]:
         store = "etcd" if self._options.storage.etcd_servers else "sqlite"
-        checks = [PING, Check(store, self._check_backend)]
+        probe = Recent(self._check_backend, _RECENT)
+        checks = [PING, Check(store, probe)]
         followed = [Check("informer-sync", self._check_followed)] if self._options.host else []
         if self._options.crd_selector is not None:
             followed.append(Check("host", self._check_host, lambda: self._host.remarks() if self._host is not None else ()))
-        readiness = [Check("etcd-readiness", self._check_backend)] if store == "etcd" else []
+        readiness = [Check("etcd-readiness", probe)] if store == "etcd" else []
         ready = [*checks, *readiness, *followed, Check("crd-dir", self._check_loaded), Check("shutdown", self._check_shutdown)]
         return [HealthEndpoint("healthz", checks), HealthEndpoint("livez", checks), HealthEndpoint("readyz", ready)]
 

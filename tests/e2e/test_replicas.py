@@ -11,7 +11,7 @@ from tests.support.client import Client
 from tests.support.informer import Informer, eventually
 from tests.support.readers import reading
 from tests.support.server import ApiextServer
-from tests.support.writers import assert_kept, writing
+from tests.support.writers import Writer, assert_kept, writing
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +39,24 @@ def _roll(replicas: Replicas, server: ApiextServer) -> None:
     replicas.balancer.wait(*replicas.servers)
 
 
+def _killed(replicas: Replicas, server: ApiextServer) -> None:
+    """Have a replica die, and come back when nobody is sent to it any more."""
+    server.kill()
+    replicas.balancer.wait(*(other for other in replicas.servers if other is not server))
+    server.start()
+    replicas.balancer.wait(*replicas.servers)
+
+
+def _assert_whole(replicas: Replicas, writers: list[Writer], informers: list[Informer]) -> None:
+    """All that was acknowledged is there, and every informer has been told of it."""
+    with Client(replicas.plane) as client:
+        items = client.must("GET", WIDGETS)["items"]
+    assert_kept(writers, items)
+    for informer in informers:
+        informer.wait_equal(items)
+        assert informer.missed([revision for writer in writers for revision in writer.revisions]) == []
+
+
 def test_rolled_without_a_failure(replicas: Replicas) -> None:
     """While replicas are replaced one after the other no request through the cluster fails, and informers miss nothing."""
     plane = replicas.plane
@@ -52,9 +70,33 @@ def test_rolled_without_a_failure(replicas: Replicas) -> None:
 
         assert [failure for writer in writers for failure in writer.failures] == []
         assert [failure for reader in readers for failure in reader.failures] == []
-        with Client(plane) as client:
-            items = client.must("GET", WIDGETS)["items"]
-        assert_kept(writers, items)
-        for one in (informer, other):
-            one.wait_equal(items)
-            assert one.missed([revision for writer in writers for revision in writer.revisions]) == []
+        _assert_whole(replicas, writers, [informer, other])
+
+
+def test_killed_replicas(replicas: Replicas) -> None:
+    """After kill -9 of one replica, then of the other, all goes on by itself; nothing acknowledged is lost, and informers miss nothing."""
+    plane = replicas.plane
+    with Informer(plane, WIDGETS) as informer, Informer(plane, WIDGETS) as other:
+        with writing(plane, WIDGETS, count=4, api_version=API_VERSION) as writers:
+            for server in replicas.servers:
+                writers[0].wait(20)
+                _killed(replicas, server)
+            writers[0].wait(20)
+            assert all(writer.is_alive() for writer in writers)
+        _assert_whole(replicas, writers, [informer, other])
+
+
+def test_killed_members_of_etcd(replicas: Replicas) -> None:
+    """After kill -9 of a member of etcd that follows, and of the one that leads, all goes on by itself; nothing is lost or missed."""
+    plane, etcd = replicas.plane, replicas.etcd
+    with Informer(plane, WIDGETS) as informer, Informer(plane, WIDGETS) as other:
+        with writing(plane, WIDGETS, count=4, api_version=API_VERSION) as writers:
+            for leads in (False, True):
+                writers[0].wait(20)
+                leader = etcd.leader()
+                next(member for member in etcd.members if (member is leader) == leads).kill()
+                writers[0].wait(20)
+                etcd.start()
+            writers[0].wait(20)
+        _assert_whole(replicas, writers, [informer, other])
+        assert (informer.lists, other.lists) == (1, 1)

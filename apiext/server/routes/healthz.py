@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -29,6 +30,28 @@ class Check:
     probe: Callable[[], Awaitable[None]]
     remarks: Callable[[], Sequence[str]] = tuple
     """What is to be told though it passes: the first line to everybody who wants to know more, the others on the check's own path."""
+
+
+class Recent:
+    """A probe whose outcome holds for some seconds: as in the reference, a store that is away is not asked for each check anew."""
+
+    def __init__(self, probe: Callable[[], Awaitable[None]], seconds: float) -> None:
+        self._probe = probe
+        self._seconds = seconds
+        self._until = 0.0
+        self._error: UnhealthyError | None = None
+
+    async def __call__(self) -> None:
+        """Raises UnhealthyError."""
+        if time.monotonic() >= self._until:
+            try:
+                await self._probe()
+                self._error = None
+            except UnhealthyError as error:
+                self._error = error
+            self._until = time.monotonic() + self._seconds
+        if self._error is not None:
+            raise UnhealthyError(str(self._error)) from self._error.__cause__
 
 
 class HealthEndpoint:

@@ -14,7 +14,7 @@ from apiext.filters.metrics import Labels, RequestNumbers, _record
 from apiext.filters.request_info import request_info
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupResource
-from apiext.server.routes.healthz import PING, Check, HealthEndpoint, UnhealthyError
+from apiext.server.routes.healthz import PING, Check, HealthEndpoint, Recent, UnhealthyError
 from apiext.server.routes.metrics import Metrics
 from apiext.server.routes.router import Router
 
@@ -248,3 +248,21 @@ def _sorted(line: str) -> str:
     name, brace, rest = line.partition("{")
     labels, _, value = rest.rpartition("}")
     return f"{name}{brace}{','.join(sorted(labels.split(',')))}{value}"
+
+
+async def test_a_recent_outcome_holds() -> None:
+    """Within its time a probe is not made again, whatever its outcome; after it, it is."""
+    outcomes = [True, False, True]
+
+    async def probe() -> None:
+        if not outcomes.pop(0):
+            raise UnhealthyError("the store is down")
+
+    for_long, for_no_time = Recent(probe, 60), Recent(probe, 0)
+    await for_long()
+    await for_long()
+    with pytest.raises(UnhealthyError, match="the store is down"):
+        await for_no_time()
+    await for_no_time()
+
+    assert outcomes == []
