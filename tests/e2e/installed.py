@@ -95,7 +95,12 @@ class Installed:
         (account / "token").write_text(self.token(document["spec"]["template"]["spec"]["serviceAccountName"]))
         (account / "ca.crt").write_bytes(self.plane.ca.read_bytes())
         arguments_here = [f"{flag}={text}" if text else flag for flag, text in given.items()]
-        env = environment(KUBERNETES_SERVICE_HOST="127.0.0.1", KUBERNETES_SERVICE_PORT=str(self.plane.port), PYTHONPATH=str(Path.cwd()))
+        env = environment(
+            HOME=str(folder / "home"),
+            KUBERNETES_SERVICE_HOST="127.0.0.1",
+            KUBERNETES_SERVICE_PORT=str(self.plane.port),
+            PYTHONPATH=str(Path.cwd()),
+        )
         return Process([sys.executable, "-c", _IN_POD, account, command, *arguments_here], folder / "log", env)
 
     def asked(self, account: str) -> Iterator[dict[str, Any]]:

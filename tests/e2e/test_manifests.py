@@ -110,6 +110,9 @@ def test_pods_have_the_rights_that_they_need(pods: Pods) -> None:
     adopt = {"apiGroups": [GROUP], "resources": ["*"], "verbs": ["get", "list", "watch", "patch"]}
     labels = {"apiext.dev/aggregate-to-adopt": "true"}
     host.must("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "adopt-widgets", "labels": labels}, "rules": [adopt]})
+    operator = pods.installed.as_account(OPERATOR)
+    review = {"spec": {"resourceAttributes": {"verb": "list", "group": GROUP, "resource": "widgets"}}}
+    until(lambda: operator.must("POST", f"{_REVIEWS}/selfsubjectaccessreviews", review)["status"]["allowed"])
 
     host.must("PATCH", f"{CRDS}/widgets.{GROUP}", {"metadata": {"labels": {"apiext.dev/serve": "true"}}}, MERGE)
     until(lambda: _condition(host.must("GET", f"{CRDS}/widgets.{GROUP}"), "ServedByApiext") == "True:Serving")
@@ -130,6 +133,13 @@ def test_pods_have_the_rights_that_they_need(pods: Pods) -> None:
 
 def _condition(found: dict[str, Any], kind: str) -> str:
     return next((f"{one['status']}:{one['reason']}" for one in found["status"]["conditions"] if one["type"] == kind), "")
+
+
+def test_pods_write_no_files(pods: Pods) -> None:
+    """With a file system that is read-only nothing is missing: no program has made itself a home."""
+    folder = pods.installed.folder
+
+    assert {path.name for name in ("server", "operator") for path in (folder / name).iterdir()} == {"log", "serviceaccount"}
 
 
 def _is_apiexts(host: Caller, name: str) -> bool:
