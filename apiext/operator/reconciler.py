@@ -55,7 +55,7 @@ class Reconciler:
 
     async def look(self, name: str) -> float | None:
         """Do what is due for a group; the seconds until the next look that it needs. Raises ApiError."""
-        if name not in self._watched.groups(self._target()):
+        if not self._watched.concerns(name, self._target()):
             self._reporters.pop(name, None)
             return None
         reporter = self._reporter(name)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from apiext.operator.diagnosis import Diagnosis
     from apiext.operator.options import Options
     from apiext.operator.recorder import Recorder
+    from apiext.operator.watched import Collection
 
 _LOG: Final = get_logger(__name__)
 _POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
@@ -119,8 +120,8 @@ class Term:
         wait = _FIRST
         while True:
             try:
-                self._watched.crds.listed(*await self._host.listing(CRDS))
-                self._watched.api_services.listed(*await self._host.listing(API_SERVICES))
+                await self._list_into(self._watched.crds, CRDS)
+                await self._list_into(self._watched.api_services, API_SERVICES)
                 self._watched.guarded = await self._guarded()
                 self._listed = True
                 return
@@ -128,6 +129,15 @@ class Term:
                 _LOG.warning("the host cannot be read; it is tried again", seconds=wait, error=str(error))
             await asyncio.sleep(wait)
             wait = min(wait * 2, _LONGEST)
+
+    async def _list_into(self, collection: Collection, path: str) -> None:
+        newest = collection.newest
+        objects, revision = await self._host.listing(path)
+        if revision < newest:
+            _LOG.warning("the host has gone back in time", path=path, revision=revision, newest=newest)
+            collection.replaced(objects)
+        else:
+            collection.listed(objects, revision)
 
     async def _guarded(self) -> set[str]:
         policies = await self._host.items(_POLICIES)

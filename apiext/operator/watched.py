@@ -25,6 +25,11 @@ class Collection:
         self._seen: dict[str, int] = {}
         self._changed = changed
 
+    @property
+    def newest(self) -> int:
+        """The latest revision that was told; a list that was asked for afterwards can only be older where the server was restored."""
+        return max(self._seen.values(), default=0)
+
     def of(self, group: str) -> dict[str, Json]:
         """The objects of a group."""
         return dict(self._groups.get(group, {}))
@@ -35,8 +40,6 @@ class Collection:
 
     def listed(self, objects: Sequence[Json], revision: int) -> None:
         """These are all objects as of a revision; what was told of later states stays."""
-        if revision < max(self._seen.values(), default=0) and not any(_revision(found) > revision for found in self._objects.values()):
-            self._seen.clear()
         names = {found["metadata"]["name"] for found in objects}
         for found in objects:
             self.changed(found)
@@ -122,6 +125,12 @@ class Watched:
             api_services=self.api_services.of(name),
             guarded=name in self.guarded,
         )
+
+    def concerns(self, name: str, target: Target) -> bool:
+        """Whether a group is one of those."""
+        group = self.group(name)
+        ours = any(owner(found, target) is Owner.APIEXT for found in group.api_services.values())
+        return bool(group.selected or group.definitions or group.guarded or ours)
 
     def groups(self, target: Target) -> set[str]:
         """The groups that have anything to do with apiext."""

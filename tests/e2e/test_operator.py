@@ -1,5 +1,6 @@
 """The operator keeps a cluster's APIServices as apiext's definitions need them."""
 
+import base64
 import json
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.aggregated import API_SERVICES, CRDS, NAMESPACE, AggregatedCluster
+from tests.support.certificates import Authority
 from tests.support.inprocess import definition, versions
 from tests.support.kubectl import Kubectl
 from tests.support.operate import ApiextOperator
@@ -155,6 +157,32 @@ def test_those_of_the_host(cluster: AggregatedCluster, kubectl: Kubectl) -> None
     crd = cluster.host.must("GET", f"{CRDS}/widgets.{group}")
     assert cluster.host.must("GET", f"{API_SERVICES}/{name}")["spec"].get("service") is None
     assert {"annotations", "finalizers", "labels"}.isdisjoint(crd["metadata"])
+
+
+def test_another_authority(cluster: AggregatedCluster) -> None:
+    """What is added to the file of authorities is in all APIServices soon, without a restart; rubbish changes nothing."""
+    path = cluster.authority.cert
+    before = path.read_text()
+    path.write_text(before + Authority(cluster.folder / "next", "next-serving-ca").cert.read_text())
+    bundle = base64.b64encode(path.read_bytes()).decode()
+    until(lambda: (_found(cluster, NAME) or {})["spec"]["caBundle"] == bundle)
+
+    path.write_text("rubbish")
+    until(lambda: "authorities cannot be used" in cluster.operator.log)
+    assert (_found(cluster, NAME) or {})["spec"]["caBundle"] == bundle
+    path.write_text(before)
+    until(lambda: (_found(cluster, NAME) or {})["spec"]["caBundle"] != bundle)
+    until(lambda: cluster.available(NAME))
+
+
+def test_the_host_is_restarted(cluster: AggregatedCluster) -> None:
+    """The operator takes up its work again, and hears of changes."""
+    cluster.plane.restart_apiserver()
+    group = "restarted.example.com"
+    cluster.own().must("POST", CRDS, definition(group=group))
+    until(lambda: cluster.available(f"v1.{group}"))
+    cluster.host.must("DELETE", f"{API_SERVICES}/v1.{group}")
+    until(lambda: cluster.available(f"v1.{group}"))
 
 
 def test_only_one_acts(cluster: AggregatedCluster) -> None:

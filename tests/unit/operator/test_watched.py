@@ -55,10 +55,21 @@ def test_lists() -> None:
     assert len(told) == 4
 
 
+def test_a_list_that_is_late() -> None:
+    """What has gone since the list was made does not come back with it."""
+    collection, _ = _collection()
+    collection.changed(_at(5))
+    collection.deleted(_at(20))
+    collection.listed([_at(5)], 10)
+
+    assert list(collection.all()) == []
+
+
 def test_a_server_that_was_restored() -> None:
     """Where revisions begin anew a full list is believed."""
     collection, _ = _collection()
     collection.changed(_at(50))
+    assert collection.newest == 50
     collection.replaced([_at(3, annotations={"new": "x"})])
 
     assert [found["metadata"]["resourceVersion"] for found in collection.all()] == ["3"]
@@ -75,5 +86,7 @@ def test_groups_of_interest() -> None:
     watched.guarded = {"guarded.com"}
 
     assert watched.groups(TARGET) == {"selected.com", "own.com", "example.com", "guarded.com"}
+    for name in ("selected.com", "plain.com", "own.com", "local.com", "example.com", "guarded.com"):
+        assert watched.concerns(name, TARGET) == (name in watched.groups(TARGET))
     group = watched.group("selected.com")
     assert (list(group.selected), list(group.unselected), group.guarded) == (["widgets.selected.com"], [], False)
