@@ -66,7 +66,7 @@ class GroupState:
     @property
     def held(self) -> dict[str, Json]:
         """Definitions of the host with the finalizer of apiext, which may keep instances of them."""
-        return {name: crd for name, crd in self.crds.items() if marks.INSTANCES_FINALIZER in (crd["metadata"].get("finalizers") or ())}
+        return {name: crd for name, crd in self.crds.items() if is_held(crd)}
 
     @property
     def hand_over_asked(self) -> bool:
@@ -99,6 +99,11 @@ class Hands(Protocol):
     def route(self, routing: Routing) -> Awaitable[None]:
         """Write all APIServices of the group so, and return when the host has taken them. Raises ApiError."""
         ...
+
+
+def is_held(crd: Json) -> bool:
+    """Whether a definition of the host has the finalizer of apiext."""
+    return marks.INSTANCES_FINALIZER in (crd["metadata"].get("finalizers") or ())
 
 
 def labels_of(found: Json) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from apiext.meta import marks
 from apiext.operator.apiservices import Owner, owner
-from apiext.operator.group import GroupState, labels_of
+from apiext.operator.group import GroupState, is_held, labels_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -130,11 +130,11 @@ class Watched:
         """Whether a group is one of those."""
         group = self.group(name)
         ours = any(owner(found, target) is Owner.APIEXT for found in group.api_services.values())
-        return bool(group.selected or group.definitions or group.guarded or ours)
+        return bool(group.selected or group.held or group.definitions or group.guarded or ours)
 
     def groups(self, target: Target) -> set[str]:
         """The groups that have anything to do with apiext."""
-        chosen = {_group(crd) for crd in self.crds.all() if self._selector.matches(labels_of(crd))}
+        chosen = {_group(crd) for crd in self.crds.all() if self._selector.matches(labels_of(crd)) or is_held(crd)}
         served = {_group(found) for found in self.definitions.all()}
         registered = {_group(found) for found in self.api_services.all() if owner(found, target) is Owner.APIEXT}
         return chosen | served | registered | self.guarded

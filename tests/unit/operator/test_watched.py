@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from apiext.meta import marks
 from apiext.operator.watched import Collection, Watched
 from tests.unit.operator.parts import SELECTOR, TARGET, api_service, crd, own, registered
 
@@ -80,13 +81,14 @@ def test_groups_of_interest() -> None:
     watched = Watched(SELECTOR, lambda _: None)
     watched.crds.changed(crd(group="selected.com"))
     watched.crds.changed(crd(group="plain.com", selected=False))
+    watched.crds.changed(crd(group="held.com", selected=False, finalizers=[marks.INSTANCES_FINALIZER]))
     watched.definitions.changed(own(group="own.com"))
     watched.api_services.changed(api_service(group="local.com"))
     watched.api_services.changed(registered())
     watched.guarded = {"guarded.com"}
 
-    assert watched.groups(TARGET) == {"selected.com", "own.com", "example.com", "guarded.com"}
-    for name in ("selected.com", "plain.com", "own.com", "local.com", "example.com", "guarded.com"):
+    assert watched.groups(TARGET) == {"selected.com", "held.com", "own.com", "example.com", "guarded.com"}
+    for name in ("selected.com", "held.com", "plain.com", "own.com", "local.com", "example.com", "guarded.com"):
         assert watched.concerns(name, TARGET) == (name in watched.groups(TARGET))
     group = watched.group("selected.com")
     assert (list(group.selected), list(group.unselected), group.guarded) == (["widgets.selected.com"], [], False)
