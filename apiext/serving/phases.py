@@ -17,32 +17,45 @@ if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
     from apiext.endpoints.scope import CollectionRest, Scope
     from apiext.registry.context import RequestContext
-    from apiext.storage.interface import Watch, WatchOptions
+    from apiext.storage.interface import ListOptions, ListResult, Watch, WatchOptions
 
 _RETRY_AFTER: Final = 1
 """Seconds; a phase in which something is refused is short."""
 _READS: Final = frozenset({"get", "list", "watch"})
+_OF_ALL: Final = frozenset({"list", "watch"})
+_NO_REVISION: Final = frozenset({"", "0"})
 FOREIGN: Final = frozenset({IMPORTING, LEAVING})
 """Phases in which the instances are the other server's, and what is here is a copy."""
 
 
 def in_phase(definition: Definition, scope: Scope, verb: str) -> Scope:
-    """What answers a client's request to the instances of a mirror: the scope, or another that ends watches at once.
+    """What answers a client's request to the instances of a mirror: the scope, or another that sends clients of all of them away.
 
-    Raises StatusError: 429 for a write that is refused, 503 for a list.
+    Raises StatusError (429) for a write that is refused.
     """
     if verb not in _READS:
         check_write(definition)
-    elif definition.phase == LEAVING and verb == "list":
-        why = f"{definition.resource} is going back to the server that it came from: list it again"
-        raise errors.StatusError(503, "ServiceUnavailable", why, {"retryAfterSeconds": _RETRY_AFTER})
-    elif definition.phase == LEAVING and verb == "watch":
-        return dataclasses.replace(scope, rest=cast("CollectionRest", _EndedWatches()))
+    elif definition.phase == LEAVING and verb in _OF_ALL:
+        return dataclasses.replace(scope, rest=cast("CollectionRest", _Leaving(definition)))
     return scope
 
 
-class _EndedWatches:
-    """Stands for a resource that is not watched here any more."""
+class _Leaving:
+    """Stands for a resource that is listed and watched elsewhere from now on.
+
+    Whoever goes on from a revision is told that it is too old, for elsewhere it would be one of the future: client-go asks for
+    it again and again, half a minute long, before it begins without one. Who begins without is to come back.
+    """
+
+    def __init__(self, definition: Definition) -> None:
+        self._resource = definition.resource
+
+    async def list(self, _ctx: RequestContext, options: ListOptions) -> ListResult:
+        """Raise StatusError: 410 for a revision that is named, else 503."""
+        if options.continue_token or options.resource_version not in _NO_REVISION:
+            raise ended()
+        why = f"{self._resource} is going back to the server that it came from: list it again"
+        raise errors.StatusError(503, "ServiceUnavailable", why, {"retryAfterSeconds": _RETRY_AFTER})
 
     async def watch(self, _ctx: RequestContext, _options: WatchOptions, *, name: str = "") -> Watch:
         """One that says so and ends."""

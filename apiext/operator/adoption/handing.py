@@ -12,9 +12,10 @@ Where it is on its way is told by the cluster, so that any replica goes on where
 
 What clients would not survive, as kube-apiserver 1.37 was asked: a watch from a resourceVersion that is far greater than its
 own (as apiext's are) is answered with 200 and then with nothing, for as long as it lasts, whatever is written; only with
-`sendInitialEvents` does it end, with 504 "Too large resource version" after 3 s, as lists and gets do. So all watches are
-ended with 410 while lists are refused with 503, and held so until those who were between two watches have come back, before
-the host is asked by anybody.
+`sendInitialEvents` does it end, with 504 "Too large resource version" after 3 s, as lists and gets do. client-go's informers
+ask ten times for such a list before they ask for any. So while the mirrors are Leaving apiext ends all watches with 410,
+answers lists of a resourceVersion with 410, too, and others with 503: informers are then asking for any list, a second after
+the other. It is held so until those who were between two watches have come back, before the host is asked by anybody.
 """
 
 from __future__ import annotations

@@ -148,9 +148,13 @@ async def test_what_is_not_there_is_told_first(server: InProcess) -> None:
 
 
 async def test_lists_while_leaving(server: InProcess) -> None:
-    """In phase Leaving lists are 503, in a second again, and single objects are read."""
+    """In phase Leaving lists are 503, in a second again, and those of a revision 410; single objects are read."""
+    revision = (await server.ask("GET", BASE)).json["metadata"]["resourceVersion"]
     await turn(server, LEAVING)
     listed = await server.ask("GET", ALL)
+    at = [await server.ask("GET", f"{ALL}?resourceVersion={one}") for one in ("0", revision)]
+
+    assert [(one.status, one.json["reason"]) for one in at] == [(503, "ServiceUnavailable"), (410, "Expired")]
 
     assert (listed.status, listed.headers["Retry-After"]) == (503, "1")
     assert listed.json == {
