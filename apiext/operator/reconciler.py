@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import marks
@@ -28,6 +29,8 @@ _LOG: Final = get_logger(__name__)
 _SOON: Final = 0.5
 _OBSTACLE: Final = 30.0
 """Seconds after which it is looked again at what cannot be reached, and at what somebody else has."""
+_GRACE: Final = 2.0
+"""Seconds for which something may be unavailable: the host looks some time after a change."""
 _PATIENT: Final = frozenset({0, 409, 429, 500, 502, 503, 504})
 """Codes of what often passes by itself; a condition speaks of it when it does not."""
 _FAILURES: Final = 3
@@ -43,6 +46,8 @@ class Reconciler:
         recorder: Recorder,
         target: Callable[[], Target],
         diagnose: Callable[[str], Awaitable[str]],
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clients = clients
         self._watched = watched
@@ -52,11 +57,14 @@ class Reconciler:
         self._registrar = Registrar(clients, watched, recorder, target)
         self._reporters: dict[str, GroupReporter] = {}
         self._failures: dict[str, int] = {}
+        self._unavailable: dict[str, float] = {}
+        self._clock = clock
 
     async def look(self, name: str) -> float | None:
         """Do what is due for a group; the seconds until the next look that it needs. Raises ApiError."""
         if not self._watched.concerns(name, self._target()):
-            self._reporters.pop(name, None)
+            for kept in (self._reporters, self._failures, self._unavailable):
+                kept.pop(name, None)
             return None
         reporter = self._reporter(name)
         try:
@@ -84,8 +92,9 @@ class Reconciler:
         if group.guarded and not self._watched.group(group.name).crds:
             await forget_group(group.name, self._clients)
             self._watched.guarded.discard(group.name)
-        waits = [seconds for seconds in (desired.after, _OBSTACLE if reporter.obstacle or planned.foreign else None) if seconds is not None]
-        return min(waits, default=None)
+        soon = _GRACE if group.name in self._unavailable and not reporter.obstacle else None
+        later = _OBSTACLE if reporter.obstacle or planned.foreign else None
+        return min((seconds for seconds in (desired.after, soon, later) if seconds is not None), default=None)
 
     async def _adopted(self, group: GroupState, reporter: GroupReporter) -> tuple[Desired, bool]:
         """Who should serve the group, and whether its own steps say so."""
@@ -124,9 +133,14 @@ class Reconciler:
                 self._learnt(await hostcrds.amend(self._clients.host, crd, hostcrds.stored(versions), status=True), crd)
 
     async def _obstacle(self, group: GroupState) -> str:
-        """What keeps the group's requests from apiext, empty where nothing does."""
+        """What keeps the group's requests from apiext, empty where nothing does, or only for a moment."""
+        wrong = {step.name for step in plan(group, Routing.AS_IT_IS, self._target()).steps}
         found = unavailable(group, self._target())
-        if found is None:
+        if found is None or found["metadata"]["name"] in wrong:
+            self._unavailable.pop(group.name, None)
+            return ""
+        since = self._unavailable.setdefault(group.name, self._clock())
+        if self._clock() < since + _GRACE:
             return ""
         name, said = found["metadata"]["name"], available(found)[1]
         message = f"APIService {name} is not available: {await self._diagnose(group.name) or said}"

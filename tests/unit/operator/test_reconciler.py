@@ -32,8 +32,11 @@ class Bench:
         self.taken: list[GroupState] = []
         self.desired = Desired(routing=Routing.AS_IT_IS)
         self.hop = ""
+        self.moment = 100.0
         self.clients = Clients(host=self.host, apiext=self.apiext)
-        self.reconciler = Reconciler(self.clients, self.watched, Recorder(self.host, instance="me"), lambda: TARGET, self._diagnosed)
+        self.reconciler = Reconciler(
+            self.clients, self.watched, Recorder(self.host, instance="me"), lambda: TARGET, self._diagnosed, clock=lambda: self.moment
+        )
         monkeypatch.setattr(reconciler, "reconcile_group", self.take)
 
     async def take(self, group: GroupState, _clients: Clients, report: Any, _hands: Hands) -> Desired:
@@ -156,18 +159,30 @@ async def test_those_of_others(bench: Bench) -> None:
 
 
 async def test_what_cannot_be_reached(bench: Bench) -> None:
-    """The condition names the broken hop, or what the host says where none is found, and is true again afterwards."""
+    """When that lasts the condition names the broken hop, and it is true again afterwards."""
     bench.desired = Desired(routing=Routing.APIEXT)
     broken = registered() | {"status": {"conditions": [{"type": "Available", "status": "False", "message": "no endpoints"}]}}
     bench.has(crd(), api_services=(broken,), definitions=(mirror(),))
     bench.hop = "certificate: it has ended"
-    assert await bench.look() is not None
+    assert await bench.look() == 2.0
+    assert bench.said() == ("Serving", "all is well")
+    bench.moment += 2
+    assert await bench.look() == 30.0
     assert bench.said() == ("Failed", f"APIService {NAME} is not available: certificate: it has ended")
     assert "NotAvailable" in bench.events()
 
     bench.has(api_services=(registered(),))
     assert await bench.look() is None
     assert bench.said() == ("Serving", "all is well")
+
+
+async def test_what_is_about_to_be_put_right(bench: Bench) -> None:
+    """That an APIService is not available because somebody has changed it is not told."""
+    broken = registered(versionPriority=1) | {"status": {"conditions": [{"type": "Available", "status": "False"}]}}
+    bench.has(api_services=(broken,), definitions=(own(),))
+    assert await bench.look() is None
+
+    assert bench.events() == ["Repaired"]
 
 
 async def test_definitions_that_are_deleted(bench: Bench) -> None:
