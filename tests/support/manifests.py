@@ -25,7 +25,7 @@ def built(build: str = "base") -> list[Document]:
 
 def build_of(folder: Path) -> list[Document]:
     """The documents of a kustomization."""
-    command = [binaries.binary("kubectl"), "kustomize", folder]
+    command = [str(binaries.binary("kubectl")), "kustomize", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, env={"PATH": os.defpath}, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
