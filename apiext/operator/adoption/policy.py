@@ -63,7 +63,7 @@ class Policy:
 
     async def bites(self, plurals: Iterable[str]) -> None:
         """Return when it refuses writes to these resources. Raises ApiError where it does not come to that."""
-        await self._until(_probe(self._group, plurals), refused=True)
+        await self._until(probe(self._group, plurals), refused=True)
 
     async def note(self, contents: Mapping[str, Contents] | None = None, touched: Iterable[str] | None = None) -> None:
         """Note what the host's store has by definition, and whose watches the host has ended; None leaves it. Raises ApiError."""
@@ -90,9 +90,9 @@ class Policy:
         metadata = {"name": self._name, "labels": _MANAGED_BY}
         resources = [resource for plural in plurals for resource in (plural, f"{plural}/*")]
         writes = {"operations": ["CREATE", "UPDATE", "DELETE"], "resources": resources, "apiGroups": [self._group]}
-        names = {"resources": ["configmaps"], "resourceNames": [_probe(self._group, plurals)]}
-        probe = {"operations": ["CREATE"], "apiGroups": [""], **names}
-        rules = [{"apiVersions": ["*"], "scope": "*", **rule} for rule in (writes, probe)]
+        names = {"resources": ["configmaps"], "resourceNames": [probe(self._group, plurals)]}
+        asked = {"operations": ["CREATE"], "apiGroups": [""], **names}
+        rules = [{"apiVersions": ["*"], "scope": "*", **rule} for rule in (writes, asked)]
         validation = {"expression": "false", "reason": "Forbidden", "message": _message(self._group)}
         spec = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": rules}, "validations": [validation]}
         return {"metadata": metadata, "spec": spec}, {
@@ -134,7 +134,7 @@ class Notes:
         self.contents = {name: Contents(*one) for name, one in orjson.loads(annotations.get(_CONTENTS, "{}")).items()}
 
 
-def _probe(group: str, plurals: Iterable[str]) -> str:
+def probe(group: str, plurals: Iterable[str]) -> str:
     """The name of ConfigMaps that are refused together with these resources; nobody makes any."""
     text = ",".join([group, *sorted(plurals)])
     return f"apiext-probe-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"

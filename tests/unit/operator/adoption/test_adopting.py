@@ -7,6 +7,7 @@ import pytest
 
 from apiext.meta import marks
 from apiext.operator.adoption.flow import take
+from apiext.operator.adoption.policy import Policy, probe
 from apiext.operator.adoption.touching import CATEGORY
 from apiext.operator.clients import ApiError
 from apiext.operator.group import Routing
@@ -222,3 +223,14 @@ async def test_the_policy_says_who_refuses(world: Make) -> None:
     rules = policy["spec"]["matchConstraints"]["resourceRules"]
     assert [rule["resources"] for rule in rules] == [["widgets", "widgets/*"], ["configmaps"]]
     assert policy["spec"]["validations"] == [{"expression": "false", "reason": "Forbidden", "message": "apiext serves group example.com"}]
+
+
+async def test_a_policy_of_another_group(world: Make) -> None:
+    """Policies of groups with the same resources are told apart: that another group's bites says nothing."""
+    one = filled(world)
+    await take(one.way())
+    clients = one.way().clients
+    other = Policy(clients.host, "other.example.com")
+
+    assert not await other._refuses(probe("other.example.com", ["widgets"]))
+    assert await Policy(clients.host, "example.com")._refuses(probe("example.com", ["widgets"]))
