@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final, Protocol
 
+from apiext.meta.backoff import Backoff
 from apiext.meta.errors import StatusError
 from apiext.meta.log import get_logger
 from apiext.storage.backend import BackendError
@@ -58,19 +58,18 @@ class Feed:
 
     async def follow(self, revision: int) -> None:
         """Follow changes after a revision until cancelled, whatever happens to the store."""
-        pause = _FIRST_PAUSE
+        backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
         while True:
             try:
                 if revision < 0:
                     revision = await self.list()
-                pause = _FIRST_PAUSE
+                backoff.reset()
                 await self._stream(revision)
             except FAILURES as error:
-                _LOG.warning("definitions cannot be followed", error=str(error), retry_after=pause)
+                _LOG.warning("definitions cannot be followed", error=str(error), retry_after=backoff.next)
             except Exception:  # noqa: BLE001 -- without the feed, nothing new would be served until the next start
-                _LOG.exception("definitions cannot be followed", retry_after=pause)
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+                _LOG.exception("definitions cannot be followed", retry_after=backoff.next)
+            await backoff.pause()
             revision = -1
 
     async def _stream(self, revision: int) -> None:

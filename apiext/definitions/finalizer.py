@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
+from apiext.meta.backoff import Backoff
 from apiext.meta.errors import StatusError
 from apiext.meta.log import get_logger
 from apiext.storage.backend import BackendError
@@ -97,7 +98,7 @@ class Finalizer:
                 await task
 
     async def _run(self, definition: Definition) -> None:
-        pause = _FIRST_PAUSE
+        backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
         while True:
             try:
                 await self._terminate(definition)
@@ -107,13 +108,12 @@ class Finalizer:
                 # It says so in its condition. The reference tells that it begins anew, too.
                 pass
             except _FAILURES as error:
-                _LOG.warning("a definition cannot be finalized", definition=definition.name, error=str(error), retry_after=pause)
+                _LOG.warning("a definition cannot be finalized", definition=definition.name, error=str(error), retry_after=backoff.next)
             except Exception:  # noqa: BLE001 -- a definition must not stay half deleted for ever
-                _LOG.exception("a definition cannot be finalized", definition=definition.name, retry_after=pause)
+                _LOG.exception("a definition cannot be finalized", definition=definition.name, retry_after=backoff.next)
             else:
                 return
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+            await backoff.pause()
 
     async def _terminate(self, definition: Definition) -> None:
         await self._report(definition, _IN_PROGRESS)
@@ -150,13 +150,12 @@ class Finalizer:
 
     async def _wait(self, definition: Definition) -> None:
         """Return when no instance is left. Raises _StillThereError after a while: their finalizers keep them."""
-        loop, pause = asyncio.get_running_loop(), _FIRST_PAUSE
+        loop, backoff = asyncio.get_running_loop(), Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
         deadline = loop.time() + _PATIENCE
         while await self._instances.places(definition):
             if loop.time() >= deadline:
                 raise _StillThereError("context deadline exceeded")
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+            await backoff.pause()
 
     async def _fail(self, definition: Definition, reason: str, message: str) -> None:
         await self._report(definition, Condition(TERMINATING, "True", reason, message))

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
+from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 _LOG: Final = get_logger(__name__)
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 30.0
-_DOUBLINGS: Final = 10
-"""After so many the longest pause has been reached."""
 
 Sync = Callable[[str], Awaitable[None]]
 """Brings what has a name up to date."""
@@ -27,7 +26,7 @@ Sync = Callable[[str], Awaitable[None]]
 class WorkQueue:
     """`failures` are what `sync` may raise in the course of things; `trouble` is what the log says of them."""
 
-    __slots__ = ("_failures", "_log", "_names", "_sync", "_trouble", "_waiting", "attempts")
+    __slots__ = ("_backoffs", "_failures", "_log", "_names", "_sync", "_trouble", "_waiting")
 
     def __init__(self, sync: Sync, *, failures: tuple[type[Exception], ...], trouble: str, log: Logger = _LOG) -> None:
         self._sync = sync
@@ -36,8 +35,8 @@ class WorkQueue:
         self._log = log
         self._names: asyncio.Queue[str] = asyncio.Queue()
         self._waiting: set[str] = set()
-        self.attempts: dict[str, int] = {}
-        """How often each name has failed since it last did not."""
+        self._backoffs: dict[str, Backoff] = {}
+        """Of names that have failed since they last did not."""
 
     def add(self, name: str) -> None:
         """Have it looked at, unless it waits for that already."""
@@ -62,13 +61,11 @@ class WorkQueue:
                 self._log.exception("a definition cannot be brought up to date", definition=name)
                 self._again(name, error)
             else:
-                self.attempts.pop(name, None)
+                self._backoffs.pop(name, None)
             finally:
                 self._names.task_done()
 
     def _again(self, name: str, error: Exception) -> None:
-        attempt = self.attempts.get(name, 0)
-        self.attempts[name] = attempt + 1
-        pause = min(_FIRST_PAUSE * 2 ** min(attempt, _DOUBLINGS), _LONGEST_PAUSE)
+        pause = self._backoffs.setdefault(name, Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)).take()
         self._log.warning(self._trouble, definition=name, error=str(error), retry_after=pause)
         asyncio.get_running_loop().call_later(pause, self.add, name)

@@ -8,6 +8,7 @@ import signal
 import socket
 from typing import TYPE_CHECKING, Final
 
+from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
 from apiext.operator.authorities import AuthorityFile, SystemAuthorities
 from apiext.operator.clients import API_SERVICES, CRDS, Api, ApiError
@@ -125,7 +126,7 @@ class _Operator:
 
     async def _reach_host(self) -> None:
         """Return when the host lets this operator read what it is about."""
-        wait, told = _FIRST, ""
+        backoff, told = Backoff(_FIRST, _LONGEST), ""
         while True:
             try:
                 for path in (CRDS, API_SERVICES):
@@ -136,8 +137,7 @@ class _Operator:
                     event = "the operator's user lacks a right on the host" if error.code == 403 else "the host cannot be reached"
                     _LOG.warning(f"{event}; it is tried again", error=str(error))
                 told = str(error)
-            await asyncio.sleep(wait)
-            wait = min(wait * 2, _LONGEST)
+            await backoff.pause()
 
     def _facts(self) -> dict[str, str]:
         options = self._options

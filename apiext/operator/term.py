@@ -8,15 +8,16 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
 from apiext.operator import rights
 from apiext.operator.apiservices import MANAGED_BY, MANAGER, Target
 from apiext.operator.clients import API_SERVICES, CRDS, Api, ApiError, Clients
 from apiext.operator.endpoints import of_apiext
 from apiext.operator.group import labels_of
+from apiext.operator.groupqueue import GroupQueue
 from apiext.operator.reconciler import Reconciler
 from apiext.operator.watched import Watched
-from apiext.operator.workqueue import WorkQueue
 from apiext.webhook.reflector import Reflector
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Term:
         self._listed = False
         self._list_soon = asyncio.Event()
         self._watched = Watched(options.selector, self._changed)
-        self._queue = WorkQueue(self._look)
+        self._queue = GroupQueue(self._look)
         self._reconciler: Reconciler | None = None
 
     def told(self, plural: str, happened: str | None, found: Json) -> None:
@@ -117,7 +118,7 @@ class Term:
 
     async def _list(self) -> None:
         """Know all that the host has, however often it has to be asked."""
-        wait = _FIRST
+        backoff = Backoff(_FIRST, _LONGEST)
         while True:
             try:
                 await self._list_into(self._watched.crds, CRDS)
@@ -126,9 +127,8 @@ class Term:
                 self._listed = True
                 return
             except ApiError as error:
-                _LOG.warning("the host cannot be read; it is tried again", seconds=wait, error=str(error))
-            await asyncio.sleep(wait)
-            wait = min(wait * 2, _LONGEST)
+                _LOG.warning("the host cannot be read; it is tried again", seconds=backoff.next, error=str(error))
+            await backoff.pause()
 
     async def _list_into(self, collection: Collection, path: str) -> None:
         newest = collection.newest

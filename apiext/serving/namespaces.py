@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors
+from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
 from apiext.registry.context import CreateOptions, RequestContext, UpdateOptions
 from apiext.registry.namespace import FINALIZER, TERMINATING
@@ -85,17 +86,16 @@ class NamespaceController:
                 raise
 
     async def _follow(self) -> None:
-        pause = _PAUSE
+        backoff = Backoff(_PAUSE, _MAX_PAUSE)
         while True:
             try:
                 await self._watch()
-                pause = _PAUSE
+                backoff.reset()
             except FAILURES as error:
-                _LOG.warning("namespaces cannot be watched", error=str(error), retry_after=pause)
+                _LOG.warning("namespaces cannot be watched", error=str(error), retry_after=backoff.next)
             except Exception:  # noqa: BLE001 -- whatever went wrong, namespaces must go on being watched
-                _LOG.exception("namespaces cannot be watched", retry_after=pause)
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _MAX_PAUSE)
+                _LOG.exception("namespaces cannot be watched", retry_after=backoff.next)
+            await backoff.pause()
 
     async def _watch(self) -> None:
         watch = await self._namespaces.watch(RequestContext(user=SYSTEM, namespace=""), WatchOptions())
@@ -117,7 +117,7 @@ class NamespaceController:
             task.add_done_callback(lambda _: self._ending.pop(name, None))
 
     async def _end(self, name: str) -> None:
-        pause = _PAUSE
+        backoff = Backoff(_PAUSE, _MAX_PAUSE)
         while True:
             try:
                 if not await self._is_terminating(name):
@@ -128,11 +128,10 @@ class NamespaceController:
             except FAILURES as error:
                 if isinstance(error, errors.StatusError) and error.code == 404:
                     return
-                _LOG.warning("a namespace cannot be emptied", namespace=name, error=str(error), retry_after=pause)
+                _LOG.warning("a namespace cannot be emptied", namespace=name, error=str(error), retry_after=backoff.next)
             except Exception:  # noqa: BLE001 -- one namespace must not stop the work on others
-                _LOG.exception("a namespace cannot be emptied", namespace=name, retry_after=pause)
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _MAX_PAUSE)
+                _LOG.exception("a namespace cannot be emptied", namespace=name, retry_after=backoff.next)
+            await backoff.pause()
 
     async def _is_terminating(self, name: str) -> bool:
         """Whether it is still to be emptied: somebody may have forced it away, and another of its name may be in use."""

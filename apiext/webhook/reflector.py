@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import orjson
 
+from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
 from apiext.webhook.client import WebhookError
 
@@ -108,11 +109,9 @@ class Reflector:
         self._link = link or Link()
         self._reduce = reduce or _whole
         self._page = page
-        self._shortest = shortest
-        self._longest = longest
+        self._backoff = Backoff(shortest, longest)
         self._revision = ""
         """Where a watch begins; empty where a list has to come first."""
-        self._wait = shortest
 
     async def run(self) -> None:
         """Follow the collection until it is cancelled."""
@@ -133,18 +132,18 @@ class Reflector:
             await self._pause()
 
     def _reached(self) -> None:
-        self._wait = self._shortest
+        self._backoff.reset()
         self._link.reached()
 
     def _failed(self, error: WebhookError) -> None:
-        self._wait = min(self._wait * 2, self._longest)
+        self._backoff.take()
         if error.code not in {0, _TOO_MANY}:
             self._revision = ""
         _LOG.warning("objects of the cluster cannot be followed", url=self._url, error=str(error))
         self._link.lost(error)
 
     async def _pause(self) -> None:
-        await asyncio.sleep(self._wait * (1 + random.random()))  # noqa: S311 -- spreads load, guards nothing
+        await asyncio.sleep(self._backoff.next * (1 + random.random()))  # noqa: S311 -- spreads load, guards nothing
 
     async def _list(self) -> str:
         """Tell all objects as they are; the revision of the list."""

@@ -9,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.meta import errors
+from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
 from apiext.storage import streams
 from apiext.storage.backend import BackendError, CompactedError
@@ -53,7 +54,7 @@ class Feed:
         self._progress: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._started: asyncio.Future[None] | None = None
-        self._delay = _RETRY_AFTER
+        self._backoff = Backoff(_RETRY_AFTER, _MAX_RETRY_AFTER)
         self.revision = 0
         """Every change up to this revision has reached its follower."""
 
@@ -100,16 +101,15 @@ class Feed:
                 # reads that find the caches standing still go to the backend; none is answered wrongly
                 _LOG.exception("a change could not be taken", revision=self.revision)
                 why = "failed"
-            _LOG.warning("watch of the store broke", why=why, revision=self.revision, retry_after=self._delay)
-            await asyncio.sleep(self._delay)
-            self._delay = min(self._delay * 2, _MAX_RETRY_AFTER)
+            _LOG.warning("watch of the store broke", why=why, revision=self.revision, retry_after=self._backoff.next)
+            await self._backoff.pause()
 
     async def _follow(self) -> None:
         start = self.revision + 1 if self.revision else 0
         async with streams.closing(self._backend.watch(self._root, start=start)) as batches:
             async for batch in batches:
                 await self._take(batch)
-                self._delay = _RETRY_AFTER
+                self._backoff.reset()
 
     async def _take(self, batch: WatchBatch) -> None:
         events = batch.events

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
+from apiext.meta.backoff import Backoff
 from apiext.storage.backend import UnavailableError
 from apiext.storage.etcd.errors import translate
 from apiext.storage.etcd.generated import rpc
@@ -74,7 +75,7 @@ class Calls:
         """
         message = request.SerializeToString()
         end = self._loop.time() + (deadline or self._deadline)
-        pause = _PAUSE
+        backoff = Backoff(_PAUSE, _LONGEST_PAUSE)
         while True:
             left = end - self._loop.time()
             server = self._servers.current
@@ -86,14 +87,13 @@ class Calls:
             try:
                 answer = await server.channel.unary(method.path, message, share)
             except RpcError as error:
-                if self._loop.time() + pause >= end or not _passing(error):
+                if self._loop.time() + backoff.next >= end or not _passing(error):
                     self._raise(server, error)
                 self._servers.failed(server)
             else:
                 return method.answer.FromString(answer)
             self._servers.check()
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+            await backoff.pause()
 
     def _connected(self, server: Server) -> bool:
         self._servers.check()

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any, Final, NoReturn
 
+from apiext.meta.backoff import Backoff
 from apiext.storage.backend import BackendError, BackendEvent, CompactedError, UnavailableError, WatchBatch
 from apiext.storage.etcd.errors import translate
 from apiext.storage.etcd.generated import rpc
@@ -41,19 +42,18 @@ class Watcher:
 
     async def batches(self) -> AsyncGenerator[WatchBatch]:
         """As `Backend.watch`."""
-        pause = _PAUSE
+        backoff = Backoff(_PAUSE, _LONGEST_PAUSE)
         while not self._servers.closed():
             # Whatever broke the stream, another one may do.
             with contextlib.suppress(UnavailableError):
                 server = await self._connect()
                 async with contextlib.aclosing(self._follow(server)) as batches:
                     async for batch in batches:
-                        pause = _PAUSE
+                        backoff.reset()
                         yield batch
             if self._servers.closed():
                 return
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+            await backoff.pause()
 
     def request_progress(self) -> None:
         """Ask for a batch that names the revision reached; also of the next stream, if this one breaks."""

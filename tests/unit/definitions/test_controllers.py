@@ -277,8 +277,7 @@ async def test_applying_a_definition(house: House) -> None:
 async def test_a_store_that_stays_away_for_long(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often the status could not be written, the work goes on when the store is back."""
     monkeypatch.setattr(workqueue, "_FIRST_PAUSE", 0.0)
-    house.controllers._queue.attempts[FOOS] = 5000
-    update, failures = house.store.guaranteed_update, [UnavailableError("away")]
+    update, failures = house.store.guaranteed_update, [UnavailableError("away")] * 200
 
     async def fail_once(*args: Any, **options: Any) -> Any:
         if failures:

@@ -8,6 +8,7 @@ import socket
 import ssl
 from typing import TYPE_CHECKING, Final
 
+from apiext.meta.backoff import Backoff
 from apiext.storage.etcd.http2 import headers
 from apiext.storage.etcd.http2.connection import Connection
 from apiext.storage.etcd.http2.outcome import UNAVAILABLE, RpcError
@@ -75,7 +76,7 @@ class Channel:
         return headers.request(path, self._authority, secure=self._context is not None, metadata=metadata)
 
     async def _connect(self) -> None:
-        pause = _PAUSE
+        backoff = Backoff(_PAUSE, _LONGEST_PAUSE)
         while not self._closed:
             try:
                 async with asyncio.timeout(_PATIENCE):
@@ -86,8 +87,7 @@ class Channel:
                 self.trouble = _words(error)
             else:
                 return
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+            await backoff.pause()
 
     async def _dial(self) -> None:
         """Make a connection that the server has answered on. Raises OSError."""

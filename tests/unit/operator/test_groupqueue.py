@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from apiext.operator.clients import ApiError
-from apiext.operator.workqueue import WorkQueue
+from apiext.operator.groupqueue import GroupQueue
 from tests.support.logs import logged
 
 
@@ -21,7 +21,7 @@ class Looks:
         self.after: float | None = None
 
     async def look(self, key: str) -> float | None:
-        """See WorkQueue."""
+        """See GroupQueue."""
         async with self.seen:
             self.keys.append(key)
             self.seen.notify_all()
@@ -39,7 +39,7 @@ class Looks:
 async def test_what_is_told_often_is_looked_at_once() -> None:
     """Changes that come together are one look; those that come meanwhile are one more, not at the same time."""
     looks = Looks()
-    queue = WorkQueue(looks.look)
+    queue = GroupQueue(looks.look)
     looks.gate.clear()
     for _ in range(5):
         queue.add("a", 0.0)
@@ -60,7 +60,7 @@ async def test_failures_are_tried_again(caplog: pytest.LogCaptureFixture) -> Non
     """What fails is looked at again, also where it is a defect; both are logged."""
     looks = Looks()
     looks.errors = [ApiError("no"), RuntimeError("defect")]
-    queue = WorkQueue(looks.look)
+    queue = GroupQueue(looks.look)
     queue.add("a", 0.0)
     await looks.until(1)
     queue.add("a", 0.0)
@@ -76,7 +76,7 @@ async def test_it_comes_back_by_itself() -> None:
     """A look that asks for another one gets it; a failed one comes back without being told."""
     looks = Looks()
     looks.after = 0.0
-    queue = WorkQueue(looks.look)
+    queue = GroupQueue(looks.look)
     queue.add("a", 0.0)
     await looks.until(3)
     looks.after = None
@@ -88,7 +88,7 @@ async def test_it_comes_back_by_itself() -> None:
 async def test_the_end() -> None:
     """Who is at work is ended, and nothing begins any more."""
     looks = Looks()
-    queue = WorkQueue(looks.look)
+    queue = GroupQueue(looks.look)
     looks.gate.clear()
     queue.add("a", 0.0)
     await looks.until(1)
