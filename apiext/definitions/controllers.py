@@ -8,10 +8,10 @@ Mirrors apiextensions-apiserver pkg/apiserver/apiserver.go (its controllers) and
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta.log import get_logger
+from apiext.meta.tasks import end_tasks
 from apiext.storage.interface import InvalidObjectError, KeyNotFoundError, Preconditions
 
 from . import conditions
@@ -61,11 +61,7 @@ class Controllers:
     async def close(self) -> None:
         """Stop; what was begun can be taken up by the next start."""
         await self._finalizer.close()
-        for task in self._tasks:
-            task.cancel()
-        for task in self._tasks:
-            with suppress(asyncio.CancelledError):
-                await task
+        await end_tasks(*self._tasks)
         self._tasks.clear()
 
     def observe(self, item: Item) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.meta.backoff import Backoff
 from apiext.meta.errors import StatusError
 from apiext.meta.log import get_logger
+from apiext.meta.tasks import end_tasks
 from apiext.storage.backend import BackendError
 from apiext.storage.interface import InvalidObjectError, KeyNotFoundError, Preconditions, StorageError
 
@@ -91,11 +91,7 @@ class Finalizer:
 
     async def close(self) -> None:
         """Stop where it is."""
-        for task in (tasks := list(self._tasks.values())):
-            task.cancel()
-        for task in tasks:
-            with suppress(asyncio.CancelledError):
-                await task
+        await end_tasks(*self._tasks.values())
 
     async def _run(self, definition: Definition) -> None:
         backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)

@@ -10,6 +10,7 @@ from typing import Final
 
 from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
+from apiext.meta.tasks import end_tasks
 from apiext.operator.clients import ApiError
 
 _LOG: Final = get_logger(__name__)
@@ -56,9 +57,7 @@ class GroupQueue:
         for entry in self._entries.values():
             if entry.timer is not None:
                 entry.timer.cancel()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*tasks)
         self._entries.clear()
 
     def _arm(self, group: str, entry: _Entry) -> None:

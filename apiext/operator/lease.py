@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.log import get_logger
+from apiext.meta.tasks import end_tasks
 from apiext.operator.clients import ApiError
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Elector:
             try:
                 await asyncio.wait({acting, renewing}, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                await _ended(acting, renewing)
+                await end_tasks(acting, renewing)
                 await self._release()
             _told(acting)
             _LOG.warning("this operator acts no longer", lease=f"{self._namespace}/{NAME}", identity=self.identity)
@@ -164,12 +165,6 @@ class Elector:
             "renewTime": now,
             "leaseTransitions": transitions if mine or not lease else transitions + 1,
         }
-
-
-async def _ended(*tasks: asyncio.Future[None]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _told(task: asyncio.Future[None]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
+from apiext.meta.tasks import end_tasks
 from apiext.operator.authorities import AuthorityFile, SystemAuthorities
 from apiext.operator.clients import API_SERVICES, CRDS, Api, ApiError
 from apiext.operator.diagnosis import Diagnosis
@@ -56,9 +57,7 @@ async def operate(options: Options, *, started: Callable[[dict[str, str]], None]
     try:
         await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in (running, stopping):
-            task.cancel()
-        await asyncio.gather(running, stopping, return_exceptions=True)
+        await end_tasks(running, stopping)
         await operator.close()
     if not running.cancelled():
         running.result()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
+from apiext.meta.tasks import end_tasks
 from apiext.operator import rights
 from apiext.operator.apiservices import MANAGED_BY, MANAGER, Target
 from apiext.operator.clients import API_SERVICES, CRDS, Api, ApiError, Clients
@@ -97,8 +98,7 @@ class Term:
             try:
                 self._bundle = await self._authorities.changed(self._bundle)
             finally:
-                following.cancel()
-                await asyncio.gather(following, return_exceptions=True)
+                await end_tasks(following)
             _LOG.info("apiext has other authorities", server=apiext.url)
             await apiext.use(of_apiext(self._options, self._bundle))
             self._look_at_all()

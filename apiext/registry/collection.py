@@ -7,6 +7,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors
+from apiext.meta.tasks import end_tasks
 from apiext.storage.interface import Item, ListResult, VersionMatch
 
 if TYPE_CHECKING:
@@ -58,6 +59,4 @@ async def _delete_page(rest: ResourceRest, ctx: RequestContext, options: DeleteO
     try:
         await asyncio.gather(*workers)
     finally:
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+        await end_tasks(*workers)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from apiext.meta.tasks import end_tasks
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -30,9 +32,7 @@ async def leave(app: App, http: HTTPServer, accepting: asyncio.Server, limits: L
     cut = asyncio.create_task(impatient.wait())
     leaving = asyncio.create_task(_leave(app, http, accepting, limits))
     await asyncio.wait({cut, leaving}, return_when=asyncio.FIRST_COMPLETED)
-    for task in (cut, leaving):
-        task.cancel()
-    await asyncio.gather(cut, leaving, return_exceptions=True)
+    await end_tasks(cut, leaving)
 
 
 async def _leave(app: App, http: HTTPServer, accepting: asyncio.Server, limits: LimitOptions) -> None:

@@ -12,6 +12,7 @@ from apiext.admission.forbidcreate import Ending
 from apiext.endpoints.watches import Watches
 from apiext.meta.gvk import GroupResource
 from apiext.meta.marks import LEAVING
+from apiext.meta.tasks import end_tasks
 from apiext.serving.info import ServedVersion, ServingInfo
 from apiext.serving.phases import ended
 
@@ -146,7 +147,5 @@ class ServingCache:
     async def close(self) -> None:
         """End everything."""
         self.watches.close()
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)
         self._infos.clear()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta import errors
 from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
+from apiext.meta.tasks import end_tasks
 from apiext.registry.context import CreateOptions, RequestContext, UpdateOptions
 from apiext.registry.namespace import FINALIZER, TERMINATING
 from apiext.serving.instances import SYSTEM
@@ -66,10 +67,7 @@ class NamespaceController:
 
     async def close(self) -> None:
         """Stop."""
-        tasks = [*self._ending.values(), *([self._follower] if self._follower else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*self._ending.values(), *([self._follower] if self._follower else []))
         self._ending.clear()
 
     async def _ensure(self, name: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from apiext.meta.tasks import end_tasks
+
 from .backend import BackendError
 
 if TYPE_CHECKING:
@@ -69,8 +71,7 @@ class Barrier:
         self._closed = True
         _cancel(self._waiting)
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end_tasks(self._task)
 
 
 def _cancel(readers: list[asyncio.Future[int]]) -> None:

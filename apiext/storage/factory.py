@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta.log import get_logger
+from apiext.meta.tasks import end_tasks
 
 from . import keys
 from .barrier import Barrier
@@ -79,9 +80,7 @@ class StoreFactory:
         """End all watches and stop; the backend stays open."""
         for resource in tuple(self._stores):
             self.drop(resource)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)
         await self._feed.close()
         await self._barrier.close()
 

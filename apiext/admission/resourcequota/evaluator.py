@@ -13,6 +13,7 @@ from typing import Final
 
 from apiext.admission.attributes import Attributes
 from apiext.meta import errors
+from apiext.meta.tasks import end_tasks
 
 from .access import QuotaAccess
 from .quota import Quota, charged, count_name
@@ -69,10 +70,7 @@ class Evaluator:
 
     async def close(self) -> None:
         """Leave what is not decided yet."""
-        workers = tuple(self._workers)
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+        await end_tasks(*self._workers)
 
     async def _work(self, namespace: str) -> None:
         """Decide about all that wait, and those who come meanwhile."""

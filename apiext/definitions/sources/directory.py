@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta import wire
 from apiext.meta.errors import StatusError
 from apiext.meta.log import get_logger
+from apiext.meta.tasks import end_tasks
 from apiext.storage.backend import BackendError
 from apiext.storage.interface import StorageError
 
@@ -98,9 +99,7 @@ class DirectorySource:
     async def close(self) -> None:
         """Stop following."""
         if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await end_tasks(self._task)
             self._task = None
 
     async def _follow(self) -> None:

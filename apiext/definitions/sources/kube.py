@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote
 
@@ -17,6 +16,7 @@ from apiext.meta import background, time
 from apiext.meta.errors import StatusError
 from apiext.meta.log import get_logger
 from apiext.meta.marks import HOST_UID
+from apiext.meta.tasks import end_tasks
 from apiext.storage.backend import BackendError
 from apiext.storage.interface import StorageError
 from apiext.webhook.client import WebhookError
@@ -122,11 +122,7 @@ class KubeSource(Link):
     async def close(self) -> None:
         """Stop following."""
         self._unsubscribe()
-        for task in self._tasks:
-            task.cancel()
-        for task in self._tasks:
-            with suppress(asyncio.CancelledError):
-                await task
+        await end_tasks(*self._tasks)
 
     # --- what the host tells ------------------------------------------------------------------------------------------
 

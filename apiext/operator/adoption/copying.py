@@ -11,6 +11,7 @@ import orjson
 
 from apiext.meta import wire
 from apiext.meta.marks import IMPORT_PATH
+from apiext.meta.tasks import end_tasks
 from apiext.operator.adoption.comparing import Contents, Difference, Side, differences
 from apiext.operator.clients import ApiError
 from apiext.webhook.client import WebhookError
@@ -85,8 +86,7 @@ class Importer:
     async def close(self) -> None:
         """Break off."""
         if self._sending is not None:
-            self._sending.cancel()
-            await asyncio.gather(self._sending, return_exceptions=True)
+            await end_tasks(self._sending)
 
     async def _send(self) -> None:
         await self._sent()

@@ -6,6 +6,8 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from apiext.meta.tasks import end_tasks
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -45,8 +47,7 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end_tasks(self._task)
         if _exc[0] is None:
             await self._say()
 

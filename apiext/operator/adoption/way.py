@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.meta.tasks import end_tasks
 from apiext.operator.adoption.collection import Collection, Resource, resource
 from apiext.operator.adoption.policy import Policy
 from apiext.operator.adoption.progress import Progress
@@ -82,8 +83,7 @@ class Way:
                 if not self.is_wanted(names):
                     raise TurnedBackError
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await end_tasks(task)
         await task
         await self.read()
         if not self.is_wanted(names):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from apiext.meta import errors
 from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
+from apiext.meta.tasks import end_tasks
 from apiext.storage import streams
 from apiext.storage.backend import BackendError, CompactedError
 
@@ -68,9 +69,7 @@ class Feed:
     async def close(self) -> None:
         """Stop; who waits is cancelled."""
         tasks = [task for task in (self._task, self._progress) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*tasks)
         for waiter in self._waiting:
             waiter.cancel()
 
