@@ -1,37 +1,57 @@
-"""A cluster with apiext behind its kube-apiserver that somebody registered by hand."""
+"""A cluster in which apiext serves a group of a folder, and one that its operator has taken over from the host."""
 
 import json
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
-from tests.support.aggregated import CONFIG_MAP, CRDS, AggregatedCluster
+from apiext.meta.marks import SERVE_LABEL
+from tests.support.aggregated import CONFIG_MAP, CRDS, SELECTOR, AggregatedCluster
 from tests.support.inprocess import definition
 from tests.support.waiting import until
 
-__all__ = ["CONFIG_MAP", "GROUP", "PLAIN", "Cluster", "until"]
+__all__ = ["CONFIG_MAP", "GROUP", "LABELLED", "PLAIN", "QUICK", "SERVED", "Cluster", "until"]
 
 GROUP: Final = "aggregated.example.com"
+"""Its definition is in a folder."""
+LABELLED: Final = "labelled.example.com"
+"""The same definition, on the host, with the label that has apiext serve it."""
+SERVED: Final = (GROUP, LABELLED)
 PLAIN: Final = "plain.example.com"
 """The same definition, served by the kube-apiserver itself."""
+QUICK: Final = ("--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=200ms")
 
 
 class Cluster(AggregatedCluster):
-    """One group of a folder, and the same definition on the host."""
+    """The groups, ready. The operator has ended then, so that tests may do by hand what it would put right."""
 
     def __init__(self, folder: Path) -> None:
         crds = folder / "crds"
         crds.mkdir()
         (crds / "widgets.json").write_text(json.dumps(definition(group=GROUP)))
-        super().__init__(folder, crd_dir=crds, controller_manager=False, operator=False)
+        super().__init__(folder, selector=SELECTOR, crd_dir=crds, controller_manager=False, operate_args=QUICK)
 
     def __enter__(self) -> Self:
-        """Start everything and register apiext with the host."""
+        """Start everything, and have the operator register what apiext serves."""
         super().__enter__()
         try:
             self.host.must("POST", CRDS, definition(group=PLAIN))
+            self.host.must("POST", CRDS, _labelled())
             until(lambda: self.host.ask("GET", f"/apis/{PLAIN}/v1/widgets")[0] == 200)
-            self.register(GROUP, "v1")
+            until(lambda: all(self.proxied(f"v1.{group}") for group in SERVED))
+            until(self._settled)
+            self.operator.stop()
         except BaseException:
             self.__exit__()
             raise
         return self
+
+    def _settled(self) -> bool:
+        """Whether the operator says that it is done."""
+        conditions = self.host.must("GET", f"{CRDS}/widgets.{LABELLED}")["status"]["conditions"]
+        return any((one["type"], one["status"]) == ("ServedByApiext", "True") for one in conditions)
+
+
+def _labelled() -> dict[str, Any]:
+    crd = definition(group=LABELLED)
+    crd["metadata"]["labels"] = {SERVE_LABEL: "true"}
+    return crd

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import Cluster
+from tests.e2e.cluster import SERVED, Cluster
 from tests.e2e.installed import Installed
 from tests.e2e.pods import Pods
 from tests.support.kubectl import Kubectl
@@ -16,6 +16,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster with apiext behind its kube-apiserver; a test keeps to names of its own and leaves both running."""
     with Cluster(tmp_path_factory.mktemp("e2e")) as started:
         yield started
+
+
+@pytest.fixture(params=SERVED, ids=["folder", "labelled"])
+def group(request: pytest.FixtureRequest) -> str:
+    """Each of the groups that apiext serves."""
+    return str(request.param)
 
 
 @pytest.fixture

@@ -11,11 +11,9 @@ from typing import Any, Final
 
 import pytest
 
-from tests.e2e.cluster import GROUP, PLAIN, Cluster, until
+from tests.e2e.cluster import PLAIN, SERVED, Cluster, until
 
 pytestmark = pytest.mark.slow
-SERVED: Final = (GROUP,)
-"""The groups that apiext serves."""
 ALL: Final = (PLAIN, *SERVED)
 HOLD: Final = "example.com/hold"
 CONFIG_MAPS: Final = "/api/v1/namespaces/default/configmaps"

@@ -4,73 +4,109 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.cluster import GROUP, Cluster
+from tests.e2e.cluster import SERVED, Cluster, until
 from tests.support.kubectl import Kubectl
 
 pytestmark = pytest.mark.slow
-WIDGETS = f"/apis/{GROUP}/v1/namespaces/default/widgets"
-KIND = f"widgets.{GROUP}"
 
 
-def _widget(name: str, **spec: Any) -> str:
-    return json.dumps({"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec})
+def _widgets(group: str) -> str:
+    return f"/apis/{group}/v1/namespaces/default/widgets"
+
+
+def _widget(group: str, name: str, **spec: Any) -> str:
+    return json.dumps({"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec})
 
 
 @pytest.fixture(autouse=True)
 def clean(cluster: Cluster) -> Iterator[None]:
     """No objects are left to the next test."""
     yield
-    cluster.host.must("DELETE", WIDGETS)
+    for group in SERVED:
+        cluster.host.must("DELETE", _widgets(group))
 
 
-def test_kubectl(kubectl: Kubectl) -> None:
+def test_kubectl(kubectl: Kubectl, group: str) -> None:
     """An object is created, shown, applied, edited, scaled, patched and deleted through the cluster."""
-    assert kubectl("create", "-f", "-", stdin=_widget("a")) == f"widget.{GROUP}/a created\n"
-    assert kubectl("get", KIND, "--no-headers").split() == ["a", "m"]
-    assert kubectl("apply", "-f", "-", stdin=_widget("b", size="s")) == f"widget.{GROUP}/b created\n"
-    assert kubectl("apply", "-f", "-", stdin=_widget("b", size="l")) == f"widget.{GROUP}/b configured\n"
-    assert "edited" in kubectl("edit", KIND, "b", KUBE_EDITOR="sed -i s/l$/xl/")
-    kubectl("scale", KIND, "b", "--replicas=3")
-    kubectl("patch", KIND, "b", "--subresource=status", "--type=merge", "-p", '{"status":{"replicas":2}}')
+    kind = f"widgets.{group}"
+    assert kubectl("create", "-f", "-", stdin=_widget(group, "a")) == f"widget.{group}/a created\n"
+    assert kubectl("get", kind, "--no-headers").split() == ["a", "m"]
+    assert kubectl("apply", "-f", "-", stdin=_widget(group, "b", size="s")) == f"widget.{group}/b created\n"
+    assert kubectl("apply", "-f", "-", stdin=_widget(group, "b", size="l")) == f"widget.{group}/b configured\n"
+    assert "edited" in kubectl("edit", kind, "b", KUBE_EDITOR="sed -i s/l$/xl/")
+    kubectl("scale", kind, "b", "--replicas=3")
+    kubectl("patch", kind, "b", "--subresource=status", "--type=merge", "-p", '{"status":{"replicas":2}}')
 
-    shown = kubectl.json("get", KIND, "b")
+    shown = kubectl.json("get", kind, "b")
     assert (shown["spec"], shown["status"]) == ({"size": "xl", "replicas": 3}, {"replicas": 2})
-    assert (
-        kubectl("delete", KIND, "a", "b")
-        == f'widget.{GROUP} "a" deleted from default namespace\nwidget.{GROUP} "b" deleted from default namespace\n'
-    )
-    assert "NotFound" in kubectl.refused("get", KIND, "a")
+    deleted = [f'widget.{group} "{name}" deleted from default namespace' for name in ("a", "b")]
+    assert kubectl("delete", kind, "a", "b").splitlines() == deleted
+    assert "NotFound" in kubectl.refused("get", kind, "a")
 
 
-def test_refusals_keep_their_words(kubectl: Kubectl) -> None:
+def test_dry_runs(kubectl: Kubectl, group: str) -> None:
+    """What would be applied is shown as it would be stored, or refused, and nothing is changed."""
+    kind, dry = f"widgets.{group}", ("apply", "--dry-run=server", "-f", "-")
+    assert kubectl(*dry, stdin=_widget(group, "a")) == f"widget.{group}/a created (server dry run)\n"
+    assert kubectl("get", kind, "--ignore-not-found") == ""
+    kubectl("apply", "-f", "-", stdin=_widget(group, "a", size="s"))
+    assert kubectl(*dry, "-o", "jsonpath={.spec}", stdin=_widget(group, "a", replicas=2)) == '{"replicas":2,"size":"m"}'
+    assert "spec.replicas: Invalid value" in kubectl.refused(*dry, "--validate=false", stdin=_widget(group, "a", replicas="2"))
+
+    assert kubectl.json("get", kind, "a")["spec"] == {"size": "s"}
+
+
+def test_plain_users(cluster: Cluster, group: str, tmp_path: Path) -> None:
+    """Who has a role in one namespace uses kubectl there as far as it goes, and no further."""
+    user, kind = f"kim-{group}", f"widgets.{group}"
+    cluster.grant(f"e2e-{user}", [{"apiGroups": [group], "resources": ["widgets"], "verbs": ["get", "list", "watch", "create", "patch"]}])
+    cluster.bind("namespaces/default/rolebindings", f"e2e-{user}", "ClusterRole", f"e2e-{user}", user)
+    kim = Kubectl(cluster.plane.write_kubeconfig(user, cluster.plane.authority.issue(user)), tmp_path)
+    until(lambda: kim.run("auth", "can-i", "list", kind).returncode == 0)
+
+    until(lambda: kim.run("get", kind).returncode == 0)
+    kim("apply", "-f", "-", stdin=_widget(group, "a", size="s"))
+    kim("apply", "-f", "-", stdin=_widget(group, "a", size="l"))
+    with kim.watching("get", kind, "-w", "--no-headers") as lines:
+        assert next(lines).split() == ["a", "l"]
+    assert "FIELD: size <string>" in kim("explain", f"{kind}.spec.size")
+    refused = f'User "{user}" cannot {{}} resource "{{}}" in API group "{group}" in the namespace "{{}}"'
+    assert refused.format("delete", "widgets", "default") in kim.refused("delete", kind, "a")
+    assert refused.format("patch", "widgets/scale", "default") in kim.refused("scale", kind, "a", "--replicas=1")
+    assert refused.format("list", "widgets", "kube-system") in kim.refused("get", kind, "-n", "kube-system")
+    assert cluster.host.must("GET", f"{_widgets(group)}/a")["spec"] == {"size": "l"}
+
+
+def test_refusals_keep_their_words(kubectl: Kubectl, group: str) -> None:
     """What apiext says of an object reaches the cluster's client."""
-    said = kubectl.refused("create", "-f", "-", "--validate=false", stdin=_widget("a", size=5))
+    said = kubectl.refused("create", "-f", "-", "--validate=false", stdin=_widget(group, "a", size=5))
 
     assert 'The Widget "a" is invalid: spec.size: Invalid value: "integer"' in said
 
 
-def test_watches(cluster: Cluster, kubectl: Kubectl) -> None:
+def test_watches(cluster: Cluster, kubectl: Kubectl, group: str) -> None:
     """Changes reach those who watch through the cluster as they happen."""
-    with kubectl.watching("get", KIND, "-w", "-o", 'jsonpath={.metadata.name}={.spec.size}{"\\n"}') as lines:
+    with kubectl.watching("get", f"widgets.{group}", "-w", "-o", 'jsonpath={.metadata.name}={.spec.size}{"\\n"}') as lines:
         for size in ("s", "l"):
-            kubectl("apply", "-f", "-", stdin=_widget("w", size=size))
+            kubectl("apply", "-f", "-", stdin=_widget(group, "w", size=size))
             assert list(islice(lines, 1)) == [f"w={size}\n"]
 
     with closing(cluster.host.connect()) as connection:
-        path = f"{WIDGETS}?watch=true&fieldSelector=metadata.name%3Dw&timeoutSeconds=20"
+        path = f"{_widgets(group)}?watch=true&fieldSelector=metadata.name%3Dw&timeoutSeconds=20"
         answer = cluster.host.send(connection, "GET", path)
         assert json.loads(answer.readline())["type"] == "ADDED"
-        cluster.host.must("DELETE", f"{WIDGETS}/w")
+        cluster.host.must("DELETE", f"{_widgets(group)}/w")
         assert json.loads(answer.readline())["type"] == "DELETED"
 
 
-def test_where_they_are(cluster: Cluster) -> None:
+def test_where_they_are(cluster: Cluster, group: str) -> None:
     """Objects are in apiext's etcd, under the reference's keys, and nothing of them is in the cluster's."""
-    cluster.host.must("POST", WIDGETS, json.loads(_widget("kept")))
+    cluster.host.must("POST", _widgets(group), json.loads(_widget(group, "kept")))
 
-    assert cluster.keys(cluster.etcd.url, "widgets/") == [f"/registry/{GROUP}/widgets/default/kept"]
-    assert cluster.keys(cluster.plane.etcd_url, f"{GROUP}/widgets") == []
+    assert cluster.keys(cluster.etcd.url, f"{group}/widgets/") == [f"/registry/{group}/widgets/default/kept"]
+    assert cluster.keys(cluster.plane.etcd_url, f"{group}/widgets") == []

@@ -169,7 +169,11 @@ class AggregatedCluster:
         return bool(code == 200 and found["spec"].get("service") and self.available(name))
 
     def another_server(self, name: str, *arguments: str, etcd_url: str = "", crd_dir: Path | None = None) -> ApiextServer:
-        """One more server with the rights of the others and another store or folder, to be started and stopped by the test."""
+        """One more server with the rights of the others, to be started and stopped by the test.
+
+        With another store it follows none of the host's definitions unless the arguments say so.
+        """
+        selector = [] if etcd_url else self._selector
         kubeconfig = self.plane.write_kubeconfig(_USER, self.plane.authority.issue(_USER))
         serving = self.authority.issue(SERVICE, hosts=(f"{SERVICE}.{NAMESPACE}.svc", "127.0.0.1", "localhost"))
         own = [f"--kubeconfig={kubeconfig}", f"--tls-cert-file={serving.cert}", f"--tls-private-key-file={serving.key}"]
@@ -177,7 +181,7 @@ class AggregatedCluster:
             self.folder / name,
             etcd_url=etcd_url or self.etcd.url,
             crd_dir=crd_dir or self._crd_dir,
-            extra_args=[*own, *self._selector, *self._serve_args, *arguments],
+            extra_args=[*own, *selector, *self._serve_args, *arguments],
         )
         server.ca = self.authority.cert
         return server
