@@ -29,7 +29,7 @@ class Replicas:
         self.plane = cluster.plane
         self.etcd = EtcdCluster(folder / "etcd", durable=False)
         self.servers = [
-            cluster.another_server(f"replica-{number}", "--shutdown-delay-duration=4s", etcd_url=self.etcd.url, crd_dir=crds)
+            cluster.another_server(f"replica-{number}", "--shutdown-delay-duration=3s", etcd_url=self.etcd.url, crd_dir=crds)
             for number in range(2)
         ]
         self.balancer = Balancer(self.servers)

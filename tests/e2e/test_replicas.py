@@ -63,9 +63,9 @@ def test_rolled_without_a_failure(replicas: Replicas) -> None:
     with Informer(plane, WIDGETS) as informer, Informer(plane, WIDGETS) as other:
         with writing(plane, WIDGETS, count=4, api_version=API_VERSION) as writers, reading(plane, WIDGETS) as readers:
             for server in replicas.servers:
-                writers[0].wait(20)
+                writers[0].wait(10)
                 _roll(replicas, server)
-            writers[0].wait(20)
+            writers[0].wait(10)
             assert all(writer.is_alive() for writer in writers)
 
         assert [failure for writer in writers for failure in writer.failures] == []
@@ -79,9 +79,9 @@ def test_killed_replicas(replicas: Replicas) -> None:
     with Informer(plane, WIDGETS) as informer, Informer(plane, WIDGETS) as other:
         with writing(plane, WIDGETS, count=4, api_version=API_VERSION) as writers:
             for server in replicas.servers:
-                writers[0].wait(20)
+                writers[0].wait(10)
                 _killed(replicas, server)
-            writers[0].wait(20)
+            writers[0].wait(10)
             assert all(writer.is_alive() for writer in writers)
         _assert_whole(replicas, writers, [informer, other])
 
@@ -92,11 +92,11 @@ def test_killed_members_of_etcd(replicas: Replicas) -> None:
     with Informer(plane, WIDGETS) as informer, Informer(plane, WIDGETS) as other:
         with writing(plane, WIDGETS, count=4, api_version=API_VERSION) as writers:
             for leads in (False, True):
-                writers[0].wait(20)
+                writers[0].wait(10)
                 leader = etcd.leader()
                 next(member for member in etcd.members if (member is leader) == leads).kill()
-                writers[0].wait(20)
+                writers[0].wait(10)
                 etcd.start()
-            writers[0].wait(20)
+            writers[0].wait(10)
         _assert_whole(replicas, writers, [informer, other])
         assert (informer.lists, other.lists) == (1, 1)
