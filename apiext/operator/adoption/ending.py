@@ -2,7 +2,9 @@
 
 apiext deletes the mirror's objects as the host would. The host deletes its own copies, which nobody sees, without asking for
 admission; but where one of them has a finalizer the host waits for somebody to take it away, and those who would do so are
-at work on apiext's object. So what is left there is cleared when the mirror is gone.
+at work on apiext's object. So what is left there is cleared when the mirror is gone. Where apiext has never begun to serve
+(the policy notes nothing of the definition, or the host does not proxy yet) the host's objects are the real ones, and go as
+the host has them go.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta import marks
 from apiext.operator.adoption import mirrors
+from apiext.operator.adoption.collection import Collection
 from apiext.operator.adoption.comparing import Difference
 from apiext.operator.adoption.hoststore import HostStore
 from apiext.operator.clients import ApiError
@@ -29,12 +32,15 @@ async def end(way: Way) -> Desired | None:
     """Take the group's definitions that are being deleted as far as they go; None where the others can be looked at. Raises ApiError."""
     names = sorted(way.group.terminating)
     apiext = way.clients.apiext
-    # who takes finalizers away must be let write; and what the host still serves is deleted there
+    # who takes finalizers away must be let write
     await mirrors.set_phase(apiext, way.phases(names, marks.FROZEN), marks.SERVING)
-    await mirrors.drop(apiext, way.phases(names, marks.IMPORTING))
+    theirs = await _the_hosts(way, names)
+    if theirs:
+        await _free(way)
+        await mirrors.drop(apiext, theirs)
     await way.read()
     waiting = [name for name in names if way.group.phase(name)]
-    gone = way.resources(name for name in names if name not in waiting and name in way.group.held)
+    gone = way.resources(name for name in names if name not in (*waiting, *theirs) and name in way.group.held)
     if gone:
         await _clear(way, gone)
     if not waiting:
@@ -44,6 +50,24 @@ async def end(way: Way) -> Desired | None:
     crds = {name: way.group.crds[name] for name in waiting if name in way.group.crds}
     await way.tell(Reason.SERVING, "apiext deletes the objects", crds)
     return Desired(routing=Routing.APIEXT, after=_AGAIN) if not way.live else None
+
+
+async def _the_hosts(way: Way, names: list[str]) -> list[str]:
+    """The definitions that apiext has not served."""
+    notes = await way.policy.read()
+    known, touched = (notes.contents, notes.touched) if notes else ({}, frozenset())
+    theirs = [name for name in names if name not in known or way.group.phase(name) == marks.IMPORTING]
+    for name, one in way.resources(way.phases(names, marks.SERVING)).items():
+        if name not in theirs and name not in touched and not await Collection(way.clients.host, one).is_by_apiext():
+            theirs.append(name)
+    return theirs
+
+
+async def _free(way: Way) -> None:
+    """Let clients of the host write to what is being deleted, as they must for finalizers."""
+    if await way.policy.read() is not None:
+        await way.policy.ensure(way.plurals)
+        await way.policy.bites(way.plurals)
 
 
 async def _clear(way: Way, resources: dict[str, Resource]) -> None:
@@ -60,7 +84,7 @@ async def _clear(way: Way, resources: dict[str, Resource]) -> None:
         # the host proxies the group, for others: what it has itself cannot be reached
         return
     await way.route(Routing.HOST, resources)
-    await way.policy.remove()
+    await _free(way)
     for one in resources.values():
         async with aclosing(way.hosts(one).objects()) as found:
             async for held in found:

@@ -74,6 +74,9 @@ async def hand_over(way: Way) -> Desired:
 
 async def _obstacle(way: Way, serving: list[str]) -> str:
     """Why the group cannot be given back as it is now; empty where it can."""
+    unread = sorted(set(serving) - way.resources(serving).keys())
+    if unread:
+        return f"{', '.join(unread)} has no version that is served, in which its objects could be read: serve one"
     if way.clients.host_etcd is not None:
         async with await HostStore.open(way.clients.host_etcd) as store:
             for name in serving:
@@ -92,13 +95,14 @@ async def _obstacle(way: Way, serving: list[str]) -> str:
 
 async def _give_back(way: Way, frozen: list[str]) -> None:
     """Return when the host's store holds what the mirrors hold."""
-    resources = way.resources(frozen)
+    obstacle = await _obstacle(way, frozen)
+    if obstacle:
+        # it has come since it was seen that there is none
+        await mirrors.set_phase(way.clients.apiext, frozen, marks.SERVING)
+        raise ApiError(f"apiext goes on serving the group: {obstacle}")
     if way.clients.host_etcd is None:
-        if await _obstacle(way, frozen):
-            # written between the look at it and the freezing
-            await mirrors.set_phase(way.clients.apiext, frozen, marks.SERVING)
-            raise ApiError(f"objects of {way.group.name} change, and there are no --host-etcd-servers to write them to")
         return
+    resources = way.resources(frozen)
     notes = await way.policy.read()
     others = {name: one for name, one in (notes.contents if notes else {}).items() if name not in resources}
     # while it is being written nobody can tell what the host has
@@ -109,7 +113,6 @@ async def _give_back(way: Way, frozen: list[str]) -> None:
         way.progress(Reason.HANDING_OVER, "compared {done} of {total} objects with the host's") as progress,
     ):
         for name, one in resources.items():
-            await store.check(way.group.crds[name])
             given[name] = await _write(way, store, one, progress.of(name))
     await way.policy.note(contents=others | given)
 

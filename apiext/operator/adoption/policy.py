@@ -92,7 +92,7 @@ class Policy:
         writes = {"operations": ["CREATE", "UPDATE", "DELETE"], "resources": resources, "apiGroups": [self._group]}
         names = {"resources": ["configmaps"], "resourceNames": [probe(self._group, plurals)]}
         asked = {"operations": ["CREATE"], "apiGroups": [""], **names}
-        rules = [{"apiVersions": ["*"], "scope": "*", **rule} for rule in (writes, asked)]
+        rules = [{"apiVersions": ["*"], "scope": "*", **rule} for rule in ([writes] if resources else []) + [asked]]
         validation = {"expression": "false", "reason": "Forbidden", "message": _message(self._group)}
         spec = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": rules}, "validations": [validation]}
         return {"metadata": metadata, "spec": spec}, {

@@ -1,6 +1,7 @@
 """A group on its way back to the host."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -257,17 +258,58 @@ async def test_definition_being_deleted(world: Make, etcd: bool) -> None:  # noq
     assert etcd or not one.bites
 
 
-async def test_definition_deleted_while_it_is_copied(world: Make) -> None:
-    """What the host still serves is deleted by the host: the copies are forgotten."""
-    one = filled(world)
-    one.stop_at = 12
-    with pytest.raises(Stopped):
+@pytest.mark.parametrize("etcd", [True, False])
+async def test_definition_deleted_while_it_is_copied(world: Make, etcd: bool) -> None:  # noqa: FBT001
+    """Wherever an adoption is, what the host still serves goes as the host has it go: finalizers are those of the real objects."""
+    for stops in range(1, 60):
+        one = filled(world)
+        one.write_at_host("ns0/kept", {"finalizers": ["example.com/x"]})
+        if not etcd:
+            one.host_etcd = None
+        one.stop_at = stops
+        with suppress(Stopped):
+            await take(one.way())
+        one.stop_at = 0
+        if one.routed["v1"] or not one.crd()["metadata"].get("finalizers"):
+            continue
+        one.crd()["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+
         await take(one.way())
-    one.stop_at = 0
-    one.crd()["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+
+        assert one.phase() is None
+        assert not one.bites
+        assert one.at_host()["ns0/kept"] == {"finalizers": ["example.com/x"]}
+        assert one.routed == {"v1": False}
+
+
+async def test_interrupted_while_a_definition_is_deleted(world: Make) -> None:
+    """Wherever the operator is ended, another one goes on, with or without the host's etcd."""
+    for number in range(80):
+        one = filled(world)
+        one.write_at_host("ns0/kept", {"finalizers": ["example.com/x"]})
+        await take(one.way())
+        one.host_etcd = one.host_etcd if number % 2 else None
+        one.crd()["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        for key in OBJECTS:
+            one.write_at_host(key, None)
+        del one.mirrors["widgets.example.com"]
+        one.calls, one.stop_at = 0, number // 2 + 1
+        with suppress(Stopped):
+            await take(one.way())
+        one.stop_at = 0
+        await take(one.way())
+
+        assert one.at_host() == {}
+        assert not one.bites
+
+
+async def test_no_version_to_read(world: Make) -> None:
+    """Objects that cannot be read are not given back half: it is said what to do."""
+    one = await served(world)
+    unlabel(one)
+    one.crd()["spec"]["versions"] = [{**version, "served": False} for version in one.crd()["spec"]["versions"]]
 
     await take(one.way())
 
-    assert one.phase() is None
-    assert not one.bites
-    assert one.routed == {"v1": False}
+    assert (one.phase(), one.said[-1][0]) == (marks.SERVING, Reason.BLOCKED)
+    assert "has no version that is served" in one.said[-1][1]

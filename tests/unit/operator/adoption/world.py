@@ -171,7 +171,11 @@ class World:
 
     def _probe(self, name: str) -> Answer:
         for path, policy in self.host.items():
-            if path.startswith(POLICIES) and self.bites and name in policy["spec"]["matchConstraints"]["resourceRules"][1]["resourceNames"]:
+            if (
+                path.startswith(POLICIES)
+                and self.bites
+                and name in policy["spec"]["matchConstraints"]["resourceRules"][-1]["resourceNames"]
+            ):
                 return _status(403, f"denied request: {policy['spec']['validations'][0]['message']}")
         return 201, {"metadata": {"name": name}}
 
@@ -204,9 +208,10 @@ class World:
             del self.host[path]
 
     def _patch_instance(self, path: str, body: Any) -> Answer:
-        if self.bites:
-            return _status(403, "denied")
         *_, namespace, plural, name = path.split("/")
+        policies = [one for path, one in self.host.items() if path.startswith(POLICIES)]
+        if self.bites and any(plural in policy["spec"]["matchConstraints"]["resourceRules"][0]["resources"] for policy in policies):
+            return _status(403, "denied")
         key = f"/registry/{GROUP}/{plural}/{namespace}/{name}"
         found = orjson.loads(self.backend._state[key].value)
         merge(found, body)
