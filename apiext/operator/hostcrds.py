@@ -1,4 +1,7 @@
-"""What the operator writes to definitions of the host: a condition, its finalizer, stored versions; and nothing else."""
+"""What the operator writes to definitions of the host: a condition, its finalizer, stored versions; and nothing else.
+
+But for a category that comes and goes when a group has changed hands (adoption/touching.py).
+"""
 
 from __future__ import annotations
 
