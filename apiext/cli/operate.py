@@ -69,7 +69,8 @@ def operate(**flags: Any) -> None:
     Runs until SIGTERM or SIGINT. Of several operators one acts.
     """
     begin = time.perf_counter()
-    from apiext.operator.options import OptionsError, read_options
+    from apiext.meta.flags import OptionsError
+    from apiext.operator.options import read_options
 
     try:
         options = read_options(flags)

@@ -28,9 +28,9 @@ def serve(**flags: Any) -> None:
     # nothing that is made while modules are loaded is garbage, and looking for it takes a tenth of the start
     gc.disable()
     begin = time.perf_counter()
+    from apiext.meta.flags import OptionsError
     from apiext.server.errors import StartError
     from apiext.server.flags import read_options
-    from apiext.server.options import OptionsError
 
     try:
         options = read_options(flags)

@@ -14,7 +14,6 @@ _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _STRING: Final = re.compile(rb'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
 _STRING_HEAD: Final = re.compile(rb'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+')
 _NUMBER: Final = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_NUMBER_HEAD: Final = re.compile(rb"-?(?:0|[1-9][0-9]*)?")
 _HEX: Final = re.compile(rb"[0-9a-fA-F]{0,4}")
 _MAX_DEPTH: Final = 10_000
 _INSIDE: Final = re.compile("escape|^in literal|numeric")

@@ -9,21 +9,13 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from apiext.meta import marks
-from apiext.meta.duration import parse_duration
+from apiext.meta.flags import FlagReader, OptionsError
 from apiext.meta.selectors import LabelSelector, parse_label_selector
 from apiext.operator.authorities import read_authorities
 from apiext.operator.clients import HostEtcd
 from apiext.operator.lease import Timing
 
 SELECTOR: Final = f"{marks.SERVE_LABEL}={marks.SERVE_VALUE}"
-
-
-class OptionsError(Exception):
-    """Flags that cannot be used; each problem is one line."""
-
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__("; ".join(problems))
-        self.problems = problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,126 +51,107 @@ class Options:
 
 def read_options(flags: Mapping[str, Any]) -> Options:
     """Read the flags as the command line has them. Raises OptionsError with all that is wrong."""
-    problems: list[str] = []
-    service = _named(flags, "service", problems) or Named("", "")
-    port = _number(flags, "service_port", problems, least=1, most=65535)
+    reader = _Reader(flags)
+    service = reader.named("service") or Named("", "")
+    port = reader.number("service_port", 443, least=1, most=65535)
     options = Options(
-        kubeconfig=_file(flags, "kubeconfig", problems),
-        selector=_selector(flags, problems),
+        kubeconfig=reader.file("kubeconfig"),
+        selector=_selector(reader),
         service=service,
         port=port,
-        server=_server(flags, problems) or f"https://{service.name}.{service.namespace}.svc:{port}",
-        ca_file=_file(flags, "ca_file", problems),
-        serving_secret=_named(flags, "serving_secret", problems),
-        manage_serving_secret=bool(flags["manage_serving_secret"]),
-        namespace=flags["namespace"],
-        leader_elect=bool(flags["leader_elect"]),
-        timing=_timing(flags, problems),
-        host_etcd=_host_etcd(flags, problems),
-        verbosity=_number(flags, "v", problems),
+        server=_server(reader) or f"https://{service.name}.{service.namespace}.svc:{port}",
+        ca_file=reader.file("ca_file"),
+        serving_secret=reader.named("serving_secret"),
+        manage_serving_secret=bool(reader.given("manage_serving_secret")),
+        namespace=reader.text("namespace"),
+        leader_elect=bool(reader.given("leader_elect")),
+        timing=_timing(reader),
+        host_etcd=_host_etcd(reader),
+        verbosity=reader.number("v", 0),
     )
-    _check(flags, options, problems)
-    if problems:
-        raise OptionsError(problems)
+    _check(reader, options)
+    if reader.problems:
+        raise OptionsError(reader.problems)
     return options
 
 
-def _check(flags: Mapping[str, Any], options: Options, problems: list[str]) -> None:
-    if not flags.get("service"):
-        problems.append("--service: it must say where the host finds apiext, as NAMESPACE/NAME")
+class _Reader(FlagReader):
+    """Knows files, and objects of a namespace, too."""
+
+    def file(self, name: str) -> Path | None:
+        path = self.path(name)
+        if path is not None:
+            try:
+                path.open("rb").close()
+            except OSError as error:
+                self.wrong(name, f"{path}: {error.strerror}")
+        return path
+
+    def named(self, name: str) -> Named | None:
+        text = self.text(name)
+        if not text:
+            return None
+        namespace, _, rest = text.partition("/")
+        if not namespace or not rest or "/" in rest:
+            self.wrong(name, f"{text!r} is not NAMESPACE/NAME")
+            return None
+        return Named(namespace, rest)
+
+
+def _check(reader: _Reader, options: Options) -> None:
+    if not reader.given("service"):
+        reader.wrong("service", "it must say where the host finds apiext, as NAMESPACE/NAME")
     if options.ca_file and options.serving_secret:
-        problems.append("--ca-file: --serving-secret says the same; give one of them")
-    elif options.ca_file and not any(problem.startswith("--ca-file") for problem in problems):
+        reader.wrong("ca_file", "--serving-secret says the same; give one of them")
+    elif options.ca_file and not any(problem.startswith("--ca-file") for problem in reader.problems):
         try:
             read_authorities(options.ca_file)
         except (OSError, ValueError) as error:
-            problems.append(f"--ca-file: {options.ca_file}: {error}")
+            reader.wrong("ca_file", f"{options.ca_file}: {error}")
     if options.manage_serving_secret and not options.serving_secret:
-        problems.append("--manage-serving-secret: needs --serving-secret")
+        reader.wrong("manage_serving_secret", "needs --serving-secret")
 
 
-def _named(flags: Mapping[str, Any], name: str, problems: list[str]) -> Named | None:
-    text = flags.get(name)
-    if not text:
-        return None
-    namespace, _, rest = text.partition("/")
-    if not namespace or not rest or "/" in rest:
-        problems.append(f"{_flag(name)}: {text!r} is not NAMESPACE/NAME")
-        return None
-    return Named(namespace, rest)
-
-
-def _selector(flags: Mapping[str, Any], problems: list[str]) -> LabelSelector:
+def _selector(reader: _Reader) -> LabelSelector:
     try:
-        return parse_label_selector(flags["crd_selector"])
+        return parse_label_selector(reader.text("crd_selector"))
     except ValueError as error:
-        problems.append(f"--crd-selector: {error}")
+        reader.wrong("crd_selector", str(error))
         return LabelSelector()
 
 
-def _server(flags: Mapping[str, Any], problems: list[str]) -> str:
-    text = (flags.get("server") or "").rstrip("/")
+def _server(reader: _Reader) -> str:
+    text = reader.text("server").rstrip("/")
     if text and (urlsplit(text).scheme != "https" or not urlsplit(text).hostname):
-        problems.append(f"--server: {text!r} is not an https:// URL")
+        reader.wrong("server", f"{text!r} is not an https:// URL")
     return text
 
 
-def _file(flags: Mapping[str, Any], name: str, problems: list[str]) -> Path | None:
-    text = flags.get(name)
-    if not text:
-        return None
-    path = Path(text).expanduser().absolute()
-    try:
-        path.open("rb").close()
-    except OSError as error:
-        problems.append(f"{_flag(name)}: {path}: {error.strerror}")
-    return path
-
-
-def _timing(flags: Mapping[str, Any], problems: list[str]) -> Timing:
+def _timing(reader: _Reader) -> Timing:
     timing = Timing(
-        lease=_seconds(flags, "leader_elect_lease_duration", problems),
-        renew=_seconds(flags, "leader_elect_renew_deadline", problems),
-        retry=_seconds(flags, "leader_elect_retry_period", problems),
+        lease=reader.seconds("leader_elect_lease_duration", 1.0),
+        renew=reader.seconds("leader_elect_renew_deadline", 1.0),
+        retry=reader.seconds("leader_elect_retry_period", 1.0),
     )
     if timing.lease < 1 or timing.renew >= timing.lease:
-        problems.append("--leader-elect-lease-duration: it must be a second at least, and more than --leader-elect-renew-deadline")
+        reader.wrong("leader_elect_lease_duration", "it must be a second at least, and more than --leader-elect-renew-deadline")
     if not 0 < timing.retry < timing.renew:
-        problems.append("--leader-elect-retry-period: it must be more than 0s, and less than --leader-elect-renew-deadline")
+        reader.wrong("leader_elect_retry_period", "it must be more than 0s, and less than --leader-elect-renew-deadline")
     return timing
 
 
-def _host_etcd(flags: Mapping[str, Any], problems: list[str]) -> HostEtcd | None:
-    servers = tuple(part for part in map(str.strip, (flags.get("host_etcd_servers") or "").split(",")) if part)
-    problems += [f"--host-etcd-servers: {one!r} is not http://host:port or https://host:port" for one in servers if not _is_url(one)]
-    cafile, certfile, keyfile = (_file(flags, f"host_etcd_{part}", problems) for part in ("cafile", "certfile", "keyfile"))
-    if bool(certfile) != bool(keyfile):
-        problems.append("--host-etcd-certfile and --host-etcd-keyfile: one needs the other")
+def _host_etcd(reader: _Reader) -> HostEtcd | None:
+    servers = tuple(part for part in map(str.strip, reader.text("host_etcd_servers").split(",")) if part)
+    for one in servers:
+        if not _is_url(one):
+            reader.wrong("host_etcd_servers", f"{one!r} is not http://host:port or https://host:port")
+    cafile, certfile, keyfile = (reader.file(f"host_etcd_{part}") for part in ("cafile", "certfile", "keyfile"))
+    reader.both_or_none("host_etcd_certfile", "host_etcd_keyfile")
     if not servers:
         return None
-    return HostEtcd(servers=servers, prefix=flags["host_etcd_prefix"], cafile=cafile, certfile=certfile, keyfile=keyfile)
-
-
-def _number(flags: Mapping[str, Any], name: str, problems: list[str], *, least: int = 0, most: int = 2**31) -> int:
-    text = flags[name].removeprefix("=")
-    if not text.isdecimal() or not least <= int(text) <= most:
-        problems.append(f"{_flag(name)}: {text!r} is not a number from {least} to {most}")
-        return least
-    return int(text)
-
-
-def _seconds(flags: Mapping[str, Any], name: str, problems: list[str]) -> float:
-    try:
-        return parse_duration(flags[name])
-    except ValueError:
-        problems.append(f"{_flag(name)}: {flags[name]!r} is not a duration such as 30s or 1m30s")
-        return 1.0
+    return HostEtcd(servers=servers, prefix=reader.text("host_etcd_prefix"), cafile=cafile, certfile=certfile, keyfile=keyfile)
 
 
 def _is_url(text: str) -> bool:
     parts = urlsplit(text)
     return parts.scheme in {"http", "https"} and bool(parts.hostname)
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"

@@ -12,7 +12,6 @@ from .metadata import group_kind
 
 if TYPE_CHECKING:
     from apiext.meta.wire import Object
-    from apiext.storage.interface import Item
 
     from .context import DeleteOptions
 
@@ -95,22 +94,3 @@ def mark_as_deleting(metadata: Object, finalizers: list[str]) -> None:
         metadata["finalizers"] = finalizers
     else:
         metadata.pop("finalizers", None)
-
-
-def deleted_status(resource: GroupResource, item: Item) -> Object:
-    """The Status that answers a completed deletion; `kind` is the resource's name, as in the reference."""
-    obj = item.object()
-    metadata = obj.get("metadata", {})
-    details = {
-        "name": metadata.get("name", ""),
-        "group": resource.group,
-        "kind": resource.resource,
-        "uid": metadata.get("uid", ""),
-    }
-    return {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Success",
-        "details": {name: member for name, member in details.items() if member},
-    }

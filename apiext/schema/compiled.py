@@ -13,7 +13,7 @@ from .defaulting.algorithm import default
 from .defaulting.prunenulls import prune_non_nullable_nulls_without_defaults
 from .listtype import list_errors
 from .model import Props, Structural
-from .objectmeta.algorithm import CoercionError, coerce
+from .objectmeta.algorithm import coerce
 from .objectmeta.validation import resource_errors
 from .pruning import prune_resource
 from .settled import can_tell, is_settled
@@ -107,14 +107,6 @@ class CompiledSchema:
             return coerce(obj, self.structural, resource_root=False, drop_invalid=drop_invalid, report=report)
         except RecursionError:
             raise _too_deep() from None
-
-    def coerce_metadata(self, obj: Object, *, drop_invalid: bool) -> list[FieldError]:
-        """Like coerce_resources, with the error that stopped it as a list."""
-        try:
-            self.coerce_resources(obj, drop_invalid=drop_invalid)
-        except CoercionError as error:
-            return [error.error]
-        return []
 
     def default(self, obj: Object) -> None:
         """Give absent fields, and nulls that are not allowed, their defaults; in place."""

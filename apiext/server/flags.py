@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from apiext.meta.duration import parse_duration
+from apiext.meta.flags import FALSE, TRUE, FlagReader, OptionsError
 from apiext.meta.selectors import parse_label_selector
 from apiext.server.names import ADMISSION_PLUGINS, FEATURE_GATES
 from apiext.server.options import (
@@ -19,7 +19,6 @@ from apiext.server.options import (
     LimitOptions,
     NamedFiles,
     Options,
-    OptionsError,
     ServingOptions,
     StorageOptions,
 )
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 _TLS_VERSIONS: Final = ("VersionTLS12", "VersionTLS13")
 _MODES: Final = ("AlwaysAllow", "Webhook")
 _KUBECONFIGS: Final = ("authentication_kubeconfig", "authorization_kubeconfig", "kubeconfig")
-_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-_FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 def default_data_dir() -> Path:
@@ -70,66 +67,8 @@ def read_options(flags: Mapping[str, Any]) -> Options:
     return options
 
 
-class _Reader:
-    """Reads flags one by one and keeps what is wrong with them."""
-
-    def __init__(self, flags: Mapping[str, Any]) -> None:
-        self._flags = flags
-        self.problems: list[str] = []
-
-    def given(self, name: str) -> Any:
-        return self._flags.get(name)
-
-    def wrong(self, name: str, why: str) -> None:
-        problem = f"--{name.replace('_', '-')}: {why}"
-        if problem not in self.problems:
-            self.problems.append(problem)
-
-    def text(self, name: str, default: str = "") -> str:
-        value = self.given(name)
-        return default if value is None else str(value)
-
-    def names(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-        value = self.given(name)
-        if not value:
-            return default
-        return tuple(part for text in value for part in map(str.strip, text.split(",")) if part)
-
-    def flag(self, name: str, *, default: bool) -> bool:
-        text = self.text(name)
-        if not text:
-            return default
-        if text not in _TRUE | _FALSE:
-            self.wrong(name, f"{text!r} is neither true nor false")
-        return text in _TRUE
-
-    def number(self, name: str, default: int, *, least: int = 0, most: int = 2**31) -> int:
-        text = self.text(name, str(default)).removeprefix("=")
-        try:
-            value = int(text)
-        except ValueError:
-            self.wrong(name, f"{text!r} is not a whole number")
-            return default
-        if not least <= value <= most:
-            self.wrong(name, f"{value} is not between {least} and {most}")
-        return value
-
-    def seconds(self, name: str, default: float, *, least: float = 0.0) -> float:
-        text = self.text(name)
-        if not text:
-            return default
-        try:
-            value = parse_duration(text)
-        except ValueError:
-            self.wrong(name, f"{text!r} is not a duration such as 30s or 1m30s")
-            return default
-        if value < least:
-            self.wrong(name, f"{text} is less than {least:g} s")
-        return value
-
-    def path(self, name: str) -> Path | None:
-        text = self.text(name)
-        return Path(text).expanduser().absolute() if text else None
+class _Reader(FlagReader):
+    """Knows which files can be read, too."""
 
     def file(self, name: str) -> Path | None:
         return self._readable(name, lambda path: path.open("rb").close())
@@ -150,11 +89,6 @@ class _Reader:
             self.wrong(name, f"{path}: {error.strerror}")
             return False
         return True
-
-    def both_or_none(self, one: str, other: str) -> None:
-        if bool(self.given(one)) != bool(self.given(other)):
-            given, missing = (one, other) if self.given(one) else (other, one)
-            self.wrong(given, f"needs --{missing.replace('_', '-')} too")
 
 
 def _serving(reader: _Reader, data_dir: Path) -> ServingOptions:
@@ -330,9 +264,9 @@ def _feature_gates(reader: _Reader) -> dict[str, bool]:
         name, _, value = text.partition("=")
         if name not in FEATURE_GATES:
             reader.wrong("feature_gates", f"unrecognized feature gate: {name}")
-        elif value not in _TRUE | _FALSE:
+        elif value not in TRUE | FALSE:
             reader.wrong("feature_gates", f"invalid value of {name}: {value}, should be true or false")
-        gates[name] = value in _TRUE
+        gates[name] = value in TRUE
     return gates
 
 

@@ -15,14 +15,6 @@ if TYPE_CHECKING:
 DEFAULT_PREFIX: Final = "/registry"
 
 
-class OptionsError(Exception):
-    """Settings that cannot be used; `problems` holds one line for each."""
-
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__("; ".join(problems))
-        self.problems = problems
-
-
 @dataclass(frozen=True, slots=True)
 class NamedFiles:
     """A certificate for those who ask for one of the names, or else of its own."""

@@ -50,7 +50,6 @@ UNKNOWN: Final[list[dict[str, Any]]] = [
 ]
 MANY: Final = {"spec": {f"field{index:03}": 1 for index in range(120)}}
 """More than a Python client takes headers."""
-REPEATED: Final = b",".join(b'"%d":1' % (number // 2) for number in range(250))
 DUPLICATE: Final = (
     b'{"apiVersion":"%(v)s","kind":"Thing","kind":"Thing","metadata":{"name":"a","name":"a"},"spec":{"size":1,"size":2,"size":3}}',
     b'{"apiVersion":"%(v)s","kind":"Thing","metadata":{"name":"a","labels":{"x":"1","x":"2"}},"spec":{"x":1,"x":2,"y":{"z":1,"z":2}}}',

@@ -20,7 +20,6 @@ from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 MERGE: Final = [("Content-Type", "application/merge-patch+json")]
-CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 Json = dict[str, Any]
 
 

@@ -7,8 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from apiext.cli.operate import operate
+from apiext.meta.flags import OptionsError
 from apiext.operator.authorities import AuthorityFile, read_authorities
-from apiext.operator.options import Options, OptionsError, read_options
+from apiext.operator.options import Options, read_options
 from tests.support.certificates import Authority
 from tests.support.logs import logged
 
@@ -46,7 +47,7 @@ def test_everything(tmp_path: Path) -> None:
     [
         ((), "--service: it must say where the host finds apiext, as NAMESPACE/NAME"),
         (("--service=a",), "--service: 'a' is not NAMESPACE/NAME"),
-        (("--service=a/b", "--service-port=0"), "--service-port: '0' is not a number from 1 to 65535"),
+        (("--service=a/b", "--service-port=0"), "--service-port: 0 is not between 1 and 65535"),
         (("--service=a/b", "--server=http://x"), "--server: 'http://x' is not an https:// URL"),
         (("--service=a/b", "--crd-selector=a in"), "--crd-selector: "),
         (("--service=a/b", "--kubeconfig=/nowhere"), "--kubeconfig: /nowhere: No such file or directory"),
@@ -57,8 +58,8 @@ def test_everything(tmp_path: Path) -> None:
         (("--service=a/b", "--leader-elect-retry-period=x"), "--leader-elect-retry-period: 'x' is not a duration such as 30s"),
         (("--service=a/b", "--leader-elect-retry-period=20s"), "--leader-elect-retry-period: it must be more than 0s, and less"),
         (("--service=a/b", "--host-etcd-servers=e:1"), "--host-etcd-servers: 'e:1' is not http://host:port or https://host:port"),
-        (("--service=a/b", "--host-etcd-keyfile=/dev/null"), "--host-etcd-certfile and --host-etcd-keyfile: one needs the other"),
-        (("--service=a/b", "--v=x"), "--v: 'x' is not a number from 0"),
+        (("--service=a/b", "--host-etcd-keyfile=/dev/null"), "--host-etcd-keyfile: needs --host-etcd-certfile too"),
+        (("--service=a/b", "--v=x"), "--v: 'x' is not a whole number"),
     ],
 )
 def test_what_is_wrong(flags: tuple[str, ...], problem: str) -> None:

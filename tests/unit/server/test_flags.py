@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from apiext.meta.flags import OptionsError
 from apiext.server.flags import default_data_dir, read_options
-from apiext.server.options import OptionsError
 
 
 def _problems(**flags: Any) -> list[str]:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from apiext.authentication.peer import Authorities, PeerIdentification
+from apiext.meta.flags import OptionsError
 from apiext.server.entrance import Entrance
 from apiext.server.flags import read_options
-from apiext.server.options import NamedFiles, OptionsError
+from apiext.server.options import NamedFiles
 from apiext.server.tls.context import Keys
 from apiext.server.tls.pki import KeyPair
 from tests.support.certificates import Authority
