@@ -1,0 +1,164 @@
+"""A group of a folder and one that was taken over, on two replicas, with the operator at work: rolled without a loss, whole after kills."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import pytest
+
+from tests.e2e.cluster import SERVED, Cluster, until
+from tests.support.aggregated import API_SERVICES
+from tests.support.balancer import Balancer
+from tests.support.informer import Informer
+from tests.support.readers import Reader, reading
+from tests.support.server import ApiextServer
+from tests.support.writers import Writer, assert_kept, writing
+
+pytestmark = pytest.mark.slow
+MERGE: Final = [("Content-Type", "application/merge-patch+json")]
+WRITES: Final = 10
+
+
+def _widgets(group: str) -> str:
+    return f"/apis/{group}/v1/namespaces/default/widgets"
+
+
+class Rolling:
+    """Two more servers on the cluster's store, and a running operator that has the host send requests to them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.servers = [cluster.another_server(f"rolling-{number}", "--shutdown-delay-duration=3s") for number in range(2)]
+        self.balancer = Balancer(self.servers)
+        port, url = self.balancer.port, self.balancer.url
+        self.operator = cluster.another_operator("rolling-operator", f"--service-port={port}", f"--server={url}")
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            for server in self.servers:
+                stack.enter_context(server)
+                stack.callback(server.kill)  # nobody waits for the delay
+            stack.enter_context(self.balancer)
+            self.balancer.wait(*self.servers)
+            stack.callback(self._lead_back)
+            stack.enter_context(self.operator)
+            until(lambda: self._led_to(self.balancer.port))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._stack.close()
+
+    def roll(self, server: ApiextServer) -> None:
+        """Replace a replica by a new process."""
+        server.process.signal(signal.SIGTERM)
+        until(lambda: not server.process.running)
+        server.start()
+        self.balancer.wait(*self.servers)
+
+    def kill(self, server: ApiextServer) -> None:
+        """Have a replica die, and come back when nobody is sent to it any more."""
+        server.kill()
+        self.balancer.wait(*(other for other in self.servers if other is not server))
+        server.start()
+        self.balancer.wait(*self.servers)
+
+    def _led_to(self, port: int) -> bool:
+        names = [f"v1.{group}" for group in SERVED]
+        specs = [self.cluster.host.must("GET", f"{API_SERVICES}/{name}")["spec"] for name in names]
+        return all(spec["service"]["port"] == port for spec in specs) and all(map(self.cluster.available, names))
+
+    def _lead_back(self) -> None:
+        port = self.cluster.apiext.port
+        for group in SERVED:
+            self.cluster.host.must("PATCH", f"{API_SERVICES}/v1.{group}", {"spec": {"service": {"port": port}}}, MERGE)
+        until(lambda: self._led_to(port))
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Clients of one group that write and read through the cluster."""
+
+    group: str
+    writers: list[Writer]
+    readers: list[Reader]
+
+    @property
+    def failures(self) -> list[object]:
+        """What should have been done, and was not."""
+        writers = [failure for writer in self.writers for failure in writer.failures]
+        return writers + [failure for reader in self.readers for failure in reader.failures]
+
+    def assert_whole(self, items: list[dict[str, Any]], informer: Informer) -> None:
+        """All that was acknowledged is there, and the informer has been told of it."""
+        assert_kept(self.writers, items)
+        informer.wait_equal(items)
+        assert informer.missed([revision for writer in self.writers for revision in writer.revisions]) == []
+
+
+@contextmanager
+def _busy(cluster: Cluster) -> Iterator[list[Load]]:
+    """Load on both groups, which goes on after the block; then nothing has been lost and no informer has missed anything."""
+    plane = cluster.plane
+    with ExitStack() as following, ExitStack() as stack:
+        informers = [following.enter_context(Informer(plane, _widgets(group))) for group in SERVED]
+        loads = []
+        for group in SERVED:
+            writers = stack.enter_context(writing(plane, _widgets(group), count=2, api_version=f"{group}/v1"))
+            loads.append(Load(group, writers, stack.enter_context(reading(plane, _widgets(group), count=1))))
+        yield loads
+        _go_on(loads)
+        assert all(writer.is_alive() for load in loads for writer in load.writers)
+        stack.close()
+        for load, informer in zip(loads, informers, strict=True):
+            load.assert_whole(cluster.host.must("GET", _widgets(load.group))["items"], informer)
+
+
+def _go_on(loads: list[Load]) -> None:
+    for load in loads:
+        load.writers[0].wait(WRITES)
+
+
+@pytest.fixture(scope="module")
+def rolling(cluster: Cluster) -> Iterator[Rolling]:
+    """The replicas, for all of this file; a test leaves all running."""
+    with Rolling(cluster) as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def clean(rolling: Rolling) -> Iterator[None]:
+    """No objects are left to the next test."""
+    yield
+    for group in SERVED:
+        rolling.cluster.host.must("DELETE", _widgets(group))
+
+
+def test_rolled_without_a_failure(rolling: Rolling) -> None:
+    """While replicas are replaced one after the other no request through the cluster fails."""
+    with _busy(rolling.cluster) as loads:
+        for server in rolling.servers:
+            _go_on(loads)
+            rolling.roll(server)
+
+    assert [failure for load in loads for failure in load.failures] == []
+
+
+def test_killed_replicas(rolling: Rolling) -> None:
+    """After kill -9 of one replica, then of the other, all goes on by itself."""
+    with _busy(rolling.cluster) as loads:
+        for server in rolling.servers:
+            _go_on(loads)
+            rolling.kill(server)
+
+
+def test_killed_etcd(rolling: Rolling) -> None:
+    """After kill -9 of the only member of apiext's etcd all goes on when it is back."""
+    etcd = rolling.cluster.etcd
+    with _busy(rolling.cluster) as loads:
+        _go_on(loads)
+        etcd.kill()
+        etcd.start()
