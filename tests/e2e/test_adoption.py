@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any, Final
 
 import pytest
@@ -12,6 +12,7 @@ from apiext.meta.marks import HAND_OVER, INSTANCES_FINALIZER, SERVE_LABEL
 from apiext.storage.based import BASE
 from tests.support.aggregated import API_SERVICES, CRDS, SELECTOR, AggregatedCluster
 from tests.support.client import Reply
+from tests.support.crew import at_work
 from tests.support.informer import Informer
 from tests.support.inprocess import definition
 from tests.support.operate import ApiextOperator
@@ -114,23 +115,15 @@ def refused(reply: Reply) -> bool:
     return reply.status == 429 or (reply.status == 403 and b"apiext serves group" in reply.body)
 
 
-@contextmanager
-def writers(group: Group, count: int = 3) -> Iterator[list[PatientWriter]]:
+def writers(group: Group, count: int = 3) -> AbstractContextManager[list[PatientWriter]]:
     """Clients that write through the host."""
     version = f"{group.name}/v1"
-    found = [
-        PatientWriter(group.cluster.plane, group.where, f"w{index}-{time.monotonic_ns()}", api_version=version, refusal=refused)
-        for index in range(count)
-    ]
-    for writer in found:
-        writer.start()
-    try:
-        yield found
-    finally:
-        for writer in found:
-            writer.ended.set()
-        for writer in found:
-            writer.join(60)
+    return at_work(
+        [
+            PatientWriter(group.cluster.plane, group.where, f"w{index}-{time.monotonic_ns()}", api_version=version, refusal=refused)
+            for index in range(count)
+        ]
+    )
 
 
 def went_on(found: list[PatientWriter], count: int = 30) -> None:

@@ -1,25 +1,22 @@
 """Clients that read all the time and remember what was refused."""
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
-from tests.support.client import GONE, Client, Server
+from tests.support.client import GONE, Server
+from tests.support.crew import Worker, at_work
 
 
-class Reader(threading.Thread):
+class Reader(Worker):
     """Lists a collection, and gets one of its objects, until it is told to end; `failures` must stay empty.
 
     What one list has seen must not be missing in the next ones: their revisions never go back.
     """
 
     def __init__(self, server: Server, collection: str) -> None:
-        super().__init__(daemon=True)
-        self._client = Client(server)
+        super().__init__(server)
         self._collection = collection
         self._revision = 0
-        self.ended = threading.Event()
         self.answers = 0
         self.failures: list[Any] = []
 
@@ -48,17 +45,6 @@ class Reader(threading.Thread):
                 self.failures.append(found)
 
 
-@contextmanager
-def reading(server: Server, collection: str, *, count: int = 2) -> Iterator[list[Reader]]:
+def reading(server: Server, collection: str, *, count: int = 2) -> AbstractContextManager[list[Reader]]:
     """Some readers at work; at the end they are told to end and have ended."""
-    readers = [Reader(server, collection) for _ in range(count)]
-    for reader in readers:
-        reader.start()
-    try:
-        yield readers
-    finally:
-        for reader in readers:
-            reader.ended.set()
-        for reader in readers:
-            reader.join(60)
-            assert not reader.is_alive()
+    return at_work([Reader(server, collection) for _ in range(count)])

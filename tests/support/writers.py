@@ -3,15 +3,16 @@
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from tests.support.chance import seeded
-from tests.support.client import GONE, MERGE_PATCH, Client, Reply, Server
+from tests.support.client import GONE, MERGE_PATCH, Reply, Server
+from tests.support.crew import Worker, at_work
 
 
-class Writer(threading.Thread):
+class Writer(Worker):
     """Creates, changes and deletes objects of its own until it is told to end or the server goes away.
 
     `held` is what was acknowledged by name, None for what was deleted; `doubts` has the value that an object may have
@@ -19,13 +20,11 @@ class Writer(threading.Thread):
     """
 
     def __init__(self, server: Server, collection: str, prefix: str, *, api_version: str = "example.com/v1") -> None:
-        super().__init__(daemon=True)
-        self._client = Client(server)
+        super().__init__(server)
         self._collection = collection
         self._prefix = prefix
         self._api_version = api_version
         self._random: random.Random = seeded(prefix)
-        self.ended = threading.Event()
         self.progress = threading.Semaphore(0)
         self.held: dict[str, int | None] = {}
         self.doubts: dict[str, int | None] = {}
@@ -105,22 +104,11 @@ class PatientWriter(Writer):
         self.progress.release()
 
 
-@contextmanager
 def writing(
     server: Server, collection: str, *, count: int = 5, label: str = "w", api_version: str = "example.com/v1"
-) -> Iterator[list[Writer]]:
+) -> AbstractContextManager[list[Writer]]:
     """Some writers at work; at the end they are told to end and have ended."""
-    writers = [Writer(server, collection, f"{label}{index}", api_version=api_version) for index in range(count)]
-    for writer in writers:
-        writer.start()
-    try:
-        yield writers
-    finally:
-        for writer in writers:
-            writer.ended.set()
-        for writer in writers:
-            writer.join(60)
-            assert not writer.is_alive()
+    return at_work([Writer(server, collection, f"{label}{index}", api_version=api_version) for index in range(count)])
 
 
 def assert_kept(writers: list[Writer], items: list[dict[str, Any]]) -> None:
