@@ -177,7 +177,7 @@ def test_there_and_back(cluster: AggregatedCluster, operator: ApiextOperator) ->
         follow(group, informers)
 
     cluster.host.must("DELETE", "/api/v1/namespaces/default/configmaps/owner")
-    # the garbage collector has followed both ways, too
+    # the garbage collector still does its work
     until(lambda: cluster.host.ask("GET", f"{group.where}/child")[0] == 404)
 
 
