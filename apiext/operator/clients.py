@@ -22,6 +22,8 @@ API_SERVICES: Final = "/apis/apiregistration.k8s.io/v1/apiservices"
 _MERGE: Final = {"Content-Type": "application/merge-patch+json"}
 _TIMEOUT: Final = 30.0
 _PAGE: Final = 500
+_QUOTED: Final = 200
+"""Bytes of an answer that are told where it is no Status."""
 
 
 class ApiError(Exception):
@@ -110,7 +112,8 @@ class Api:
             answer = None
         said = answer if isinstance(answer, dict) else {}
         if code < 200 or code >= 300 or not said:
-            message = said.get("message") or f"it answers with code {code}, and nothing that can be used"
+            text = data[:_QUOTED].decode(errors="replace").strip()
+            message = said.get("message") or f"it answers with code {code}, and nothing that can be used: {text!r}"
             raise ApiError(f'{method} "{self.url}{path}": {message}', code=code, reason=said.get("reason") or "")
         return said
 

@@ -9,7 +9,7 @@ from apiext.meta import marks
 from apiext.meta.log import get_logger
 from apiext.operator import hostcrds
 from apiext.operator.adoption.flow import forget_group, reconcile_group
-from apiext.operator.apiservices import available, plan, unavailable
+from apiext.operator.apiservices import Act, available, plan, unavailable
 from apiext.operator.clients import API_SERVICES, CRDS, ApiError
 from apiext.operator.group import Desired, Routing, annotations_of
 from apiext.operator.registrar import Registrar, foreign_message
@@ -134,7 +134,7 @@ class Reconciler:
 
     async def _obstacle(self, group: GroupState) -> str:
         """What keeps the group's requests from apiext, empty where nothing does, or only for a moment."""
-        wrong = {step.name for step in plan(group, Routing.AS_IT_IS, self._target()).steps}
+        wrong = {step.name for step in plan(group, Routing.AS_IT_IS, self._target()).steps if step.act is Act.REPAIR}
         found = unavailable(group, self._target())
         if found is None or found["metadata"]["name"] in wrong:
             self._unavailable.pop(group.name, None)

@@ -83,7 +83,7 @@ async def test_refusals(served: tuple[Server, Api]) -> None:
     with pytest.raises(ApiError, match=r'GET "http.*/no": m') as refused:
         await api.find("/no")
     assert (refused.value.code, refused.value.reason) == (403, "Forbidden")
-    with pytest.raises(ApiError, match="it answers with code 200, and nothing that can be used"):
+    with pytest.raises(ApiError, match="it answers with code 200, and nothing that can be used: '<html>'"):
         await api.get("/bad")
 
 

@@ -72,6 +72,10 @@ class Bench:
         return self.hop
 
 
+def _unavailable(found: Json) -> Json:
+    return found | {"status": {"conditions": [{"type": "Available", "status": "False", "message": "no endpoints"}]}}
+
+
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     """A bench."""
@@ -128,6 +132,15 @@ async def test_an_operator_that_knows_nothing_yet(bench: Bench) -> None:
             await bench.look()
 
     assert bench.said() == ("Failed", "cannot connect")
+    assert bench.events() == ["Failed"]
+
+    bench.has(api_services=(_unavailable(registered()),))
+    bench.hop = "connection: refused"
+    for _ in range(2):
+        with pytest.raises(ApiError):
+            await bench.look()
+        bench.moment += 2
+    assert bench.events() == ["Failed", "NotAvailable"]
     assert bench.host.objects[f"{API_SERVICES}/{NAME}"]["spec"] == registered()["spec"]
 
 
@@ -161,8 +174,7 @@ async def test_those_of_others(bench: Bench) -> None:
 async def test_what_cannot_be_reached(bench: Bench) -> None:
     """When that lasts the condition names the broken hop, and it is true again afterwards."""
     bench.desired = Desired(routing=Routing.APIEXT)
-    broken = registered() | {"status": {"conditions": [{"type": "Available", "status": "False", "message": "no endpoints"}]}}
-    bench.has(crd(), api_services=(broken,), definitions=(mirror(),))
+    bench.has(crd(), api_services=(_unavailable(registered()),), definitions=(mirror(),))
     bench.hop = "certificate: it has ended"
     assert await bench.look() == 2.0
     assert bench.said() == ("Serving", "all is well")
@@ -178,8 +190,7 @@ async def test_what_cannot_be_reached(bench: Bench) -> None:
 
 async def test_what_is_about_to_be_put_right(bench: Bench) -> None:
     """That an APIService is not available because somebody has changed it is not told."""
-    broken = registered(versionPriority=1) | {"status": {"conditions": [{"type": "Available", "status": "False"}]}}
-    bench.has(api_services=(broken,), definitions=(own(),))
+    bench.has(api_services=(_unavailable(registered(versionPriority=1)),), definitions=(own(),))
     assert await bench.look() is None
 
     assert bench.events() == ["Repaired"]
