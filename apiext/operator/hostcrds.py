@@ -50,7 +50,7 @@ def condition(reason: Reason, message: str) -> Change:
     """Say how it is with apiext; the time of the condition is that of its last change between True and False."""
 
     def change(crd: Json) -> Json | None:
-        state = "True" if reason is Reason.SERVING else "False"
+        state = "True" if reason.is_served else "False"
         said: dict[str, Any] = {"type": marks.CONDITION, "status": state, "reason": reason.value, "message": message}
         before = condition_of(crd)
         if before is not None and {**said, "lastTransitionTime": before.get("lastTransitionTime")} == before:

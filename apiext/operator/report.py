@@ -12,14 +12,26 @@ if TYPE_CHECKING:
 
 
 class Reason(StrEnum):
-    """Reasons of the condition ServedByApiext; it is True with the first one alone."""
+    """Reasons of the condition ServedByApiext."""
 
     SERVING = "Serving"
+    HAND_OVER_BLOCKED = "HandOverBlocked"
+    """Apiext goes on serving what it should give back."""
     ADOPTING = "Adopting"
     BLOCKED = "Blocked"
     FAILED = "Failed"
     HANDING_OVER = "HandingOver"
     HANDED_OVER = "HandedOver"
+
+    @property
+    def is_served(self) -> bool:
+        """Whether apiext serves the group, which is what the condition says."""
+        return self in {Reason.SERVING, Reason.HAND_OVER_BLOCKED}
+
+    @property
+    def is_trouble(self) -> bool:
+        """Whether somebody has to do something about it."""
+        return self in {Reason.FAILED, Reason.BLOCKED, Reason.HAND_OVER_BLOCKED}
 
 
 class Reporter(Protocol):

@@ -34,7 +34,7 @@ class GroupReporter:
 
     async def condition(self, crds: Iterable[Json], reason: Reason, message: str) -> None:
         """See Reporter."""
-        if reason is Reason.SERVING and self.obstacle:
+        if reason.is_served and self.obstacle:
             reason, message = Reason.FAILED, self.obstacle
         for crd in crds:
             name = crd["metadata"]["name"]
@@ -58,10 +58,10 @@ class GroupReporter:
         """A change of the reason is worth an event, progress is not."""
         name = crd["metadata"]["name"]
         before = self._last.get(name)
-        if before is not None and before[0] is reason and reason not in {Reason.FAILED, Reason.BLOCKED}:
+        if before is not None and before[0] is reason and not reason.is_trouble:
             return
         _LOG.info("a definition's condition has changed", crd=name, reason=reason.value, message=message)
-        await self._recorder.record(crd, reason.value, message, warning=reason in {Reason.FAILED, Reason.BLOCKED})
+        await self._recorder.record(crd, reason.value, message, warning=reason.is_trouble)
 
     def _is_mere_progress(self, name: str, reason: Reason, message: str) -> bool:
         before = self._last.get(name)

@@ -306,7 +306,7 @@ def test_without_the_host_s_etcd(cluster: AggregatedCluster) -> None:
         for group in (changed, same):
             group.label(value=None)
 
-        changed.until("Blocked")
+        changed.until("HandOverBlocked")
         assert "--host-etcd-servers" in changed.condition()[2]
         assert changed.revision() > BASE
         changed.create("three")

@@ -53,7 +53,7 @@ async def hand_over(way: Way) -> Desired:
     if serving:
         obstacle = await _obstacle(way, serving)
         if obstacle:
-            await way.tell(Reason.BLOCKED, f"apiext goes on serving the group: {obstacle}")
+            await way.tell(Reason.HAND_OVER_BLOCKED, f"apiext goes on serving the group: {obstacle}")
             return Desired(routing=Routing.APIEXT, after=_AGAIN)
         await way.policy.ensure(way.plurals)
         await way.policy.bites(way.plurals)

@@ -33,6 +33,8 @@ def test_condition() -> None:
     assert (hostcrds.condition_of(blocked) or {})["lastTransitionTime"] == "2020-01-01T00:00:00Z"
     assert (hostcrds.condition_of(serving) or {})["lastTransitionTime"] != "2020-01-01T00:00:00Z"
     assert (hostcrds.condition_of(serving) or {})["status"] == "True"
+    kept = merged(serving, hostcrds.condition(Reason.HAND_OVER_BLOCKED, "z")(serving))
+    assert (hostcrds.condition_of(kept) or {})["status"] == "True"
 
 
 def test_finalizer() -> None:

@@ -161,7 +161,7 @@ async def test_without_etcd(world: Make) -> None:
 
     assert (desired.routing, one.phase(), one.routed) == (Routing.APIEXT, marks.SERVING, {"v1": True})
     reason, message = one.said[-1]
-    assert reason is Reason.BLOCKED
+    assert reason is Reason.HAND_OVER_BLOCKED
     assert "start the operator with --host-etcd-servers" in message
 
 
@@ -311,5 +311,5 @@ async def test_no_version_to_read(world: Make) -> None:
 
     await take(one.way())
 
-    assert (one.phase(), one.said[-1][0]) == (marks.SERVING, Reason.BLOCKED)
+    assert (one.phase(), one.said[-1][0]) == (marks.SERVING, Reason.HAND_OVER_BLOCKED)
     assert "has no version that is served" in one.said[-1][1]
