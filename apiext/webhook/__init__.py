@@ -1,5 +1,5 @@
-"""Calls to other servers on behalf of a request: where they are, how to get in, what is tried again.
+"""Calls to other servers: where they are, how to get in, what is tried again, and how their collections are followed.
 
-Owns kubeconfig files and connections. Must not know what is asked, nor what an answer means.
-Mirrors k8s.io/apiserver/pkg/util/webhook.
+Owns kubeconfig files, connections, lists and watches. Must not know what is asked, nor what an answer or an object means.
+Mirrors k8s.io/apiserver/pkg/util/webhook and k8s.io/client-go/tools/cache (reflector.go).
 """
