@@ -36,3 +36,7 @@ PHASES: Final = (IMPORTING, SERVING, FROZEN, LEAVING)
 
 IMPORT_PATH: Final = "/apiext/import/"
 """Where objects of a mirror are put that the host has; the mirror's name follows."""
+
+REVISION_BASE: Final = 10**15
+"""What the revisions of mirrors' instances are greater than: more than a host's store gets to, and with apiext's own revisions still a
+number that every JSON parser reads exactly."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from .backend import Backend
 
-BASE: Final = 10**15
-"""More than any store gets to; and with the store's own revisions still a number that every JSON parser reads exactly."""
 _MEMBER: Final = "base"
 _NEVER: Final = -1
 """A revision that no key has."""
@@ -177,7 +175,7 @@ async def with_base(backend: Backend, prefix: str, *, begin: bool) -> Backend:
     pair, _ = await backend.get(key)
     if pair is None and begin:
         # of several servers that begin at once one is first, and all take what it wrote
-        await backend.create(key, orjson.dumps({_MEMBER: BASE}) + b"\n")
+        await backend.create(key, orjson.dumps({_MEMBER: marks.REVISION_BASE}) + b"\n")
         pair, _ = await backend.get(key)
     return backend if pair is None else BasedBackend(backend, _base(pair))
 

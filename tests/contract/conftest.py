@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from apiext.meta.marks import REVISION_BASE
 from apiext.storage.backend import Backend
-from apiext.storage.based import BASE, BasedBackend
+from apiext.storage.based import BasedBackend
 from apiext.storage.etcd.backend import EtcdBackend
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.sqlite.backend import SQLiteBackend
@@ -24,7 +25,7 @@ async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
     if request.param == "sqlite":
         backend = await SQLiteBackend.open(tmp_path / "store.db")
     elif request.param == "based":
-        backend = BasedBackend(await SQLiteBackend.open(tmp_path / "store.db"), BASE)
+        backend = BasedBackend(await SQLiteBackend.open(tmp_path / "store.db"), REVISION_BASE)
     else:
         etcd: Etcd = request.getfixturevalue("etcd")
         backend = await EtcdBackend.connect(EtcdConfig(servers=(etcd.url,)))

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.marks import HAND_OVER, INSTANCES_FINALIZER, SERVE_LABEL
-from apiext.storage.based import BASE
+from apiext.meta.marks import HAND_OVER, INSTANCES_FINALIZER, REVISION_BASE, SERVE_LABEL
 from tests.support.aggregated import API_SERVICES, CRDS, SELECTOR, AggregatedCluster
 from tests.support.client import Reply
 from tests.support.crew import at_work
@@ -171,7 +170,7 @@ def test_there_and_back(cluster: AggregatedCluster, operator: ApiextOperator) ->
             group.until("HandedOver")
             went_on(busy)
         assert_kept(list(busy), [item for item in written(group) if item["metadata"]["name"] in {n for w in busy for n in w.held}])
-        assert group.revision() < BASE
+        assert group.revision() < REVISION_BASE
         assert plain(group.items(), "o-") == before
         assert group.leftovers == []
         follow(group, informers)
@@ -185,7 +184,7 @@ def served(group: Group, before: list[Json], old: int) -> None:
     """The group is apiext's: the same objects, in its own etcd, and what the host's revisions were is over."""
     cluster = group.cluster
     assert plain(group.items(), "o-") == before
-    assert group.revision() > BASE
+    assert group.revision() > REVISION_BASE
     assert len(cluster.keys(cluster.etcd.url, f"/registry/{group.name}/widgets/default/o-")) == OBJECTS
     code, answer = cluster.host.ask("GET", f"{group.path}?resourceVersion={old}&resourceVersionMatch=Exact")
     assert (code, answer["reason"]) == (410, "Expired")
@@ -212,17 +211,17 @@ def test_two_definitions(cluster: AggregatedCluster) -> None:
     group.label("widgets")
     group.until("Blocked", "widgets")
     assert "gadgets.two.example.com" in group.condition("widgets")[2]
-    assert group.revision() < BASE
+    assert group.revision() < REVISION_BASE
 
     group.label("gadgets")
     group.until("Serving")
-    assert group.revision() > BASE
+    assert group.revision() > REVISION_BASE
     before = plain(group.items())
 
     group.label("gadgets", value=None)
     group.until("Blocked", "widgets")
     group.until("HandedOver", "gadgets")
-    assert group.revision() < BASE
+    assert group.revision() < REVISION_BASE
     assert plain(group.items()) == before
 
 
@@ -308,10 +307,10 @@ def test_without_the_host_s_etcd(cluster: AggregatedCluster) -> None:
 
         changed.until("HandOverBlocked")
         assert "--host-etcd-servers" in changed.condition()[2]
-        assert changed.revision() > BASE
+        assert changed.revision() > REVISION_BASE
         changed.create("three")
         same.until("HandedOver")
-        assert same.revision() < BASE
+        assert same.revision() < REVISION_BASE
         assert plain(same.items()) == before
 
         cluster.host.must("DELETE", f"{CRDS}/widgets.{changed.name}")

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import pytest
 
+from apiext.meta.marks import REVISION_BASE
 from apiext.operator.adoption.policy import Policy
 from apiext.operator.adoption.touching import touch
 from apiext.operator.clients import Api
-from apiext.storage.based import BASE
 from apiext.webhook import kubeconfig
 from tests.support.aggregated import CRDS
 from tests.support.caller import Caller
@@ -117,14 +117,14 @@ def test_revisions_of_the_future(plane: ControlPlane) -> None:
     """A watch from a revision far greater than any is told nothing at all, and lists are 504: clients must not come with one."""
     host = admin(plane)
     until(lambda: host.ask("GET", ALL)[0] == 200)
-    with watch(plane, BASE + 1, seconds=1) as events:
+    with watch(plane, REVISION_BASE + 1, seconds=1) as events:
         assert events.status == 200
         host.must("PATCH", f"{WHERE}/one", {"spec": {"replicas": 9}}, MERGE)
         assert list(events) == []
 
-    code, answer = host.ask("GET", f"{ALL}?resourceVersion={BASE + 1}")
+    code, answer = host.ask("GET", f"{ALL}?resourceVersion={REVISION_BASE + 1}")
     assert (code, answer["reason"]) == (504, "Timeout")
-    assert f"Too large resource version: {BASE + 1}" in answer["message"]
+    assert f"Too large resource version: {REVISION_BASE + 1}" in answer["message"]
 
 
 def test_objects_written_into_etcd(plane: ControlPlane) -> None:

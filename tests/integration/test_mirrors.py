@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.marks import FROZEN, HOST_UID, IMPORTING, LEAVING, PHASE, SERVING
+from apiext.meta.marks import FROZEN, HOST_UID, IMPORTING, LEAVING, PHASE, REVISION_BASE, SERVING
 from apiext.storage.backend import Backend
-from apiext.storage.based import BASE, with_base
+from apiext.storage.based import with_base
 from apiext.storage.etcd.backend import EtcdBackend
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.sqlite.backend import SQLiteBackend
@@ -152,7 +152,7 @@ def test_revisions_above_a_host(following: ApiextServer) -> None:
             later = client.merge(f"{path}/a", {"spec": {"replicas": 6}})
             resumed = events.take(1)[0]["object"]
 
-    assert BASE < revision <= int(listed["metadata"]["resourceVersion"])
+    assert REVISION_BASE < revision <= int(listed["metadata"]["resourceVersion"])
     assert [item["metadata"]["name"] for item in listed["items"]] == ["a"]
     assert (exact.status, exact.json["reason"]) == (410, "Expired")
     assert [(event["type"], event["object"]["code"]) for event in told] == [("ERROR", 410)]

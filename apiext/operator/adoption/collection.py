@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from apiext.meta import wire
+from apiext.meta.marks import REVISION_BASE
 from apiext.operator.adoption.comparing import Held, held
 from apiext.operator.clients import ApiError
-from apiext.storage.based import BASE
 from apiext.webhook.client import WebhookError
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Collection:
 
     async def is_by_apiext(self) -> bool:
         """Whether apiext answers here, and not the host out of its own store. Raises ApiError."""
-        return await self.revision() >= BASE
+        return await self.revision() >= REVISION_BASE
 
     async def objects(self) -> AsyncGenerator[Held, None]:
         """All objects in the order of their keys, as they were at one moment unless reading them takes many minutes.

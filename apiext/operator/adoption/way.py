@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.meta.marks import REVISION_BASE
 from apiext.meta.tasks import end_tasks
 from apiext.operator.adoption.collection import Collection, Resource, resource
 from apiext.operator.adoption.policy import Policy
@@ -14,7 +15,6 @@ from apiext.operator.adoption.waiting import until
 from apiext.operator.clients import ApiError
 from apiext.operator.group import Routing
 from apiext.operator.report import Reason
-from apiext.storage.based import BASE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
@@ -135,7 +135,7 @@ class Way:
 
     def hosts(self, of: Resource, progress: Callable[[int, int], None] = lambda _done, _total: None) -> Collection:
         """A resource as the host's own store has it."""
-        return Collection(self.clients.host, of, below=BASE, progress=progress)
+        return Collection(self.clients.host, of, below=REVISION_BASE, progress=progress)
 
     def apiexts(self, of: Resource, progress: Callable[[int, int], None] = lambda _done, _total: None) -> Collection:
         """A resource as apiext has it."""

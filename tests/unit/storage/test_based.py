@@ -9,9 +9,10 @@ import pytest
 
 from apiext.meta import wire
 from apiext.meta.errors import StatusError
+from apiext.meta.marks import REVISION_BASE
 from apiext.storage import continue_token
 from apiext.storage.backend import BackendError
-from apiext.storage.based import BASE, BasedBackend, record_key, with_base
+from apiext.storage.based import BasedBackend, record_key, with_base
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, VersionMatch
 from tests.support.memory_backend import MemoryBackend
@@ -24,7 +25,7 @@ HOST = "987654321"
 @pytest.fixture(params=[True, False], ids=["cached", "direct"])
 async def factory(request: pytest.FixtureRequest) -> AsyncIterator[StoreFactory]:
     """A factory of stores with a base."""
-    factory = StoreFactory(BasedBackend(MemoryBackend(), BASE), watch_cache=request.param, compaction_interval=0)
+    factory = StoreFactory(BasedBackend(MemoryBackend(), REVISION_BASE), watch_cache=request.param, compaction_interval=0)
     await factory.start()
     yield factory
     await factory.close()
@@ -60,7 +61,7 @@ async def test_not_older_than_the_other_store(factory: StoreFactory) -> None:
     plain = await store.list("", codec, ListOptions(resource_version=HOST))
     read = await store.get("a/x", codec, resource_version=HOST)
 
-    assert created.revision > BASE > int(HOST)
+    assert created.revision > REVISION_BASE > int(HOST)
     assert [item.revision for item in (*listed.items, *plain.items, read)] == [created.revision] * 3
     assert min(listed.revision, plain.revision) >= created.revision
     assert wire.loads(read.data)["metadata"]["resourceVersion"] == str(created.revision)
@@ -77,7 +78,7 @@ async def test_the_base_is_recorded_once() -> None:
     assert record_key("registry/") == "/registry/apiext.dev/revision-base"
     assert record is not None
     assert (record.value, record.revision) == (b'{"base":1000000000000000}\n', before + 1)
-    assert [await based.revision() for based in opened] == [BASE + before + 1] * 3
+    assert [await based.revision() for based in opened] == [REVISION_BASE + before + 1] * 3
 
 
 async def test_servers_that_begin_at_once_agree() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 import orjson
 import pytest
 
+from apiext.meta.marks import REVISION_BASE
 from apiext.operator.adoption.collection import Collection, resource
 from apiext.operator.adoption.comparing import Held
 from apiext.operator.clients import Api, ApiError
-from apiext.storage.based import BASE
 from apiext.webhook.kubeconfig import Endpoint
 from tests.support.inprocess import definition, versions
 
@@ -101,7 +101,7 @@ async def test_refusals(answer: tuple[int, Any]) -> None:
 async def test_apiext_in_the_host_s_place() -> None:
     """A list that apiext has answered is not taken for the host's."""
     with pytest.raises(ApiError, match="what its own store has cannot be read"):
-        await all_of(Pages(page("a", revision=BASE + 3)), below=BASE)
+        await all_of(Pages(page("a", revision=REVISION_BASE + 3)), below=REVISION_BASE)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 
 from apiext.meta import marks
+from apiext.meta.marks import REVISION_BASE
 from apiext.meta.selectors import LabelSelector, parse_label_selector
 from apiext.operator.adoption.way import Way
 from apiext.operator.clients import CRDS, Api, Clients, HostEtcd
 from apiext.operator.group import GroupState, Routing
 from apiext.operator.report import Reason
-from apiext.storage.based import BASE
 from apiext.webhook.kubeconfig import Endpoint
 from tests.support.inprocess import definition
 from tests.support.memory_backend import MemoryBackend
@@ -258,7 +258,7 @@ class World:
         if self.phase(plural) == marks.LEAVING:
             return _status(503, "it is going back")
         found = self.objects[f"{plural}.{GROUP}"]
-        return _page([found[key] for key in sorted(found)], query, BASE + self._revision)
+        return _page([found[key] for key in sorted(found)], query, REVISION_BASE + self._revision)
 
     # --- both ----------------------------------------------------------------------------------------------------------
 
