@@ -39,15 +39,8 @@ class NamespaceLifecycle(Plugin):
     NAME: Final = "NamespaceLifecycle"
     operations = frozenset({CREATE, DELETE})
 
-    def __init__(
-        self,
-        phase: NamespacePhase,
-        *,
-        immortal: frozenset[str] = IMMORTAL,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, phase: NamespacePhase, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._phase = phase
-        self._immortal = immortal
         self._clock = clock
         self._distrusted: dict[str, float] = {}
 
@@ -61,7 +54,7 @@ class NamespaceLifecycle(Plugin):
     def _admit_namespace(self, attributes: Attributes) -> None:
         if attributes.operation != DELETE:
             return
-        if attributes.name in self._immortal:
+        if attributes.name in IMMORTAL:
             raise errors.forbidden(_NAMESPACES, attributes.name, "this namespace may not be deleted")
         now = self._clock()
         self._distrusted = {name: until for name, until in self._distrusted.items() if until > now}
