@@ -6,7 +6,7 @@ Mirrors kube-openapi pkg/handler and pkg/handler3.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -16,6 +16,7 @@ from apiext.definitions.catalog import Catalog
 from apiext.endpoints.document import Document, accepts_gzip
 from apiext.endpoints.negotiation import JSON, clauses
 from apiext.endpoints.reply import Reply
+from apiext.endpoints.request import USER
 from apiext.endpoints.status import text_reply
 from apiext.meta import wire
 from apiext.meta.builtin import BuiltinGroupVersion
@@ -32,10 +33,17 @@ _OLD_V3_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v3@v1.0+pro
 _V2_TYPES: Final = (JSON, _OLD_PROTOBUF, _PROTOBUF)
 _V3_TYPES: Final = (JSON, _V3_PROTOBUF, _OLD_V3_PROTOBUF)
 _V2_VARY: Final = f"{hdrs.ACCEPT_ENCODING}, {hdrs.ACCEPT}"
+_AGGREGATOR: Final = "system:aggregator"
+"""Who asks in the name of a host's aggregator for what it is to merge."""
+_FORWARDED: Final = "X-Forwarded-Uri"
+"""What a host's aggregator adds to requests of its clients."""
 
 
 class OpenAPIHandler:
     """Answers OpenAPI for what the catalog holds and for what is built in.
+
+    A host's aggregator takes any server that names a document for the one to ask, and does not pass redirects on. So it is
+    not told of documents that the host has too, and its clients get the newest document whatever hash they ask for.
 
     What is answered follows the catalog at once. A document is made outside the event loop when first asked for after
     one of its definitions changed; the v3 index needs none of them. Documents call themselves by the first two parts of
@@ -49,7 +57,7 @@ class OpenAPIHandler:
         self._generation: int | None = None
         self._sources: dict[str, Source] = {}
         self._merged = Source("")
-        self._index = b""
+        self._index = self._aggregated_index = b""
         self._made: dict[str, tuple[str, asyncio.Future[Document]]] = {}
         """By document: the hash of what it was made from, and the document."""
 
@@ -60,7 +68,9 @@ class OpenAPIHandler:
         if path == _V2:
             return await self._answer_v2(request)
         if path == _V3:
-            return content_reply(request, Document(self._index, "text/plain; charset=utf-8"), {})
+            user = request.get(USER)
+            index = self._aggregated_index if user is not None and user.name == _AGGREGATOR else self._index
+            return content_reply(request, Document(index, "text/plain; charset=utf-8"), {})
         if path.startswith(f"{_V3}/"):
             return await self._answer_v3(request, path.removeprefix(f"{_V3}/"))
         return text_reply("404 page not found", status=404)
@@ -72,8 +82,8 @@ class OpenAPIHandler:
             return
         self._sources = sources(self._catalog.all(), self._builtins)
         self._merged = merged(self._sources.values())
-        paths = {path: {"serverRelativeURL": _url(path, source)} for path, source in self._sources.items()}
-        self._index = wire.dumps({"paths": paths})
+        self._index = _index_of(self._sources)
+        self._aggregated_index = _index_of({path: source for path, source in self._sources.items() if not source.is_also_the_hosts})
         self._made = {key: made for key, made in self._made.items() if key.partition(" ")[0] in self._sources or key.startswith(_V2)}
         self._generation = generation
 
@@ -100,9 +110,9 @@ class OpenAPIHandler:
         content_type, make = (JSON, self._v3_json) if chosen == JSON else (_V3_PROTOBUF, self._v3_protobuf)
         headers: dict[str, str] = {hdrs.ETAG: f'"{source.hash}"', hdrs.VARY: hdrs.ACCEPT}
         asked = request.query.get("hash", "")
-        if asked and asked != source.hash:
+        if asked and asked != source.hash and _FORWARDED not in request.headers:
             return Reply(status=301, headers={**headers, hdrs.LOCATION: _url(path, source), hdrs.CONTENT_TYPE: content_type})
-        if asked:
+        if asked == source.hash:
             # a URL with its hash never means anything else
             in_a_year = datetime.now(UTC) + timedelta(days=365)
             headers[hdrs.CACHE_CONTROL] = "public, immutable"
@@ -139,6 +149,10 @@ class OpenAPIHandler:
         from . import proto2
 
         return Document(proto2.encode(source.v2(self._version)), _PROTOBUF, tag=source.hash)
+
+
+def _index_of(found: Mapping[str, Source]) -> bytes:
+    return wire.dumps({"paths": {path: {"serverRelativeURL": _url(path, source)} for path, source in found.items()}})
 
 
 def _url(path: str, source: Source) -> str:

@@ -35,6 +35,11 @@ class Source:
     discovery: tuple[Operation, ...] = ()
     customs: tuple[tuple[Definition, Version], ...] = ()
 
+    @property
+    def is_also_the_hosts(self) -> bool:
+        """Whether a host in front of this server has the document itself: its built-in versions, and definitions that are followed."""
+        return all(definition.phase is not None for definition, _ in self.customs)
+
     def v3(self, title_version: str) -> dict[str, Any]:
         """The v3 document; takes time."""
         groups = {_CORE, *(one.group_version for one in self.builtins)}

@@ -1,10 +1,11 @@
 """What a cluster shows of the API that apiext serves in it."""
 
 import json
+from contextlib import closing
 
 import pytest
 
-from tests.e2e.cluster import Cluster, until
+from tests.e2e.cluster import GROUP, Cluster, until
 from tests.support.kubectl import Kubectl
 
 pytestmark = pytest.mark.slow
@@ -30,3 +31,30 @@ def test_openapi(cluster: Cluster, kubectl: Kubectl, group: str) -> None:
 
     assert schema in cluster.host.must("GET", f"/openapi/v3/apis/{group}/v1")["components"]["schemas"]
     assert "FIELD: size <string>" in kubectl("explain", f"widgets.{group}.spec.size")
+
+
+def test_documents_stay_where_they_are(cluster: Cluster, group: str) -> None:
+    """Of what the host knows itself apiext says nothing to it: each URL of the merged index leads to its document, every time."""
+    host, documents = cluster.host, [f"apis/{group}/v1", "apis/apiextensions.k8s.io/v1", "version"]
+    until(lambda: documents[0] in json.loads(host.must("GET", "/openapi/v3"))["paths"])
+
+    found = set()
+    for _ in range(10):
+        index = json.loads(host.must("GET", "/openapi/v3"))["paths"]
+        urls = [index[path]["serverRelativeURL"] for path in documents]
+        found |= {(url, host.ask("GET", url)[0]) for url in urls}
+
+    assert len(found) == len(documents)
+    assert {code for _, code in found} == {200}
+
+
+def test_another_hash(cluster: Cluster, group: str) -> None:
+    """The index follows after a while: until then URLs of an older one lead to today's document."""
+    url = f"/openapi/v3/apis/{group}/v1"
+    until(lambda: cluster.host.ask("GET", url)[0] == 200)
+    with closing(cluster.host.connect()) as connection:
+        answer = cluster.host.send(connection, "GET", f"{url}?hash=OLD")
+        answer.read()
+
+    # those of the host's own documents it sends on itself
+    assert answer.status == (200 if group == GROUP else 301)

@@ -108,5 +108,5 @@ def test_where_they_are(cluster: Cluster, group: str) -> None:
     """Objects are in apiext's etcd, under the reference's keys, and nothing of them is in the cluster's."""
     cluster.host.must("POST", _widgets(group), json.loads(_widget(group, "kept")))
 
-    assert cluster.keys(cluster.etcd.url, f"{group}/widgets/") == [f"/registry/{group}/widgets/default/kept"]
+    assert cluster.keys(cluster.etcd.url, f"{group}/widgets/default/") == [f"/registry/{group}/widgets/default/kept"]
     assert cluster.keys(cluster.plane.etcd_url, f"{group}/widgets") == []

@@ -7,9 +7,13 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import pytest
+from aiohttp import web
 
 from apiext.definitions.catalog import Catalog
+from apiext.endpoints.request import USER
 from apiext.meta.builtin import BUILTINS
+from apiext.meta.marks import HOST_UID
+from apiext.meta.request import UserInfo
 from apiext.openapi import proto3
 from apiext.openapi.handler import OpenAPIHandler
 from apiext.openapi.sources import Source
@@ -60,6 +64,35 @@ async def test_an_outdated_hash_is_sent_on(client: Client) -> None:
     async with client.get(f"{PATH}?hash=OLD", allow_redirects=False) as response:
         assert (response.status, response.headers["Location"]) == (301, index["apis/example.com/v1"])
         assert response.headers["Content-Type"] == "application/json"
+
+
+async def test_an_outdated_hash_behind_a_host(client: Client) -> None:
+    """A host's aggregator does not pass redirects on: its clients get the newest document, which they must not keep under that URL."""
+    async with client.get(f"{PATH}?hash=OLD", headers={"X-Forwarded-Uri": PATH}, allow_redirects=False) as response:
+        assert (response.status, (await response.json())["openapi"]) == (200, "3.0.0")
+        assert "Cache-Control" not in response.headers
+
+
+async def test_what_a_host_is_told_of() -> None:
+    """A host's aggregator is told of documents alone that the host does not have itself, others of all."""
+    copy = crd("others", group="b.example.com", kind="Other")
+    copy["metadata"]["annotations"] = {HOST_UID: "7"}
+    mixed = crd("others", group="example.com", kind="Other")
+    mixed["metadata"]["annotations"] = {HOST_UID: "8"}
+    handler = OpenAPIHandler(catalog(crd(), copy, mixed), BUILTINS)
+    name = ""
+
+    async def asked(request: web.BaseRequest) -> web.StreamResponse:
+        request[USER] = UserInfo(name)
+        return await handler(request)
+
+    async with client_of(asked) as client:
+        everything = await _index(client)
+        name = "system:aggregator"
+        told = await _index(client)
+
+    assert {"apis/b.example.com/v1", "apis/apiextensions.k8s.io/v1"} < set(everything)
+    assert told == {"apis/example.com/v1": everything["apis/example.com/v1"]}
 
 
 async def test_a_client_that_has_the_document_is_told_so(client: Client) -> None:
