@@ -101,20 +101,25 @@ class Api:
         """Delete, with DeleteOptions. Raises ApiError."""
         return await self._call("DELETE", path, body)
 
-    async def _call(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Json:
+    async def ask(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None) -> tuple[int, bytes]:
+        """Code and content of an answer, whatever it says. Raises ApiError where there is none."""
         try:
-            code, data = await self.client.ask(path, method=method, body=body, headers=headers)
+            return await self.client.ask(path, method=method, body=body, headers=headers)
         except WebhookError as error:
             raise ApiError(str(error), code=error.code) from error
-        try:
-            answer = orjson.loads(data)
-        except ValueError:
-            answer = None
-        said = answer if isinstance(answer, dict) else {}
+
+    def refusal(self, method: str, path: str, code: int, data: bytes) -> ApiError:
+        """What an answer without success says, in the words of its Status where it has one."""
+        said = _object(data)
+        text = data[:_QUOTED].decode(errors="replace").strip()
+        message = said.get("message") or f"it answers with code {code}, and nothing that can be used: {text!r}"
+        return ApiError(f'{method} "{self.url}{path}": {message}', code=code, reason=said.get("reason") or "")
+
+    async def _call(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Json:
+        code, data = await self.ask(method, path, body, headers=headers)
+        said = _object(data)
         if code < 200 or code >= 300 or not said:
-            text = data[:_QUOTED].decode(errors="replace").strip()
-            message = said.get("message") or f"it answers with code {code}, and nothing that can be used: {text!r}"
-            raise ApiError(f'{method} "{self.url}{path}": {message}', code=code, reason=said.get("reason") or "")
+            raise self.refusal(method, path, code, data)
         return said
 
 
@@ -136,3 +141,12 @@ class Clients:
     host: Api
     apiext: Api
     host_etcd: HostEtcd | None = None
+
+
+def _object(data: bytes) -> Json:
+    """An answer's object; an empty one where it is none."""
+    try:
+        answer = orjson.loads(data)
+    except ValueError:
+        return {}
+    return answer if isinstance(answer, dict) else {}

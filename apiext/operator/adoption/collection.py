@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -10,8 +9,8 @@ from urllib.parse import quote
 from apiext.meta import wire
 from apiext.meta.marks import REVISION_BASE
 from apiext.operator.adoption.comparing import Held, held
+from apiext.operator.adoption.waiting import patiently
 from apiext.operator.clients import ApiError
-from apiext.webhook.client import WebhookError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -25,8 +24,6 @@ _BYTES: Final = 4_000_000
 _GONE: Final = 410
 _AGAIN: Final = frozenset({429, 503})
 """A server that begins to serve the resource, or has others to answer first."""
-_TRIES: Final = 20
-_PAUSE: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +109,10 @@ class Collection:
 
     async def _page(self, path: str) -> tuple[Json, int]:
         """A list, or the Status that has a token to go on with, and its size. Raises ApiError."""
-        for _ in range(_TRIES):
-            try:
-                return await self._once(path)
-            except ApiError as error:
-                if error.code not in _AGAIN:
-                    raise
-            await asyncio.sleep(_PAUSE)
-        return await self._once(path)
+        return await patiently(lambda: self._once(path), codes=_AGAIN)
 
     async def _once(self, path: str) -> tuple[Json, int]:
-        try:
-            code, data = await self._api.client.ask(path)
-        except WebhookError as error:
-            raise ApiError(str(error), code=error.code) from error
+        code, data = await self._api.ask("GET", path)
         try:
             answer = wire.loads(data)
         except ValueError:
@@ -133,6 +120,5 @@ class Collection:
         said = answer if isinstance(answer, dict) else {}
         token = (said.get("metadata") or {}).get("continue")
         if (code != 200 or not said) and not (code == _GONE and token):
-            message = said.get("message") or f"it answers with code {code}, and nothing that can be used"
-            raise ApiError(f'GET "{self._api.url}{path}": {message}', code=code, reason=said.get("reason") or "")
+            raise self._api.refusal("GET", path, code, data)
         return said, len(data)

@@ -7,14 +7,11 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import orjson
-
 from apiext.meta import wire
 from apiext.meta.marks import IMPORT_PATH
 from apiext.meta.tasks import end_tasks
 from apiext.operator.adoption.comparing import Contents, Difference, Side, differences
-from apiext.operator.clients import ApiError
-from apiext.webhook.client import WebhookError
+from apiext.operator.adoption.waiting import patiently
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -22,13 +19,12 @@ if TYPE_CHECKING:
     from apiext.operator.adoption.comparing import Held
     from apiext.operator.clients import Api
 
+_LINES_TYPE: Final = {"Content-Type": "application/x-ndjson"}
 _LINES: Final = 500
 _BYTES: Final = 4_000_000
 """At which of the two a part is sent."""
 _AGAIN: Final = frozenset({409, 429, 503})
 """A server that has not heard of the mirror's phase, or has others to answer first."""
-_TRIES: Final = 20
-_PAUSE: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,21 +95,12 @@ class Importer:
             await sending
 
     async def _post(self, part: bytes) -> None:
-        for _ in range(_TRIES):
-            code, data = await self._once(part)
-            if code not in _AGAIN:
-                break
-            await asyncio.sleep(_PAUSE)
-        else:
-            code, data = await self._once(part)
-        if code != 200:
-            raise ApiError(f'POST "{self._apiext.url}{self._path}": {_message(data, code)}', code=code)
+        await patiently(lambda: self._once(part), codes=_AGAIN)
 
-    async def _once(self, part: bytes) -> tuple[int, bytes]:
-        try:
-            return await self._apiext.client.ask(self._path, method="POST", body=part, headers={"Content-Type": "application/x-ndjson"})
-        except WebhookError as error:
-            raise ApiError(str(error), code=error.code) from error
+    async def _once(self, part: bytes) -> None:
+        code, data = await self._apiext.ask("POST", self._path, part, headers=_LINES_TYPE)
+        if code != 200:
+            raise self._apiext.refusal("POST", self._path, code, data)
 
 
 def _line(difference: Difference) -> bytes:
@@ -121,12 +108,3 @@ def _line(difference: Difference) -> bytes:
         return wire.dumps(difference.wanted.content)
     gone = difference.present
     return wire.dumps({"delete": {"namespace": gone.namespace, "name": gone.name}} if gone else {})
-
-
-def _message(data: bytes, code: int) -> str:
-    try:
-        found = orjson.loads(data)
-    except ValueError:
-        found = None
-    message = found.get("message") if isinstance(found, dict) else None
-    return str(message or f"it answers with code {code}, and nothing that can be used")

@@ -50,7 +50,7 @@ async def all_of(pages: Pages, **options: Any) -> list[Held]:
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apiext.operator.adoption.collection._PAUSE", 0.0)
+    monkeypatch.setattr("apiext.operator.adoption.waiting._PAUSE", 0.0)
 
 
 async def test_pages() -> None:

@@ -38,7 +38,7 @@ def _put(name: str, namespace: str = "n") -> Difference:
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apiext.operator.adoption.copying._PAUSE", 0.0)
+    monkeypatch.setattr("apiext.operator.adoption.waiting._PAUSE", 0.0)
 
 
 async def test_lines() -> None:
