@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from apiext.meta.marks import SERVE_LABEL, SERVE_VALUE
+from apiext.meta.marks import SERVE_SELECTOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from apiext.operator.hops.verdict import Finding
     from apiext.webhook.kubeconfig import Endpoint
 
-_SELECTOR: Final = f"{SERVE_LABEL}={SERVE_VALUE}"
 _SIGNS: Final = {"ok": ("✓", "green"), "broken": ("✗", "bold red"), "untold": ("?", "yellow")}
 _WIDTH: Final = 20
 
@@ -26,7 +25,9 @@ _WIDTH: Final = 20
 @click.command()
 @click.argument("group", nargs=-1)
 @click.option("--kubeconfig", metavar="FILE", help="How to reach the host (default the pod's service account, else as kubectl has it).")
-@click.option("--crd-selector", metavar="SELECTOR", default=_SELECTOR, help=f"Labels of the host's CRDs to serve (default {_SELECTOR}).")
+@click.option(
+    "--crd-selector", metavar="SELECTOR", default=SERVE_SELECTOR, help=f"Labels of the host's CRDs to serve (default {SERVE_SELECTOR})."
+)
 @click.option("--service", metavar="NAMESPACE/NAME", help="Service of apiext on the host (default that of the APIServices).")
 @click.option("--service-port", metavar="PORT", type=click.IntRange(1, 65535), help="Port of --service (default that of the APIServices).")
 @click.option("--server", metavar="URL", help="Where apiext is reached from here (default https://NAME.NAMESPACE.svc:PORT of --service).")

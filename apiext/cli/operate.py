@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from apiext.meta.marks import SERVE_SELECTOR
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 _HOST: Final = (
     ("kubeconfig", "FILE", "", "The host cluster, and how to get in; apiext is shown the same credentials (default the pod's own)."),
-    ("crd-selector", "SELECTOR", "apiext.dev/serve=true", "Labels of the host's CRDs that apiext serves; empty for all."),
+    ("crd-selector", "SELECTOR", SERVE_SELECTOR, "Labels of the host's CRDs that apiext serves; empty for all."),
     ("service", "NAMESPACE/NAME", "", "Service by which the host reaches apiext."),
     ("service-port", "PORT", "443", "Port of --service."),
     ("server", "URL", "", "Where the operator reaches apiext itself (default https://NAME.NAMESPACE.svc:PORT of --service)."),

@@ -9,6 +9,8 @@ DOMAIN: Final = "apiext.dev"
 SERVE_LABEL: Final = f"{DOMAIN}/serve"
 """Label of a definition on the host: serve its group here."""
 SERVE_VALUE: Final = "true"
+SERVE_SELECTOR: Final = f"{SERVE_LABEL}={SERVE_VALUE}"
+"""Selects definitions with it."""
 
 HAND_OVER: Final = f"{DOMAIN}/hand-over"
 """Annotation of a definition on the host: give its group back."""

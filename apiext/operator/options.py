@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 
-from apiext.meta import marks
 from apiext.meta.flags import FlagReader, OptionsError
 from apiext.meta.selectors import LabelSelector, parse_label_selector
 from apiext.operator.authorities import read_authorities
 from apiext.operator.clients import HostEtcd
 from apiext.operator.lease import Timing
-
-SELECTOR: Final = f"{marks.SERVE_LABEL}={marks.SERVE_VALUE}"
 
 
 @dataclass(frozen=True, slots=True)

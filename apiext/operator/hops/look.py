@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlencode
 
-from apiext.meta.marks import SERVE_LABEL, SERVE_VALUE
+from apiext.meta.marks import SERVE_SELECTOR
 from apiext.meta.selectors import LabelSelector, parse_label_selector
 from apiext.operator.clients import API_SERVICES, CRDS, Json
 from apiext.operator.group import labels_of
@@ -47,7 +47,7 @@ class Service(NamedTuple):
 class Target:
     """What apiext is meant to be to the host; what is left out is taken from the APIServices."""
 
-    selector: str = f"{SERVE_LABEL}={SERVE_VALUE}"
+    selector: str = SERVE_SELECTOR
     """Selects the host's definitions; empty for all."""
     service: Service | None = None
     port: int | None = None

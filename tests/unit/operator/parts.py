@@ -11,7 +11,7 @@ from tests.support.inprocess import definition, versions
 
 GROUP: Final = "example.com"
 TARGET: Final = Target(namespace="apiext-system", name="apiext", port=8443, ca_bundle="Q0E=")
-SELECTOR: Final = parse_label_selector(f"{marks.SERVE_LABEL}={marks.SERVE_VALUE}")
+SELECTOR: Final = parse_label_selector(marks.SERVE_SELECTOR)
 Json = dict[str, Any]
 
 
