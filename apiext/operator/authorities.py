@@ -35,21 +35,18 @@ class Authorities(Protocol):
         ...
 
 
-class AuthorityFile:
-    """Those of a file, which is read again when it changes; what is no certificate is told, and changes nothing."""
+class Announced:
+    """Authorities that are told to who waits for others than it knows; `bundle` is empty until the first are known."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._changed = asyncio.Event()
-        self._problem = ""
+    def __init__(self) -> None:
         self.bundle = ""
-        self._look()
+        self._changed = asyncio.Event()
 
-    async def run(self) -> None:
-        """See Authorities."""
-        while True:
-            await asyncio.sleep(_LOOK)
-            self._look()
+    def announce(self, bundle: str) -> None:
+        """These hold from now on."""
+        if bundle != self.bundle:
+            self.bundle = bundle
+            self._changed.set()
 
     async def changed(self, known: str) -> str:
         """See Authorities."""
@@ -57,6 +54,22 @@ class AuthorityFile:
             self._changed.clear()
             await self._changed.wait()
         return self.bundle
+
+
+class AuthorityFile(Announced):
+    """Those of a file, which is read again when it changes; what is no certificate is told, and changes nothing."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+        self._problem = ""
+        self._look()
+
+    async def run(self) -> None:
+        """See Authorities."""
+        while True:
+            await asyncio.sleep(_LOOK)
+            self._look()
 
     def spread(self, bundle: str) -> None:
         """See Authorities."""
@@ -70,25 +83,15 @@ class AuthorityFile:
             self._problem = str(error)
             return
         self._problem = ""
-        if bundle != self.bundle:
-            self.bundle = bundle
-            self._changed.set()
+        self.announce(bundle)
 
 
-class SystemAuthorities:
-    """Those that the host believes anyway."""
-
-    bundle = ""
+class SystemAuthorities(Announced):
+    """Those that the host believes anyway: none are named, ever."""
 
     async def run(self) -> None:
         """See Authorities."""
         await asyncio.Event().wait()
-
-    async def changed(self, known: str) -> str:
-        """See Authorities."""
-        if known == self.bundle:
-            await asyncio.Event().wait()
-        return self.bundle
 
     def spread(self, bundle: str) -> None:
         """See Authorities."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from apiext.cert import certificate, renewal
 from apiext.meta.log import get_logger
+from apiext.operator.authorities import Announced
 from apiext.operator.clients import ApiError
 from apiext.operator.serving import wire
 from apiext.operator.serving.rotation import Kept, advance
@@ -53,7 +54,7 @@ def now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-class ServingSecret:
+class ServingSecret(Announced):
     """The servers' certificate for the hosts: kept here with `manage`, else by somebody else and only read.
 
     Whoever tells the host whom to believe waits for `changed`, and calls `spread` when the host has been told.
@@ -71,8 +72,7 @@ class ServingSecret:
         moment: Callable[[], datetime.datetime] = now,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.bundle = ""
-        """The authorities to believe, in PEM; empty until the first are known."""
+        super().__init__()
         self._host = host
         self._watch = watch
         self._namespace = namespace
@@ -82,17 +82,9 @@ class ServingSecret:
         self._moment = moment
         self._clock = clock
         self._trust = Trust(clock=clock)
-        self._changed = asyncio.Event()
         self._look_now = asyncio.Event()
         self._spread: tuple[frozenset[str], float] = (frozenset(), 0.0)
         self._problem = ""
-
-    async def changed(self, known: str) -> str:
-        """The authorities to believe, once they are others than the known ones."""
-        while self.bundle == known:
-            self._changed.clear()
-            await self._changed.wait()
-        return self.bundle
 
     def spread(self, bundle: str) -> None:
         """The host has been told to believe these authorities, wherever it has to."""
@@ -130,7 +122,7 @@ class ServingSecret:
         if self._manage and not foreign:
             kept = await self._advanced(secret, kept)
         authorities = renewal.still_valid(kept.authorities, self._moment())
-        self._publish(authorities)
+        self.announce(self._trust.bundle(authorities))
         self._complain(_problem(secret, authorities, unwelcome=self._manage and foreign))
         waits = bool(kept.coming.cert) and bool(self._spread[0])
         return max(self._spread[1] + SETTLING - self._clock(), 1.0) if waits else _LOOK
@@ -151,12 +143,6 @@ class ServingSecret:
     def _is_believed(self, kept: Kept) -> bool:
         believed, since = self._spread
         return believed.issuperset(certificate.certificates(kept.authorities)) and self._clock() >= since + SETTLING
-
-    def _publish(self, authorities: Sequence[str]) -> None:
-        bundle = self._trust.bundle(authorities)
-        if bundle != self.bundle:
-            self.bundle = bundle
-            self._changed.set()
 
     def _complain(self, problem: str) -> None:
         """Log a problem that is another one than before; empty for none."""
