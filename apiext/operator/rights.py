@@ -38,6 +38,9 @@ _EVERYWHERE: Final = (
     *(Right(verb, "apiregistration.k8s.io", "apiservices") for verb in ("get", "list", "watch", "create", "patch", "delete")),
     *(Right(verb, _ADMISSION, "validatingadmissionpolicies") for verb in ("get", "list", "create", "update", "patch", "delete")),
     *(Right(verb, _ADMISSION, "validatingadmissionpolicybindings") for verb in ("get", "create", "update", "delete")),
+    # what the host enforces, and nobody any more for groups that are taken over
+    *(Right("list", _ADMISSION, kind) for kind in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")),
+    Right("list", _ADMISSION, "mutatingadmissionpolicies"),
     # what is told of definitions, which have no namespace; and what tells whether a policy bites
     *(Right(verb, "", "events", namespace="default") for verb in ("create", "patch")),
     Right("create", "", "configmaps", namespace="default"),

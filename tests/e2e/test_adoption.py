@@ -51,7 +51,10 @@ class Group:
         self.path = f"/apis/{name}/v1/widgets"
         self.where = f"/apis/{name}/v1/namespaces/default/widgets"
         for plural in self.plurals:
-            cluster.host.must("POST", CRDS, definition(plural, plural.title()[:-1], group=name))
+            crd = definition(plural, plural.title()[:-1], group=name)
+            (version,) = crd["spec"]["versions"]
+            version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = [{"rule": "self.metadata.name != 'never'"}]
+            cluster.host.must("POST", CRDS, crd)
         for plural in self.plurals:
             until(lambda plural=plural: cluster.host.ask("GET", f"/apis/{name}/v1/{plural}")[0] == 200)  # type: ignore[misc]
 
@@ -75,6 +78,11 @@ class Group:
         """Return when that is the reason of the conditions."""
         for plural in plurals or self.plurals:
             until(lambda plural=plural: self.condition(plural)[1] == reason)  # type: ignore[misc]
+
+    def events(self, reason: str, plural: str = "widgets") -> list[Json]:
+        """What was said of the definition once."""
+        found: list[Json] = self.cluster.host.must("GET", "/api/v1/namespaces/default/events")["items"]
+        return [one for one in found if (one["involvedObject"]["name"], one["reason"]) == (f"{plural}.{self.name}", reason)]
 
     def create(self, name: str, **metadata: Any) -> Json:
         """An object as the host answers it."""
@@ -281,6 +289,8 @@ def test_deleted(cluster: AggregatedCluster) -> None:
     group.create("plain")
     group.label()
     group.until("Serving")
+    assert group.condition()[2] == f"apiext serves the group; not enforced: CEL rules of widgets.{group.name}"
+    assert [one["type"] for one in group.events("NotEnforced")] == ["Warning"]
 
     cluster.host.must("DELETE", f"{CRDS}/widgets.{group.name}")
     until(lambda: [item["metadata"]["name"] for item in group.items()] == ["kept"])

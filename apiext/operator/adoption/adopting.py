@@ -18,12 +18,13 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from apiext.meta import marks
-from apiext.operator.adoption import mirrors
+from apiext.operator import hostcrds
+from apiext.operator.adoption import mirrors, unenforced
 from apiext.operator.adoption.collection import Collection
 from apiext.operator.adoption.comparing import EMPTY
 from apiext.operator.adoption.copying import Copied, Importer, copy
 from apiext.operator.adoption.touching import touch
-from apiext.operator.group import Desired, Routing
+from apiext.operator.group import Desired, Routing, is_held
 from apiext.operator.report import Reason
 
 if TYPE_CHECKING:
@@ -32,11 +33,13 @@ if TYPE_CHECKING:
     from apiext.operator.adoption.collection import Resource
     from apiext.operator.adoption.comparing import Contents
     from apiext.operator.adoption.way import Way
+    from apiext.operator.clients import Json
 
 
 async def adopt(way: Way) -> Desired:
     """Take the group to apiext, from wherever it is. Raises ApiError, OrderError, and TurnedBackError before anybody notices."""
     names = sorted(way.live)
+    await _warn(way)
     await mirrors.hold(way.clients.host, way.live.values())
     missing = [name for name in names if not mirrors.follows(way.group, name)]
     if missing:
@@ -52,8 +55,36 @@ async def adopt(way: Way) -> Desired:
         await mirrors.set_phase(way.clients.apiext, importing, marks.SERVING)
     await way.policy.ensure(way.plurals)
     await _proxy(way, names)
-    await way.tell(Reason.SERVING, "apiext serves the group", way.live)
+    await _tell_serving(way)
     return Desired(routing=Routing.APIEXT)
+
+
+async def _warn(way: Way) -> None:
+    """Say what will not be enforced, on definitions whose way begins here: the finalizer that they get next is not there yet."""
+    beginning = [crd for crd in way.live.values() if not is_held(crd)]
+    found = await _unenforced(way) if beginning else []
+    if found:
+        await way.warn("NotEnforced", unenforced.warning(way.group.name, found), beginning)
+
+
+async def _tell_serving(way: Way) -> None:
+    """Say that the group is served, and what is not enforced; what has been said is left as it is, without a question to the host."""
+    said = {name: _said(crd) for name, crd in way.live.items()}
+    if not all(said.values()):
+        said = dict.fromkeys(said, unenforced.serving(await _unenforced(way)))
+    for name, message in said.items():
+        await way.tell(Reason.SERVING, message, {name: way.live[name]})
+
+
+def _said(crd: Json) -> str:
+    """What the condition of a definition says while its group is served, empty where it says something else."""
+    condition = hostcrds.condition_of(crd) or {}
+    message = str(condition.get("message"))
+    return message if condition.get("reason") == Reason.SERVING and message.startswith(unenforced.SERVES) else ""
+
+
+async def _unenforced(way: Way) -> list[str]:
+    return unenforced.unenforced(way.live.values(), await unenforced.listed(way.clients.host), way.policy.name)
 
 
 async def _take_back(way: Way, names: list[str]) -> None:

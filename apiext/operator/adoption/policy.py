@@ -48,11 +48,11 @@ class Policy:
     def __init__(self, host: Api, group: str) -> None:
         self._host = host
         self._group = group
-        self._name = f"apiext-{group}"
+        self.name = f"apiext-{group}"
 
     async def read(self) -> Notes | None:
         """What is noted on the policy, None where there is no policy. Raises ApiError."""
-        found = await self._host.find(f"{_POLICIES}/{self._name}")
+        found = await self._host.find(f"{_POLICIES}/{self.name}")
         return None if found is None else Notes(found)
 
     async def ensure(self, plurals: Iterable[str]) -> None:
@@ -73,21 +73,21 @@ class Policy:
             annotations[_CONTENTS] = orjson.dumps(texts, option=orjson.OPT_SORT_KEYS).decode()
         if touched is not None:
             annotations[_TOUCHED] = ",".join(sorted(touched))
-        await self._host.patch(f"{_POLICIES}/{self._name}", {"metadata": {"annotations": annotations}})
+        await self._host.patch(f"{_POLICIES}/{self.name}", {"metadata": {"annotations": annotations}})
 
     async def remove(self) -> None:
         """Return when it is gone and does not refuse anything any more. Raises ApiError."""
-        found = await self._host.find(f"{_POLICIES}/{self._name}")
+        found = await self._host.find(f"{_POLICIES}/{self.name}")
         # in this order: as long as the policy is there, it has bitten all the time
         for collection in (_POLICIES, _BINDINGS):
-            if await self._host.find(f"{collection}/{self._name}") is not None:
-                await self._host.delete(f"{collection}/{self._name}")
+            if await self._host.find(f"{collection}/{self.name}") is not None:
+                await self._host.delete(f"{collection}/{self.name}")
         rules = found["spec"].get("matchConstraints", {}).get("resourceRules") if found else None
         for name in (rules[-1].get("resourceNames") if rules else None) or ():
             await self._until(name, refused=False)
 
     def _documents(self, plurals: list[str]) -> tuple[Json, Json]:
-        metadata = {"name": self._name, "labels": _MANAGED_BY}
+        metadata = {"name": self.name, "labels": _MANAGED_BY}
         resources = [resource for plural in plurals for resource in (plural, f"{plural}/*")]
         writes = {"operations": ["CREATE", "UPDATE", "DELETE"], "resources": resources, "apiGroups": [self._group]}
         names = {"resources": ["configmaps"], "resourceNames": [probe(self._group, plurals)]}
@@ -97,22 +97,22 @@ class Policy:
         spec = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": rules}, "validations": [validation]}
         return {"metadata": metadata, "spec": spec}, {
             "metadata": metadata,
-            "spec": {"policyName": self._name, "validationActions": ["Deny"]},
+            "spec": {"policyName": self.name, "validationActions": ["Deny"]},
         }
 
     async def _put(self, collection: str, wanted: Any) -> None:
-        found = await self._host.find(f"{collection}/{self._name}")
+        found = await self._host.find(f"{collection}/{self.name}")
         if found is None:
             await self._host.post(collection, wanted)
         elif not _has(found["spec"], wanted["spec"]):
-            await self._host.put(f"{collection}/{self._name}", {**found, "spec": wanted["spec"]})
+            await self._host.put(f"{collection}/{self.name}", {**found, "spec": wanted["spec"]})
 
     async def _until(self, name: str, *, refused: bool) -> None:
         async def holds() -> bool:
             return await self._refuses(name) is refused
 
         state = "bite" if refused else "let go"
-        await until(holds, lambda: f"ValidatingAdmissionPolicy {self._name} of the host does not {state}")
+        await until(holds, lambda: f"ValidatingAdmissionPolicy {self.name} of the host does not {state}")
 
     async def _refuses(self, name: str) -> bool:
         """Whether the policy refuses what has a name. Raises ApiError where that cannot be told."""

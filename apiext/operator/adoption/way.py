@@ -102,6 +102,11 @@ class Way:
         """Say on the host's definitions what is done."""
         await self._report.condition((self.group.selected | self.group.held if crds is None else crds).values(), reason, message)
 
+    async def warn(self, reason: str, message: str, crds: Iterable[Json]) -> None:
+        """Record a warning about definitions of the host."""
+        for crd in crds:
+            await self._report.event(crd, reason, message, warning=True)
+
     def progress(self, reason: Reason, words: str) -> Progress:
         """Tell how far something has come, with words such as "copied {done} of {total} objects"."""
 

@@ -14,6 +14,7 @@ import orjson
 from apiext.meta import marks
 from apiext.meta.marks import REVISION_BASE
 from apiext.meta.selectors import LabelSelector, parse_label_selector
+from apiext.operator import hostcrds
 from apiext.operator.adoption.way import Way
 from apiext.operator.clients import CRDS, Api, Clients, HostEtcd
 from apiext.operator.group import GroupState, Routing
@@ -46,6 +47,8 @@ class World:
         self.routed: dict[str, bool] = {"v1": False}
         """Which versions the host proxies to apiext."""
         self.said: list[tuple[Reason, str]] = []
+        self.events: list[tuple[str, str, str]] = []
+        """What was said of which definition, by which reason."""
         self.touched: list[str] = []
         self.calls = 0
         self.stop_at = 0
@@ -144,11 +147,16 @@ class World:
 
     async def condition(self, crds: Iterable[Any], reason: Reason, message: str) -> None:
         """See Reporter."""
-        if list(crds):
+        told = list(crds)
+        if told:
             self.said.append((reason, message))
+        for crd in told:
+            found = self.host.get(f"{CRDS}/{crd['metadata']['name']}", {})
+            merge(found, (found and hostcrds.condition(reason, message)(found)) or {})
 
     async def event(self, about: Any, reason: str, message: str, *, warning: bool = False) -> None:
         """See Reporter."""
+        self.events.append((about["metadata"]["name"], reason, message))
 
     # --- the host ------------------------------------------------------------------------------------------------------
 
