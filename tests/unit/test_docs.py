@@ -7,6 +7,7 @@ from typing import Final
 import click
 import pytest
 
+from apiext.cli.doctor import doctor
 from apiext.cli.operate import operate
 from apiext.cli.serve import serve
 
@@ -18,7 +19,7 @@ def _flags(command: click.Command) -> list[click.Option]:
     return [option for option in command.params if isinstance(option, click.Option) and not option.hidden and option.name != "help"]
 
 
-@pytest.mark.parametrize("command,mark", [(serve, "flags"), (operate, "operate-flags")])
+@pytest.mark.parametrize("command,mark", [(serve, "flags"), (operate, "operate-flags"), (doctor, "doctor-flags")])
 def test_every_flag_is_in_the_readme(command: click.Command, mark: str) -> None:
     """The table of a command's flags has each flag once, in the order of --help, and no other."""
     table = README.partition(f"<!-- {mark} -->")[2].partition(f"<!-- /{mark} -->")[0]
