@@ -19,6 +19,9 @@ HAND_OVER_VALUE: Final = "true"
 INSTANCES_FINALIZER: Final = f"{DOMAIN}/instances"
 """Finalizer of a definition on the host, while its instances are kept here."""
 
+SERVICE: Final = f"{DOMAIN}/service"
+"""Annotation of what an apiext has on the host (definitions with the finalizer, APIServices, policies): its Service, as NAMESPACE/NAME."""
+
 CONDITION: Final = "ServedByApiext"
 """Condition type of a definition on the host."""
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.meta import marks
 from apiext.operator.group import Routing, labels_of, served_versions
+from apiext.operator.installation import is_of_another
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from apiext.operator.clients import Json
     from apiext.operator.group import GroupState
 
+Marks = dict[str, dict[str, str | None]]
+"""Labels and annotations; None for what must not be there."""
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 MANAGER: Final = "apiext"
 AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
@@ -35,6 +39,11 @@ class Target:
     port: int = 443
     ca_bundle: str = ""
     """Authorities of its certificate as an APIService has them (base64 of PEM); empty for those that the host trusts anyway."""
+
+    @property
+    def service(self) -> str:
+        """The Service, as NAMESPACE/NAME."""
+        return f"{self.namespace}/{self.name}"
 
 
 class Owner(Enum):
@@ -86,8 +95,10 @@ def owner(found: Json | None, target: Target) -> Owner:
     """Whose an APIService is, None for one that is not there."""
     if found is None:
         return Owner.NOBODY
-    if labels_of(found).get(MANAGED_BY) == MANAGER or _points_at(found, target):
+    if _points_at(found, target):
         return Owner.APIEXT
+    if labels_of(found).get(MANAGED_BY) == MANAGER:
+        return Owner.OTHER if is_of_another(found, target.service) else Owner.APIEXT
     automanaged = labels_of(found).get(AUTOMANAGED)
     local = not found["spec"].get("service")
     return Owner.HOST if automanaged == _ALWAYS or (local and automanaged is None) else Owner.OTHER
@@ -151,15 +162,15 @@ def _kept(name: str, group: str, version: str, found: Json | None, whose: Owner,
         body = {
             "apiVersion": "apiregistration.k8s.io/v1",
             "kind": "APIService",
-            "metadata": {"name": name, "labels": {MANAGED_BY: MANAGER}},
+            "metadata": {"name": name, "labels": {MANAGED_BY: MANAGER}, "annotations": {marks.SERVICE: target.service}},
             "spec": {field: value for field, value in spec.items() if value is not None},
         }
         yield Step(act=Act.REGISTER, name=name, version=version, body=body)
         return
-    labels = {MANAGED_BY: MANAGER, AUTOMANAGED: None}
-    if fields := tuple(_differences(found, labels, spec)):
+    marked: Marks = {"labels": {MANAGED_BY: MANAGER, AUTOMANAGED: None}, "annotations": {marks.SERVICE: target.service}}
+    if fields := tuple(_differences(found, marked, spec)):
         act = Act.REPAIR if whose is Owner.APIEXT else Act.TAKE_OVER
-        yield Step(act=act, name=name, version=version, body=_merged(found, labels, spec), before=found, fields=fields)
+        yield Step(act=act, name=name, version=version, body=_merged(found, marked, spec), before=found, fields=fields)
 
 
 def _given_up(name: str, version: str, found: Json, *, local: bool) -> Step:
@@ -168,9 +179,9 @@ def _given_up(name: str, version: str, found: Json, *, local: bool) -> Step:
         metadata = found["metadata"]
         body = {"preconditions": {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}}
         return Step(act=Act.REMOVE, name=name, version=version, body=body, before=found)
-    labels = {MANAGED_BY: None, AUTOMANAGED: _ALWAYS}
+    marked: Marks = {"labels": {MANAGED_BY: None, AUTOMANAGED: _ALWAYS}, "annotations": {marks.SERVICE: None}}
     spec = _priorities() | {"service": None, "caBundle": None, "insecureSkipTLSVerify": None}
-    return Step(act=Act.GIVE_BACK, name=name, version=version, body=_merged(found, labels, spec), before=found)
+    return Step(act=Act.GIVE_BACK, name=name, version=version, body=_merged(found, marked, spec), before=found)
 
 
 def _spec(group: str, version: str, target: Target) -> dict[str, Any]:
@@ -189,15 +200,15 @@ def _priorities() -> dict[str, Any]:
     return {"groupPriorityMinimum": _GROUP_PRIORITY, "versionPriority": _VERSION_PRIORITY}
 
 
-def _merged(found: Json, labels: dict[str, str | None], spec: dict[str, Any]) -> Json:
+def _merged(found: Json, marked: Marks, spec: dict[str, Any]) -> Json:
     """A merge patch that holds for this state of the object alone."""
-    return {"metadata": {"resourceVersion": found["metadata"]["resourceVersion"], "labels": labels}, "spec": spec}
+    return {"metadata": {"resourceVersion": found["metadata"]["resourceVersion"], **marked}, "spec": spec}
 
 
-def _differences(found: Json, labels: dict[str, str | None], spec: dict[str, Any]) -> Iterator[str]:
-    for name, text in labels.items():
-        if labels_of(found).get(name) != text:
-            yield f"metadata.labels[{name}]"
+def _differences(found: Json, marked: Marks, spec: dict[str, Any]) -> Iterator[str]:
+    for member, texts in marked.items():
+        present = found["metadata"].get(member) or {}
+        yield from (f"metadata.{member}[{name}]" for name, text in texts.items() if present.get(name) != text)
     for name, value in spec.items():
         if (found["spec"].get(name) or None) != value:
             yield f"spec.{name}"

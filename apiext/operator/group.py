@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 from apiext.meta import marks
+from apiext.operator.installation import is_of_another, service_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Mapping
@@ -47,6 +48,8 @@ class GroupState:
     """APIServices of the host for versions of the group."""
     guarded: bool = False
     """Whether the host has the ValidatingAdmissionPolicy of the group."""
+    service: str = ""
+    """The Service of this apiext, as NAMESPACE/NAME."""
 
     @property
     def selected(self) -> dict[str, Json]:
@@ -67,6 +70,12 @@ class GroupState:
     def held(self) -> dict[str, Json]:
         """Definitions of the host with the finalizer of apiext, which may keep instances of them."""
         return {name: crd for name, crd in self.crds.items() if is_held(crd)}
+
+    @property
+    def taken_by(self) -> str:
+        """The Service of another apiext that has the group, empty where none has."""
+        services = (service_of(crd) for crd in self.held.values() if is_of_another(crd, self.service))
+        return min(services, default="")
 
     @property
     def hand_over_asked(self) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta import marks, time
 from apiext.operator.clients import CRDS, ApiError, Json
+from apiext.operator.installation import is_of_another, service_of
 from apiext.operator.report import Reason
 
 if TYPE_CHECKING:
@@ -71,12 +72,25 @@ def condition_of(crd: Json) -> Json | None:
     return None
 
 
-def hold(crd: Json) -> Json | None:
-    """Keep the definition until apiext has no instances of it. One that is being deleted takes no finalizer any more."""
-    finalizers = list(crd["metadata"].get("finalizers") or ())
-    if marks.INSTANCES_FINALIZER in finalizers or crd["metadata"].get("deletionTimestamp"):
-        return None
-    return {"metadata": {"finalizers": [*finalizers, marks.INSTANCES_FINALIZER]}}
+def hold(service: str) -> Change:
+    """Keep a definition until the apiext behind a Service has no instances of it. One that is being deleted takes no finalizer any more.
+
+    The change raises ApiError where another apiext has it.
+    """
+
+    def change(crd: Json) -> Json | None:
+        finalizers = list(crd["metadata"].get("finalizers") or ())
+        if crd["metadata"].get("deletionTimestamp"):
+            return None
+        if marks.INSTANCES_FINALIZER in finalizers:
+            if is_of_another(crd, service):
+                raise ApiError(f"{crd['metadata']['name']} is with the apiext behind Service {service_of(crd)}", code=409)
+            if service_of(crd) == service:
+                return None
+        others = [name for name in finalizers if name != marks.INSTANCES_FINALIZER]
+        return {"metadata": {"finalizers": [*others, marks.INSTANCES_FINALIZER], "annotations": {marks.SERVICE: service}}}
+
+    return change
 
 
 def release(crd: Json) -> Json | None:
@@ -84,7 +98,8 @@ def release(crd: Json) -> Json | None:
     finalizers = list(crd["metadata"].get("finalizers") or ())
     if marks.INSTANCES_FINALIZER not in finalizers:
         return None
-    return {"metadata": {"finalizers": [name for name in finalizers if name != marks.INSTANCES_FINALIZER]}}
+    others = [name for name in finalizers if name != marks.INSTANCES_FINALIZER]
+    return {"metadata": {"finalizers": others, "annotations": {marks.SERVICE: None}}}
 
 
 def stored(versions: list[str]) -> Change:

@@ -76,6 +76,12 @@ class Reconciler:
         return after
 
     async def _looked(self, group: GroupState, reporter: GroupReporter) -> float | None:
+        if group.taken_by:
+            for crd in group.selected.values():
+                await reporter.event(
+                    crd, "LeftAlone", f"group {group.name} is with the apiext behind Service {group.taken_by}", warning=True
+                )
+            return _OBSTACLE
         reporter.obstacle = await self._obstacle(group)
         if not self._watched.known:
             # it says why, where it does not answer

@@ -12,11 +12,12 @@ from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
 from apiext.operator import rights
-from apiext.operator.apiservices import MANAGED_BY, MANAGER, Target
+from apiext.operator.apiservices import MANAGED_BY, MANAGER, Owner, Target, owner
 from apiext.operator.clients import API_SERVICES, CRDS, Api, ApiError, Clients
 from apiext.operator.endpoints import of_apiext
 from apiext.operator.group import labels_of
 from apiext.operator.groupqueue import GroupQueue
+from apiext.operator.installation import is_of_another
 from apiext.operator.reconciler import Reconciler
 from apiext.operator.watched import Watched
 from apiext.webhook.reflector import Reflector
@@ -57,7 +58,7 @@ class Term:
         self._spread: str | None = None
         self._listed = False
         self._list_soon = asyncio.Event()
-        self._watched = Watched(options.selector, self._changed)
+        self._watched = Watched(options.selector, self._changed, self._target().service)
         self._queue = GroupQueue(self._look)
         self._reconciler: Reconciler | None = None
 
@@ -141,7 +142,9 @@ class Term:
 
     async def _guarded(self) -> set[str]:
         policies = await self._host.items(_POLICIES)
-        ours = [one["metadata"]["name"] for one in policies if labels_of(one).get(MANAGED_BY) == MANAGER]
+        service = self._target().service
+        labelled = (one for one in policies if labels_of(one).get(MANAGED_BY) == MANAGER)
+        ours = [one["metadata"]["name"] for one in labelled if not is_of_another(one, service)]
         return {name.removeprefix(_POLICY) for name in ours if name.startswith(_POLICY)}
 
     async def _look(self, group: str) -> float | None:
@@ -154,7 +157,7 @@ class Term:
         if self._spread == self._bundle:
             return
         wanted = self._target().ca_bundle
-        ours = [one["spec"] for one in self._watched.api_services.all() if labels_of(one).get(MANAGED_BY) == MANAGER]
+        ours = [one["spec"] for one in self._watched.api_services.all() if owner(one, self._target()) is Owner.APIEXT]
         if all((spec.get("caBundle") or "") == wanted for spec in ours if spec.get("service")):
             self._spread = self._bundle
             self._authorities.spread(self._bundle)

@@ -105,8 +105,9 @@ class Collection:
 class Watched:
     """Definitions and APIServices of the host, and definitions of apiext."""
 
-    def __init__(self, selector: LabelSelector, changed: Callable[[str], None]) -> None:
+    def __init__(self, selector: LabelSelector, changed: Callable[[str], None], service: str = "") -> None:
         self._selector = selector
+        self._service = service
         self.crds = Collection(changed)
         self.api_services = Collection(changed)
         self.definitions = Collection(changed)
@@ -124,11 +125,14 @@ class Watched:
             definitions=self.definitions.of(name),
             api_services=self.api_services.of(name),
             guarded=name in self.guarded,
+            service=self._service,
         )
 
     def concerns(self, name: str, target: Target) -> bool:
         """Whether a group is one of those."""
         group = self.group(name)
+        if group.taken_by:
+            return bool(group.selected)
         ours = any(owner(found, target) is Owner.APIEXT for found in group.api_services.values())
         return bool(group.selected or group.held or group.definitions or group.guarded or ours)
 

@@ -40,7 +40,7 @@ async def adopt(way: Way) -> Desired:
     """Take the group to apiext, from wherever it is. Raises ApiError, OrderError, and TurnedBackError before anybody notices."""
     names = sorted(way.live)
     await _warn(way)
-    await mirrors.hold(way.clients.host, way.live.values())
+    await mirrors.hold(way.clients.host, way.live.values(), way.group.service)
     missing = [name for name in names if not mirrors.follows(way.group, name)]
     if missing:
         await way.tell(Reason.ADOPTING, "waiting for apiext to have the definitions")

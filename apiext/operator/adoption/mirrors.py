@@ -55,10 +55,10 @@ async def drop(apiext: Api, names: Iterable[str]) -> None:
     await until(gone, lambda: f"apiext does not get rid of {', '.join(uids)}")
 
 
-async def hold(host: Api, crds: Iterable[Json]) -> None:
-    """Keep definitions of the host from being gone before apiext knows. Raises ApiError."""
+async def hold(host: Api, crds: Iterable[Json], service: str) -> None:
+    """Keep definitions of the host from being gone before the apiext behind a Service knows. Raises ApiError."""
     for crd in crds:
-        await amend(host, crd, hostcrds.hold)
+        await amend(host, crd, hostcrds.hold(service))
 
 
 async def let_go(host: Api, crds: Iterable[Json]) -> None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from apiext.meta import marks
 from apiext.operator.adoption.comparing import Contents
 from apiext.operator.adoption.waiting import until
 from apiext.operator.clients import ApiError
@@ -43,11 +44,12 @@ _TOUCHED: Final = "apiext.dev/host-watches-ended"
 
 
 class Policy:
-    """The policy of a group on the host."""
+    """The policy of a group on the host, for the apiext behind a Service."""
 
-    def __init__(self, host: Api, group: str) -> None:
+    def __init__(self, host: Api, group: str, service: str = "") -> None:
         self._host = host
         self._group = group
+        self._service = service
         self.name = f"apiext-{group}"
 
     async def read(self) -> Notes | None:
@@ -87,7 +89,7 @@ class Policy:
             await self._until(name, refused=False)
 
     def _documents(self, plurals: list[str]) -> tuple[Json, Json]:
-        metadata = {"name": self.name, "labels": _MANAGED_BY}
+        metadata = {"name": self.name, "labels": _MANAGED_BY, "annotations": {marks.SERVICE: self._service}}
         resources = [resource for plural in plurals for resource in (plural, f"{plural}/*")]
         writes = {"operations": ["CREATE", "UPDATE", "DELETE"], "resources": resources, "apiGroups": [self._group]}
         names = {"resources": ["configmaps"], "resourceNames": [probe(self._group, plurals)]}

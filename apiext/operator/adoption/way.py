@@ -44,7 +44,7 @@ class Way:
         """Between two lists of the host that must be equal: the time for a request that was let in before the policy bit, to be done."""
         self.leave = leave
         """For clients to notice that they must begin anew: those between two watches come back within it."""
-        self.policy = Policy(clients.host, group.name)
+        self.policy = Policy(clients.host, group.name, group.service)
         self._report = report
 
     @property

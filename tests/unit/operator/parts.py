@@ -43,11 +43,13 @@ def api_service(version: str = "v1", *, group: str = GROUP, labels: Json | None 
     return {"metadata": metadata, "spec": {"group": group, "version": version, **priorities, **spec}}
 
 
-def registered(version: str = "v1", **spec: Any) -> Json:
-    """An APIService as the operator makes it."""
+def registered(version: str = "v1", *, by: str = TARGET.service, **spec: Any) -> Json:
+    """An APIService as the operator makes it, that of the apiext behind a Service."""
     service = {"namespace": TARGET.namespace, "name": TARGET.name, "port": TARGET.port}
     ours = {"app.kubernetes.io/managed-by": "apiext"}
-    return api_service(version, labels=ours, **{"service": service, "caBundle": TARGET.ca_bundle, **spec})
+    found = api_service(version, labels=ours, **{"service": service, "caBundle": TARGET.ca_bundle, **spec})
+    found["metadata"]["annotations"] = {marks.SERVICE: by}
+    return found
 
 
 def state(

@@ -41,7 +41,11 @@ def test_own_definitions_are_registered() -> None:
 
     (step,) = planned.steps
     assert (step.act, step.name) == (Act.REGISTER, f"v2.{GROUP}")
-    assert step.body["metadata"] == {"name": f"v2.{GROUP}", "labels": {"app.kubernetes.io/managed-by": "apiext"}}
+    assert step.body["metadata"] == {
+        "name": f"v2.{GROUP}",
+        "labels": {"app.kubernetes.io/managed-by": "apiext"},
+        "annotations": {"apiext.dev/service": "apiext-system/apiext"},
+    }
     assert step.body["spec"] == {
         "group": GROUP,
         "version": "v2",
@@ -135,8 +139,14 @@ def test_foreign_ones_are_left_alone() -> None:
 
 
 def test_another_installation_of_apiext() -> None:
-    """What carries the label and points elsewhere is somebody's, once nothing here serves it."""
-    assert _acts((), (), [registered(service={"namespace": "elsewhere", "name": "apiext", "port": 443})]) == []
+    """What carries the label and points elsewhere is somebody's, once nothing here serves it, and left alone where it says whose it is."""
+    elsewhere = {"namespace": "elsewhere", "name": "apiext", "port": 443}
+    assert _acts((), (), [registered(service=elsewhere)]) == []
+    assert _acts((), [own()], [registered(service=elsewhere)]) == [(Act.REPAIR, "v1")]
+
+    theirs = registered(service=elsewhere, by="elsewhere/apiext")
+    assert owner(theirs, TARGET) is Owner.OTHER
+    assert plan(state((), [own()], [theirs]), Routing.AS_IT_IS, TARGET).foreign == (theirs,)
 
 
 def test_definitions_of_both() -> None:

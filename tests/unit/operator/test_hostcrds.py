@@ -40,12 +40,16 @@ def test_condition() -> None:
 def test_finalizer() -> None:
     """It is put beside those of others, not on what is being deleted, and taken away alone."""
     found = crd(finalizers=["a"])
-    held = merged(found, hostcrds.hold(found))
+    held = merged(found, hostcrds.hold("a/b")(found))
 
     assert held["metadata"]["finalizers"] == ["a", marks.INSTANCES_FINALIZER]
-    assert hostcrds.hold(held) is None
-    assert hostcrds.hold(crd(deletionTimestamp="now")) is None
+    assert held["metadata"]["annotations"][marks.SERVICE] == "a/b"
+    assert hostcrds.hold("a/b")(held) is None
+    assert hostcrds.hold("a/b")(crd(deletionTimestamp="now")) is None
     assert merged(held, hostcrds.release(held))["metadata"]["finalizers"] == ["a"]
+    with pytest.raises(ApiError, match="is with the apiext behind Service a/b"):
+        hostcrds.hold("c/d")(held)
+    assert marks.SERVICE not in merged(held, hostcrds.release(held))["metadata"]["annotations"]
     assert hostcrds.release(found) is None
 
 
@@ -67,7 +71,7 @@ async def test_conflicts_are_decided_anew() -> None:
     known = host.put_in(PATH, crd())
     host.put_in(PATH, crd(finalizers=["b"]))
 
-    after = await hostcrds.amend(host, known, hostcrds.hold)
+    after = await hostcrds.amend(host, known, hostcrds.hold("a/b"))
 
     assert after is not None
     assert host.objects[PATH]["metadata"]["finalizers"] == ["b", marks.INSTANCES_FINALIZER]
@@ -78,10 +82,10 @@ async def test_what_is_not_there_any_more() -> None:
     host = MemoryApi()
     known = host.put_in(PATH, crd())
     del host.objects[PATH]
-    assert await hostcrds.amend(host, known, hostcrds.hold) is None
+    assert await hostcrds.amend(host, known, hostcrds.hold("a/b")) is None
 
     other = host.put_in(PATH, crd(uid="another"))
-    assert await hostcrds.amend(host, known | {"metadata": known["metadata"] | {"resourceVersion": "1"}}, hostcrds.hold) is None
+    assert await hostcrds.amend(host, known | {"metadata": known["metadata"] | {"resourceVersion": "1"}}, hostcrds.hold("a/b")) is None
     assert host.objects[PATH] == other
 
 
@@ -92,5 +96,5 @@ async def test_failures_are_told() -> None:
     host.refused["PATCH", PATH] = ApiError("forbidden", code=403)
 
     with pytest.raises(ApiError, match="forbidden"):
-        await hostcrds.amend(host, known, hostcrds.hold)
+        await hostcrds.amend(host, known, hostcrds.hold("a/b"))
     assert await hostcrds.amend(host, known, lambda _: None) is known

@@ -27,7 +27,7 @@ class Bench:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.host, self.apiext = MemoryApi(), MemoryApi()
-        self.watched = Watched(SELECTOR, lambda _: None)
+        self.watched = Watched(SELECTOR, lambda _: None, TARGET.service)
         self.watched.known = True
         self.taken: list[GroupState] = []
         self.desired = Desired(routing=Routing.AS_IT_IS)
@@ -169,6 +169,24 @@ async def test_those_of_others(bench: Bench) -> None:
     assert bench.said()[0] == "Blocked"
     assert "points at Service a/b" in bench.said()[1]
     assert bench.host.objects[f"{API_SERVICES}/{NAME}"]["spec"] == foreign["spec"]
+
+
+async def test_those_of_another_installation(bench: Bench) -> None:
+    """What another apiext has is nobody else's to take or to give back; who has selected it, too, is told."""
+    theirs: dict[str, Any] = {"finalizers": [marks.INSTANCES_FINALIZER], "annotations": {marks.SERVICE: "other/apiext"}}
+    bench.has(
+        crd(selected=False, **theirs), api_services=(registered(by="other/apiext", service={"namespace": "other", "name": "apiext"}),)
+    )
+    bench.watched.guarded = {GROUP}
+    assert await bench.look() is None
+
+    bench.has(crd(resourceVersion="2", **theirs))
+    assert await bench.look() is not None
+
+    assert bench.taken == []
+    assert bench.events() == ["LeftAlone"]
+    assert bench.host.objects[WIDGETS]["metadata"]["finalizers"] == [marks.INSTANCES_FINALIZER]
+    assert bench.said() == ("", "")
 
 
 async def test_what_cannot_be_reached(bench: Bench) -> None:
