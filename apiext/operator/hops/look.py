@@ -14,6 +14,7 @@ from apiext.meta.marks import SERVE_SELECTOR
 from apiext.meta.selectors import LabelSelector, parse_label_selector
 from apiext.operator.clients import API_SERVICES, CRDS, Json
 from apiext.operator.group import labels_of
+from apiext.operator.installation import is_of_another
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -160,7 +161,10 @@ class Look:
         label, value = MANAGED_BY
         service = api_service["spec"].get("service") or {}
         named = (service.get("namespace"), service.get("name")) == self.target.service
-        return bool(service) and (named or labels_of(api_service).get(label) == value)
+        labelled = labels_of(api_service).get(label) == value
+        if labelled and self.target.service is not None:
+            labelled = not is_of_another(api_service, "/".join(self.target.service))
+        return bool(service) and (named or labelled)
 
     async def _ask_as_stranger(self, whom: str, asks: Asks, path: str) -> Answer:
         key = (f"{whom} stranger", path)

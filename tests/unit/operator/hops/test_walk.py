@@ -232,6 +232,18 @@ async def test_nothing_to_serve(way: Way) -> None:
     assert "kubectl label crd NAME apiext.dev/serve=true" in str(report.host[-1])
 
 
+async def test_groups_of_another_installation(way: Way) -> None:
+    """What is registered for another apiext is not looked at, unless nobody says which one is meant."""
+    way.crd["metadata"]["labels"] = {}
+    way.api_service["spec"]["service"] = {"namespace": "other", "name": "svc", "port": 443}
+    assert await way.look().groups() == [GROUP]
+
+    way.api_service["metadata"]["annotations"] = {"apiext.dev/service": "other/svc"}
+    assert await way.look().groups() == []
+    way.target = replace(way.target, service=None)
+    assert await way.look().groups() == [GROUP]
+
+
 async def test_nobody_to_speak_for(way: Way) -> None:
     """Who may not impersonate asks in his own name."""
     way.host[f"as {DISCOVERY}"] = way.apiext["as /apis"] = Answer(403, b"cannot impersonate resource")
