@@ -46,9 +46,12 @@ async def watch(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
 
 
 async def _opened(request: web.BaseRequest, scope: Scope, options: WatchOptions, seconds: float) -> Watch:
-    """The watch; one that does not begin within its time, because the store does not say where, only tells that."""
+    """The watch; one that does not begin within its time, because the store does not say where, only tells that.
+
+    A wait for a revision that the client names has a limit of its own.
+    """
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(None if options.resource_version else seconds):
             return await scope.rest.watch(request_context(request), options)
     except TimeoutError:
         return failed(StatusError(500, "InternalError", "context deadline exceeded"))
