@@ -92,6 +92,7 @@ def over_etcd(own_etcd: Etcd, tmp_path: Path) -> Iterator[ApiextServer]:
         yield server
 
 
+@pytest.mark.slow
 def test_etcd_restarts(own_etcd: Etcd, over_etcd: ApiextServer) -> None:
     """While etcd is away writes fail with a Status; when it is back all goes on, and watches have missed nothing."""
     with Client(over_etcd) as client, Informer(over_etcd, WIDGETS) as informer:
@@ -113,6 +114,7 @@ def test_etcd_restarts(own_etcd: Etcd, over_etcd: ApiextServer) -> None:
         _assert_no_gap(informer, writers)
 
 
+@pytest.mark.slow
 def test_etcd_does_not_answer(own_etcd: Etcd, over_etcd: ApiextServer) -> None:
     """While etcd is silent requests end with a failure at their deadline, /readyz fails, and cached reads go on; then all recovers."""
     with Client(over_etcd) as client, Informer(over_etcd, WIDGETS) as informer:

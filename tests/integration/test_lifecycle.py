@@ -171,6 +171,7 @@ def test_damaged_store(tmp_path: Path) -> None:
     assert path.read_bytes() == b"something else" * 100
 
 
+@pytest.mark.slow
 def test_unreachable_etcd(tmp_path: Path) -> None:
     """An etcd that does not answer is one line with its address."""
     url = f"http://127.0.0.1:{free_port()}"

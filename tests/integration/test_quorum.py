@@ -83,6 +83,7 @@ def _assert_refusals(server: ApiextServer, informer: Informer) -> None:
         assert b'apiserver_resource_objects{group="example.com",resource="widgets"}' in client.ask("GET", "/metrics").body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [2, 3], ids=["majority", "all"])
 def test_lost_and_found(house: House, lost: int) -> None:
     """Under writes etcd loses members; meanwhile everybody gets an answer, and afterwards nothing is missing."""

@@ -160,6 +160,7 @@ async def test_requests_for_one_path_share_it(exchange: Make) -> None:
     assert [info.verb for info in seen] == ["list", "list", "deletecollection", "watch"]
 
 
+@pytest.mark.slow
 async def test_what_is_kept_is_bounded(exchange: Make) -> None:
     """Thousands of paths do not fill the memory."""
     chain = WithRequestInfo(hello)
