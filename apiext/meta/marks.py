@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 DOMAIN: Final = "apiext.dev"
@@ -15,6 +16,12 @@ SERVE_SELECTOR: Final = f"{SERVE_LABEL}={SERVE_VALUE}"
 HAND_OVER: Final = f"{DOMAIN}/hand-over"
 """Annotation of a definition on the host: give its group back."""
 HAND_OVER_VALUE: Final = "true"
+
+
+def is_asked_back(annotations: Mapping[str, str]) -> bool:
+    """Whether a definition of the host, by its annotations, asks to give its group back."""
+    return annotations.get(HAND_OVER) == HAND_OVER_VALUE
+
 
 INSTANCES_FINALIZER: Final = f"{DOMAIN}/instances"
 """Finalizer of a definition on the host, while its instances are kept here."""

@@ -10,8 +10,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta import marks
-from apiext.operator.group import Routing, labels_of, served_versions
-from apiext.operator.installation import is_of_another
+from apiext.operator.group import Routing, condition_of, labels_of, served_versions
+from apiext.operator.installation import MANAGED_BY, MANAGER, is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 Marks = dict[str, dict[str, str | None]]
 """Labels and annotations; None for what must not be there."""
-MANAGED_BY: Final = "app.kubernetes.io/managed-by"
-MANAGER: Final = "apiext"
 AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 _ALWAYS: Final = "true"
 _GROUP_PRIORITY: Final = 1000
@@ -97,8 +95,8 @@ def owner(found: Json | None, target: Target) -> Owner:
         return Owner.NOBODY
     if _points_at(found, target):
         return Owner.APIEXT
-    if labels_of(found).get(MANAGED_BY) == MANAGER:
-        return Owner.OTHER if is_of_another(found, target.service) else Owner.APIEXT
+    if is_ours(found):
+        return Owner.APIEXT if is_ours(found, target.service) else Owner.OTHER
     automanaged = labels_of(found).get(AUTOMANAGED)
     local = not found["spec"].get("service")
     return Owner.HOST if automanaged == _ALWAYS or (local and automanaged is None) else Owner.OTHER
@@ -135,10 +133,8 @@ def unavailable(group: GroupState, target: Target) -> Json | None:
 
 def available(found: Json) -> tuple[str, str]:
     """Whether the host finds an APIService available (True, False or empty for not said), and what it says of it."""
-    for condition in (found.get("status") or {}).get("conditions") or ():
-        if condition.get("type") == "Available":
-            return condition.get("status", ""), condition.get("message", "")
-    return "", ""
+    condition = condition_of(found, "Available")
+    return condition.get("status", ""), condition.get("message", "")
 
 
 def _wanted(group: GroupState, routing: Routing, target: Target) -> set[str]:

@@ -80,7 +80,7 @@ class GroupState:
     @property
     def hand_over_asked(self) -> bool:
         """Whether a definition of the host asks to give the group back."""
-        return any(annotations_of(crd).get(marks.HAND_OVER) == marks.HAND_OVER_VALUE for crd in self.crds.values())
+        return any(marks.is_asked_back(annotations_of(crd)) for crd in self.crds.values())
 
     @property
     def mirrors(self) -> dict[str, Json]:
@@ -123,6 +123,12 @@ def labels_of(found: Json) -> dict[str, str]:
 def annotations_of(found: Json) -> dict[str, str]:
     """The annotations of an object."""
     return found["metadata"].get("annotations") or {}
+
+
+def condition_of(found: Json, type: str) -> Json:
+    """A condition of an object, empty where it has none of that type."""
+    conditions = (found.get("status") or {}).get("conditions") or ()
+    return next((one for one in conditions if one.get("type") == type), {})
 
 
 def served_versions(definitions: Iterable[Json]) -> set[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta import marks, time
+from apiext.operator import group
 from apiext.operator.clients import CRDS, ApiError, Json
 from apiext.operator.installation import is_of_another, service_of
 from apiext.operator.report import Reason
@@ -66,10 +67,7 @@ def condition(reason: Reason, message: str) -> Change:
 
 def condition_of(crd: Json) -> Json | None:
     """The condition of apiext, None without it."""
-    for one in (crd.get("status") or {}).get("conditions") or ():
-        if one.get("type") == marks.CONDITION:
-            return dict(one)
-    return None
+    return dict(group.condition_of(crd, marks.CONDITION)) or None
 
 
 def hold(service: str) -> Change:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from apiext.meta import marks
 
 if TYPE_CHECKING:
     from apiext.operator.clients import Json
+
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+MANAGER: Final = "apiext"
+"""The label, and its value, of all that an operator makes on the host."""
+
+
+def is_ours(found: Json, service: str = "") -> bool:
+    """Whether an operator has made an object: that of the apiext behind a Service, or of any where none is named."""
+    managed = (found["metadata"].get("labels") or {}).get(MANAGED_BY) == MANAGER
+    return managed and not (service and is_of_another(found, service))
 
 
 def service_of(found: Json) -> str:

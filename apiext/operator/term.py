@@ -12,12 +12,11 @@ from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
 from apiext.operator import rights
-from apiext.operator.apiservices import MANAGED_BY, MANAGER, Owner, Target, owner
+from apiext.operator.adoption.policy import guarded
+from apiext.operator.apiservices import Owner, Target, owner
 from apiext.operator.clients import API_SERVICES, CRDS, Api, ApiError, Clients
 from apiext.operator.endpoints import of_apiext
-from apiext.operator.group import labels_of
 from apiext.operator.groupqueue import GroupQueue
-from apiext.operator.installation import is_of_another
 from apiext.operator.reconciler import Reconciler
 from apiext.operator.watched import Watched
 from apiext.webhook.reflector import Reflector
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from apiext.operator.watched import Collection
 
 _LOG: Final = get_logger(__name__)
-_POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
-_POLICY: Final = "apiext-"
 _LOOK: Final = 60.0
 """Seconds between looks at every group, whether or not anything was told of it."""
 _LIST: Final = 300.0
@@ -124,7 +121,7 @@ class Term:
             try:
                 await self._list_into(self._watched.crds, CRDS)
                 await self._list_into(self._watched.api_services, API_SERVICES)
-                self._watched.guarded = await self._guarded()
+                self._watched.guarded = await guarded(self._host, self._target().service)
                 self._listed = True
                 return
             except ApiError as error:
@@ -140,13 +137,6 @@ class Term:
         else:
             collection.listed(objects, revision)
 
-    async def _guarded(self) -> set[str]:
-        policies = await self._host.items(_POLICIES)
-        service = self._target().service
-        labelled = (one for one in policies if labels_of(one).get(MANAGED_BY) == MANAGER)
-        ours = [one["metadata"]["name"] for one in labelled if not is_of_another(one, service)]
-        return {name.removeprefix(_POLICY) for name in ours if name.startswith(_POLICY)}
-
     async def _look(self, group: str) -> float | None:
         after = await self._reconciler.look(group) if self._reconciler else None
         self._tell_spread()
@@ -156,9 +146,9 @@ class Term:
         """Say when all APIServices of apiext have its authorities."""
         if self._spread == self._bundle:
             return
-        wanted = self._target().ca_bundle
-        ours = [one["spec"] for one in self._watched.api_services.all() if owner(one, self._target()) is Owner.APIEXT]
-        if all((spec.get("caBundle") or "") == wanted for spec in ours if spec.get("service")):
+        target = self._target()
+        ours = [one["spec"] for one in self._watched.api_services.all() if owner(one, target) is Owner.APIEXT]
+        if all((spec.get("caBundle") or "") == target.ca_bundle for spec in ours if spec.get("service")):
             self._spread = self._bundle
             self._authorities.spread(self._bundle)
 

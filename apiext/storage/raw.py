@@ -41,10 +41,8 @@ class RawObjects:
     async def put(self, key: str, data: bytes) -> Outcome:
         """Have an object stored as just these bytes, whatever is there now."""
         full, value = self._renderer.prefix + key, self._renderer.seal(key, data)
-        result = await decided(self._guard, partial(self._backend.create, full, value))
-        outcome = Outcome.CREATED
-        while not result.succeeded:
-            found = result.current
+        found: KeyValue | None = None
+        while True:
             if found is None:
                 outcome, write = Outcome.CREATED, partial(self._backend.create, full, value)
             elif self._holds(key, found, data):
@@ -52,7 +50,9 @@ class RawObjects:
             else:
                 outcome, write = Outcome.UPDATED, partial(self._backend.update, full, value, expected=found.revision)
             result = await decided(self._guard, write)
-        return outcome
+            if result.succeeded:
+                return outcome
+            found = result.current
 
     def _holds(self, key: str, found: KeyValue, data: bytes) -> bool:
         """Whether nothing need be written."""

@@ -53,7 +53,6 @@ class AggregatedCluster:
         operator: bool = True,
         replicas: int = 1,
         durable: bool = False,
-        serve_args: Sequence[str] = (),
         operate_args: Sequence[str] = (),
         progress: Callable[[str], None] = lambda _line: None,
     ) -> None:
@@ -65,7 +64,6 @@ class AggregatedCluster:
         self.host = Caller(self.plane.url, self.plane.ca, self.plane.admin)
         self._selector = [] if selector is None else [f"--crd-selector={selector}"]
         self._crd_dir = crd_dir
-        self._serve_args = [*_SHORT_CACHES, *serve_args]
         self._operate_args = list(operate_args)
         self._starts_operator = operator
         self._progress = progress
@@ -181,7 +179,7 @@ class AggregatedCluster:
             self.folder / name,
             etcd_url=etcd_url or self.etcd.url,
             crd_dir=crd_dir or self._crd_dir,
-            extra_args=[*own, *selector, *self._serve_args, *arguments],
+            extra_args=[*own, *selector, *_SHORT_CACHES, *arguments],
         )
         server.ca = self.authority.cert
         return server

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions.codec import GVK, CRDCodec
 from apiext.meta import wire
-from apiext.meta.marks import DOMAIN, HAND_OVER, HAND_OVER_VALUE, HOST_REVISION, HOST_UID
+from apiext.meta.marks import DOMAIN, HOST_REVISION, HOST_UID, is_asked_back
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +82,7 @@ def hosted(found: Mapping[str, Any], selector: LabelSelector) -> HostDefinition:
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         revision=int(metadata.get("resourceVersion") or 0),
-        is_wanted=selector.matches(labels) and annotations.get(HAND_OVER) != HAND_OVER_VALUE,
+        is_wanted=selector.matches(labels) and not is_asked_back(annotations),
         is_terminating="deletionTimestamp" in metadata,
         content=wire.dumps(content, sort_keys=False),
     )

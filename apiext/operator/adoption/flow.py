@@ -11,6 +11,7 @@ from apiext.operator.adoption.adopting import adopt
 from apiext.operator.adoption.comparing import OrderError
 from apiext.operator.adoption.ending import end
 from apiext.operator.adoption.handing import hand_over
+from apiext.operator.adoption.policy import Policy
 from apiext.operator.adoption.selection import is_meant
 from apiext.operator.adoption.way import TurnedBackError, Way
 from apiext.operator.clients import ApiError
@@ -76,7 +77,4 @@ async def _live(way: Way) -> Desired:
 
 async def forget_group(name: str, clients: Clients) -> None:
     """Remove what adoption has left on the host for a group that has no definition there any more. Raises ApiError."""
-    for kind in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
-        path = f"/apis/admissionregistration.k8s.io/v1/{kind}/apiext-{name}"
-        if await clients.host.find(path) is not None:
-            await clients.host.delete(path)
+    await Policy(clients.host, name).delete()

@@ -11,6 +11,7 @@ import hashlib
 from typing import TYPE_CHECKING, Final, Self
 
 from apiext.meta import wire
+from apiext.meta.builtin import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.meta.gvk import GroupResource
 from apiext.operator.adoption.comparing import Held, held
 from apiext.operator.clients import ApiError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from apiext.operator.clients import HostEtcd, Json
     from apiext.storage.backend import Backend
 
-_CRDS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+_CRDS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
 _ENCRYPTED: Final = b"k8s:enc:"
 _PAGE: Final = 500
 _AT_ONCE: Final = 32

@@ -26,6 +26,7 @@ from apiext.meta import marks
 from apiext.operator.adoption.comparing import Contents
 from apiext.operator.adoption.waiting import until
 from apiext.operator.clients import ApiError
+from apiext.operator.installation import MANAGED_BY, MANAGER, is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,7 +37,7 @@ _API: Final = "/apis/admissionregistration.k8s.io/v1"
 _POLICIES: Final = f"{_API}/validatingadmissionpolicies"
 _BINDINGS: Final = f"{_API}/validatingadmissionpolicybindings"
 _PROBE: Final = "/api/v1/namespaces/default/configmaps?dryRun=All"
-_MANAGED_BY: Final = {"app.kubernetes.io/managed-by": "apiext"}
+_PREFIX: Final = "apiext-"
 _CONTENTS: Final = "apiext.dev/contents"
 """Annotation: what the host's store has of each definition, which stays so for as long as the policy bites."""
 _TOUCHED: Final = "apiext.dev/host-watches-ended"
@@ -50,7 +51,7 @@ class Policy:
         self._host = host
         self._group = group
         self._service = service
-        self.name = f"apiext-{group}"
+        self.name = f"{_PREFIX}{group}"
 
     async def read(self) -> Notes | None:
         """What is noted on the policy, None where there is no policy. Raises ApiError."""
@@ -80,16 +81,20 @@ class Policy:
     async def remove(self) -> None:
         """Return when it is gone and does not refuse anything any more. Raises ApiError."""
         found = await self._host.find(f"{_POLICIES}/{self.name}")
-        # in this order: as long as the policy is there, it has bitten all the time
-        for collection in (_POLICIES, _BINDINGS):
-            if await self._host.find(f"{collection}/{self.name}") is not None:
-                await self._host.delete(f"{collection}/{self.name}")
+        await self.delete()
         rules = found["spec"].get("matchConstraints", {}).get("resourceRules") if found else None
         for name in (rules[-1].get("resourceNames") if rules else None) or ():
             await self._until(name, refused=False)
 
+    async def delete(self) -> None:
+        """Have it gone, with its binding; whether it still refuses something for a moment is left open. Raises ApiError."""
+        # in this order: as long as the policy is there, it has bitten all the time
+        for collection in (_POLICIES, _BINDINGS):
+            if await self._host.find(f"{collection}/{self.name}") is not None:
+                await self._host.delete(f"{collection}/{self.name}")
+
     def _documents(self, plurals: list[str]) -> tuple[Json, Json]:
-        metadata = {"name": self.name, "labels": _MANAGED_BY, "annotations": {marks.SERVICE: self._service}}
+        metadata = {"name": self.name, "labels": {MANAGED_BY: MANAGER}, "annotations": {marks.SERVICE: self._service}}
         resources = [resource for plural in plurals for resource in (plural, f"{plural}/*")]
         writes = {"operations": ["CREATE", "UPDATE", "DELETE"], "resources": resources, "apiGroups": [self._group]}
         names = {"resources": ["configmaps"], "resourceNames": [probe(self._group, plurals)]}
@@ -125,6 +130,12 @@ class Policy:
                 return True
             raise
         return False
+
+
+async def guarded(host: Api, service: str) -> set[str]:
+    """The groups with a policy of the apiext behind a Service. Raises ApiError."""
+    ours = (one["metadata"]["name"] for one in await host.items(_POLICIES) if is_ours(one, service))
+    return {name.removeprefix(_PREFIX) for name in ours if name.startswith(_PREFIX)}
 
 
 class Notes:

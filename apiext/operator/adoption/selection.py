@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apiext.meta import marks
-from apiext.operator.group import annotations_of
+from apiext.operator.group import annotations_of, condition_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def is_meant(group: GroupState, name: str) -> bool:
     """Whether a definition of the host asks to be served by apiext."""
-    return name in group.selected and annotations_of(group.crds[name]).get(marks.HAND_OVER) != marks.HAND_OVER_VALUE
+    return name in group.selected and not marks.is_asked_back(annotations_of(group.crds[name]))
 
 
 def blocked(group: GroupState) -> str:
@@ -44,5 +44,4 @@ def _of(name: str, crd: Json) -> Iterator[str]:
 
 def holds(crd: Json, condition: str) -> bool:
     """Whether a condition of a definition is true."""
-    found = (crd.get("status") or {}).get("conditions") or ()
-    return any(one["type"] == condition and one["status"] == "True" for one in found)
+    return bool(condition_of(crd, condition).get("status") == "True")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import marks
-from apiext.operator.group import annotations_of
+from apiext.operator.group import annotations_of, condition_of
 from apiext.operator.hops.health import HOST
-from apiext.operator.hops.look import condition, named
+from apiext.operator.hops.look import named
 from apiext.operator.hops.verdict import broken, ok
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ async def selected(look: Look, group: str) -> Verdict:
         )
     for crd in crds:
         name = crd["metadata"]["name"]
-        if annotations_of(crd).get(marks.HAND_OVER) == marks.HAND_OVER_VALUE:
+        if marks.is_asked_back(annotations_of(crd)):
             return broken(f"{name}: is to be handed back to the host", f"kubectl annotate crd {name} {marks.HAND_OVER}-")
         if crd["metadata"].get("deletionTimestamp"):
             return broken(f"{name}: is being deleted", "wait until it is gone, and create it anew")
@@ -78,7 +78,7 @@ def _unlike(selector: str, crd: Json, mirror: Json | None) -> Verdict | None:
     phase = annotations_of(mirror).get(marks.PHASE, marks.IMPORTING)
     if phase not in _WAITING:
         return None
-    said = condition(crd, marks.CONDITION).get("message", "")
+    said = condition_of(crd, marks.CONDITION).get("message", "")
     return broken(f"{name}: phase {phase}: {_WAITING[phase]}{f' ({said})' if said else ''}", "wait, and see the operator's log")
 
 
@@ -91,8 +91,8 @@ async def _refused(look: Look, group: str) -> dict[str, str]:
 
 def _not_established(crd: Json) -> str:
     """The condition that keeps a definition from being served, empty where none does."""
-    if condition(crd, "Established").get("status") == "True":
+    if condition_of(crd, "Established").get("status") == "True":
         return ""
-    named_so = condition(crd, "NamesAccepted")
-    why = named_so if named_so.get("status") == "False" else condition(crd, "Established")
+    named_so = condition_of(crd, "NamesAccepted")
+    why = named_so if named_so.get("status") == "False" else condition_of(crd, "Established")
     return f"not Established: {why.get('reason', 'no condition yet')}: {why.get('message', '')}".rstrip(": ")

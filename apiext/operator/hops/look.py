@@ -14,14 +14,13 @@ from apiext.meta.marks import SERVE_SELECTOR
 from apiext.meta.selectors import LabelSelector, parse_label_selector
 from apiext.operator.clients import API_SERVICES, CRDS, Json
 from apiext.operator.group import labels_of
-from apiext.operator.installation import is_of_another
+from apiext.operator.installation import is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from apiext.operator.hops.connections import Answer, Asks, Connects
 
-MANAGED_BY: Final = ("app.kubernetes.io/managed-by", "apiext")
 PORT: Final = 443
 
 
@@ -158,13 +157,9 @@ class Look:
         return self.selector.matches(labels_of(crd))
 
     def _is_ours(self, api_service: Json) -> bool:
-        label, value = MANAGED_BY
-        service = api_service["spec"].get("service") or {}
-        named = (service.get("namespace"), service.get("name")) == self.target.service
-        labelled = labels_of(api_service).get(label) == value
-        if labelled and self.target.service is not None:
-            labelled = not is_of_another(api_service, "/".join(self.target.service))
-        return bool(service) and (named or labelled)
+        service, ours = api_service["spec"].get("service") or {}, self.target.service
+        named = (service.get("namespace"), service.get("name")) == ours
+        return bool(service) and (named or is_ours(api_service, str(ours or "")))
 
     async def _ask_as_stranger(self, whom: str, asks: Asks, path: str) -> Answer:
         key = (f"{whom} stranger", path)
@@ -184,12 +179,6 @@ class Look:
 def named(objects: Iterable[Json]) -> str:
     """The names of objects, as a sentence has them."""
     return ", ".join(one["metadata"]["name"] for one in objects)
-
-
-def condition(thing: Json, type: str) -> Json:
-    """A condition of an object, empty where it has none of that type."""
-    conditions = (thing.get("status") or {}).get("conditions") or ()
-    return next((one for one in conditions if one["type"] == type), {})
 
 
 def bundle_of(spec: Json) -> str:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.cert.certificate import certificates, end_of_validity
 from apiext.meta import marks
-from apiext.operator.group import labels_of
-from apiext.operator.hops.look import PORT, HopError, Service, bundle_of, condition, query
+from apiext.operator.apiservices import AUTOMANAGED
+from apiext.operator.group import condition_of, labels_of
+from apiext.operator.hops.look import PORT, HopError, Service, bundle_of, query
 from apiext.operator.hops.verdict import broken, ok, untold
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from apiext.operator.hops.look import Look
     from apiext.operator.hops.verdict import Verdict
 
-_MANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 _FURTHER: Final = "with --service and --ca-file this command looks at apiext all the same"
 _OPERATOR: Final = "see the log of apiext's operator, which writes APIServices"
 
@@ -75,7 +75,7 @@ async def service(look: Look, group: str) -> Verdict:
 async def available(look: Look, group: str) -> Verdict:
     """The host finds the APIServices available."""
     for one in await look.api_services(group):
-        found, name = condition(one, "Available"), one["metadata"]["name"]
+        found, name = condition_of(one, "Available"), one["metadata"]["name"]
         if found.get("status") != "True":
             said = f"{found.get('reason', 'no condition yet')}: {found.get('message', '')}".rstrip(": ")
             return broken(
@@ -98,8 +98,10 @@ def _unregistered(found: dict[str, Json], group: str, versions: list[str]) -> st
 def _misled(look: Look, name: str, api_service: Json) -> Verdict | None:
     """What is wrong with where an APIService points to."""
     given, target = api_service["spec"]["service"], look.target
-    if _MANAGED in labels_of(api_service):
-        return broken(f"APIService {name} has label {_MANAGED}: the host takes it back", f"kubectl label apiservice {name} {_MANAGED}-")
+    if AUTOMANAGED in labels_of(api_service):
+        return broken(
+            f"APIService {name} has label {AUTOMANAGED}: the host takes it back", f"kubectl label apiservice {name} {AUTOMANAGED}-"
+        )
     meant = target.service or Service(given["namespace"], given["name"])
     port = given.get("port") or PORT
     points, should = f"{given['namespace']}/{given['name']}:{port}", f"{meant}:{target.port or port}"
@@ -136,7 +138,7 @@ def _der(pem: str) -> set[bytes]:
 async def _said(look: Look, group: str) -> str:
     """What the operator says of the group."""
     for crd in await look.definitions(group):
-        found = condition(crd, marks.CONDITION)
+        found = condition_of(crd, marks.CONDITION)
         if found.get("status") == "False":
             return f"{found.get('reason', '')}: {found.get('message', '')}"
     return ""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from apiext.operator.group import condition_of
 from apiext.operator.hops.connections import NoAnswerError
-from apiext.operator.hops.look import condition
 from apiext.operator.hops.verdict import broken, ok, untold
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ async def _resources(look: Look, group: str, version: str) -> set[str]:
 async def _unavailable(look: Look, group: str) -> str:
     """Why the host finds the group unavailable, as it says itself."""
     for one in await look.api_services(group):
-        found = condition(one, "Available")
+        found = condition_of(one, "Available")
         if found.get("status") != "True":
             return str(found.get("message", ""))
     return ""

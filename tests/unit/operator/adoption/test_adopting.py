@@ -1,6 +1,6 @@
 """A group on its way to apiext."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -47,6 +47,29 @@ class Writer:
                 self.held[key] = spec
 
 
+Prepare = Callable[[World], Awaitable[None]]
+
+
+async def stopped_anywhere(make: Make, prepare: Prepare | None = None) -> AsyncIterator[tuple[World, Writer, bool]]:
+    """Worlds in which the operator was ended at its first call, its second one, and so on, and whether it was; the last one is done."""
+    stops, stopped = 0, True
+    while stopped:
+        stops += 1
+        one = filled(make)
+        writer = Writer(one)
+        if prepare is not None:
+            await prepare(one)
+        one.calls, one.stop_at = 0, stops
+        try:
+            await take(one.way())
+            stopped = False
+        except Stopped:
+            one.stop_at = 0
+        yield one, writer, stopped
+
+    assert stops > 30
+
+
 def adopted(world: World) -> None:
     """The group is apiext's, wholly."""
     assert world.phase() == marks.SERVING
@@ -86,24 +109,13 @@ async def test_nothing_is_left_to_do(world: Make) -> None:
 
 async def test_interrupted_anywhere(world: Make) -> None:
     """Wherever the operator is ended, another one goes on, and every write that was acknowledged is there at the end."""
-    stops, done = 0, False
-    while not done:
-        stops += 1
-        one = filled(world)
-        writer = Writer(one)
-        one.stop_at = stops
-        try:
-            await take(one.way())
-            done = True
-        except Stopped:
+    async for one, writer, stopped in stopped_anywhere(world):
+        if stopped:
             assert one.phase() == marks.SERVING or not one.routed["v1"]
-            one.stop_at = 0
             await take(one.way())
         adopted(one)
         assert one.at_apiext() == writer.held
         assert len([call for call in one.touched if call == "widgets.example.com"]) >= 2
-
-    assert stops > 30
 
 
 async def test_writes_after_the_first_copy(world: Make) -> None:

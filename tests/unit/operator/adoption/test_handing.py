@@ -12,7 +12,7 @@ from apiext.operator.clients import ApiError
 from apiext.operator.group import Routing
 from apiext.operator.report import Reason
 
-from .test_adopting import OBJECTS, Writer, adopted, filled
+from .test_adopting import OBJECTS, Writer, adopted, filled, stopped_anywhere
 from .world import Stopped, World
 
 Make = Callable[..., World]
@@ -31,6 +31,12 @@ async def served(make: Make, *names: str) -> World:
 def unlabel(world: World, plural: str = "widgets") -> None:
     """Ask for the group back."""
     world.crd(plural)["metadata"]["labels"] = {}
+
+
+async def asked_back(world: World) -> None:
+    """A group that is apiext's, and is asked for again."""
+    await take(world.way())
+    unlabel(world)
 
 
 def handed_over(world: World) -> None:
@@ -73,42 +79,18 @@ async def test_hand_over_by_annotation(world: Make) -> None:
 
 async def test_interrupted_anywhere(world: Make) -> None:
     """Wherever the operator is ended, another one goes on, and every write that was acknowledged is there at the end."""
-    stops, done = 0, False
-    while not done:
-        stops += 1
-        one = filled(world)
-        writer = Writer(one)
-        await take(one.way())
-        unlabel(one)
-        one.calls, one.stop_at = 0, stops
-        try:
-            await take(one.way())
-            done = True
-        except Stopped:
-            one.stop_at = 0
+    async for one, writer, stopped in stopped_anywhere(world, asked_back):
+        if stopped:
             await take(one.way())
         handed_over(one)
         assert one.at_host() == writer.held
 
-    assert stops > 30
-
 
 async def test_wanted_back_anywhere(world: Make) -> None:
     """Wherever a hand-over is when nobody wants it any more, the group is apiext's again, with every write."""
-    stops, done = 0, False
-    while not done:
-        stops += 1
-        one = filled(world)
-        writer = Writer(one)
-        await take(one.way())
-        unlabel(one)
-        one.calls, one.stop_at = 0, stops
-        try:
-            await take(one.way())
-            done = True
-        except Stopped:
+    async for one, writer, stopped in stopped_anywhere(world, asked_back):
+        if stopped:
             one.crd()["metadata"]["labels"] = {marks.SERVE_LABEL: marks.SERVE_VALUE}
-            one.stop_at = 0
             await take(one.way())
             adopted(one)
             assert one.at_apiext() == writer.held
