@@ -2,15 +2,19 @@
 
 import base64
 import json
+import signal
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from tests.support.aggregated import API_SERVICES, NAMESPACE, SERVICE, AggregatedCluster
 from tests.support.balancer import Balancer
 from tests.support.etcd import EtcdCluster
+from tests.support.informer import Informer
 from tests.support.inprocess import definition
+from tests.support.server import ApiextServer
 from tests.support.waiting import until
+from tests.support.writers import Writer, assert_kept
 
 GROUP: Final = "replicas.example.com"
 API_VERSION: Final = f"{GROUP}/v1"
@@ -18,7 +22,44 @@ WIDGETS: Final = f"/apis/{GROUP}/v1/namespaces/default/widgets"
 _NAME: Final = f"v1.{GROUP}"
 
 
-class Replicas:
+class Balanced:
+    """Replicas that are reached through a `balancer`, and may be replaced or killed one after the other."""
+
+    def __init__(self, servers: list[ApiextServer]) -> None:
+        self.servers = servers
+        self.balancer = Balancer(servers)
+
+    def start(self, stack: ExitStack) -> None:
+        """Start all of it; `stack` stops it."""
+        for server in self.servers:
+            stack.enter_context(server)
+            stack.callback(server.kill)  # nobody waits for the delay
+        stack.enter_context(self.balancer)
+        self.balancer.wait(*self.servers)
+
+    def roll(self, server: ApiextServer) -> None:
+        """Replace a replica by a new process."""
+        server.process.signal(signal.SIGTERM)
+        until(lambda: not server.process.running)
+        server.start()
+        self.balancer.wait(*self.servers)
+
+    def kill(self, server: ApiextServer) -> None:
+        """Have a replica die, and come back when nobody is sent to it any more."""
+        server.kill()
+        self.balancer.wait(*(other for other in self.servers if other is not server))
+        server.start()
+        self.balancer.wait(*self.servers)
+
+
+def assert_whole(writers: list[Writer], items: list[dict[str, Any]], informer: Informer) -> None:
+    """All that was acknowledged is among the items, and the informer has been told of it."""
+    assert_kept(writers, items)
+    informer.wait_equal(items)
+    assert informer.missed([revision for writer in writers for revision in writer.revisions]) == []
+
+
+class Replicas(Balanced):
     """The `servers`, their `etcd` and the `balancer`; `plane` is the kube-apiserver that proxies to them."""
 
     def __init__(self, cluster: AggregatedCluster, folder: Path) -> None:
@@ -28,22 +69,19 @@ class Replicas:
         self._cluster = cluster
         self.plane = cluster.plane
         self.etcd = EtcdCluster(folder / "etcd", durable=False)
-        self.servers = [
-            cluster.another_server(f"replica-{number}", "--shutdown-delay-duration=3s", etcd_url=self.etcd.url, crd_dir=crds)
-            for number in range(2)
-        ]
-        self.balancer = Balancer(self.servers)
+        super().__init__(
+            [
+                cluster.another_server(f"replica-{number}", "--shutdown-delay-duration=3s", etcd_url=self.etcd.url, crd_dir=crds)
+                for number in range(2)
+            ]
+        )
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         """Start everything and register it with the host."""
         with ExitStack() as stack:
             stack.enter_context(self.etcd)
-            for server in self.servers:
-                stack.enter_context(server)
-                stack.callback(server.kill)  # nobody waits for the delay
-            stack.enter_context(self.balancer)
-            self.balancer.wait(*self.servers)
+            self.start(stack)
             self._register()
             stack.callback(self._cluster.host.ask, "DELETE", f"{API_SERVICES}/{_NAME}")
             until(lambda: self._cluster.available(_NAME))

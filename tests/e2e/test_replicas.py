@@ -1,17 +1,15 @@
 """Several replicas over an etcd of several members: rolled without a loss, and whole again after any of them was killed."""
 
-import signal
 from collections.abc import Iterator
 
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.replicas import API_VERSION, WIDGETS, Replicas
+from tests.e2e.replicas import API_VERSION, WIDGETS, Replicas, assert_whole
 from tests.support.client import Client
-from tests.support.informer import Informer, eventually
+from tests.support.informer import Informer
 from tests.support.readers import reading
-from tests.support.server import ApiextServer
-from tests.support.writers import Writer, assert_kept, writing
+from tests.support.writers import Writer, writing
 
 pytestmark = pytest.mark.slow
 
@@ -31,30 +29,12 @@ def clean(replicas: Replicas) -> Iterator[None]:
         client.must("DELETE", WIDGETS)
 
 
-def _roll(replicas: Replicas, server: ApiextServer) -> None:
-    """Replace a replica by a new process."""
-    server.process.signal(signal.SIGTERM)
-    eventually(lambda: not server.process.running, "the end")
-    server.start()
-    replicas.balancer.wait(*replicas.servers)
-
-
-def _killed(replicas: Replicas, server: ApiextServer) -> None:
-    """Have a replica die, and come back when nobody is sent to it any more."""
-    server.kill()
-    replicas.balancer.wait(*(other for other in replicas.servers if other is not server))
-    server.start()
-    replicas.balancer.wait(*replicas.servers)
-
-
 def _assert_whole(replicas: Replicas, writers: list[Writer], informers: list[Informer]) -> None:
     """All that was acknowledged is there, and every informer has been told of it."""
     with Client(replicas.plane) as client:
         items = client.must("GET", WIDGETS)["items"]
-    assert_kept(writers, items)
     for informer in informers:
-        informer.wait_equal(items)
-        assert informer.missed([revision for writer in writers for revision in writer.revisions]) == []
+        assert_whole(writers, items, informer)
 
 
 def test_rolled_without_a_failure(replicas: Replicas) -> None:
@@ -64,7 +44,7 @@ def test_rolled_without_a_failure(replicas: Replicas) -> None:
         with writing(plane, WIDGETS, count=4, api_version=API_VERSION) as writers, reading(plane, WIDGETS) as readers:
             for server in replicas.servers:
                 writers[0].wait(10)
-                _roll(replicas, server)
+                replicas.roll(server)
             writers[0].wait(10)
             assert all(writer.is_alive() for writer in writers)
 
@@ -80,7 +60,7 @@ def test_killed_replicas(replicas: Replicas) -> None:
         with writing(plane, WIDGETS, count=4, api_version=API_VERSION) as writers:
             for server in replicas.servers:
                 writers[0].wait(10)
-                _killed(replicas, server)
+                replicas.kill(server)
             writers[0].wait(10)
             assert all(writer.is_alive() for writer in writers)
         _assert_whole(replicas, writers, [informer, other])

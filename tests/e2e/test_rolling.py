@@ -1,20 +1,18 @@
 """A group of a folder and one that was taken over, on two replicas, with the operator at work: rolled without a loss, whole after kills."""
 
-import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import pytest
 
 from tests.e2e.cluster import SERVED, Cluster, until
+from tests.e2e.replicas import Balanced, assert_whole
 from tests.support.aggregated import API_SERVICES
-from tests.support.balancer import Balancer
 from tests.support.informer import Informer
 from tests.support.readers import Reader, reading
-from tests.support.server import ApiextServer
-from tests.support.writers import Writer, assert_kept, writing
+from tests.support.writers import Writer, writing
 
 pytestmark = pytest.mark.slow
 MERGE: Final = [("Content-Type", "application/merge-patch+json")]
@@ -25,24 +23,19 @@ def _widgets(group: str) -> str:
     return f"/apis/{group}/v1/namespaces/default/widgets"
 
 
-class Rolling:
+class Rolling(Balanced):
     """Two more servers on the cluster's store, and a running operator that has the host send requests to them."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.servers = [cluster.another_server(f"rolling-{number}", "--shutdown-delay-duration=3s") for number in range(2)]
-        self.balancer = Balancer(self.servers)
+        super().__init__([cluster.another_server(f"rolling-{number}", "--shutdown-delay-duration=3s") for number in range(2)])
         port, url = self.balancer.port, self.balancer.url
         self.operator = cluster.another_operator("rolling-operator", f"--service-port={port}", f"--server={url}")
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            for server in self.servers:
-                stack.enter_context(server)
-                stack.callback(server.kill)  # nobody waits for the delay
-            stack.enter_context(self.balancer)
-            self.balancer.wait(*self.servers)
+            self.start(stack)
             stack.callback(self._lead_back)
             stack.enter_context(self.operator)
             until(lambda: self._led_to(self.balancer.port))
@@ -51,20 +44,6 @@ class Rolling:
 
     def __exit__(self, *_exc: object) -> None:
         self._stack.close()
-
-    def roll(self, server: ApiextServer) -> None:
-        """Replace a replica by a new process."""
-        server.process.signal(signal.SIGTERM)
-        until(lambda: not server.process.running)
-        server.start()
-        self.balancer.wait(*self.servers)
-
-    def kill(self, server: ApiextServer) -> None:
-        """Have a replica die, and come back when nobody is sent to it any more."""
-        server.kill()
-        self.balancer.wait(*(other for other in self.servers if other is not server))
-        server.start()
-        self.balancer.wait(*self.servers)
 
     def _led_to(self, port: int) -> bool:
         names = [f"v1.{group}" for group in SERVED]
@@ -92,12 +71,6 @@ class Load:
         writers = [failure for writer in self.writers for failure in writer.failures]
         return writers + [failure for reader in self.readers for failure in reader.failures]
 
-    def assert_whole(self, items: list[dict[str, Any]], informer: Informer) -> None:
-        """All that was acknowledged is there, and the informer has been told of it."""
-        assert_kept(self.writers, items)
-        informer.wait_equal(items)
-        assert informer.missed([revision for writer in self.writers for revision in writer.revisions]) == []
-
 
 @contextmanager
 def _busy(cluster: Cluster) -> Iterator[list[Load]]:
@@ -114,7 +87,7 @@ def _busy(cluster: Cluster) -> Iterator[list[Load]]:
         assert all(writer.is_alive() for load in loads for writer in load.writers)
         stack.close()
         for load, informer in zip(loads, informers, strict=True):
-            load.assert_whole(cluster.host.must("GET", _widgets(load.group))["items"], informer)
+            assert_whole(load.writers, cluster.host.must("GET", _widgets(load.group))["items"], informer)
 
 
 def _go_on(loads: list[Load]) -> None:
