@@ -7,9 +7,9 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.chance import EXPLORING, SEED
-from tests.support.controlplane import ControlPlane
-from tests.support.etcd import Etcd
+from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.servers.etcd import Etcd
+from tests.support.builders.seeds import EXPLORING, SEED
 
 # A busy machine is slow, and proves nothing by it. A run proves what the run before it did, unless it is to explore.
 settings.register_profile(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
+from apiext.meta.json_codec import Object
 from apiext.meta.request import UserInfo
-from apiext.meta.wire import Object
 
 OperationName = Literal["CREATE", "UPDATE", "DELETE"]
 CREATE: Final = "CREATE"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .attributes import Admission, Attributes
+from apiext.admission.attributes import Admission, Attributes
 
 
 class Chain:

@@ -9,10 +9,9 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from apiext.admission.attributes import CREATE, DELETE, Attributes, Plugin
 from apiext.meta import errors
 from apiext.meta.gvk import GroupResource
-
-from .attributes import CREATE, DELETE, Attributes, Plugin
 
 IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 _NAMESPACES: Final = GroupResource("", "namespaces")

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.log import get_logger
 from apiext.meta.request import UserInfo
-from apiext.webhook.answers import Answers
 from apiext.webhook.client import WebhookError
+from apiext.webhook.response_cache import Answers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from apiext.authorization.authorizer import Decision, ReviewError, Verdict
-from apiext.authorization.extra import wrong_extra
-from apiext.authorization.refusal import forbidden
-from apiext.meta import errors, goformat
+from apiext.authorization.forbidden import forbidden
+from apiext.authorization.impersonation_extra import wrong_extra
+from apiext.meta import errors, go_format
 from apiext.meta.names import dns1123_label, dns1123_subdomain
 from apiext.meta.request import RequestInfo, UserInfo
 from apiext.meta.user import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED
@@ -137,7 +137,7 @@ class _Checks:
 
     def _refuse_groups(self, info: RequestInfo, what: str, groups: tuple[str, ...]) -> None:
         if groups:
-            listed = " ".join(map(goformat.quote, groups))
+            listed = " ".join(map(go_format.quote, groups))
             raise forbidden(self.requestor, info, f"when impersonating {what}, cannot impersonate groups [{listed}]")
 
     async def _groups(self, groups: tuple[str, ...]) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.authorization.authorizer import ALLOWED, NO_OPINION, Decision, ReviewError, Verdict
-from apiext.authorization.subjectaccessreview import review_spec
-from apiext.meta import wire
-from apiext.webhook.answers import Answers
+from apiext.authorization.subject_access_review import review_spec
+from apiext.meta import json_codec
 from apiext.webhook.client import WebhookError
+from apiext.webhook.response_cache import Answers
 
 if TYPE_CHECKING:
     from apiext.meta.request import RequestInfo, UserInfo
@@ -45,7 +45,7 @@ class Reviews:
             ReviewError: the other server did not decide.
         """
         spec = review_spec(user, info)
-        return await self._answers.get(wire.dumps(spec), lambda: self._ask(spec, keep=_may_be_kept(info)))
+        return await self._answers.get(json_codec.dumps(spec), lambda: self._ask(spec, keep=_may_be_kept(info)))
 
     async def _ask(self, spec: dict[str, Any], *, keep: bool) -> tuple[Verdict, float]:
         body = {"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": spec}

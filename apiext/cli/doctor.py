@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from apiext.meta.marks import SERVE_SELECTOR
+from apiext.meta.host_annotations import SERVE_SELECTOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from apiext.operator.hops.look import Target
-    from apiext.operator.hops.report import Report
-    from apiext.operator.hops.verdict import Finding
+    from apiext.operator.checks.report import Report
+    from apiext.operator.checks.snapshot import Target
+    from apiext.operator.checks.verdict import Finding
     from apiext.webhook.kubeconfig import Endpoint
 
 _SIGNS: Final = {"ok": ("✓", "green"), "broken": ("✗", "bold red"), "untold": ("?", "yellow")}
@@ -47,8 +47,8 @@ def doctor(group: tuple[str, ...], output: str, **flags: Any) -> int:
 
 
 async def _examine(target: Target, load: Callable[[], Endpoint], group: Sequence[str]) -> Report:
-    from apiext.operator.hops.connections import Connections
-    from apiext.operator.hops.report import examine
+    from apiext.operator.checks.connections import Connections
+    from apiext.operator.checks.report import examine
 
     connections = Connections(load)
     try:
@@ -60,7 +60,7 @@ async def _examine(target: Target, load: Callable[[], Endpoint], group: Sequence
 def _target(flags: dict[str, Any]) -> Target:
     """What the flags say of apiext. Raises UsageError."""
     from apiext.meta.selectors import parse_label_selector
-    from apiext.operator.hops.look import Service, Target
+    from apiext.operator.checks.snapshot import Service, Target
 
     try:
         parse_label_selector(flags["crd_selector"])
@@ -94,13 +94,13 @@ def _credentials(given: str | None) -> Callable[[], Endpoint]:
     """Reads the credentials for the host. Raises UsageError where there are none."""
     import os
 
-    from apiext.webhook import kubeconfig, serviceaccount
+    from apiext.webhook import kubeconfig, service_account
 
     path = given or os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0] or "~/.kube/config"
-    in_pod = not given and serviceaccount.in_cluster()
+    in_pod = not given and service_account.in_cluster()
 
     def load() -> Endpoint:
-        return serviceaccount.load() if in_pod else kubeconfig.load(Path(path).expanduser())
+        return service_account.load() if in_pod else kubeconfig.load(Path(path).expanduser())
 
     try:
         load()

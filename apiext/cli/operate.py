@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from apiext.meta.marks import SERVE_SELECTOR
+from apiext.meta.host_annotations import SERVE_SELECTOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +86,7 @@ def _run(options: Options, begin: float) -> None:
 
     from apiext.operator.lifecycle import StartError
     from apiext.operator.lifecycle import operate as operate_until_stopped
-    from apiext.server.logs import configure_logging
+    from apiext.server.log_output import configure_logging
 
     configure_logging(options.verbosity)
 

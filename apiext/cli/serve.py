@@ -29,8 +29,8 @@ def serve(**flags: Any) -> None:
     gc.disable()
     begin = time.perf_counter()
     from apiext.meta.flags import OptionsError
-    from apiext.server.errors import StartError
     from apiext.server.flags import read_options
+    from apiext.server.start_error import StartError
 
     try:
         options = read_options(flags)
@@ -47,7 +47,7 @@ def _run(options: Options, begin: float) -> None:
 
     from apiext.meta.stack import make_room
     from apiext.server.lifecycle import serve as serve_until_stopped
-    from apiext.server.logs import configure_logging
+    from apiext.server.log_output import configure_logging
 
     make_room()
     configure_logging(options.verbosity)

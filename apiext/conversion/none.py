@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from apiext.meta.wire import Object
+    from apiext.meta.json_codec import Object
 
 
 class NoneConverter:

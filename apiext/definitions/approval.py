@@ -6,12 +6,11 @@ import re
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta import goformat
-
-from .conditions import API_APPROVAL, Condition
+from apiext.definitions.conditions import API_APPROVAL, Condition
+from apiext.meta import go_format
 
 if TYPE_CHECKING:
-    from apiext.meta.wire import Object
+    from apiext.meta.json_codec import Object
 
 ANNOTATION: Final = "api-approved.kubernetes.io"
 _SEE: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
@@ -35,11 +34,11 @@ def is_protected(group: str) -> bool:
 def approval(crd: Object) -> tuple[Approval, str]:
     """The state of a definition's annotation, and why."""
     text = crd["metadata"].get("annotations", {}).get(ANNOTATION, "")
-    wanted = f"protected groups must have approval annotation {goformat.quote(ANNOTATION)}"
+    wanted = f"protected groups must have approval annotation {go_format.quote(ANNOTATION)}"
     if not text:
         return Approval.MISSING, f"{wanted}, {_SEE}"
     if text.startswith("unapproved"):
-        return Approval.BYPASSED, f"not approved: {goformat.quote(text)}"
+        return Approval.BYPASSED, f"not approved: {go_format.quote(text)}"
     url = _URL.fullmatch(text)
     if url is not None and url["host"].rpartition("@")[2]:
         return Approval.APPROVED, f"approved in {text}"

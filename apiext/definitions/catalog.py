@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta.log import get_logger
 
 if TYPE_CHECKING:
-    from .definition import Definition
+    from apiext.definitions.definition import Definition
 
 _LOG: Final = get_logger(__name__)
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta import wire
-from apiext.meta.gotypes import DecodeError, Decoder, Struct
+from apiext.definitions import types, v1beta1
+from apiext.definitions.defaulting import set_defaults
+from apiext.meta import json_codec
+from apiext.meta.go_types import DecodeError, Decoder, Struct
 from apiext.meta.gvk import GroupResource, GroupVersionKind
 
-from . import types, v1beta1
-from .defaults import set_defaults
-
 if TYPE_CHECKING:
-    from apiext.meta.wire import Object
+    from apiext.meta.json_codec import Object
 
 GVK: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 RESOURCE: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
@@ -57,11 +56,11 @@ class CRDCodec:
 
     def encode(self, obj: Object) -> bytes:
         """The bytes to store: canonical, without resourceVersion."""
-        return wire.dumps(v1beta1.to_storage(canonical(obj)), sort_keys=False) + b"\n"
+        return json_codec.dumps(v1beta1.to_storage(canonical(obj)), sort_keys=False) + b"\n"
 
     def decode(self, data: bytes) -> Object:
         """A stored definition; its schemas are taken as they are. Raises ValueError."""
-        obj = wire.loads(data)
+        obj = json_codec.loads(data)
         if not isinstance(obj, dict) or obj.get("kind") != GVK.kind:
             msg = f"not a {GVK.kind}"
             raise ValueError(msg)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.meta import time
 
 if TYPE_CHECKING:
-    from apiext.meta.wire import Object
+    from apiext.meta.json_codec import Object
 
 ESTABLISHED: Final = "Established"
 NAMES_ACCEPTED: Final = "NamesAccepted"

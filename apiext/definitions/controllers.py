@@ -10,25 +10,23 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from apiext.definitions import conditions
+from apiext.definitions.codec import CRDCodec
+from apiext.definitions.definition_watch import FAILURES, Feed
+from apiext.definitions.finalizer import Finalizer
+from apiext.definitions.naming import taken_names
+from apiext.definitions.reconcile import depends_on_schemas, reconciled
+from apiext.definitions.workqueue import WorkQueue
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
 from apiext.storage.interface import InvalidObjectError, KeyNotFoundError, Preconditions
 
-from . import conditions
-from .codec import CRDCodec
-from .feed import FAILURES, Feed
-from .finalizer import Finalizer
-from .naming import taken_names
-from .reconcile import depends_on_schemas, reconciled
-from .workqueue import WorkQueue
-
 if TYPE_CHECKING:
-    from apiext.meta.wire import Object
+    from apiext.definitions.catalog import Catalog
+    from apiext.definitions.definition import Definition
+    from apiext.definitions.finalizer import Instances
+    from apiext.meta.json_codec import Object
     from apiext.storage.interface import Codec, Item, Store
-
-    from .catalog import Catalog
-    from .definition import Definition
-    from .finalizer import Instances
 
 _LOG: Final = get_logger(__name__)
 

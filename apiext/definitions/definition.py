@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta import marks
+from apiext.definitions import conditions
+from apiext.meta import host_annotations
 from apiext.meta.gvk import GroupKind, GroupResource
-
-from . import conditions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from apiext.meta.wire import Object
+    from apiext.meta.json_codec import Object
     from apiext.storage.interface import Item
 
 _AGE_DESCRIPTION: Final = (
@@ -98,7 +97,7 @@ class Definition:
     is_terminating: bool
     """Deletion has been asked for, so nothing new may be created."""
     phase: str | None
-    """How far the copy of another server's definition is on its way (meta/marks.py); None for what is no copy."""
+    """How far the copy of another server's definition is on its way (meta/host_annotations.py); None for what is no copy."""
     head: Object
     """The definition itself, in canonical form, without the schemas; nobody changes it."""
     read: Callable[[], Object]
@@ -176,11 +175,11 @@ class Definition:
 
 
 def _phase(annotations: Mapping[str, str]) -> str | None:
-    if marks.HOST_UID not in annotations:
+    if host_annotations.HOST_UID not in annotations:
         return None
-    phase = annotations.get(marks.PHASE) or marks.IMPORTING
+    phase = annotations.get(host_annotations.PHASE) or host_annotations.IMPORTING
     # in one that only a later version knows, nothing is written either
-    return phase if phase in marks.PHASES else marks.FROZEN
+    return phase if phase in host_annotations.PHASES else host_annotations.FROZEN
 
 
 def _names(names: Object) -> Names:

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
+from apiext.definitions import conditions
+from apiext.definitions.conditions import CLEANUP_FINALIZER, TERMINATING, Condition
 from apiext.meta.backoff import Backoff
 from apiext.meta.errors import StatusError
 from apiext.meta.log import get_logger
@@ -13,14 +15,10 @@ from apiext.meta.tasks import end_tasks
 from apiext.storage.backend import BackendError
 from apiext.storage.interface import InvalidObjectError, KeyNotFoundError, Preconditions, StorageError
 
-from . import conditions
-from .conditions import CLEANUP_FINALIZER, TERMINATING, Condition
-
 if TYPE_CHECKING:
-    from apiext.meta.wire import Object
+    from apiext.definitions.definition import Definition
+    from apiext.meta.json_codec import Object
     from apiext.storage.interface import Codec, Item, Store
-
-    from .definition import Definition
 
 _LOG: Final = get_logger(__name__)
 _FIRST_PAUSE: Final = 0.05

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from apiext.meta import goformat
-
-from .conditions import NAMES_ACCEPTED, Condition
-from .equality import same
+from apiext.definitions.conditions import NAMES_ACCEPTED, Condition
+from apiext.definitions.equality import same
+from apiext.meta import go_format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from apiext.meta.wire import Object
-
-    from .definition import Definition
+    from apiext.definitions.definition import Definition
+    from apiext.meta.json_codec import Object
 
 
 @dataclass(slots=True)
@@ -64,7 +62,7 @@ def accept_names(crd: Object, taken: Taken) -> tuple[Object, Condition]:
 
 
 def _problem(wanted: str, has: str, used: set[str]) -> str:
-    return "" if wanted == has or wanted not in used else f"{goformat.quote(wanted)} is already in use"
+    return "" if wanted == has or wanted not in used else f"{go_format.quote(wanted)} is already in use"
 
 
 def _short_names_problem(wanted: Object, has: Object, used: set[str]) -> str:

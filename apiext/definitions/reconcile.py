@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from apiext.definitions import approval, conditions
+from apiext.definitions.conditions import ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, Condition
+from apiext.definitions.naming import Taken, accept_names, needs_names
 from apiext.meta import field
 
-from . import approval, conditions
-from .conditions import ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, Condition
-from .naming import Taken, accept_names, needs_names
-
 if TYPE_CHECKING:
-    from apiext.meta.wire import Object
+    from apiext.meta.json_codec import Object
 
 _NOT_ACCEPTED: Final = Condition(ESTABLISHED, "False", "NotAccepted", "not all names are accepted")
 _ESTABLISHED: Final = Condition(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")
@@ -78,7 +77,7 @@ def _establish(crd: Object) -> None:
 
 
 def _is_malformed(bundle: str) -> bool:
-    from .validation.cabundle import ca_bundle_errors
+    from apiext.definitions.validation.ca_bundle import ca_bundle_errors
 
     return bool(ca_bundle_errors(bundle, field.ROOT))
 

@@ -11,8 +11,8 @@ import base64
 import binascii
 from typing import Any, Final
 
-from apiext.meta.gotimes import Time
-from apiext.meta.gotypes import Bool, DecodeError, Decoder, Field, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
+from apiext.meta.go_times import Time
+from apiext.meta.go_types import Bool, DecodeError, Decoder, Field, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
 from apiext.meta.objectmeta import MANAGED_FIELDS_ENTRY, OBJECT_META
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta.gotypes import Bool, Field, Pointer, Raw, Slice, String, Struct
-
-from . import types
-from .equality import same
+from apiext.definitions import types
+from apiext.definitions.equality import same
+from apiext.meta.go_types import Bool, Field, Pointer, Raw, Slice, String, Struct
 
 if TYPE_CHECKING:
-    from apiext.meta.wire import Object
+    from apiext.meta.json_codec import Object
 
 API_VERSION: Final = "apiextensions.k8s.io/v1beta1"
 

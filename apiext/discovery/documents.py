@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from apiext.discovery.resources import Group, Resource, ServedVersion, Subresource
 from apiext.meta.gvk import GroupVersion, GroupVersionKind
-from apiext.meta.wire import Object
-
-from .resources import Group, Resource, ServedVersion, Subresource
+from apiext.meta.json_codec import Object
 
 AGGREGATED: tuple[str, str, str] = ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList")
 """Group, version and kind of the aggregated document."""

@@ -12,16 +12,15 @@ from typing import Any, Final
 from aiohttp import hdrs, web
 
 from apiext.definitions.catalog import Catalog
-from apiext.endpoints.document import Document
-from apiext.endpoints.negotiation import PROTOBUF, YAML, Convert, MediaType, Offers, check_route, negotiate_output
-from apiext.endpoints.reply import Reply
-from apiext.endpoints.status import text_reply
-from apiext.meta import errors, wire
-from apiext.meta.builtin import BuiltinGroupVersion
-
-from . import documents
-from .pages import Page, pages
-from .resources import Group, collect
+from apiext.discovery import documents
+from apiext.discovery.paths import Page, pages
+from apiext.discovery.resources import Group, collect
+from apiext.endpoints.responsewriters.cached_document import Document
+from apiext.endpoints.responsewriters.response import Reply
+from apiext.endpoints.responsewriters.status import text_reply
+from apiext.endpoints.serializers.negotiation import PROTOBUF, YAML, Convert, MediaType, Offers, check_route, negotiate_output
+from apiext.meta import errors, json_codec
+from apiext.meta.builtin_resources import BuiltinGroupVersion
 
 _PLAIN: Final = Offers()
 _GROUP, _VERSION, _KIND = documents.AGGREGATED
@@ -109,7 +108,7 @@ class DiscoveryHandler:
         found = self._rendered.get((prefix, "hashed"))
         if found is None:
             content = {"metadata": {}, "items": documents.group_discovery_items(groups)}
-            found = self._rendered[prefix, "hashed"] = Document(wire.dumps(content, sort_keys=False), "")
+            found = self._rendered[prefix, "hashed"] = Document(json_codec.dumps(content, sort_keys=False), "")
         return found.etag
 
     def _document(self, key: tuple[str, ...], make: Callable[[], object], media: MediaType, *, content_type: str = "") -> Document:
@@ -139,12 +138,12 @@ class DiscoveryHandler:
 
 def _render(content: Any, media: MediaType) -> bytes:
     if media.type == PROTOBUF:
-        from . import messages
+        from apiext.discovery import protobuf_messages
 
-        return messages.dumps(content)
-    data = wire.dumps(content, sort_keys=False)
+        return protobuf_messages.dumps(content)
+    data = json_codec.dumps(content, sort_keys=False)
     if media.type == YAML:
-        from apiext.endpoints import yamlbody
+        from apiext.endpoints.serializers import yaml_codec
 
-        return yamlbody.dumps(wire.loads(data))
-    return wire.pretty(data) if media.pretty else data + b"\n"
+        return yaml_codec.dumps(json_codec.loads(data))
+    return json_codec.pretty(data) if media.pretty else data + b"\n"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from apiext.definitions.definition import Definition, Version
-from apiext.meta.builtin import BuiltinGroupVersion, BuiltinResource
+from apiext.meta.builtin_resources import BuiltinGroupVersion, BuiltinResource
 from apiext.meta.gvk import GroupVersionKind
 from apiext.meta.version import kube_aware_key
 

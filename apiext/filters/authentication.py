@@ -11,10 +11,10 @@ from typing import Final, Protocol
 
 from aiohttp import web
 
-from apiext.authentication.tokenfile import bearer_token
-from apiext.authentication.websocket import ProtocolError, bearer_of
+from apiext.authentication.token_file import bearer_token
+from apiext.authentication.websocket_token import ProtocolError, bearer_of
 from apiext.endpoints.request import PEER, PROTOCOLS, USER, WARNINGS, Handler
-from apiext.endpoints.websocket import upgrades
+from apiext.endpoints.responsewriters.websocket import upgrades
 from apiext.filters.metrics import CertificateLives
 from apiext.filters.step import Step
 from apiext.meta import errors

@@ -7,9 +7,9 @@ from typing import Final
 from aiohttp import web
 
 from apiext.authorization.authorizer import ALLOWED, Authorizer, Decision, Verdict
-from apiext.authorization.refusal import forbidden
+from apiext.authorization.forbidden import forbidden
 from apiext.endpoints.request import AUTHORIZE, INFO, USER, Handler
-from apiext.endpoints.status import status_reply
+from apiext.endpoints.responsewriters.status import status_reply
 from apiext.filters.step import Step
 from apiext.meta.request import RequestInfo, UserInfo
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from apiext.endpoints.reply import Reply
 from apiext.endpoints.request import HEADERS, Handler
+from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.step import Step
 
 _GRANTS: Final = {

@@ -7,11 +7,11 @@ from typing import Final
 from aiohttp import web
 
 from apiext.authorization.authorizer import Decision, ReviewError
+from apiext.authorization.forbidden import forbidden, sanitized
 from apiext.authorization.modes import Modes
-from apiext.authorization.refusal import forbidden, sanitized
 from apiext.endpoints.request import AUTHORIZE, INFO, USER, Handler
-from apiext.endpoints.status import status_reply, text_reply
-from apiext.meta import goformat
+from apiext.endpoints.responsewriters.status import status_reply, text_reply
+from apiext.meta import go_format
 
 _DELETIONS: Final = ("delete", "deletecollection")
 _NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
@@ -34,7 +34,7 @@ class DelegatedAuthorization:
         try:
             verdict = await self._modes.authorize(user, info)
         except ReviewError as failure:
-            uri = goformat.quote(str(request.rel_url))
+            uri = go_format.quote(str(request.rel_url))
             return text_reply(sanitized(f"Internal Server Error: {uri}: {failure}"), status=500)
         if verdict.decision is not Decision.ALLOW:
             return status_reply(request, forbidden(user, info, verdict.reason), _NO_SNIFFING)

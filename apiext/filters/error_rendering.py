@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from apiext.endpoints.reply import BrokenOff, has_begun
 from apiext.endpoints.request import Handler
-from apiext.endpoints.status import status_reply, text_reply
+from apiext.endpoints.responsewriters.response import BrokenOff, has_begun
+from apiext.endpoints.responsewriters.status import status_reply, text_reply
 from apiext.meta import errors
 
 

@@ -11,8 +11,8 @@ from aiohttp import web
 
 from apiext.authorization.impersonation import Decide, Impersonation
 from apiext.endpoints.request import INFO, USER, Handler
-from apiext.endpoints.status import status_reply
-from apiext.meta import errors, goformat
+from apiext.endpoints.responsewriters.status import status_reply
+from apiext.meta import errors, go_format
 from apiext.meta.request import UserInfo
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def wanted_user(request: web.BaseRequest) -> UserInfo | None:
     if name:
         return UserInfo(name=name, groups=groups, uid=uid, extra=extra)
     if uid or groups or extra:
-        shown = f'Name:"", UID:{goformat.quote(uid)}, Groups:{_strings(groups)}, Extra:{_shown(extra)}'
+        shown = f'Name:"", UID:{go_format.quote(uid)}, Groups:{_strings(groups)}, Extra:{_shown(extra)}'
         raise errors.bad_request(f"requested &user.DefaultInfo{{{shown}}} without impersonating a user name")
     return None
 
@@ -90,9 +90,9 @@ def _readable(text: str) -> str:
 
 def _strings(texts: Sequence[str]) -> str:
     """A list as Go writes its source."""
-    return f"[]string{{{', '.join(map(goformat.quote, texts))}}}" if texts else "[]string(nil)"
+    return f"[]string{{{', '.join(map(go_format.quote, texts))}}}" if texts else "[]string(nil)"
 
 
 def _shown(extra: Mapping[str, Sequence[str]]) -> str:
-    members = ", ".join(f"{goformat.quote(key)}:{_strings(texts)}" for key, texts in sorted(extra.items()))
+    members = ", ".join(f"{go_format.quote(key)}:{_strings(texts)}" for key, texts in sorted(extra.items()))
     return f"map[string][]string{{{members}}}" if members else "map[string][]string(nil)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.marks import IMPORT_PATH
+from apiext.meta.host_annotations import IMPORT_PATH
 
 if TYPE_CHECKING:
     from apiext.meta.request import RequestInfo

@@ -7,7 +7,7 @@ from typing import Final
 from aiohttp import web
 
 from apiext.endpoints.request import INFO, USER, Handler
-from apiext.endpoints.status import text_reply
+from apiext.endpoints.responsewriters.status import text_reply
 from apiext.filters.metrics import RequestNumbers
 from apiext.meta.user import MASTERS
 

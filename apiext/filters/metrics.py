@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 
 from aiohttp import web
 
-from apiext.endpoints.query import parse_query
-from apiext.endpoints.reply import has_begun
+from apiext.endpoints.handlers.query_parameters import parse_query
 from apiext.endpoints.request import INFO, Handler
+from apiext.endpoints.responsewriters.response import has_begun
 from apiext.meta import errors
 from apiext.meta.request import RequestInfo
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from aiohttp import web
 
-from apiext.endpoints.reply import BrokenOff, has_begun
 from apiext.endpoints.request import HEADERS, Handler
-from apiext.endpoints.status import text_reply
+from apiext.endpoints.responsewriters.response import BrokenOff, has_begun
+from apiext.endpoints.responsewriters.status import text_reply
 from apiext.filters.audit_id import HEADER
 from apiext.meta.log import get_logger
 

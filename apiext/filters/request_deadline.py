@@ -12,11 +12,11 @@ from typing import Final
 
 from aiohttp import web
 
-from apiext.endpoints import query
-from apiext.endpoints.reply import BrokenOff, Reply, has_begun
+from apiext.endpoints.handlers import query_parameters
 from apiext.endpoints.request import INFO, Handler
+from apiext.endpoints.responsewriters.response import BrokenOff, Reply, has_begun
 from apiext.filters.metrics import LATE, RequestNumbers
-from apiext.meta import errors, wire
+from apiext.meta import errors, json_codec
 from apiext.meta.duration import parse_duration
 
 _SPAN: Final = 1.0
@@ -87,10 +87,10 @@ class RequestDeadline:
         self._numbers.terminated(request, 504)
         status = errors.timeout("request did not complete within the allotted timeout").status()
         del status["kind"], status["apiVersion"]
-        return Reply(wire.dumps(status, sort_keys=False) + b"\n", status=504, content_type=_TEXT)
+        return Reply(json_codec.dumps(status, sort_keys=False) + b"\n", status=504, content_type=_TEXT)
 
     def _asked(self, request: web.BaseRequest) -> float:
-        text = query.text(query.parse_query(request), "timeout")
+        text = query_parameters.text(query_parameters.parse_query(request), "timeout")
         if not text:
             return self._maximum
         try:

@@ -11,13 +11,13 @@ from urllib.parse import unquote_to_bytes
 
 from aiohttp import web
 
-from apiext.authorization.refusal import sanitized
-from apiext.endpoints.query import flag, parse_query, text
+from apiext.authorization.forbidden import sanitized
+from apiext.endpoints.handlers.query_parameters import flag, parse_query, text
 from apiext.endpoints.request import INFO, Handler
-from apiext.endpoints.status import text_reply
+from apiext.endpoints.responsewriters.status import text_reply
 from apiext.filters.long_running import is_long_running
 from apiext.filters.step import Step
-from apiext.meta import goformat
+from apiext.meta import go_format
 from apiext.meta.names import path_segment
 from apiext.meta.request import RequestInfo
 from apiext.meta.selectors import parse_field_selector
@@ -61,7 +61,7 @@ class WithRequestInfo(Step):
             try:
                 info = request_info(request)
             except RequestInfoError as error:
-                uri = goformat.quote(str(request.rel_url))
+                uri = go_format.quote(str(request.rel_url))
                 return text_reply(sanitized(f"Internal Server Error: {uri}: failed to create RequestInfo: {error}"), status=500)
             self._keep(key, info)
         request[INFO] = info

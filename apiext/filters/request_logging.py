@@ -8,8 +8,8 @@ from typing import Final
 
 from aiohttp import web
 
-from apiext.endpoints.reply import has_begun
 from apiext.endpoints.request import HEADERS, INFO, USER, Handler
+from apiext.endpoints.responsewriters.response import has_begun
 from apiext.filters.audit_id import HEADER
 from apiext.filters.impersonation import REQUESTOR
 from apiext.meta.log import get_logger

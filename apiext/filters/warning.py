@@ -1,6 +1,6 @@
 """Opens the list of warnings that handlers add to (apiserver pkg/endpoints/filters/warning.go).
 
-Whoever writes the answer sends them: endpoints/reply.py.
+Whoever writes the answer sends them: endpoints/responsewriters/response.py.
 """
 
 from __future__ import annotations

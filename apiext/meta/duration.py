@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .goformat import quote
+from apiext.meta.go_format import quote
 
 _UNITS: Final = {
     "ns": 1e-9,

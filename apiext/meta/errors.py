@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import field, goformat
+from apiext.meta import field, go_format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .gvk import GroupKind, GroupResource
+    from apiext.meta.gvk import GroupKind, GroupResource
 
 
 class StatusError(Exception):
@@ -54,7 +54,7 @@ def _of(resource: GroupResource, name: str = "", **more: Any) -> dict[str, Any]:
 
 def not_found(resource: GroupResource, name: str) -> StatusError:
     """404 for an object that is not there."""
-    return StatusError(404, "NotFound", f"{resource} {goformat.quote(name)} not found", _of(resource, name))
+    return StatusError(404, "NotFound", f"{resource} {go_format.quote(name)} not found", _of(resource, name))
 
 
 def path_not_found() -> StatusError:
@@ -64,18 +64,18 @@ def path_not_found() -> StatusError:
 
 def already_exists(resource: GroupResource, name: str) -> StatusError:
     """409 for a create of what exists."""
-    return StatusError(409, "AlreadyExists", f"{resource} {goformat.quote(name)} already exists", _of(resource, name))
+    return StatusError(409, "AlreadyExists", f"{resource} {go_format.quote(name)} already exists", _of(resource, name))
 
 
 def generate_name_conflict(resource: GroupResource, name: str, retry_after: int) -> StatusError:
     """409 when no free name was found for a generateName."""
-    message = f"{resource} {goformat.quote(name)} already exists, the server was not able to generate a unique name for the object"
+    message = f"{resource} {go_format.quote(name)} already exists, the server was not able to generate a unique name for the object"
     return StatusError(409, "AlreadyExists", message, _of(resource, name, retryAfterSeconds=retry_after))
 
 
 def conflict(resource: GroupResource, name: str, why: str) -> StatusError:
     """409 for a write based on an outdated object, or one that its state forbids."""
-    message = f"Operation cannot be fulfilled on {resource} {goformat.quote(name)}: {why}"
+    message = f"Operation cannot be fulfilled on {resource} {go_format.quote(name)}: {why}"
     return StatusError(409, "Conflict", message, _of(resource, name))
 
 
@@ -91,7 +91,7 @@ def forbidden(resource: GroupResource, name: str, why: str) -> StatusError:
     elif not name:
         message = f"{resource} is forbidden: {why}"
     else:
-        message = f"{resource} {goformat.quote(name)} is forbidden: {why}"
+        message = f"{resource} {go_format.quote(name)} is forbidden: {why}"
     return StatusError(403, "Forbidden", message, _of(resource, name))
 
 
@@ -107,7 +107,7 @@ def expired(message: str) -> StatusError:
 
 def invalid(kind: GroupKind, name: str, errors: Sequence[field.FieldError]) -> StatusError:
     """422 made of field errors."""
-    message = f"{kind} {goformat.quote(name)} is invalid"
+    message = f"{kind} {go_format.quote(name)} is invalid"
     if errors:
         message += f": {field.aggregate(errors)}"
     return StatusError(422, "Invalid", message, _details(kind.group, kind.kind, name, causes=[error.cause() for error in errors]))
@@ -123,7 +123,7 @@ def method_not_supported(resource: GroupResource, action: str) -> StatusError:
     return StatusError(
         405,
         "MethodNotAllowed",
-        f"{action} is not supported on resources of kind {goformat.quote(str(resource))}",
+        f"{action} is not supported on resources of kind {go_format.quote(str(resource))}",
         _of(resource),
     )
 

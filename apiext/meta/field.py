@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from . import goformat, wire
+from apiext.meta import go_format, json_codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -134,12 +134,12 @@ class FieldError:
 
 def _value(value: Any) -> str:
     if isinstance(value, str):
-        return goformat.quote(value)
+        return go_format.quote(value)
     if isinstance(value, Printed):
         return value.text
     if isinstance(value, float | bool):
-        return goformat.value(value)
-    return wire.dumps(value).decode()
+        return go_format.value(value)
+    return json_codec.dumps(value).decode()
 
 
 def aggregate(errors: Iterable[FieldError]) -> str:
@@ -180,7 +180,7 @@ def not_found(path: Path, value: Any) -> FieldError:
 
 def not_supported(path: Path, value: Any, supported: Iterable[object]) -> FieldError:
     """A value outside its enumeration; the supported values are listed in the order given."""
-    quoted = ", ".join(goformat.quote(goformat.value(item)) for item in supported)
+    quoted = ", ".join(go_format.quote(go_format.value(item)) for item in supported)
     return FieldError(ErrorType.NOT_SUPPORTED, str(path), value, f"supported values: {quoted}" if quoted else "")
 
 

@@ -1,6 +1,6 @@
 """Loggers with fields, as structlog's, that load nothing: structlog takes a quarter of a second, which a quiet start need not spend.
 
-The records go to the standard library's loggers with their fields aside; server/logs.py has structlog write them.
+The records go to the standard library's loggers with their fields aside; server/log_output.py has structlog write them.
 """
 
 from __future__ import annotations

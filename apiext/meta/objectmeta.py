@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from . import nested, time, wire
-from .gotimes import Time
-from .gotypes import Bool, DecodeError, Decoder, Field, Int, Map, Pointer, Raw, Slice, String, Struct
+from apiext.meta import json_codec, time, unstructured
+from apiext.meta.go_times import Time
+from apiext.meta.go_types import Bool, DecodeError, Decoder, Field, Int, Map, Pointer, Raw, Slice, String, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .wire import Object
+    from apiext.meta.json_codec import Object
 
 _STRING: Final = String()
 _INT64: Final = Int(64)
@@ -85,7 +85,7 @@ def _decode(metadata: Any, *, drop_malformed: bool, report: bool) -> tuple[Objec
     try:
         document = _remarshal(metadata)
     except RecursionError:
-        document = wire.loads(wire.dumps(metadata))
+        document = json_codec.loads(json_codec.dumps(metadata))
     decoder = Decoder(report=report)
     try:
         decoder.run(OBJECT_META, document)
@@ -95,7 +95,7 @@ def _decode(metadata: Any, *, drop_malformed: bool, report: bool) -> tuple[Objec
     else:
         return OBJECT_META.canonical(document), list(decoder.unknown_paths)
     if not isinstance(document, dict):
-        msg = f"invalid metadata: expected object, got {nested.type_name(document)}"
+        msg = f"invalid metadata: expected object, got {unstructured.type_name(document)}"
         raise DecodeError(msg)
     kept = {name: member for name, member in document.items() if _decodes({name: member})}
     decoder = Decoder(report=report)

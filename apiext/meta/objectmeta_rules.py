@@ -10,12 +10,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from . import field, goformat, names, wire
-from .gvk import GroupVersionKind, parse_group_version
+from apiext.meta import field, go_format, json_codec, names
+from apiext.meta.gvk import GroupVersionKind, parse_group_version
 
 if TYPE_CHECKING:
-    from .field import FieldError, Path
-    from .wire import Object
+    from apiext.meta.field import FieldError, Path
+    from apiext.meta.json_codec import Object
 
 NameRule = Callable[[str, bool], list[str]]
 """What is wrong with a name (or, if the flag is set, with the beginning of one)."""
@@ -170,7 +170,7 @@ def _owner_reference(owner: Object, path: Path) -> list[FieldError]:
 def _as_written(owners: Any) -> field.Printed:
     # Bad values are shown as JSON with sorted keys, but these are structs of the reference: their fields stand in its order.
     ordered = _in_order(owners) if isinstance(owners, dict) else [_in_order(owner) for owner in owners]
-    return field.Printed(wire.dumps(ordered, sort_keys=False).decode())
+    return field.Printed(json_codec.dumps(ordered, sort_keys=False).decode())
 
 
 def _in_order(owner: Object) -> Object:
@@ -190,7 +190,7 @@ def _no_new_finalizers(new: list[str], old: list[str], path: Path) -> list[Field
     extra = sorted(set(new).difference(old))
     if not extra:
         return []
-    shown = ", ".join(map(goformat.quote, extra))
+    shown = ", ".join(map(go_format.quote, extra))
     detail = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
     return [field.forbidden(path, detail)]
 

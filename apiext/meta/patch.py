@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from . import deep, errors, gotypes, literals, wire
-from .gotypes import DecodeError, Decoder, Field, Raw, Slice, String, Struct
+from apiext.meta import deep, errors, go_types, json_codec, json_literals
+from apiext.meta.go_types import DecodeError, Decoder, Field, Raw, Slice, String, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -82,21 +82,21 @@ def parse_json_patch(data: bytes, *, strict: bool = True) -> tuple[Operations, l
 
 def spelled_tests(operations: Operations, data: bytes) -> list[Any]:
     """How the values of the tests that a JSON patch begins with are spelled, for `json_patch`; nothing where that is beyond doubt."""
-    if not literals.may_be_odd(data):
+    if not json_literals.may_be_odd(data):
         return []
     count = next((index for index, operation in enumerate(operations) if not operation or operation.get("op") != "test"), len(operations))
-    return [operation.get("value", "null") for operation in literals.spelled(data)[:count]] if count else []
+    return [operation.get("value", "null") for operation in json_literals.spelled(data)[:count]] if count else []
 
 
 def _loads(data: bytes) -> Any:
     try:
-        return wire.loads(data)
+        return json_codec.loads(data)
     except (ValueError, RecursionError) as error:
         raise errors.bad_request("invalid JSON patch") from error
 
 
 def _not_a_patch(value: Any, type_name: str) -> errors.StatusError:
-    return errors.bad_request(f"json: cannot unmarshal {gotypes.describe(value)} into Go value of type {type_name}")
+    return errors.bad_request(f"json: cannot unmarshal {go_types.describe(value)} into Go value of type {type_name}")
 
 
 def rejected() -> errors.StatusError:
@@ -118,7 +118,7 @@ def json_patch(document: Any, operations: Operations, spelled: Sequence[Any] = (
             if operation is None or apply is None:
                 raise _RefusedError
             apply(patched, operation)
-            if index < len(spelled) and not literals.is_spelled(_found(patched, operation["path"]), spelled[index]):
+            if index < len(spelled) and not json_literals.is_spelled(_found(patched, operation["path"]), spelled[index]):
                 raise _RefusedError
     except _RefusedError as error:
         raise rejected() from error
@@ -232,7 +232,7 @@ def _apply_copy(document: _Document, operation: dict[str, Any]) -> None:
     at, key = document.find(_pointer(operation, "from"))
     value = deep_copy(_get(at, key))
     if value is not None:
-        document.copied += len(wire.dumps(value))
+        document.copied += len(json_codec.dumps(value))
     if document.copied > MAX_COPIED_BYTES:
         raise _RefusedError
     _add(*document.find(_pointer(operation, "path")), value)
@@ -294,7 +294,7 @@ def parse_strategic_patch(data: bytes) -> Any:
 
 
 def _no_object(document: Any) -> str:
-    return f"json: cannot unmarshal {gotypes.describe(document)} into Go value of type map[string]interface {{}}"
+    return f"json: cannot unmarshal {go_types.describe(document)} into Go value of type map[string]interface {{}}"
 
 
 def merge_patch(document: Any, patch: Any) -> Any:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from . import field, names
+from apiext.meta import field, names
 
 _SYMBOLS: Final = frozenset("=!(),><")
 _SPACES: Final = frozenset(" \t\r\n")

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from . import goformat
+from apiext.meta import go_format
 
 _WHOLE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
@@ -84,7 +84,7 @@ def _scan(text: str, parts: tuple[tuple[str, re.Pattern[str], tuple[str, int, in
     for layout, pattern, bounds in parts:
         match = pattern.match(rest)
         if match is None:
-            where = f" as {goformat.quote(whole)}: cannot parse {goformat.quote(rest)} as {goformat.quote(layout)}"
+            where = f" as {go_format.quote(whole)}: cannot parse {go_format.quote(rest)} as {go_format.quote(layout)}"
             raise _error(text, where)
         part = match.group()
         if bounds is not None and not bounds[1] <= int(re.split("[.,]", part)[0]) <= bounds[2]:
@@ -92,7 +92,7 @@ def _scan(text: str, parts: tuple[tuple[str, re.Pattern[str], tuple[str, int, in
         found.append(part)
         rest = rest[len(part) :]
     if rest:
-        raise _error(text, f": extra text: {goformat.quote(rest)}")
+        raise _error(text, f": extra text: {go_format.quote(rest)}")
     return found
 
 
@@ -110,4 +110,4 @@ def _moment(text: str, found: list[str], zone: str) -> datetime:
 
 
 def _error(text: str, what: str) -> ValueError:
-    return ValueError(f"parsing time {goformat.quote(text)}{what}")
+    return ValueError(f"parsing time {go_format.quote(text)}{what}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from .request import UserInfo
+from apiext.meta.request import UserInfo
 
 MASTERS: Final = "system:masters"
 """The group that may do everything."""

@@ -11,7 +11,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Final
 
-from apiext.openapi import blockyaml
+from apiext.openapi import block_yaml
 
 Encoder = Callable[[Any], bytes]
 Field = tuple[int, Encoder]
@@ -81,7 +81,7 @@ def message(fields: Mapping[str, Field], value: Mapping[str, Any], extensions: i
 
 def any_value(value: Any) -> bytes:
     """Any: the value as YAML."""
-    return sized(field(2, text, blockyaml.dumps(value)))
+    return sized(field(2, text, block_yaml.dumps(value)))
 
 
 def named(encoder: Encoder, item: tuple[str, Any]) -> bytes:

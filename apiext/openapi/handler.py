@@ -13,16 +13,15 @@ from typing import Final
 from aiohttp import hdrs, web
 
 from apiext.definitions.catalog import Catalog
-from apiext.endpoints.document import Document, accepts_gzip
-from apiext.endpoints.negotiation import JSON, clauses
-from apiext.endpoints.reply import Reply
 from apiext.endpoints.request import USER
-from apiext.endpoints.status import text_reply
-from apiext.meta import wire
-from apiext.meta.builtin import BuiltinGroupVersion
-
-from .content import content_reply
-from .sources import Source, merged, sources
+from apiext.endpoints.responsewriters.cached_document import Document, accepts_gzip
+from apiext.endpoints.responsewriters.response import Reply
+from apiext.endpoints.responsewriters.status import text_reply
+from apiext.endpoints.serializers.negotiation import JSON, clauses
+from apiext.meta import json_codec
+from apiext.meta.builtin_resources import BuiltinGroupVersion
+from apiext.openapi.document_response import content_reply
+from apiext.openapi.sources import Source, merged, sources
 
 _V2: Final = "/openapi/v2"
 _V3: Final = "/openapi/v3"
@@ -135,24 +134,24 @@ class OpenAPIHandler:
             raise
 
     def _v3_json(self, source: Source) -> Document:
-        return Document(wire.dumps(source.v3(self._version), sort_keys=False), JSON, tag=source.hash)
+        return Document(json_codec.dumps(source.v3(self._version), sort_keys=False), JSON, tag=source.hash)
 
     def _v3_protobuf(self, source: Source) -> Document:
-        from . import proto3
+        from apiext.openapi import v3_protobuf
 
-        return Document(proto3.encode(source.v3(self._version)), _V3_PROTOBUF, tag=source.hash)
+        return Document(v3_protobuf.encode(source.v3(self._version)), _V3_PROTOBUF, tag=source.hash)
 
     def _v2_json(self, source: Source) -> Document:
-        return Document(wire.dumps(source.v2(self._version), sort_keys=False), JSON, tag=source.hash)
+        return Document(json_codec.dumps(source.v2(self._version), sort_keys=False), JSON, tag=source.hash)
 
     def _v2_protobuf(self, source: Source) -> Document:
-        from . import proto2
+        from apiext.openapi import v2_protobuf
 
-        return Document(proto2.encode(source.v2(self._version)), _PROTOBUF, tag=source.hash)
+        return Document(v2_protobuf.encode(source.v2(self._version)), _PROTOBUF, tag=source.hash)
 
 
 def _index_of(found: Mapping[str, Source]) -> bytes:
-    return wire.dumps({"paths": {path: {"serverRelativeURL": _url(path, source)} for path, source in found.items()}})
+    return json_codec.dumps({"paths": {path: {"serverRelativeURL": _url(path, source)} for path, source in found.items()}})
 
 
 def _url(path: str, source: Source) -> str:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from apiext.meta.gvk import GroupVersionKind
-
-from . import naming, parameters
-from .parameters import Parameter
+from apiext.openapi import naming, parameters
+from apiext.openapi.parameters import Parameter
 
 STATUS: Final = f"{naming.META}.Status"
 PATCH: Final = f"{naming.META}.Patch"

@@ -13,12 +13,11 @@ from typing import Any, Final
 
 import apiext
 from apiext.definitions.definition import Definition, Version
-from apiext.meta.builtin import BuiltinGroupVersion
+from apiext.meta.builtin_resources import BuiltinGroupVersion
 from apiext.meta.gvk import GroupVersion
-
-from . import builtin, custom, document2, document3, naming
-from .operations import Operation, operations
-from .schemas import Schema
+from apiext.openapi import builtin_resources, custom_resources, naming, v2_document, v3_document
+from apiext.openapi.operations import Operation, operations
+from apiext.openapi.schemas import Schema
 
 _CORE: Final = GroupVersion("", "v1")
 _ALL_GROUPS: Final = (_CORE, GroupVersion("apiextensions.k8s.io", "v1"), GroupVersion("apiextensions.k8s.io", "v1beta1"))
@@ -44,24 +43,24 @@ class Source:
         """The v3 document; takes time."""
         groups = {_CORE, *(one.group_version for one in self.builtins)}
         version = "" if self.customs else title_version
-        return document3.build(self._operations(), self._schemas(v2=False), sorted(groups), version=version)
+        return v3_document.build(self._operations(), self._schemas(v2=False), sorted(groups), version=version)
 
     def v2(self, title_version: str) -> dict[str, Any]:
         """The v2 document; takes time."""
-        return document2.build(self._operations(), self._schemas(v2=True), _ALL_GROUPS, title_version)
+        return v2_document.build(self._operations(), self._schemas(v2=True), _ALL_GROUPS, title_version)
 
     def _operations(self) -> Iterator[Operation]:
         yield from self.discovery
         for group_version in self.builtins:
-            for documented in builtin.documented(group_version):
+            for documented in builtin_resources.documented(group_version):
                 yield from operations(documented)
         for definition, version in self.customs:
-            yield from operations(custom.documented(definition, version))
+            yield from operations(custom_resources.documented(definition, version))
 
     def _schemas(self, *, v2: bool) -> dict[str, Schema]:
         found: dict[str, Schema] = {}
         for definition, version in self.customs:
-            found |= custom.definitions(definition, version, v2=v2)
+            found |= custom_resources.definitions(definition, version, v2=v2)
         return found
 
 
@@ -74,7 +73,7 @@ def sources(definitions: Iterable[Definition], builtins: Sequence[BuiltinGroupVe
                 customs[naming.document_path(GroupVersion(definition.group, version.name))].append((definition, version))
     found = {path: Source(_hash(path, parts), customs=tuple(parts)) for path, parts in customs.items()}
     own = {naming.document_path(one.group_version): one for one in builtins}
-    for path, discovery in builtin.discovery(builtins).items():
+    for path, discovery in builtin_resources.discovery(builtins).items():
         found[path] = Source(_hash(path, ()), builtins=(own[path],) if path in own else (), discovery=discovery)
     return dict(sorted(found.items()))
 

@@ -13,8 +13,7 @@ from typing import Any, Final
 import orjson
 
 from apiext.meta.gvk import GroupVersion
-
-from . import naming
+from apiext.openapi import naming
 
 _KINDS: Final = "x-kubernetes-group-version-kind"
 _OF_ALL_GROUPS: Final = ("DeleteOptions", "WatchEvent")

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
-from apiext.operator.authorities import AuthorityFile, SystemAuthorities
-from apiext.operator.clients import API_SERVICES, CRDS, Api, ApiError
-from apiext.operator.diagnosis import Diagnosis
-from apiext.operator.endpoints import of_host
-from apiext.operator.hostwatch import HostWatch
-from apiext.operator.lease import NAME, Elector
-from apiext.operator.recorder import Recorder
-from apiext.operator.serving.opening import open_serving_secret
-from apiext.operator.term import Term
+from apiext.operator.api_clients import API_SERVICES, CRDS, Api, ApiError
+from apiext.operator.ca_bundle import AuthorityFile, SystemAuthorities
+from apiext.operator.connection_settings import of_host
+from apiext.operator.host_watch import HostWatch
+from apiext.operator.leader_election.leader_session import Term
+from apiext.operator.leader_election.lease import NAME, Elector
+from apiext.operator.reporting.diagnosis import Diagnosis
+from apiext.operator.reporting.event_recorder import Recorder
+from apiext.operator.serving_certificate.factory import open_serving_secret
 from apiext.webhook.kubeconfig import KubeconfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apiext.operator.authorities import Authorities
-    from apiext.operator.clients import Json
+    from apiext.operator.api_clients import Json
+    from apiext.operator.ca_bundle import Authorities
     from apiext.operator.options import Options
 
 _LOG: Final = get_logger(__name__)

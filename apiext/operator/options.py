@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 from apiext.meta.flags import FlagReader, OptionsError
 from apiext.meta.selectors import LabelSelector, parse_label_selector
-from apiext.operator.authorities import read_authorities
-from apiext.operator.clients import HostEtcd
-from apiext.operator.lease import Timing
+from apiext.operator.api_clients import HostEtcd
+from apiext.operator.ca_bundle import read_authorities
+from apiext.operator.leader_election.lease import Timing
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,25 +5,25 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta import marks
+from apiext.meta import host_annotations
 from apiext.meta.log import get_logger
-from apiext.operator import hostcrds
-from apiext.operator.adoption.flow import forget_group, reconcile_group
-from apiext.operator.apiservices import Act, available, plan, unavailable
-from apiext.operator.clients import API_SERVICES, CRDS, ApiError
-from apiext.operator.group import Desired, Routing, annotations_of
-from apiext.operator.registrar import Registrar, foreign_message
-from apiext.operator.report import Reason
-from apiext.operator.reporter import GroupReporter
+from apiext.operator import host_definitions
+from apiext.operator.adoption.reconcile import forget_group, reconcile_group
+from apiext.operator.api_clients import API_SERVICES, CRDS, ApiError
+from apiext.operator.apiservices.plan import Act, available, plan, unavailable
+from apiext.operator.apiservices.registrar import Registrar, foreign_message
+from apiext.operator.group_state import Desired, Routing, annotations_of
+from apiext.operator.reporting.group_reporter import GroupReporter
+from apiext.operator.reporting.reporter import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from apiext.operator.apiservices import Target
-    from apiext.operator.clients import Clients, Json
-    from apiext.operator.group import GroupState
-    from apiext.operator.recorder import Recorder
-    from apiext.operator.watched import Watched
+    from apiext.operator.api_clients import Clients, Json
+    from apiext.operator.apiservices.plan import Target
+    from apiext.operator.group_state import GroupState
+    from apiext.operator.reporting.event_recorder import Recorder
+    from apiext.operator.watched_state import Watched
 
 _LOG: Final = get_logger(__name__)
 _SOON: Final = 0.5
@@ -125,18 +125,18 @@ class Reconciler:
                 continue
             name = crd["metadata"]["name"]
             mirror = await self._clients.apiext.find(f"{CRDS}/{name}")
-            if mirror is not None and annotations_of(mirror).get(marks.HOST_UID) == crd["metadata"]["uid"]:
+            if mirror is not None and annotations_of(mirror).get(host_annotations.HOST_UID) == crd["metadata"]["uid"]:
                 continue
-            self._learnt(await hostcrds.amend(self._clients.host, crd, hostcrds.release), crd)
+            self._learnt(await host_definitions.amend(self._clients.host, crd, host_definitions.release), crd)
             _LOG.info("a definition that is being deleted is let go", crd=name)
 
     async def _remember_stored(self, group: GroupState) -> None:
         """Versions that objects are stored in at apiext must not be taken from the host's definition."""
         for name, mirror in group.mirrors.items():
             crd = group.crds.get(name)
-            if crd is not None and annotations_of(mirror).get(marks.HOST_UID) == crd["metadata"]["uid"]:
+            if crd is not None and annotations_of(mirror).get(host_annotations.HOST_UID) == crd["metadata"]["uid"]:
                 versions = list((mirror.get("status") or {}).get("storedVersions") or ())
-                self._learnt(await hostcrds.amend(self._clients.host, crd, hostcrds.stored(versions), status=True), crd)
+                self._learnt(await host_definitions.amend(self._clients.host, crd, host_definitions.stored(versions), status=True), crd)
 
     async def _obstacle(self, group: GroupState) -> str:
         """What keeps the group's requests from apiext, empty where nothing does, or only for a moment."""

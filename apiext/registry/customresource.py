@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import orjson
 
-from apiext.meta import deep, field, goformat, names, nested, objectmeta_rules
+from apiext.meta import deep, field, go_format, names, objectmeta_rules, unstructured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apiext.meta.field import FieldError
     from apiext.meta.gvk import GroupVersionKind
-    from apiext.meta.wire import Object
-
-    from .context import RequestContext
+    from apiext.meta.json_codec import Object
+    from apiext.registry.request_context import RequestContext
 
 _FINALIZERS: Final = field.Path("metadata", "finalizers")
 _STANDARD_FINALIZERS: Final = frozenset({objectmeta_rules.FINALIZER_ORPHAN, objectmeta_rules.FINALIZER_FOREGROUND, "kubernetes"})
@@ -166,7 +165,7 @@ def _finalizer_warnings(new: Sequence[str], old: Sequence[str]) -> list[str]:
         return []
     warnings = []
     for name in sorted(set(new).difference(old)):
-        where = f"{_FINALIZERS}: {goformat.quote(name)}: "
+        where = f"{_FINALIZERS}: {go_format.quote(name)}: "
         warnings += [where + message for message in names.label_key(name)]
         if "/" not in name and name not in _STANDARD_FINALIZERS:
             path = " including a path (/)" if "." in name else ""
@@ -188,7 +187,7 @@ def status_scale_errors(obj: Object, scale: ScalePaths | None) -> list[FieldErro
     errors = _replicas_errors(obj, scale.status_replicas)
     if scale.label_selector:
         try:
-            nested.get_string(obj, split_path(scale.label_selector))
+            unstructured.get_string(obj, split_path(scale.label_selector))
         except ValueError as error:
             errors.append(field.invalid(field.Path(scale.label_selector), "", str(error)))
     return errors
@@ -197,7 +196,7 @@ def status_scale_errors(obj: Object, scale: ScalePaths | None) -> list[FieldErro
 def _replicas_errors(obj: Object, path: str) -> list[FieldError]:
     where = field.Path(path)
     try:
-        replicas = nested.get_int(obj, split_path(path)) or 0
+        replicas = unstructured.get_int(obj, split_path(path)) or 0
     except ValueError as error:
         return [field.invalid(where, 0, str(error))]
     if replicas < 0:

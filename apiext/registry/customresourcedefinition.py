@@ -14,22 +14,20 @@ from apiext.definitions.compact import compact
 from apiext.definitions.conditions import CLEANUP_FINALIZER, TERMINATING, Condition
 from apiext.definitions.equality import same
 from apiext.meta import errors, time
-from apiext.meta.marks import HOST_REVISION, HOST_UID, PHASE
+from apiext.meta.host_annotations import HOST_REVISION, HOST_UID, PHASE
+from apiext.registry.errors import StorageFailure, interpret
+from apiext.registry.metadata import own
+from apiext.registry.request_context import CreateOptions, Operation, UpdateOptions
+from apiext.registry.rest import ResourceRest
 from apiext.storage.interface import Preconditions
-
-from .context import CreateOptions, Operation, UpdateOptions
-from .errors import StorageFailure, interpret
-from .metadata import own
-from .rest import ResourceRest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from apiext.meta.field import FieldError
-    from apiext.meta.wire import Object
+    from apiext.meta.json_codec import Object
+    from apiext.registry.request_context import DeleteOptions, RequestContext, Updater
     from apiext.storage.interface import Codec, Item, Store
-
-    from .context import DeleteOptions, RequestContext, Updater
 
 _PENDING: Final = Condition(
     TERMINATING,

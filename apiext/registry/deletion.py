@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta import errors, field, time
 from apiext.meta.gvk import GroupKind, GroupResource
 from apiext.meta.objectmeta_rules import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
-
-from .metadata import group_kind
+from apiext.registry.metadata import group_kind
 
 if TYPE_CHECKING:
-    from apiext.meta.wire import Object
-
-    from .context import DeleteOptions
+    from apiext.meta.json_codec import Object
+    from apiext.registry.request_context import DeleteOptions
 
 ORPHAN: Final = "Orphan"
 BACKGROUND: Final = "Background"

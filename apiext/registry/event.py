@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta import field, names, objectmeta_rules
 from apiext.meta.gvk import GroupResource, GroupVersionKind
-
-from .coretypes import EVENT, EVENT_WIRE
-from .rest import ResourceRest
-from .typed import TypedCodec
+from apiext.registry.builtin_codec import TypedCodec
+from apiext.registry.core_types import EVENT, EVENT_WIRE
+from apiext.registry.rest import ResourceRest
 
 if TYPE_CHECKING:
     from apiext.meta.field import FieldError
-    from apiext.meta.wire import Object
+    from apiext.meta.json_codec import Object
+    from apiext.registry.request_context import RequestContext
     from apiext.storage.interface import Store
-
-    from .context import RequestContext
 
 KIND: Final = GroupVersionKind("", "v1", "Event")
 RESOURCE: Final = GroupResource("", "events")

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 from apiext.meta import errors, time
 from apiext.meta.log import get_logger
 from apiext.meta.request import UserInfo
+from apiext.registry.request_context import DeleteOptions, RequestContext
 from apiext.storage.interface import ListOptions, Preconditions
 
-from .context import DeleteOptions, RequestContext
-
 if TYPE_CHECKING:
-    from apiext.meta.wire import Object
+    from apiext.meta.json_codec import Object
     from apiext.storage.interface import Item, ListResult
 
 TTL: Final = timedelta(hours=1)

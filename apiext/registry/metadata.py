@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 
 from apiext.meta import errors, field, names, objectmeta_rules, time
 from apiext.meta.gvk import GroupKind, GroupResource, parse_group_version
-from apiext.storage import revisions
-
-from .errors import MODIFIED
-from .managers import carry_managers
+from apiext.registry.errors import MODIFIED
+from apiext.registry.managed_fields import carry_managers
+from apiext.storage import versioner
 
 if TYPE_CHECKING:
-    from apiext.meta.wire import Object
-
-    from .context import RequestContext
-    from .strategy import Strategy
+    from apiext.meta.json_codec import Object
+    from apiext.registry.request_context import RequestContext
+    from apiext.registry.strategy import Strategy
 
 _RESOURCE_VERSION = field.Path("metadata", "resourceVersion")
 
@@ -66,7 +64,7 @@ def given_resource_version(metadata: Object) -> int:
     if not text:
         return 0
     try:
-        return revisions.parse_uint(text)
+        return versioner.parse_uint(text)
     except ValueError as error:
         raise errors.unknown(str(error)) from error
 
@@ -77,7 +75,7 @@ def names_revision(metadata: Object) -> bool:
     if not text:
         return False
     try:
-        return revisions.parse_uint(text) > 0
+        return versioner.parse_uint(text) > 0
     except ValueError:
         return False
 

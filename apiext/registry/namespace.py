@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors, field, names, objectmeta_rules, time
 from apiext.meta.gvk import GroupResource, GroupVersionKind
+from apiext.registry.builtin_codec import TypedCodec
+from apiext.registry.core_types import NAMESPACE, NAMESPACE_WIRE
+from apiext.registry.errors import StorageFailure, interpret
+from apiext.registry.metadata import own
+from apiext.registry.request_context import Operation
+from apiext.registry.rest import ResourceRest
 from apiext.storage.interface import Preconditions
-
-from .context import Operation
-from .coretypes import NAMESPACE, NAMESPACE_WIRE
-from .errors import StorageFailure, interpret
-from .metadata import own
-from .rest import ResourceRest
-from .typed import TypedCodec
 
 if TYPE_CHECKING:
     from apiext.meta.field import FieldError, Path
-    from apiext.meta.wire import Object
+    from apiext.meta.json_codec import Object
+    from apiext.registry.request_context import DeleteOptions, RequestContext
     from apiext.storage.interface import Item, Store
-
-    from .context import DeleteOptions, RequestContext
 
 KIND: Final = GroupVersionKind("", "v1", "Namespace")
 RESOURCE: Final = GroupResource("", "namespaces")

@@ -11,12 +11,12 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta import time, wire
+from apiext.meta import json_codec, time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from apiext.meta.wire import Object
+    from apiext.meta.json_codec import Object
 
 PREFIX: Final = b"k8s\x00"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -161,7 +161,7 @@ def _scalar_bytes(content: Scalar, value: Any) -> bytes:
     if content is Scalar.BASE64:
         return base64.b64decode(value or "")
     if content is Scalar.JSON:
-        return b"" if value is None else field(1, wire.dumps(value, sort_keys=False))
+        return b"" if value is None else field(1, json_codec.dumps(value, sort_keys=False))
     return _time_bytes(value)
 
 
@@ -244,7 +244,7 @@ def _scalar(kind: Scalar, raw: int | bytes) -> Any:
         return base64.b64encode(data).decode()
     if kind is Scalar.JSON:
         wrapped = _JSON.read(data).get("raw", b"")
-        return wire.loads(wrapped) if wrapped else None
+        return json_codec.loads(wrapped) if wrapped else None
     return _time(data, micro=kind is Scalar.MICRO_TIME)
 
 

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta import background, errors, goformat, names, wire
+from apiext.meta import background, errors, go_format, json_codec, names
+from apiext.registry.delete_collection import delete_all
+from apiext.registry.deletion import check_options, check_preconditions, finalizers_for, mark_as_deleting
+from apiext.registry.dry_run import as_sent, unprefixed
+from apiext.registry.errors import StorageFailure, interpret
+from apiext.registry.metadata import before_create, fill_system_fields, names_revision, own
+from apiext.registry.request_context import Operation
+from apiext.registry.update import EmptiedFinalizersError, UpdateCall
 from apiext.storage.interface import InvalidObjectError, Item, KeyExistsError, KeyNotFoundError, ListResult, Preconditions
-
-from .collection import delete_all
-from .context import Operation
-from .deletion import check_options, check_preconditions, finalizers_for, mark_as_deleting
-from .dryrun import as_sent, unprefixed
-from .errors import StorageFailure, interpret
-from .metadata import before_create, fill_system_fields, names_revision, own
-from .update import EmptiedFinalizersError, UpdateCall
 
 if TYPE_CHECKING:
     from apiext.meta.gvk import GroupResource, GroupVersionKind
-    from apiext.meta.wire import Object
+    from apiext.meta.json_codec import Object
+    from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions, Updater
+    from apiext.registry.strategy import Strategy
     from apiext.storage.interface import Codec, ListOptions, Selection, Store, Watch, WatchOptions
-
-    from .context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions, Updater
-    from .strategy import Strategy
 
 _NAME_ATTEMPTS: Final = 8
 """How often a generated name is tried anew: enough for a million names below one prefix."""
@@ -94,7 +92,7 @@ class ResourceRest:
             raise errors.bad_request("Name parameter required.")
         problems = names.path_segment(name)
         if problems:
-            raise errors.bad_request(f"Name parameter invalid: {goformat.quote(name)}: {';'.join(problems)}")
+            raise errors.bad_request(f"Name parameter invalid: {go_format.quote(name)}: {';'.join(problems)}")
         return f"{namespace}/{name}" if self.namespaced else name
 
     def _prefix(self, namespace: str, selection: Selection) -> str:
@@ -219,7 +217,7 @@ class ResourceRest:
         return Item(
             key=key,
             revision=emptied.revision,
-            data=wire.dumps(obj),
+            data=json_codec.dumps(obj),
             labels=metadata.get("labels", {}),
             fields=self.codec.fields(obj),
         )

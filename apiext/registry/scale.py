@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta import errors, nested, wire
-from apiext.meta.gotypes import Decoder, Field, Int, String, Struct
+from apiext.meta import errors, json_codec, unstructured
+from apiext.meta.go_types import Decoder, Field, Int, String, Struct
 from apiext.meta.gvk import GroupVersionKind
 from apiext.meta.objectmeta import OBJECT_META
+from apiext.registry.customresource import ScalePaths, split_path
+from apiext.registry.metadata import own
+from apiext.registry.request_context import UpdateOptions
 from apiext.storage.interface import Item
 
-from .context import UpdateOptions
-from .customresource import ScalePaths, split_path
-from .metadata import own
-
 if TYPE_CHECKING:
-    from apiext.meta.wire import Object
-
-    from .context import Operation, RequestContext, Updater
-    from .rest import ResourceRest
+    from apiext.meta.json_codec import Object
+    from apiext.registry.request_context import Operation, RequestContext, Updater
+    from apiext.registry.rest import ResourceRest
 
 KIND: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _UNSET: Final = -(2**31)
@@ -92,7 +90,7 @@ class ScaleRest:
                 raise errors.bad_request(f'the spec replicas field "{path}" cannot be empty')
             obj = own(existing)
             try:
-                nested.put(obj, self._spec, replicas)
+                unstructured.put(obj, self._spec, replicas)
             except ValueError as error:
                 raise errors.unknown(str(error)) from error
             version = scale.get("metadata", {}).get("resourceVersion")
@@ -120,9 +118,9 @@ class ScaleRest:
     def shown(self, obj: Object) -> tuple[Object, bool]:
         """The Scale of an object, and whether the object says how many replicas it wants. Raises StatusError."""
         try:
-            wanted = nested.get_int(obj, self._spec)
-            current = nested.get_int(obj, self._status) or 0
-            selector = nested.get_string(obj, self._selector) if self._selector else None
+            wanted = unstructured.get_int(obj, self._spec)
+            current = unstructured.get_int(obj, self._status) or 0
+            selector = unstructured.get_string(obj, self._selector) if self._selector else None
         except ValueError as error:
             raise errors.unknown(str(error)) from error
         metadata = obj["metadata"]
@@ -146,5 +144,5 @@ def _as_int32(number: int) -> int:
 
 
 def _as_item(item: Item, scale: Object) -> Item:
-    data = wire.dumps(scale, sort_keys=False)
+    data = json_codec.dumps(scale, sort_keys=False)
     return Item(key=item.key, revision=item.revision, data=data, labels={}, fields=item.fields)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apiext.meta import field, objectmeta_rules
-
-from .customresource import CustomResourceStrategy, status_scale_errors
-from .rest import ResourceRest
+from apiext.registry.customresource import CustomResourceStrategy, status_scale_errors
+from apiext.registry.rest import ResourceRest
 
 if TYPE_CHECKING:
     from apiext.meta.field import FieldError
-    from apiext.meta.wire import Object
-
-    from .context import RequestContext
+    from apiext.meta.json_codec import Object
+    from apiext.registry.request_context import RequestContext
 
 
 class StatusStrategy(CustomResourceStrategy):

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from apiext.meta.field import FieldError
-    from apiext.meta.wire import Object
-
-    from .context import RequestContext
+    from apiext.meta.json_codec import Object
+    from apiext.registry.request_context import RequestContext
 
 
 class Strategy(Protocol):

@@ -5,23 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apiext.meta import background, errors, names
-
-from .context import Operation
-from .metadata import (
-    before_create,
-    before_update,
-    check_resource_version,
-    fill_system_fields,
-    own,
-    wipe_system_fields,
-)
+from apiext.registry.metadata import before_create, before_update, check_resource_version, fill_system_fields, own, wipe_system_fields
+from apiext.registry.request_context import Operation
 
 if TYPE_CHECKING:
     from apiext.meta.gvk import GroupResource
-    from apiext.meta.wire import Object
-
-    from .context import RequestContext, UpdateOptions, Updater
-    from .strategy import Strategy
+    from apiext.meta.json_codec import Object
+    from apiext.registry.request_context import RequestContext, UpdateOptions, Updater
+    from apiext.registry.strategy import Strategy
 
 
 class EmptiedFinalizersError(Exception):

@@ -7,21 +7,20 @@ from typing import Any
 from apiext.meta import objectmeta
 from apiext.meta.errors import StatusError, bad_request
 from apiext.meta.field import FieldError
-from apiext.meta.wire import Object
-
-from .defaulting.algorithm import default
-from .defaulting.prunenulls import prune_non_nullable_nulls_without_defaults
-from .listtype import list_errors
-from .model import Props, Structural
-from .objectmeta.algorithm import coerce
-from .objectmeta.validation import resource_errors
-from .pruning import prune_resource
-from .settled import can_tell, is_settled
-from .validation.checker import Check, compile_spec
-from .validation.correlated import Correlated
-from .validation.report import report_change
-from .validation.result import to_field_errors
-from .validation.spec import Spec
+from apiext.meta.json_codec import Object
+from apiext.schema.canonical import can_tell, is_settled
+from apiext.schema.defaulting.algorithm import default
+from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
+from apiext.schema.list_type import list_errors
+from apiext.schema.model import Props, Structural
+from apiext.schema.objectmeta.algorithm import coerce
+from apiext.schema.objectmeta.validation import resource_errors
+from apiext.schema.pruning import prune_resource
+from apiext.schema.validation.checker import Check, compile_spec
+from apiext.schema.validation.correlated import Correlated
+from apiext.schema.validation.report import report_change
+from apiext.schema.validation.result import to_field_errors
+from apiext.schema.validation.spec import Spec
 
 
 class CompiledSchema:

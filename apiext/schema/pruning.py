@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .model import Structural
-from .trail import Trail, path_of
+from apiext.schema.lazy_path import Trail, path_of
+from apiext.schema.model import Structural
 
 META_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 

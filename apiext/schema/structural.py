@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from apiext.meta.field import FieldError, Path, forbidden, invalid, required
-from apiext.schema.complete import completeness_errors
+from apiext.schema.completeness import completeness_errors
 from apiext.schema.model import Props
 from apiext.schema.pattern import PatternError, compile_pattern
 

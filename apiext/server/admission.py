@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from apiext.admission.chain import Chain
 from apiext.admission.lifecycle import NamespaceLifecycle
-from apiext.server.reviews import open_client
+from apiext.server.host.review_clients import open_client
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ def open_admission(options: Options, own: NamespacePhase, stack: AsyncExitStack)
 
 def _of_host(host: Delegate, disabled: frozenset[str], stack: AsyncExitStack) -> tuple[Admission, Sequence[Followed]]:
     # loaded where there is a host, which is seldom
-    from apiext.admission import namespaces
+    from apiext.admission import namespace_informer
     from apiext.admission.resourcequota import access
     from apiext.admission.resourcequota.evaluator import Evaluator
     from apiext.admission.resourcequota.plugin import ResourceQuota
@@ -60,8 +60,8 @@ def _of_host(host: Delegate, disabled: frozenset[str], stack: AsyncExitStack) ->
     plugins: list[Admission] = []
     followed: list[Followed] = []
     if NamespaceLifecycle.NAME not in disabled:
-        phases = namespaces.FollowedNamespaces(client.ask)
-        _follow(Reflector(client, namespaces.COLLECTION, phases, reduce=namespaces.reduced), stack)
+        phases = namespace_informer.FollowedNamespaces(client.ask)
+        _follow(Reflector(client, namespace_informer.COLLECTION, phases, reduce=namespace_informer.reduced), stack)
         plugins.append(NamespaceLifecycle(phases))
         followed.append(phases)
     if ResourceQuota.NAME not in disabled:

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Final
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.controllers import Controllers
 from apiext.discovery.handler import DiscoveryHandler
-from apiext.endpoints.watches import Watches
-from apiext.meta.builtin import AGGREGATED_BUILTINS, BUILTINS, CORE_V1, CUSTOM_RESOURCE_DEFINITIONS
+from apiext.endpoints.handlers.open_watches import Watches
+from apiext.meta.builtin_resources import AGGREGATED_BUILTINS, BUILTINS, CORE_V1, CUSTOM_RESOURCE_DEFINITIONS
 from apiext.registry.event_expiry import EventExpiry
 from apiext.server.admission import open_admission
-from apiext.server.late import LateHandler
+from apiext.server.lazy_imports import LateHandler
 from apiext.server.routes.version import GIT_VERSION
 from apiext.serving.builtin import BuiltinEndpoints, core_endpoints, definitions_endpoint
 from apiext.serving.cache import ServingCache
-from apiext.serving.custody import Custodian
+from apiext.serving.definition_instances import DefinitionInstances
 from apiext.serving.handler import ResourceHandler
-from apiext.serving.imports import ImportHandler
-from apiext.serving.instances import DefinitionInstances
-from apiext.serving.namespaces import NamespaceController, phase_of
+from apiext.serving.import_handler import ImportHandler
+from apiext.serving.mirror_guard import Custodian
+from apiext.serving.namespace_controller import NamespaceController, phase_of
 from apiext.storage.backend import BackendError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from apiext.definitions.definition import Definition
     from apiext.endpoints.request import Handler
-    from apiext.meta.builtin import BuiltinGroupVersion
+    from apiext.meta.builtin_resources import BuiltinGroupVersion
     from apiext.meta.gvk import GroupResource
     from apiext.server.admission import Followed
     from apiext.server.options import Options

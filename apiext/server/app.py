@@ -10,18 +10,18 @@ from apiext.filters.max_in_flight import InFlight
 from apiext.filters.metrics import RequestNumbers
 from apiext.meta.errors import StatusError
 from apiext.server.api import API, open_api
-from apiext.server.chain import ChainParts, build_chain
 from apiext.server.definition_files import DefinitionWriter
-from apiext.server.errors import StartError
-from apiext.server.reviews import open_reviews
+from apiext.server.handler_chain import ChainParts, build_chain
+from apiext.server.host.review_clients import open_reviews
 from apiext.server.routes.healthz import PING, Check, HealthEndpoint, Recent, UnhealthyError
 from apiext.server.routes.metrics import Metrics
 from apiext.server.routes.router import Router
-from apiext.server.storage import describe_storage, open_backend
+from apiext.server.start_error import StartError
+from apiext.server.storage_backend import describe_storage, open_backend
 from apiext.server.tracing import open_tracing
 from apiext.storage.backend import BackendError, UnavailableError
 from apiext.storage.factory import StoreFactory
-from apiext.storage.hostrecords import HostRecords
+from apiext.storage.host_records import HostRecords
 from apiext.storage.interface import StorageError
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from apiext.definitions.sources.directory import DirectorySource
     from apiext.endpoints.request import Handler
     from apiext.meta.request import UserInfo
-    from apiext.server.delegation import Delegation
-    from apiext.server.host import HostDefinitions
+    from apiext.server.host.definitions import HostDefinitions
+    from apiext.server.host.delegated_authentication import Delegation
     from apiext.server.options import Options
     from apiext.storage.backend import Backend
 
@@ -95,7 +95,7 @@ class App:
         if self._options.crd_dir is not None:
             await self._load_files(self._options.crd_dir)
         if self._options.crd_selector is not None:
-            from apiext.server.host import open_host
+            from apiext.server.host.definitions import open_host
 
             self._host = await open_host(self._options, self._api, self._backend, self._stack)
             await self._host.begun(timeout=_SETTLING)

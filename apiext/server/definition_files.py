@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from apiext.definitions.codec import RESOURCE
 from apiext.meta import errors
 from apiext.meta.errors import StatusError
-from apiext.meta.marks import HOST_UID
-from apiext.registry.context import CreateOptions, RequestContext, UpdateOptions
-from apiext.serving.instances import SYSTEM
+from apiext.meta.host_annotations import HOST_UID
+from apiext.registry.request_context import CreateOptions, RequestContext, UpdateOptions
+from apiext.serving.definition_instances import SYSTEM
 
 if TYPE_CHECKING:
-    from apiext.endpoints.scope import CollectionRest
-    from apiext.meta.wire import Object
+    from apiext.endpoints.handlers.scope import CollectionRest
+    from apiext.meta.json_codec import Object
 
 _MANAGER = "apiext-crd-dir"
 

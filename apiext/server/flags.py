@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from apiext.meta.flags import FALSE, TRUE, FlagReader, OptionsError
 from apiext.meta.selectors import parse_label_selector
-from apiext.server.names import ADMISSION_PLUGINS, FEATURE_GATES
+from apiext.server.known_names import ADMISSION_PLUGINS, FEATURE_GATES
 from apiext.server.options import (
     AuthenticationOptions,
     AuthorizationOptions,
@@ -187,7 +187,7 @@ def _delegate(reader: _Reader, name: str) -> Delegate | None:
         path = reader.file(flag)
         if path is not None:
             return Delegate(f"--{flag.replace('_', '-')}", path)
-    from apiext.webhook.serviceaccount import in_cluster
+    from apiext.webhook.service_account import in_cluster
 
     named = any(reader.given(flag) for flag in _KUBECONFIGS)
     if named or "Webhook" not in reader.names("authorization_mode") or not in_cluster():
@@ -229,7 +229,7 @@ def _host(reader: _Reader) -> Delegate | None:
     delegate = _delegate(reader, "kubeconfig")
     if delegate is not None or reader.given("crd_selector") is None:
         return delegate
-    from apiext.webhook.serviceaccount import in_cluster
+    from apiext.webhook.service_account import in_cluster
 
     if in_cluster():
         return Delegate("the pod's service account")

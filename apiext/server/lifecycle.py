@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta.log import get_logger
 from apiext.server.app import open_app
-from apiext.server.credentials import load_credentials
-from apiext.server.http import HTTPServer
-from apiext.server.late import load_the_rest
-from apiext.server.leaving import leave
-from apiext.server.listener import listen, url_of
+from apiext.server.http.listener import listen, url_of
+from apiext.server.http.server import HTTPServer
+from apiext.server.lazy_imports import load_the_rest
+from apiext.server.shutdown import leave
+from apiext.server.tls.credentials import load_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apiext.server.credentials import Credentials
-    from apiext.server.delegation import Delegation
+    from apiext.server.host.delegated_authentication import Delegation
     from apiext.server.options import Options
+    from apiext.server.tls.credentials import Credentials
 
 _LOG: Final = get_logger(__name__)
 _HANDSHAKE: Final = 10.0
@@ -68,7 +68,7 @@ async def _delegation(options: Options, credentials: Credentials, stack: AsyncEx
     if options.authentication.delegate is None:
         return None
     # loaded where another server knows the clients, which is seldom
-    from apiext.server.delegation import open_delegation
+    from apiext.server.host.delegated_authentication import open_delegation
 
     return await open_delegation(options.authentication, credentials.entrance, stack, recalls=options.crd_selector is not None)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext import __version__
-from apiext.server.errors import StartError
+from apiext.server.start_error import StartError
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack

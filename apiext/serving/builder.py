@@ -11,14 +11,14 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
-from apiext.admission.forbidcreate import ForbidCreate
+from apiext.admission.terminating_definition import ForbidCreate
 from apiext.conversion.none import NoneConverter
-from apiext.endpoints.scope import Scope
-from apiext.endpoints.table import AGE, NAME, Column, TableConvertor
+from apiext.endpoints.handlers.scope import Scope
+from apiext.endpoints.responsewriters.table import AGE, NAME, Column, TableConvertor
 from apiext.meta import errors
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
-from apiext.registry.codec import CustomResourceCodec
 from apiext.registry.customresource import CustomResourceStrategy, ScalePaths
+from apiext.registry.customresource_codec import CustomResourceCodec
 from apiext.registry.rest import ResourceRest
 from apiext.registry.scale import KIND as SCALE
 from apiext.registry.scale import ScaleCodec, ScaleRest
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
     from apiext.conversion.interface import Converter
     from apiext.definitions.definition import Definition, Version
-    from apiext.endpoints.scope import CollectionRest
-    from apiext.meta.wire import Object
+    from apiext.endpoints.handlers.scope import CollectionRest
+    from apiext.meta.json_codec import Object
     from apiext.storage.interface import Store
 
 _KUBE_VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")

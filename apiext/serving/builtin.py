@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from apiext.definitions.codec import CRDCodec
-from apiext.endpoints.negotiation import BUILTIN_OFFERS, UNTABLED_OFFERS, check_route
-from apiext.endpoints.options import FieldLabel, meta_field_label
+from apiext.endpoints.handlers.options import FieldLabel, meta_field_label
+from apiext.endpoints.handlers.scope import BUILTIN_PATCHES, Scope
+from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS
 from apiext.endpoints.request import INFO
-from apiext.endpoints.scope import BUILTIN_PATCHES, Scope
-from apiext.endpoints.strategicmerge import OBJECT_META_KEYS
-from apiext.endpoints.table import TableConvertor
+from apiext.endpoints.responsewriters.table import TableConvertor
+from apiext.endpoints.serializers.negotiation import BUILTIN_OFFERS, UNTABLED_OFFERS, check_route
 from apiext.meta import errors
-from apiext.meta.builtin import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NAMESPACES, BuiltinResource
+from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NAMESPACES, BuiltinResource
 from apiext.meta.gvk import GroupVersionResource
-from apiext.registry.coretypes import EVENT_WIRE, NAMESPACE_WIRE
+from apiext.registry.core_types import EVENT_WIRE, NAMESPACE_WIRE
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest, CustomResourceDefinitionStatusStrategy
-from apiext.registry.definitionwire import DEFINITION_WIRE
+from apiext.registry.customresourcedefinition_protobuf import DEFINITION_WIRE
 from apiext.registry.event import EventRest, event_codec
 from apiext.registry.namespace import (
     NamespaceFinalizeStrategy,
@@ -32,13 +32,13 @@ from apiext.registry.namespace import (
     NamespaceStatusStrategy,
     namespace_codec,
 )
-from apiext.serving.printers import DEFINITION_COLUMNS, EVENT_COLUMNS, NAMESPACE_COLUMNS
+from apiext.serving.builtin_printers import DEFINITION_COLUMNS, EVENT_COLUMNS, NAMESPACE_COLUMNS
 from apiext.serving.verbs import RESOURCE_VERBS
 
 if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
     from apiext.definitions.controllers import Controllers
-    from apiext.endpoints.watches import Watches
+    from apiext.endpoints.handlers.open_watches import Watches
     from apiext.meta.request import RequestInfo
     from apiext.serving.cache import Stores
     from apiext.storage.interface import Store

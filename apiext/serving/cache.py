@@ -8,21 +8,21 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, Protocol
 
-from apiext.admission.forbidcreate import Ending
-from apiext.endpoints.watches import Watches
+from apiext.admission.terminating_definition import Ending
+from apiext.endpoints.handlers.open_watches import Watches
 from apiext.meta.gvk import GroupResource
-from apiext.meta.marks import LEAVING
+from apiext.meta.host_annotations import LEAVING
 from apiext.meta.tasks import end_tasks
 from apiext.serving.info import ServedVersion, ServingInfo
-from apiext.serving.phases import ended
+from apiext.serving.mirror_phases import ended
 
 if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
     from apiext.definitions.definition import Definition
-    from apiext.serving.custody import Custodian
-    from apiext.storage.guards import WriteGuard
+    from apiext.serving.mirror_guard import Custodian
     from apiext.storage.interface import Store
-    from apiext.storage.raw import RawObjects
+    from apiext.storage.raw_objects import RawObjects
+    from apiext.storage.write_guards import WriteGuard
 
 DRAIN: Final = 120.0
 """Seconds that requests have to end before what serves them is torn down."""

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
+from apiext.endpoints.handlers.watch import watch
 from apiext.endpoints.request import INFO, WARNINGS
-from apiext.endpoints.status import text_reply
-from apiext.endpoints.watch import watch
+from apiext.endpoints.responsewriters.status import text_reply
 from apiext.meta import errors
 from apiext.meta.gvk import GroupResource
-from apiext.serving.phases import in_phase
+from apiext.serving.mirror_phases import in_phase
 from apiext.serving.verbs import RESOURCE_VERBS, SUBRESOURCE_VERBS, Verb
 
 if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
-    from apiext.endpoints.scope import Scope
+    from apiext.endpoints.handlers.scope import Scope
     from apiext.meta.request import RequestInfo
     from apiext.serving.builtin import BuiltinEndpoints
     from apiext.serving.cache import ServingCache

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from apiext.admission.forbidcreate import Ending
-from apiext.endpoints.watches import Watches
+from apiext.admission.terminating_definition import Ending
+from apiext.endpoints.handlers.open_watches import Watches
 
 if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
-    from apiext.endpoints.scope import Scope
-    from apiext.meta.wire import Object
+    from apiext.endpoints.handlers.scope import Scope
+    from apiext.meta.json_codec import Object
     from apiext.storage.interface import Codec
 
 

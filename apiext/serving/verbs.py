@@ -7,15 +7,15 @@ from typing import Final
 
 from aiohttp import web
 
-from apiext.endpoints.create import create
-from apiext.endpoints.delete import delete
-from apiext.endpoints.deletecollection import delete_collection
-from apiext.endpoints.get import get
-from apiext.endpoints.list import list_objects
-from apiext.endpoints.patch import patch_object
-from apiext.endpoints.scope import Scope
-from apiext.endpoints.update import update
-from apiext.endpoints.watch import watch
+from apiext.endpoints.handlers.create import create
+from apiext.endpoints.handlers.delete import delete
+from apiext.endpoints.handlers.delete_collection import delete_collection
+from apiext.endpoints.handlers.get import get
+from apiext.endpoints.handlers.list import list_objects
+from apiext.endpoints.handlers.patch import patch_object
+from apiext.endpoints.handlers.scope import Scope
+from apiext.endpoints.handlers.update import update
+from apiext.endpoints.handlers.watch import watch
 
 Verb = Callable[[web.BaseRequest, Scope], Awaitable[web.StreamResponse]]
 """Answers a request for a scope."""

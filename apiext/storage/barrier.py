@@ -6,11 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from apiext.meta.tasks import end_tasks
-
-from .backend import BackendError
+from apiext.storage.backend import BackendError
 
 if TYPE_CHECKING:
-    from .backend import Backend
+    from apiext.storage.backend import Backend
 
 
 class Barrier:

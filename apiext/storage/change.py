@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apiext.meta.selectors import Operator
-
-from . import keys, rendering
-from .interface import EVERYTHING, EventType
+from apiext.storage import keys, rendering
+from apiext.storage.interface import EVERYTHING, EventType
 
 if TYPE_CHECKING:
-    from .entry import Entry
-    from .interface import Codec, Event, Item, Selection
-    from .view import View
+    from apiext.storage.entry import Entry
+    from apiext.storage.interface import Codec, Event, Item, Selection
+    from apiext.storage.view import View
 
 
 class Change:

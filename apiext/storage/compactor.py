@@ -9,11 +9,10 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta.log import get_logger
-
-from .backend import BackendError, CompactedError, FutureRevisionError
+from apiext.storage.backend import BackendError, CompactedError, FutureRevisionError
 
 if TYPE_CHECKING:
-    from .backend import Backend
+    from apiext.storage.backend import Backend
 
 _LOG: Final = get_logger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from apiext.meta import errors, goformat
+from apiext.meta import errors, go_format
 
 _VERSION: Final = "meta.k8s.io/v1"
 _ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "-_")
@@ -137,7 +137,7 @@ def _json_type(value: object) -> str:
 def _quoted(char: str) -> str:
     if char == "'":
         return r"'\''"
-    return "'\"'" if char == '"' else f"'{goformat.quote(char)[1:-1]}'"
+    return "'\"'" if char == '"' else f"'{go_format.quote(char)[1:-1]}'"
 
 
 def too_old(start: str) -> errors.StatusError:

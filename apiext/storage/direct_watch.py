@@ -6,21 +6,20 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors
-
-from . import entry, keys, rendering, revisions, streams
-from .backend import BackendError, CompactedError
-from .change import Change, Interest
-from .interface import EventType
-from .view import View
-from .watch_queue import WatchQueue
+from apiext.storage import entry, keys, rendering, streams, versioner
+from apiext.storage.backend import BackendError, CompactedError
+from apiext.storage.change import Change, Interest
+from apiext.storage.interface import EventType
+from apiext.storage.view import View
+from apiext.storage.watch_queue import WatchQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from .backend import Backend, BackendEvent
-    from .entry import Entry
-    from .interface import Codec, Event, WatchOptions
-    from .rendering import Renderer
+    from apiext.storage.backend import Backend, BackendEvent
+    from apiext.storage.entry import Entry
+    from apiext.storage.interface import Codec, Event, WatchOptions
+    from apiext.storage.rendering import Renderer
 
 _EXPIRED: Final = "The resourceVersion for the provided watch is too old."
 _PAGE: Final = 1000
@@ -49,7 +48,7 @@ class DirectWatch(WatchQueue):
         self._backend = backend
         self._renderer = renderer
         self._options = options
-        self._wanted = revisions.parse_plainly(options.resource_version)
+        self._wanted = versioner.parse_plainly(options.resource_version)
         self._bookmark_interval = bookmark_interval
         self._interest = Interest(view=View(codec, renderer), codec=codec, scope=scope, selection=options.selection)
         # the backend matches prefixes: a single key is watched for by the prefix around it

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .interface import CorruptObjectError, Item
-from .rendering import with_revision, without_revision
+from apiext.storage.interface import CorruptObjectError, Item
+from apiext.storage.rendering import with_revision, without_revision
 
 if TYPE_CHECKING:
-    from .rendering import Renderer
-    from .view import View
+    from apiext.storage.rendering import Renderer
+    from apiext.storage.view import View
 
 
 class Entry:

@@ -11,26 +11,24 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
-
-from . import keys
-from .barrier import Barrier
-from .cacher.feed import MAX_WAIT, Feed
-from .cacher.store import CachedStore
-from .compactor import Compactor
-from .raw import RawObjects
-from .rendering import Renderer
-from .store import DirectStore
-from .value.identity import IdentityTransformer
+from apiext.storage import keys
+from apiext.storage.barrier import Barrier
+from apiext.storage.cacher.cached_store import CachedStore
+from apiext.storage.cacher.feed import MAX_WAIT, Feed
+from apiext.storage.compactor import Compactor
+from apiext.storage.direct_store import DirectStore
+from apiext.storage.raw_objects import RawObjects
+from apiext.storage.rendering import Renderer
+from apiext.storage.value.identity import IdentityTransformer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from apiext.meta.errors import StatusError
     from apiext.meta.gvk import GroupResource
-
-    from .backend import Backend
-    from .guards import WriteGuard
-    from .interface import Store, Transformer
+    from apiext.storage.backend import Backend
+    from apiext.storage.interface import Store, Transformer
+    from apiext.storage.write_guards import WriteGuard
 
 COMPACTION_INTERVAL: Final = 300.0
 BOOKMARK_INTERVAL: Final = 60.0

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from apiext.meta import wire
+from apiext.meta import json_codec
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from apiext.meta.errors import StatusError
     from apiext.meta.gvk import GroupVersionKind
+    from apiext.meta.json_codec import Object
     from apiext.meta.selectors import FieldSelector, LabelSelector
-    from apiext.meta.wire import Object
-
-    from .guards import WriteGuard
+    from apiext.storage.write_guards import WriteGuard
 
 
 class Codec(Protocol):
@@ -82,7 +81,7 @@ class Item:
 
     def object(self) -> Object:
         """The decoded object, the caller's own."""
-        obj: Object = wire.loads(self.data)
+        obj: Object = json_codec.loads(self.data)
         return obj
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from apiext.meta.gvk import GroupResource
-
-    from .interface import Selection
+    from apiext.storage.interface import Selection
 
 
 def root(prefix: str) -> str:

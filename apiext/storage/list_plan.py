@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from apiext.meta import errors
-
-from . import continue_token, keys, revisions
-from .interface import ListResult, VersionMatch
+from apiext.storage import continue_token, keys, versioner
+from apiext.storage.interface import ListResult, VersionMatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .interface import Item, ListOptions, Selection
+    from apiext.storage.interface import Item, ListOptions, Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def plan(prefix: str, options: ListOptions) -> ListPlan:
         return replace(base, start=token.start, exact=at, consistent=not at, paging=True)
     if not options.resource_version:
         return replace(base, consistent=True)
-    revision = revisions.parse(options.resource_version)
+    revision = versioner.parse(options.resource_version)
     # a limit with a resourceVersion has meant this very revision since before resourceVersionMatch was there to say so
     if options.match is VersionMatch.EXACT or (options.match is VersionMatch.UNSET and base.limit and revision):
         return replace(base, exact=revision)

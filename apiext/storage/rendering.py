@@ -5,15 +5,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from apiext.meta import errors, wire
-
-from .interface import CorruptObjectError, Event, EventType, Item
+from apiext.meta import errors, json_codec
+from apiext.storage.interface import CorruptObjectError, Event, EventType, Item
 
 if TYPE_CHECKING:
     from apiext.meta.gvk import GroupVersionKind
-    from apiext.meta.wire import Object
-
-    from .interface import Codec, Transformer
+    from apiext.meta.json_codec import Object
+    from apiext.storage.interface import Codec, Transformer
 
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
@@ -63,7 +61,7 @@ class Renderer:
         """Stored bytes as an item; `source` as in `decode`; raises CorruptObjectError."""
         obj = self.decode(codec, key, data, revision, source=source)
         try:
-            rendered, fields = tight(wire.dumps(obj)), codec.fields(obj)
+            rendered, fields = tight(json_codec.dumps(obj)), codec.fields(obj)
         except _UNREADABLE as error:
             why = f"object not decodable revision={revision}: {error}"
             raise CorruptObjectError(self.prefix + key, why) from error
@@ -116,7 +114,7 @@ def bookmark(gvk: GroupVersionKind, revision: int, *, initial_events_end: bool =
     if initial_events_end:
         metadata["annotations"] = {_INITIAL_EVENTS_END: "true"}
     obj = {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata}
-    line = b'{"type":"BOOKMARK","object":%b}\n' % wire.dumps(obj)
+    line = b'{"type":"BOOKMARK","object":%b}\n' % json_codec.dumps(obj)
     return Event(type=EventType.BOOKMARK, item=None, revision=revision, line=line)
 
 
@@ -131,5 +129,5 @@ def reason(error: CorruptObjectError | errors.StatusError) -> errors.StatusError
 
 def failure(error: errors.StatusError) -> Event:
     """The event that ends a watch with a Status."""
-    line = b'{"type":"ERROR","object":%b}\n' % wire.dumps(error.status(), sort_keys=False)
+    line = b'{"type":"ERROR","object":%b}\n' % json_codec.dumps(error.status(), sort_keys=False)
     return Event(type=EventType.ERROR, item=None, revision=0, line=line)

@@ -9,9 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from apiext.meta.gvk import GroupVersionKind
-
-    from .interface import Codec, Item
-    from .rendering import Renderer
+    from apiext.storage.interface import Codec, Item
+    from apiext.storage.rendering import Renderer
 
 
 class View:

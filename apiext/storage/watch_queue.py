@@ -8,15 +8,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from . import rendering
-from .pace import Pace
+from apiext.storage import rendering
+from apiext.storage.time_slice import Pace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     from apiext.meta import errors
-
-    from .interface import Event
+    from apiext.storage.interface import Event
 
 MAX_QUEUED_EVENTS: Final = 4096
 MAX_QUEUED_BYTES: Final = 16 << 20

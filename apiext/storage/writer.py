@@ -10,19 +10,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from apiext.meta import background
-
-from .guards import UNGUARDED, WriteGuard, decided
-from .interface import CorruptObjectError, InvalidObjectError, KeyExistsError, KeyNotFoundError, Preconditions
-from .rendering import tight, with_revision, without_revision
+from apiext.storage.interface import CorruptObjectError, InvalidObjectError, KeyExistsError, KeyNotFoundError, Preconditions
+from apiext.storage.rendering import tight, with_revision, without_revision
+from apiext.storage.write_guards import UNGUARDED, WriteGuard, decided
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from apiext.meta.wire import Object
-
-    from .backend import Backend, KeyValue
-    from .interface import Codec, Item
-    from .rendering import Renderer
+    from apiext.meta.json_codec import Object
+    from apiext.storage.backend import Backend, KeyValue
+    from apiext.storage.interface import Codec, Item
+    from apiext.storage.rendering import Renderer
 
 
 @dataclass(frozen=True, slots=True)

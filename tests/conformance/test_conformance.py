@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import conformance, scoreboard, suite, suite_run
+from hack.lib.conformance import command, scoreboard, suite, suite_run
 
 # Where the suite is not in the cache yet, building it takes its minutes too.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -12,16 +12,16 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 def test_listed_tests_pass(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Every test of passing.txt passes; those that pass without being listed are named."""
-    tests, listed = suite.provide().tests(), conformance.listed()
+    tests, listed = suite.provide().tests(), command.listed()
 
-    results = conformance.run(tests, conformance.apiext(), jobs=suite_run.default_jobs(), keep=tmp_path, again=listed)
+    results = command.run(tests, command.apiext(), jobs=suite_run.default_jobs(), keep=tmp_path, again=listed)
 
-    broken, unlisted = conformance.compare(results, listed)
+    broken, unlisted = command.compare(results, listed)
     with capsys.disabled():
-        print(f"\n{scoreboard.render({'apiext': results})}\n{conformance.verdict(broken, unlisted)}")  # noqa: T201 -- its purpose
+        print(f"\n{scoreboard.render({'apiext': results})}\n{command.verdict(broken, unlisted)}")  # noqa: T201 -- its purpose
     assert not broken, scoreboard.failures([one for one in results if one.test.name in broken], ())
 
 
 def test_listed_tests_exist() -> None:
     """The list names no test that the suite does not have."""
-    assert conformance.listed() - {test.name for test in suite.provide().tests()} == set()
+    assert command.listed() - {test.name for test in suite.provide().tests()} == set()

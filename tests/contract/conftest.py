@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from apiext.meta.marks import REVISION_BASE
+from apiext.meta.host_annotations import REVISION_BASE
 from apiext.storage.backend import Backend
-from apiext.storage.based import BasedBackend
 from apiext.storage.etcd.backend import EtcdBackend
 from apiext.storage.etcd.config import EtcdConfig
+from apiext.storage.revision_offset import BasedBackend
 from apiext.storage.sqlite.backend import SQLiteBackend
+from hack.lib.servers.etcd import Etcd
 from tests.contract.stores import codec, factory, make_factory, store
-from tests.support.etcd import Etcd
 
 __all__ = ["codec", "factory", "make_factory", "store"]
 

@@ -10,7 +10,7 @@ import pytest
 from apiext.storage.backend import Backend
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import Store
-from tests.support.widgets import WIDGETS, WidgetCodec
+from tests.support.builders.widgets import WIDGETS, WidgetCodec
 
 MakeFactory = Callable[..., Awaitable[StoreFactory]]
 

@@ -12,11 +12,11 @@ import pytest
 from apiext.storage.backend import BackendError, CompactedError, UnavailableError
 from apiext.storage.etcd.backend import EtcdBackend
 from apiext.storage.etcd.config import EtcdConfig, EtcdConfigError
+from hack.lib.servers.certificates import Authority
+from hack.lib.servers.etcd import Etcd
+from hack.lib.servers.process import free_port
 from tests.contract.proxy import Proxy
 from tests.contract.watching import collect, first, watching
-from tests.support.certificates import Authority
-from tests.support.etcd import Etcd
-from tests.support.process import free_port
 
 
 @asynccontextmanager

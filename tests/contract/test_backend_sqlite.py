@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from apiext.storage.backend import BackendError, CompactedError
-from apiext.storage.sqlite import broadcast
+from apiext.storage.sqlite import watch_broadcast
 from apiext.storage.sqlite.backend import SQLiteBackend
 from apiext.storage.sqlite.errors import StoreFileError, StoreLockedError
 from tests.contract import sqlite_writer
@@ -214,7 +214,7 @@ async def test_a_failed_open_leaves_no_lock(path: Path) -> None:
 
 async def test_a_slow_watch_falls_back_to_the_log(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A watch that nobody reads buffers no more than its bound, and tells everything in order once it is read."""
-    monkeypatch.setattr(broadcast, "_BUFFER", 50)
+    monkeypatch.setattr(watch_broadcast, "_BUFFER", 50)
     async with opened(path) as backend, watching(backend, PREFIX) as batches:
         await first(batches)
         results = await asyncio.gather(*(backend.create(f"{PREFIX}{n}", b"") for n in range(1000)))
@@ -228,7 +228,7 @@ async def test_a_slow_watch_falls_back_to_the_log(path: Path, monkeypatch: pytes
 
 async def test_too_slow_a_watch_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A watch whose missing changes have been compacted ends with CompactedError."""
-    monkeypatch.setattr(broadcast, "_BUFFER", 5)
+    monkeypatch.setattr(watch_broadcast, "_BUFFER", 5)
     async with opened(path) as backend, watching(backend, PREFIX) as batches:
         await first(batches)
         await asyncio.gather(*(backend.create(f"{PREFIX}{n}", b"") for n in range(20)))
@@ -239,7 +239,7 @@ async def test_too_slow_a_watch_is_told(path: Path, monkeypatch: pytest.MonkeyPa
 
 async def test_progress_comes_by_itself(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A watch that nothing happens for is told the revision now and then."""
-    monkeypatch.setattr(broadcast, "_PROGRESS_INTERVAL", 0.01)
+    monkeypatch.setattr(watch_broadcast, "_PROGRESS_INTERVAL", 0.01)
     async with opened(path) as backend, watching(backend, PREFIX + "in/") as batches:
         await first(batches)
         beside = await backend.create(PREFIX + "a", b"")

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from apiext.meta import errors
-from apiext.meta.wire import Object
+from apiext.meta.json_codec import Object
 from apiext.storage.backend import Backend, Guard
 from apiext.storage.interface import Item, ListOptions, Store
-from tests.support.widgets import WidgetCodec, change, widget
+from tests.support.builders.widgets import WidgetCodec, change, widget
 
 
 class Gate:

@@ -9,7 +9,7 @@ from apiext.storage import continue_token
 from apiext.storage.backend import Backend
 from apiext.storage.interface import ListOptions, ListResult, Selection, Store, VersionMatch
 from tests.contract.stores import MakeFactory
-from tests.support.widgets import WIDGETS, WidgetCodec, change, labelled, relabel, where, widget
+from tests.support.builders.widgets import WIDGETS, WidgetCodec, change, labelled, relabel, where, widget
 
 
 def keys_of(result: ListResult) -> list[str]:

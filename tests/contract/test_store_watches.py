@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from apiext.meta import wire
+from apiext.meta import json_codec
 from apiext.meta.errors import StatusError
 from apiext.storage.backend import Backend
 from apiext.storage.interface import EventType, ListOptions, Store, VersionMatch, WatchOptions
 from tests.contract.stores import MakeFactory
-from tests.support.widgets import WIDGETS, Informer, WidgetCodec, change, labelled, relabel, watching, where, widget
+from tests.support.builders.widgets import WIDGETS, Informer, WidgetCodec, change, labelled, relabel, watching, where, widget
 
 
 async def test_watch_from_a_list(store: Store, codec: WidgetCodec) -> None:
@@ -102,7 +102,7 @@ async def test_send_initial_events(store: Store, codec: WidgetCodec, backend: Ba
     assert [(event.type, event.item.data if event.item else None) for event in events[:-1]] == [
         (EventType.ADDED, item.data) for item in listed.items
     ]
-    assert wire.loads(events[-1].line) == {
+    assert json_codec.loads(events[-1].line) == {
         "type": "BOOKMARK",
         "object": {
             "apiVersion": "example.com/v1",
@@ -144,7 +144,7 @@ async def test_initial_events_of_the_future(make_factory: MakeFactory, codec: Wi
     async with watching(store, codec, send_initial_events=True, resource_version=str(future)) as reader:
         (event,) = await reader.rest()
 
-    status = wire.loads(event.line)["object"]
+    status = json_codec.loads(event.line)["object"]
     assert (event.type, status["code"], status["reason"]) == (EventType.ERROR, 504, "Timeout")
     assert status["message"].startswith(f"Timeout: Too large resource version: {future}, current: ")
     assert status["details"]["retryAfterSeconds"] == 1
@@ -255,8 +255,8 @@ async def test_versions(store: Store, codec: WidgetCodec) -> None:
         await store.create("a/x", widget("a/x"), codec)
         await store.delete("a/x", other)
         for type_ in ("ADDED", "DELETED"):
-            assert wire.loads((await old.next()).line)["object"]["spec"] == {}
-            line = wire.loads((await new.next()).line)
+            assert json_codec.loads((await old.next()).line)["object"]["spec"] == {}
+            line = json_codec.loads((await new.next()).line)
             assert (line["type"], line["object"]["apiVersion"], line["object"]["spec"]) == (
                 type_,
                 "example.com/v2",
@@ -276,7 +276,7 @@ async def test_compacted_start(make_factory: MakeFactory, codec: WidgetCodec, ba
     async with watching(store, codec, resource_version=str(old.revision)) as reader:
         (event,) = await reader.rest()
 
-    status = wire.loads(event.line)["object"]
+    status = json_codec.loads(event.line)["object"]
     assert (event.type, status["code"], status["reason"], status["kind"]) == (EventType.ERROR, 410, "Expired", "Status")
 
 
@@ -294,7 +294,7 @@ async def test_corrupt_objects(store: Store, codec: WidgetCodec, backend: Backen
         assert await other.take(1) == [("ADDED", "b/y", created.revision)]
 
     assert [event.type for event in events] == [EventType.ADDED, EventType.ERROR]
-    assert wire.loads(events[-1].line)["object"]["code"] == 500
+    assert json_codec.loads(events[-1].line)["object"]["code"] == 500
 
 
 async def test_close(store: Store, codec: WidgetCodec) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from apiext.meta import wire
+from apiext.meta import json_codec
 from apiext.storage.backend import Backend
 from apiext.storage.interface import (
     CorruptObjectError,
@@ -16,7 +16,7 @@ from apiext.storage.interface import (
     Store,
 )
 from tests.contract.stores import MakeFactory
-from tests.support.widgets import WIDGETS, WidgetCodec, change, widget
+from tests.support.builders.widgets import WIDGETS, WidgetCodec, change, widget
 
 
 async def test_create_then_get(store: Store, codec: WidgetCodec) -> None:
@@ -56,7 +56,7 @@ async def test_create_of_what_exists(store: Store, codec: WidgetCodec, prefix: s
 async def test_dry_runs_write_nothing(store: Store, codec: WidgetCodec) -> None:
     """Dry writes answer like real ones, without a new revision, and leave no trace."""
 
-    async def paint(obj: wire.Object, _: int) -> wire.Object:
+    async def paint(obj: json_codec.Object, _: int) -> json_codec.Object:
         obj["spec"]["color"] = "red"
         return obj
 
@@ -77,7 +77,7 @@ async def test_update(store: Store, codec: WidgetCodec) -> None:
     before = await store.create("default/a", widget("default/a"), codec)
     calls: list[int] = []
 
-    async def paint(obj: wire.Object, revision: int) -> wire.Object:
+    async def paint(obj: json_codec.Object, revision: int) -> json_codec.Object:
         calls.append(revision)
         assert obj["metadata"]["resourceVersion"] == str(revision)
         obj["spec"]["color"] = "red"
@@ -96,7 +96,7 @@ async def test_update_without_change(store: Store, codec: WidgetCodec, backend: 
     before = await store.create("default/a", widget("default/a"), codec)
     revision = await backend.revision()
 
-    async def same(obj: wire.Object, _: int) -> wire.Object:
+    async def same(obj: json_codec.Object, _: int) -> json_codec.Object:
         return obj
 
     after, _ = await store.guaranteed_update("default/a", codec, same)
@@ -108,7 +108,7 @@ async def test_update_without_change(store: Store, codec: WidgetCodec, backend: 
 async def test_update_of_what_is_absent(store: Store, codec: WidgetCodec) -> None:
     """An absent object is an error, or an empty one at revision 0 to make a new one of."""
 
-    async def make(obj: wire.Object, revision: int) -> wire.Object:
+    async def make(obj: json_codec.Object, revision: int) -> json_codec.Object:
         assert (obj, revision) == ({}, 0)
         return widget("default/a")
 
@@ -124,7 +124,7 @@ async def test_concurrent_updates_all_count(store: Store, codec: WidgetCodec) ->
     """Of many writers at once, each builds on the one before it: no update is lost."""
     await store.create("default/a", widget("default/a", count=0), codec)
 
-    async def count(obj: wire.Object, _: int) -> wire.Object:
+    async def count(obj: json_codec.Object, _: int) -> json_codec.Object:
         obj["spec"]["count"] += 1
         return obj
 
@@ -140,7 +140,7 @@ async def test_writes_from_elsewhere(make_factory: MakeFactory, codec: WidgetCod
     await here.list("", codec, ListOptions())
     await there.list("", codec, ListOptions())
 
-    async def count(obj: wire.Object, _: int) -> wire.Object:
+    async def count(obj: json_codec.Object, _: int) -> json_codec.Object:
         obj["spec"]["count"] += 1
         return obj
 
@@ -155,7 +155,7 @@ async def test_update_that_fails(store: Store, codec: WidgetCodec) -> None:
     """An error of the update comes out as it is, and nothing is written."""
     before = await store.create("default/a", widget("default/a"), codec)
 
-    async def fail(obj: wire.Object, _: int) -> wire.Object:
+    async def fail(obj: json_codec.Object, _: int) -> json_codec.Object:
         obj["spec"]["color"] = "red"
         raise LookupError("no color")
 
@@ -179,7 +179,7 @@ async def test_preconditions(store: Store, codec: WidgetCodec, preconditions: Pr
     """Updates and deletes of another object than the one that is meant are refused in the reference's words."""
     before = await store.create("default/a", widget("default/a"), codec)
 
-    async def same(*_: object) -> wire.Object:
+    async def same(*_: object) -> json_codec.Object:
         raise AssertionError("not to be asked")
 
     for call in (
@@ -209,7 +209,7 @@ async def test_delete_can_be_refused(store: Store, codec: WidgetCodec) -> None:
     """The caller sees the object before it goes and may refuse."""
     before = await store.create("default/a", widget("default/a"), codec)
 
-    async def refuse(obj: wire.Object) -> None:
+    async def refuse(obj: json_codec.Object) -> None:
         assert obj["metadata"]["name"] == "a"
         raise PermissionError("it stays")
 
@@ -223,7 +223,7 @@ async def test_update_of_a_corrupt_object(store: Store, codec: WidgetCodec, back
     """What cannot be understood is not overwritten."""
     await backend.create(f"{prefix}example.com/widgets/default/a", b"no json")
 
-    async def same(*_: object) -> wire.Object:
+    async def same(*_: object) -> json_codec.Object:
         raise AssertionError("not to be asked")
 
     with pytest.raises(CorruptObjectError):

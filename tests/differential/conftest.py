@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.differential.pair import Pair
-from tests.support.controlplane import ControlPlane
-from tests.support.server import ApiextServer
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.controlplane import ControlPlane
+from tests.differential.helpers.pair import Pair
 
 
 @pytest.fixture(scope="session")

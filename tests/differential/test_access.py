@@ -6,9 +6,9 @@ from typing import Final
 
 import pytest
 
-from tests.differential.guarded import BASE, ROOT, Guarded, Header, by, guarded, user
-from tests.differential.wire import request
-from tests.support.inprocess import CRDS
+from tests.differential.helpers.secured_pair import BASE, ROOT, Guarded, Header, by, guarded, user
+from tests.differential.helpers.wire import request
+from tests.support.servers.in_process import CRDS
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,9 @@ from typing import Final
 
 import pytest
 
-from tests.support.certificates import LOOPBACK, Authority, KeyPair
-from tests.support.controlplane import ControlPlane
-from tests.support.server import ApiextServer
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.certificates import LOOPBACK, Authority, KeyPair
+from hack.lib.servers.controlplane import ControlPlane
 
 pytestmark = pytest.mark.slow
 

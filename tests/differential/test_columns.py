@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.definition_cases import OPEN, PATH, crd, version
-from tests.differential.pair import Pair, Step
+from tests.differential.cases.definition_cases import OPEN, PATH, crd, version
+from tests.differential.helpers.pair import Pair, Step
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

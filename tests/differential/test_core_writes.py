@@ -7,8 +7,20 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.pair import Pair, Side, Step
-from tests.differential.writing import DOMAIN, JSON_PATCH, MERGE, STRATEGIC, THINGS, compared, crds, current, operations, scale, thing
+from tests.differential.helpers.pair import Pair, Side, Step
+from tests.differential.helpers.writing import (
+    DOMAIN,
+    JSON_PATCH,
+    MERGE,
+    STRATEGIC,
+    THINGS,
+    compared,
+    crds,
+    current,
+    operations,
+    scale,
+    thing,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

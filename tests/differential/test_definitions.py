@@ -5,11 +5,11 @@ from typing import Final
 
 import pytest
 
-from tests.differential import definition_cases
-from tests.differential.definition_changes import CHANGES
-from tests.differential.definition_lives import LIVES
-from tests.differential.definition_writes import WRITES
-from tests.differential.pair import Pair, Step
+from tests.differential.cases import definition_cases
+from tests.differential.cases.definition_changes import CHANGES
+from tests.differential.cases.definition_lifecycles import LIVES
+from tests.differential.cases.definition_writes import WRITES
+from tests.differential.helpers.pair import Pair, Step
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

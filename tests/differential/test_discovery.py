@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.discovery import messages
+from apiext.discovery import protobuf_messages
 from apiext.registry import protobuf
-from tests.differential.documented import PROTOBUF, by_name, definitions, equal_in_the_end, in_the_end, parsed
-from tests.differential.pair import Pair, Side, Step
-from tests.support.inprocess import CRDS
+from tests.differential.helpers.documented import PROTOBUF, by_name, definitions, equal_in_the_end, in_the_end, parsed
+from tests.differential.helpers.pair import Pair, Side, Step
+from tests.support.servers.in_process import CRDS
 
 pytestmark = pytest.mark.slow
 
@@ -169,7 +169,7 @@ def _in_both_forms(side: Side, path: str, params: str) -> tuple[bytes, bytes]:
     """A document in Protobuf, and what apiext makes of the one in JSON."""
     response, data = side.raw(Step("GET", path, headers={"Accept": PROTOBUF + params}))
     assert (response.status, response.headers["Content-Type"]) == (200, PROTOBUF + params)
-    return data, messages.dumps(parsed(side, path, f"application/json{params}"))
+    return data, protobuf_messages.dumps(parsed(side, path, f"application/json{params}"))
 
 
 def _agree(side: Side, path: str, params: str) -> bool:
@@ -183,7 +183,7 @@ def test_protobuf(served: Pair, path: str, params: str) -> None:
     for side in (served.reference, served.ours):
         data, _ = _in_both_forms(side, path, params)
         kind = parsed(side, path, f"application/json{params}")["kind"]
-        assert protobuf.read(data, messages.MESSAGES[kind])["kind"] == kind
+        assert protobuf.read(data, protobuf_messages.MESSAGES[kind])["kind"] == kind
 
 
 def _shape(side: Side, step: Step) -> tuple[Any, ...]:

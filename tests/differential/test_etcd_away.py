@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.pair import masked
-from tests.support.client import GONE, MERGE_PATCH, Client, Reply, Server
-from tests.support.controlplane import ControlPlane
-from tests.support.etcd import Etcd
-from tests.support.informer import eventually
-from tests.support.inprocess import definition
-from tests.support.server import ApiextServer
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.servers.etcd import Etcd
+from tests.differential.helpers.pair import masked
+from tests.support.clients.client import GONE, MERGE_PATCH, Client, Reply, Server
+from tests.support.clients.informer import eventually
+from tests.support.servers.in_process import definition
 
 pytestmark = pytest.mark.slow
 

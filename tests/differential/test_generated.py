@@ -10,10 +10,10 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.differential.pair import Pair, Step
-from tests.support.chance import seeded
-from tests.support.crds import NO_REAL, REAL, real_crds
-from tests.support.generate import generate, generate_resource, mutate
+from tests.differential.helpers.pair import Pair, Step
+from tests.support.builders.crds import NO_REAL, REAL, real_crds
+from tests.support.builders.generated_objects import generate, generate_resource, mutate
+from tests.support.builders.seeds import seeded
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.skipif(not REAL.exists(), reason=NO_REAL)]
 

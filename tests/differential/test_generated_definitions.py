@@ -8,9 +8,9 @@ from typing import Final
 
 import pytest
 
-from tests.differential.pair import Pair, Step
-from tests.support.chance import seeded
-from tests.support.generate_definitions import broken, definition
+from tests.differential.helpers.pair import Pair, Step
+from tests.support.builders.generated_definitions import broken, definition
+from tests.support.builders.seeds import seeded
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

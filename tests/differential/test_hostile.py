@@ -11,11 +11,11 @@ from typing import Final
 
 import pytest
 
-from tests.differential import hostile_bodies, hostile_definitions, hostile_values
-from tests.differential.definition_cases import PATH as DEFINITIONS
-from tests.differential.hostile_values import CRD, DRY, JSON, MERGE, ONE, PATH, YAML, arrays, body, objects
-from tests.differential.pair import Pair, Side, Step, until
-from tests.support.chance import seeded
+from tests.differential.cases import hostile_bodies, hostile_definitions, hostile_values
+from tests.differential.cases.definition_cases import PATH as DEFINITIONS
+from tests.differential.cases.hostile_values import CRD, DRY, JSON, MERGE, ONE, PATH, YAML, arrays, body, objects
+from tests.differential.helpers.pair import Pair, Side, Step, until
+from tests.support.builders.seeds import seeded
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.pair import Pair, Step
-from tests.differential.wire import Raw, differing, head, request
-from tests.support.inprocess import CRDS, definition
+from tests.differential.helpers.pair import Pair, Step
+from tests.differential.helpers.wire import Raw, differing, head, request
+from tests.support.servers.in_process import CRDS, definition
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.pair import Pair, Side, Step, masked
-from tests.differential.writing import DOMAIN, MERGE, THINGS, compared, crds, current, thing
+from tests.differential.helpers.pair import Pair, Side, Step, masked
+from tests.differential.helpers.writing import DOMAIN, MERGE, THINGS, compared, crds, current, thing
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

@@ -8,13 +8,13 @@ from typing import Any, Final
 import pytest
 
 from apiext.registry import protobuf
-from apiext.registry.coretypes import EVENT_WIRE, NAMESPACE_WIRE
-from apiext.registry.definitionwire import DEFINITION_WIRE
-from apiext.registry.metawire import PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
+from apiext.registry.core_types import EVENT_WIRE, NAMESPACE_WIRE
+from apiext.registry.customresourcedefinition_protobuf import DEFINITION_WIRE
+from apiext.registry.objectmeta_protobuf import PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
 from apiext.registry.protobuf import Message
-from tests.differential.documented import PROTOBUF, definitions
-from tests.differential.pair import Pair, Side, Step, masked
-from tests.support.inprocess import CRDS, definition
+from tests.differential.helpers.documented import PROTOBUF, definitions
+from tests.differential.helpers.pair import Pair, Side, Step, masked
+from tests.support.servers.in_process import CRDS, definition
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.pair import Pair, Side, Step, masked
-from tests.differential.writing import DOMAIN, JSON_PATCH, MERGE, PLAINS, THINGS, compared, crds, current, operations, plain, thing
+from tests.differential.helpers.pair import Pair, Side, Step, masked
+from tests.differential.helpers.writing import DOMAIN, JSON_PATCH, MERGE, PLAINS, THINGS, compared, crds, current, operations, plain, thing
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

@@ -6,8 +6,8 @@ from typing import Final
 
 import pytest
 
-from tests.differential.pair import Pair, Side, Step
-from tests.support.inprocess import definition
+from tests.differential.helpers.pair import Pair, Side, Step
+from tests.support.servers.in_process import definition
 
 pytestmark = pytest.mark.slow
 

@@ -6,11 +6,11 @@ from typing import Final
 
 import pytest
 
-from tests.differential.deletion_steps import GROUP, crd, note
-from tests.differential.pair import Pair, Step
-from tests.differential.watching import differences
-from tests.support.controlplane import ControlPlane
-from tests.support.server import ApiextServer
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.controlplane import ControlPlane
+from tests.differential.cases.deletion_steps import GROUP, crd, note
+from tests.differential.helpers.pair import Pair, Step
+from tests.differential.helpers.watching import differences
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.openapi import proto2, proto3
-from tests.differential.documented import definitions, equal_in_the_end, in_the_end, parsed
-from tests.differential.pair import Pair, Side, Step
-from tests.support.published import with_shared_parameters, without_texts
+from apiext.openapi import v2_protobuf, v3_protobuf
+from tests.differential.helpers.documented import definitions, equal_in_the_end, in_the_end, parsed
+from tests.differential.helpers.pair import Pair, Side, Step
+from tests.support.clients.published import with_shared_parameters, without_texts
 
 pytestmark = pytest.mark.slow
 
@@ -193,7 +193,7 @@ def test_v3_protobuf(served: Pair, path: str) -> None:
     for side in (served.reference, served.ours):
         response, data = side.raw(Step("GET", f"/openapi/v3/{path}", headers={"Accept": f"{SPEC3}.v1.0+protobuf"}))
         assert response.headers["Content-Type"] == f"{SPEC3}.v1.0+protobuf"
-        assert data == proto3.encode(parsed(side, f"/openapi/v3/{path}"))
+        assert data == v3_protobuf.encode(parsed(side, f"/openapi/v3/{path}"))
 
 
 def test_v2_protobuf(served: Pair) -> None:
@@ -203,7 +203,7 @@ def test_v2_protobuf(served: Pair) -> None:
         document = parsed(side, "/openapi/v2")
         paths = {path: item for path, item in document["paths"].items() if GROUP in path or "apiextensions" in path}
         for part in (*({"paths": {path: item}} for path, item in paths.items()), {"definitions": document["definitions"]}):
-            encoded = proto2.encode(part)
+            encoded = v2_protobuf.encode(part)
             # what follows the tag and the length of the part
             assert encoded[1 + len(_length(encoded[1:])) :] in data
 

@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 
-from tests.differential.guarded import BASE, Guarded, by, guarded, user
-from tests.differential.wire import Raw, ask, read, send
+from tests.differential.helpers.secured_pair import BASE, Guarded, by, guarded, user
+from tests.differential.helpers.wire import Raw, ask, read, send
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,21 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.pair import Pair, Step
-from tests.differential.writing import DOMAIN, JSON_PATCH, MERGE, PLAINS, THINGS, compared, crds, current, encoded, operations, plain, thing
+from tests.differential.helpers.pair import Pair, Step
+from tests.differential.helpers.writing import (
+    DOMAIN,
+    JSON_PATCH,
+    MERGE,
+    PLAINS,
+    THINGS,
+    compared,
+    crds,
+    current,
+    encoded,
+    operations,
+    plain,
+    thing,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

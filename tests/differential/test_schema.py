@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from apiext.meta import wire
+from apiext.meta import json_codec
 from apiext.schema.compiled import CompiledSchema
-from tests.differential.pair import Side, Step
-from tests.support.chance import seeded
-from tests.support.controlplane import ControlPlane
-from tests.support.generate import generate, mutate
+from hack.lib.servers.controlplane import ControlPlane
+from tests.differential.helpers.pair import Side, Step
+from tests.support.builders.generated_objects import generate, mutate
+from tests.support.builders.seeds import seeded
 
 pytestmark = pytest.mark.slow
 
@@ -97,7 +97,7 @@ def _causes(status: Any) -> list[tuple[str, str, str]]:
 
 def _ours(obj: dict[str, Any]) -> list[tuple[str, str, str]]:
     schema = CompiledSchema(SCHEMA)
-    decoded = wire.loads(json.dumps(obj).encode())
+    decoded = json_codec.loads(json.dumps(obj).encode())
     schema.coerce(decoded)
     schema.default(decoded)
     return sorted((error.field, error.type.reason, error.body()) for error in schema.validate(decoded))

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.differential.definition_stored import GROUP, STORED, requests
-from tests.differential.pair import Pair
-from tests.support import binaries
-from tests.support.controlplane import ControlPlane
-from tests.support.server import ApiextServer
+from hack.lib.reference import binaries
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.controlplane import ControlPlane
+from tests.differential.cases.stored_definitions import GROUP, STORED, requests
+from tests.differential.helpers.pair import Pair
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.pair import Pair, Step
-from tests.differential.writing import (
+from tests.differential.helpers.pair import Pair, Step
+from tests.differential.helpers.writing import (
     DOMAIN,
     JSON_PATCH,
     MERGE,

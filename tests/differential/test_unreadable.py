@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.differential.deletion_steps import GROUP, IGNORE, NOTES, crd, note
-from tests.differential.pair import Answer, Pair, Step
-from tests.support.controlplane import ControlPlane
-from tests.support.server import ApiextServer
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.controlplane import ControlPlane
+from tests.differential.cases.deletion_steps import GROUP, IGNORE, NOTES, crd, note
+from tests.differential.helpers.pair import Answer, Pair, Step
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

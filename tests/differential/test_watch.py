@@ -4,8 +4,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.pair import Pair, Step
-from tests.differential.watching import differences
+from tests.differential.helpers.pair import Pair, Step
+from tests.differential.helpers.watching import differences
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

@@ -5,9 +5,9 @@ from typing import Final
 
 import pytest
 
-from tests.differential.deletion_steps import GROUP, NOTES, PARTIAL, PARTIALS, TABLE, crd, note
-from tests.differential.pair import Pair, Step
-from tests.differential.watching import differences
+from tests.differential.cases.deletion_steps import GROUP, NOTES, PARTIAL, PARTIALS, TABLE, crd, note
+from tests.differential.helpers.pair import Pair, Step
+from tests.differential.helpers.watching import differences
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

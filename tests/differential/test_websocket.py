@@ -5,11 +5,11 @@ from typing import Any, Final
 import pytest
 from aiohttp import ClientSession, TCPConnector, WSMessage, WSMsgType, WSServerHandshakeError
 
-from apiext.meta import wire
+from apiext.meta import json_codec
 from apiext.registry import protobuf
-from apiext.registry.metawire import PARTIAL, WATCH_EVENT
-from tests.differential.pair import Pair, Side, Step, masked
-from tests.support.inprocess import definition
+from apiext.registry.objectmeta_protobuf import PARTIAL, WATCH_EVENT
+from tests.differential.helpers.pair import Pair, Side, Step, masked
+from tests.support.servers.in_process import definition
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ INITIAL: Final = "&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersi
 def _content(message: WSMessage) -> Any:
     """The event of a frame: JSON in a text frame, Protobuf in a binary one."""
     if message.type is not WSMsgType.BINARY:
-        return masked(wire.loads(message.data.encode()))
+        return masked(json_codec.loads(message.data.encode()))
     event = WATCH_EVENT.read(message.data)
     return event["type"], masked(protobuf.read(event["object"]["raw"], PARTIAL))
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.pair import Pair, Step
+from tests.differential.helpers.pair import Pair, Step
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Any, Final, Self
 
-from apiext.meta.marks import SERVE_LABEL
-from tests.support.aggregated import CONFIG_MAP, CRDS, SELECTOR, AggregatedCluster
-from tests.support.inprocess import definition
-from tests.support.waiting import until
+from apiext.meta.host_annotations import SERVE_LABEL
+from hack.lib.servers.aggregated_cluster import CONFIG_MAP, CRDS, SELECTOR, AggregatedCluster
+from hack.lib.waiting import until
+from tests.support.servers.in_process import definition
 
 __all__ = ["CONFIG_MAP", "GROUP", "LABELLED", "PLAIN", "QUICK", "SERVED", "Cluster", "until"]
 

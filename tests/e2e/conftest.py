@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from hack.lib.servers.kubectl import Kubectl
 from tests.e2e.cluster import SERVED, Cluster
 from tests.e2e.installed import Installed
 from tests.e2e.pods import Pods
-from tests.support.kubectl import Kubectl
 
 
 @pytest.fixture(scope="session")

@@ -9,12 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Self
 
-from tests.support.caller import Caller
-from tests.support.controlplane import ControlPlane
-from tests.support.etcd import Etcd
-from tests.support.kubectl import Kubectl
-from tests.support.manifests import NAMESPACE, arguments, built, containers, one
-from tests.support.process import Process, environment
+from hack.lib.manifests import NAMESPACE, arguments, built, containers, one
+from hack.lib.servers.caller import Caller
+from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.servers.etcd import Etcd
+from hack.lib.servers.kubectl import Kubectl
+from hack.lib.servers.process import Process, environment
 
 SERVER: Final = "apiext-server"
 OPERATOR: Final = "apiext-operator"
@@ -31,8 +31,8 @@ _POLICY: Final = {
 }
 _IN_POD: Final = """
 import os, pathlib, sys
-from apiext.webhook import serviceaccount
-serviceaccount.load.__defaults__ = (os.environ, pathlib.Path(sys.argv.pop(1)))
+from apiext.webhook import service_account
+service_account.load.__defaults__ = (os.environ, pathlib.Path(sys.argv.pop(1)))
 from apiext.cli.main import main
 main()
 """

@@ -3,11 +3,11 @@
 from contextlib import ExitStack
 from typing import Self
 
+from hack.lib.servers.caller import Caller
+from hack.lib.servers.certificates import KeyPair
+from hack.lib.servers.process import Process, free_port
+from hack.lib.waiting import PATIENCE, until
 from tests.e2e.installed import Installed, Mounted
-from tests.support.caller import Caller
-from tests.support.certificates import KeyPair
-from tests.support.process import Process, free_port
-from tests.support.waiting import PATIENCE, until
 
 
 class Pods:

@@ -7,14 +7,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, Self
 
-from tests.support.aggregated import API_SERVICES, NAMESPACE, SERVICE, AggregatedCluster
-from tests.support.balancer import Balancer
-from tests.support.etcd import EtcdCluster
-from tests.support.informer import Informer
-from tests.support.inprocess import definition
-from tests.support.server import ApiextServer
-from tests.support.waiting import until
-from tests.support.writers import Writer, assert_kept
+from hack.lib.servers.aggregated_cluster import API_SERVICES, NAMESPACE, SERVICE, AggregatedCluster
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.etcd import EtcdCluster
+from hack.lib.waiting import until
+from tests.support.clients.informer import Informer
+from tests.support.clients.writers import Writer, assert_kept
+from tests.support.servers.balancer import Balancer
+from tests.support.servers.in_process import definition
 
 GROUP: Final = "replicas.example.com"
 API_VERSION: Final = f"{GROUP}/v1"

@@ -2,9 +2,9 @@
 
 import pytest
 
+from hack.lib.servers.caller import REFUSED, Answer, Caller
+from hack.lib.servers.certificates import Authority
 from tests.e2e.cluster import PLAIN, SERVED, Cluster, until
-from tests.support.caller import REFUSED, Answer, Caller
-from tests.support.certificates import Authority
 
 pytestmark = pytest.mark.slow
 ACCOUNT = "/api/v1/namespaces/default/serviceaccounts"

@@ -8,16 +8,16 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.marks import HAND_OVER, INSTANCES_FINALIZER, REVISION_BASE, SERVE_LABEL
-from tests.support.aggregated import API_SERVICES, CRDS, SELECTOR, AggregatedCluster
-from tests.support.client import Reply
-from tests.support.crew import at_work
-from tests.support.informer import Informer
-from tests.support.inprocess import definition
-from tests.support.operate import ApiextOperator
-from tests.support.stored import multiply
-from tests.support.waiting import until
-from tests.support.writers import PatientWriter, assert_kept
+from apiext.meta.host_annotations import HAND_OVER, INSTANCES_FINALIZER, REVISION_BASE, SERVE_LABEL
+from hack.lib.servers.aggregated_cluster import API_SERVICES, CRDS, SELECTOR, AggregatedCluster
+from hack.lib.servers.apiext_operator import ApiextOperator
+from hack.lib.waiting import until
+from tests.support.builders.stored_objects import multiply
+from tests.support.clients.client import Reply
+from tests.support.clients.informer import Informer
+from tests.support.clients.workers import at_work
+from tests.support.clients.writers import PatientWriter, assert_kept
+from tests.support.servers.in_process import definition
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 MERGE: Final = [("Content-Type", "application/merge-patch+json")]

@@ -5,8 +5,8 @@ from contextlib import closing
 
 import pytest
 
+from hack.lib.servers.kubectl import Kubectl
 from tests.e2e.cluster import GROUP, Cluster, until
-from tests.support.kubectl import Kubectl
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from hack.lib.servers.aggregated_cluster import API_SERVICES, NAMESPACE, SERVICE
 from tests.e2e.cluster import GROUP, Cluster, until
-from tests.support.aggregated import API_SERVICES, NAMESPACE, SERVICE
-from tests.support.doctor import Json, doctor, names
+from tests.support.clients.doctor import Json, doctor, names
 
 pytestmark = pytest.mark.slow
 NAME = f"v1.{GROUP}"

@@ -7,18 +7,18 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.marks import REVISION_BASE
-from apiext.operator.adoption.policy import Policy
-from apiext.operator.adoption.touching import touch
-from apiext.operator.clients import Api
+from apiext.meta.host_annotations import REVISION_BASE
+from apiext.operator.adoption.admission_policy import Policy
+from apiext.operator.adoption.watch_reset import touch
+from apiext.operator.api_clients import Api
 from apiext.webhook import kubeconfig
-from tests.support.aggregated import CRDS
-from tests.support.caller import Caller
-from tests.support.client import Client, Watch
-from tests.support.controlplane import ControlPlane
-from tests.support.inprocess import definition
-from tests.support.stored import multiply
-from tests.support.waiting import until
+from hack.lib.servers.aggregated_cluster import CRDS
+from hack.lib.servers.caller import Caller
+from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.waiting import until
+from tests.support.builders.stored_objects import multiply
+from tests.support.clients.client import Client, Watch
+from tests.support.servers.in_process import definition
 
 pytestmark = pytest.mark.slow
 GROUP: Final = "host.example.com"

@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from apiext.meta.marks import HAND_OVER, HOST_UID, PHASE, SERVE_LABEL, SERVING
-from tests.support.aggregated import CRDS, SELECTOR, AggregatedCluster
-from tests.support.caller import Caller
-from tests.support.doctor import doctor, names
-from tests.support.inprocess import definition
-from tests.support.process import ProcessError
-from tests.support.server import ApiextServer
-from tests.support.waiting import until
+from apiext.meta.host_annotations import HAND_OVER, HOST_UID, PHASE, SERVE_LABEL, SERVING
+from hack.lib.servers.aggregated_cluster import CRDS, SELECTOR, AggregatedCluster
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.caller import Caller
+from hack.lib.servers.process import ProcessError
+from hack.lib.waiting import until
+from tests.support.clients.doctor import doctor, names
+from tests.support.servers.in_process import definition
 
 pytestmark = pytest.mark.slow
 MERGE: Final = [("Content-Type", "application/merge-patch+json")]

@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 
+from hack.lib.servers.caller import Answer, Caller, Headers
 from tests.e2e.cluster import PLAIN, SERVED, Cluster
-from tests.support.caller import Answer, Caller, Headers
 
 pytestmark = pytest.mark.slow
 MASTERS: Final = ("X-Remote-Group", "system:masters")

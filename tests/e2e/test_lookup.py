@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from hack.lib.servers.aggregated_permissions import server_rules
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.caller import Caller
+from hack.lib.servers.process import ProcessError
 from tests.e2e.cluster import GROUP, Cluster, until
-from tests.support.aggregated_rights import server_rules
-from tests.support.caller import Caller
-from tests.support.process import ProcessError
-from tests.support.server import ApiextServer
 
 pytestmark = pytest.mark.slow
 FORBIDDEN = 'configmaps "extension-apiserver-authentication" is forbidden: User "newcomer" cannot get resource "configmaps" in API group ""'

@@ -6,13 +6,13 @@ from typing import Any, Final
 
 import pytest
 
+from hack.lib.manifests import BUILDS, NAMESPACE, built
+from hack.lib.servers.aggregated_cluster import CRDS
+from hack.lib.servers.caller import Caller
+from hack.lib.waiting import until
 from tests.e2e.installed import OPERATOR, SERVER, Installed
 from tests.e2e.pods import Pods
-from tests.support.aggregated import CRDS
-from tests.support.caller import Caller
-from tests.support.inprocess import definition
-from tests.support.manifests import BUILDS, NAMESPACE, built
-from tests.support.waiting import until
+from tests.support.servers.in_process import definition
 
 pytestmark = pytest.mark.slow
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1"

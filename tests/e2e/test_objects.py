@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from hack.lib.servers.kubectl import Kubectl
 from tests.e2e.cluster import SERVED, Cluster, until
-from tests.support.kubectl import Kubectl
 
 pytestmark = pytest.mark.slow
 

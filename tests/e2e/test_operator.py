@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.aggregated import API_SERVICES, CRDS, NAMESPACE, AggregatedCluster
-from tests.support.certificates import Authority
-from tests.support.inprocess import definition, versions
-from tests.support.kubectl import Kubectl
-from tests.support.operate import ApiextOperator
-from tests.support.waiting import until
+from hack.lib.servers.aggregated_cluster import API_SERVICES, CRDS, NAMESPACE, AggregatedCluster
+from hack.lib.servers.apiext_operator import ApiextOperator
+from hack.lib.servers.certificates import Authority
+from hack.lib.servers.kubectl import Kubectl
+from hack.lib.waiting import until
+from tests.support.servers.in_process import definition, versions
 
 pytestmark = pytest.mark.slow
 GROUP: Final = "operated.example.com"

@@ -6,10 +6,10 @@ import pytest
 
 from tests.e2e.cluster import Cluster
 from tests.e2e.replicas import API_VERSION, WIDGETS, Replicas, assert_whole
-from tests.support.client import Client
-from tests.support.informer import Informer
-from tests.support.readers import reading
-from tests.support.writers import Writer, writing
+from tests.support.clients.client import Client
+from tests.support.clients.informer import Informer
+from tests.support.clients.readers import reading
+from tests.support.clients.writers import Writer, writing
 
 pytestmark = pytest.mark.slow
 

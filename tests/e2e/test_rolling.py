@@ -7,12 +7,12 @@ from typing import Final, Self
 
 import pytest
 
+from hack.lib.servers.aggregated_cluster import API_SERVICES
 from tests.e2e.cluster import SERVED, Cluster, until
 from tests.e2e.replicas import Balanced, assert_whole
-from tests.support.aggregated import API_SERVICES
-from tests.support.informer import Informer
-from tests.support.readers import Reader, reading
-from tests.support.writers import Writer, writing
+from tests.support.clients.informer import Informer
+from tests.support.clients.readers import Reader, reading
+from tests.support.clients.writers import Writer, writing
 
 pytestmark = pytest.mark.slow
 MERGE: Final = [("Content-Type", "application/merge-patch+json")]

@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from tests.support.process import Process
-from tests.support.waiting import until
+from hack.lib.servers.process import Process
+from hack.lib.waiting import until
 
 pytestmark = pytest.mark.slow
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -24,7 +24,7 @@ class Terminal:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.process = Process([sys.executable, "-m", "tests.support.run_cluster", "--dir", folder / "cluster"], folder / "output")
+        self.process = Process([sys.executable, "-m", "hack.lib.run_cluster", "--dir", folder / "cluster"], folder / "output")
 
     @property
     def lines(self) -> list[str]:

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import pytest
 
+from hack.lib.servers.aggregated_cluster import API_SERVICES, CRDS
+from hack.lib.waiting import until
 from tests.e2e.installed import SECRET
 from tests.e2e.pods import Pods
-from tests.support.aggregated import API_SERVICES, CRDS
-from tests.support.inprocess import definition
-from tests.support.waiting import until
+from tests.support.servers.in_process import definition
 
 pytestmark = pytest.mark.slow
 GROUP: Final = "rotated.example.com"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from hack.lib.servers.caller import Caller, Headers
+from hack.lib.servers.certificates import Authority
 from tests.e2e.cluster import CONFIG_MAP, SERVED, Cluster, until
-from tests.support.caller import Caller, Headers
-from tests.support.certificates import Authority
 
 pytestmark = pytest.mark.slow
 WIDGETS = [f"/apis/{group}/v1/namespaces/default/widgets" for group in SERVED]

@@ -6,8 +6,8 @@ from typing import Final
 
 import pytest
 
+from hack.lib.servers.caller import Caller
 from tests.e2e.cluster import PLAIN, SERVED, Cluster, until
-from tests.support.caller import Caller
 
 pytestmark = pytest.mark.slow
 ACCOUNT: Final = "/api/v1/namespaces/default/serviceaccounts"

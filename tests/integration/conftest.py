@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.client import Client
-from tests.support.etcd import Etcd
-from tests.support.server import ApiextServer
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.etcd import Etcd
+from tests.support.clients.client import Client
 
 
 def _server(request: pytest.FixtureRequest, folder: Path) -> ApiextServer:

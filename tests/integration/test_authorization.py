@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.controlplane import ControlPlane
-from tests.support.server import ApiextServer
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.controlplane import ControlPlane
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.certificates import Authority, KeyPair
-from tests.support.server import ApiextServer
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.certificates import Authority, KeyPair
 
 NAMESPACES = "/api/v1/namespaces"
 SOON = 20.0

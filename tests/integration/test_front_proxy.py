@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.certificates import Authority
-from tests.support.server import ApiextServer
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.certificates import Authority
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -14,11 +14,11 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.support import fuzz
-from tests.support.client import CRDS, MERGE_PATCH, Client, Reply
-from tests.support.fuzz_definitions import definitions
-from tests.support.inprocess import definition
-from tests.support.server import ApiextServer
+from hack.lib.servers.apiext_server import ApiextServer
+from tests.support.builders import fuzz
+from tests.support.builders.fuzz_definitions import definitions
+from tests.support.clients.client import CRDS, MERGE_PATCH, Client, Reply
+from tests.support.servers.in_process import definition
 
 few_or_many = pytest.mark.parametrize(
     "examples", [60, pytest.param(600, marks=[pytest.mark.slow, pytest.mark.timeout(600)])], ids=["few", "many"]

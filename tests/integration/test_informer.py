@@ -4,11 +4,11 @@ from typing import Final
 
 import pytest
 
-from tests.support.client import Client
-from tests.support.informer import Informer
-from tests.support.inprocess import definition
-from tests.support.server import ApiextServer
-from tests.support.writers import assert_kept, writing
+from hack.lib.servers.apiext_server import ApiextServer
+from tests.support.clients.client import Client
+from tests.support.clients.informer import Informer
+from tests.support.clients.writers import assert_kept, writing
+from tests.support.servers.in_process import definition
 
 WIDGETS: Final = "/apis/example.com/v1/namespaces/default/widgets"
 

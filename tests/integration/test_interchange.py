@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.pair import Side, Step, masked
-from tests.support import binaries
-from tests.support.controlplane import ControlPlane
-from tests.support.etcd import Etcd
-from tests.support.server import ApiextServer
+from hack.lib.reference import binaries
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.servers.etcd import Etcd
+from tests.differential.helpers.pair import Side, Step, masked
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.client import Client
-from tests.support.inprocess import definition
-from tests.support.process import Process, environment
-from tests.support.server import ApiextServer
-from tests.support.widget_operator import GROUP
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.process import Process, environment
+from tests.support.clients.client import Client
+from tests.support.clients.widget_operator import GROUP
+from tests.support.servers.in_process import definition
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 WIDGETS: Final = f"/apis/{GROUP}/v1/namespaces/default/widgets"
@@ -22,7 +22,7 @@ FINALIZER: Final = "kopf.zalando.org/KopfFinalizerMarker"
 @pytest.fixture
 def operator(server: ApiextServer, tmp_path: Path) -> Iterator[Process]:
     """`kopf run` of the operator of tests/support, not started yet."""
-    command = [sys.executable, "-m", "kopf", "run", "--standalone", "--all-namespaces", "-m", "tests.support.widget_operator"]
+    command = [sys.executable, "-m", "kopf", "run", "--standalone", "--all-namespaces", "-m", "tests.support.clients.widget_operator"]
     process = Process(command, tmp_path / "operator.log", environment(KUBECONFIG=str(server.kubeconfig), PYTHONPATH=str(ROOT)))
     yield process
     process.kill()

@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 
-from tests.support.kubectl import Kubectl
-from tests.support.server import ApiextServer
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.kubectl import Kubectl
 
 CRDS: Final = Path(__file__).parents[2] / "crds"
 SAMPLES: Final = CRDS / "samples"

@@ -10,9 +10,9 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import BadRequestError, ConflictError, NotFoundError, ResourceNotFoundError, UnprocessibleEntityError
 
-from tests.support.client import Client
-from tests.support.inprocess import definition
-from tests.support.server import ApiextServer
+from hack.lib.servers.apiext_server import ApiextServer
+from tests.support.clients.client import Client
+from tests.support.servers.in_process import definition
 
 GROUP: Final = "dynamic.example.com"
 API_VERSION: Final = f"{GROUP}/v1"

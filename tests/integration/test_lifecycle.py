@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.certificates import Authority
-from tests.support.etcd import Etcd
-from tests.support.inprocess import definition
-from tests.support.process import free_port
-from tests.support.server import ApiextServer
-from tests.support.waiting import until
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.certificates import Authority
+from hack.lib.servers.etcd import Etcd
+from hack.lib.servers.process import free_port
+from hack.lib.waiting import until
+from tests.support.servers.in_process import definition
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMESPACES = "/api/v1/namespaces"

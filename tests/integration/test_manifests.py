@@ -13,8 +13,8 @@ import pytest
 
 from apiext.cli.main import apiext
 from apiext.meta.duration import parse_duration
-from apiext.operator.rights import needed
-from tests.support.manifests import BUILDS, MANIFESTS, NAMESPACE, Document, arguments, build_of, built, containers, one, rules
+from apiext.operator.permissions import needed
+from hack.lib.manifests import BUILDS, MANIFESTS, NAMESPACE, Document, arguments, build_of, built, containers, one, rules
 
 MARKS: Final = {
     "cert-manager": "--no-manage-serving-secret",

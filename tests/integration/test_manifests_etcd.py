@@ -10,10 +10,10 @@ from typing import Final
 
 import pytest
 
-from tests.support import binaries
-from tests.support.certificates import Authority, KeyPair
-from tests.support.manifests import Document, arguments, built, containers, one
-from tests.support.process import Process, environment
+from hack.lib.manifests import Document, arguments, built, containers, one
+from hack.lib.reference import binaries
+from hack.lib.servers.certificates import Authority, KeyPair
+from hack.lib.servers.process import Process, environment
 
 CLIENT, HEALTH = 2379, 2381
 PATIENCE: Final = 60.0

@@ -11,17 +11,17 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.marks import FROZEN, HOST_UID, IMPORTING, LEAVING, PHASE, REVISION_BASE, SERVING
+from apiext.meta.host_annotations import FROZEN, HOST_UID, IMPORTING, LEAVING, PHASE, REVISION_BASE, SERVING
 from apiext.storage.backend import Backend
-from apiext.storage.based import with_base
 from apiext.storage.etcd.backend import EtcdBackend
 from apiext.storage.etcd.config import EtcdConfig
+from apiext.storage.revision_offset import with_base
 from apiext.storage.sqlite.backend import SQLiteBackend
-from tests.support.client import CRDS, Client
-from tests.support.etcd import Etcd
-from tests.support.inprocess import definition
-from tests.support.server import ApiextServer
-from tests.support.writers import writing
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.etcd import Etcd
+from tests.support.clients.client import CRDS, Client
+from tests.support.clients.writers import writing
+from tests.support.servers.in_process import definition
 
 MEGABYTE: Final = 1 << 20
 

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.client import MERGE_PATCH, Client
-from tests.support.etcd import EtcdCluster
-from tests.support.informer import Informer, eventually
-from tests.support.inprocess import definition
-from tests.support.server import ApiextServer
-from tests.support.writers import Writer, assert_kept, writing
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.etcd import EtcdCluster
+from tests.support.clients.client import MERGE_PATCH, Client
+from tests.support.clients.informer import Informer, eventually
+from tests.support.clients.writers import Writer, assert_kept, writing
+from tests.support.servers.in_process import definition
 
 WIDGETS: Final = "/apis/example.com/v1/namespaces/default/widgets"
 ALLOTTED: Final = "Timeout: request did not complete within the allotted timeout"

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support import binaries
-from tests.support.chance import seeded
-from tests.support.client import CRDS, Client
-from tests.support.crds import NO_REAL, REAL, fragments, real_crds
-from tests.support.generate import generate, generate_resource
-from tests.support.process import environment
-from tests.support.server import ApiextServer
+from hack.lib.reference import binaries
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.process import environment
+from tests.support.builders.crds import NO_REAL, REAL, fragments, real_crds
+from tests.support.builders.generated_objects import generate, generate_resource
+from tests.support.builders.seeds import seeded
+from tests.support.clients.client import CRDS, Client
 
 pytestmark = pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL)
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.pair import masked
-from tests.support.client import MERGE_PATCH, Client
-from tests.support.inprocess import definition
-from tests.support.server import ApiextServer
+from hack.lib.servers.apiext_server import ApiextServer
+from tests.differential.helpers.pair import masked
+from tests.support.clients.client import MERGE_PATCH, Client
+from tests.support.servers.in_process import definition
 
 WIDGETS: Final = "/apis/example.com/v1/namespaces/default/widgets"
 

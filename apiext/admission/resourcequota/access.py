@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from apiext.admission.host import Ask, ask_for
+from apiext.admission.host_lookup import Ask, ask_for
+from apiext.admission.resourcequota.quota import Quota, read_quota
 from apiext.meta import errors
-from apiext.webhook.answers import Answers
-
-from .quota import Quota, read_quota
+from apiext.webhook.response_cache import Answers
 
 COLLECTION: Final = "/api/v1/resourcequotas"
 _LOOKED_UP: Final = 30.0

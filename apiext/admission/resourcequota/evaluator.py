@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from apiext.admission.attributes import Attributes
+from apiext.admission.resourcequota.access import QuotaAccess
+from apiext.admission.resourcequota.quota import Quota, charged, count_name
 from apiext.meta import errors
 from apiext.meta.tasks import end_tasks
-
-from .access import QuotaAccess
-from .quota import Quota, charged, count_name
 
 _PATIENCE: Final = 10.0
 """Seconds for a decision."""

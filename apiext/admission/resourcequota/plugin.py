@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from apiext.admission.attributes import CREATE, Attributes, Plugin
-
-from .evaluator import Evaluator
+from apiext.admission.resourcequota.evaluator import Evaluator
 
 
 class ResourceQuota(Plugin):

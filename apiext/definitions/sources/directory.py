@@ -14,17 +14,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta import wire
+from apiext.definitions.sources.crd_documents import FileProblem, definitions
+from apiext.meta import json_codec
 from apiext.meta.errors import StatusError
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
 from apiext.storage.backend import BackendError
 from apiext.storage.interface import StorageError
 
-from .documents import FileProblem, definitions
-
 if TYPE_CHECKING:
-    from apiext.meta.wire import Object
+    from apiext.meta.json_codec import Object
 
 _LOG: Final = get_logger(__name__)
 _ENDINGS: Final = frozenset({".yaml", ".yml", ".json"})
@@ -139,7 +138,7 @@ class DirectorySource:
         if other != path and name in getattr(self._files.get(other), "names", ()):
             file.problems.append(f"{name} is defined in {self._shown(other)} already")
             return
-        digest = hashlib.sha256(wire.dumps(found)).digest()
+        digest = hashlib.sha256(json_codec.dumps(found)).digest()
         if applied == digest:
             self._applied[name] = path, digest
             return

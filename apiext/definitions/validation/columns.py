@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from apiext.definitions.validation import go_printing
+from apiext.definitions.validation.field_path import FieldPathError, resolve
+from apiext.definitions.validation.options import MAX_SELECTABLE_FIELDS
 from apiext.meta import field
 from apiext.meta.names import size
 
-from . import internal
-from .fieldpath import FieldPathError, resolve
-from .options import MAX_SELECTABLE_FIELDS
-
 if TYPE_CHECKING:
+    from apiext.definitions.validation.schemas import Props
     from apiext.meta.field import FieldError, Path
-    from apiext.meta.wire import Object
-
-    from .schemas import Props
+    from apiext.meta.json_codec import Object
 
 _TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
@@ -59,7 +57,7 @@ def subresource_errors(subresources: Object | None, path: Path) -> list[FieldErr
         here = path.child("scale.labelSelectorPath")
         problems = _simple_path(label, here)
         if not problems and not label.startswith((".spec.", ".status.")):
-            problems = [field.invalid(here, internal.text(label), "should be a json path under either .spec or .status")]
+            problems = [field.invalid(here, go_printing.text(label), "should be a json path under either .spec or .status")]
         errors += problems
     return errors
 
@@ -103,7 +101,7 @@ def deprecation_errors(version: Object, path: Path) -> list[FieldError]:
     if warning is None:
         return []
     if not version.get("deprecated"):
-        return [field.invalid(here, internal.text(warning), "can only be set for deprecated versions")]
+        return [field.invalid(here, go_printing.text(warning), "can only be set for deprecated versions")]
     problems = []
     if size(warning) > _MAX_WARNING:
         problems.append(f"must be <= {_MAX_WARNING} characters long")
@@ -113,4 +111,4 @@ def deprecation_errors(version: Object, path: Path) -> list[FieldError]:
     if bad is not None:
         position = size(warning[:bad])
         problems.append(f"must only contain printable UTF-8 characters; non-printable character found at index {position}")
-    return [field.invalid(here, internal.text(warning), problem) for problem in problems]
+    return [field.invalid(here, go_printing.text(warning), problem) for problem in problems]

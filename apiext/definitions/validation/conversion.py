@@ -6,15 +6,14 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from apiext.meta import field, goformat, names
-
-from .cabundle import ca_bundle_errors
+from apiext.definitions.validation.ca_bundle import ca_bundle_errors
+from apiext.meta import field, go_format, names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apiext.meta.field import FieldError, Path
-    from apiext.meta.wire import Object
+    from apiext.meta.json_codec import Object
 
 _STRATEGIES: Final = ("None", "Webhook")
 _REVIEW_VERSIONS: Final = ("v1", "v1beta1")
@@ -86,7 +85,7 @@ def url_errors(url: str, path: Path) -> list[FieldError]:
     """What is wrong with a webhook's URL (apiserver pkg/util/webhook ValidateWebhookURL)."""
     problem = _unparsable(url)
     if problem:
-        return [field.required(path, f"url must be a valid URL: parse {goformat.quote(url)}: {problem}{_FORM}")]
+        return [field.required(path, f"url must be a valid URL: parse {go_format.quote(url)}: {problem}{_FORM}")]
     parts = urlsplit(url)
     errors = []
     if parts.scheme != "https":
@@ -111,7 +110,7 @@ def _unparsable(url: str) -> str:
         return "missing protocol scheme"
     escape = _ESCAPE.search(url.partition("#")[0].partition("?")[0])
     if escape:
-        return f"invalid URL escape {goformat.quote(escape.group())}"
+        return f"invalid URL escape {go_format.quote(escape.group())}"
     if not _SCHEME.match(url) and ":" in url.partition("/")[0]:
         return "first path segment in URL cannot contain colon"
     _, slashes, rest = url.partition("//")
@@ -122,7 +121,7 @@ def _unparsable(url: str) -> str:
         return 'invalid character " " in host name'
     port = _PORT.fullmatch(host)
     if port and port[1] and not port[1][1:].isdigit() and port[1] != ":":
-        return f"invalid port {goformat.quote(port[1])} after host"
+        return f"invalid port {go_format.quote(port[1])} after host"
     return ""
 
 

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.approval import ANNOTATION, Approval, approval, is_protected
 from apiext.definitions.v1beta1 import spec_of
+from apiext.definitions.validation.names import names_errors
+from apiext.definitions.validation.options import CREATE, for_update
+from apiext.definitions.validation.spec import spec_errors, spec_update_errors
 from apiext.meta import field, objectmeta_rules
 from apiext.meta.names import name_is_dns_subdomain
 
-from .names import names_errors
-from .options import CREATE, for_update
-from .spec import spec_errors, spec_update_errors
-
 if TYPE_CHECKING:
     from apiext.meta.field import FieldError
-    from apiext.meta.wire import Object
+    from apiext.meta.json_codec import Object
 
 _SPEC: Final = field.Path("spec")
 _STATUS: Final = field.Path("status")

@@ -9,7 +9,7 @@ from apiext.meta.names import dns1035_label
 
 if TYPE_CHECKING:
     from apiext.meta.field import FieldError, Path
-    from apiext.meta.wire import Object
+    from apiext.meta.json_codec import Object
 
 
 def names_errors(names: Object, path: Path) -> list[FieldError]:

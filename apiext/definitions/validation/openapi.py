@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from apiext.definitions.validation.list_types import list_and_map_errors, map_key_errors
+from apiext.definitions.validation.rules import rule_errors
+from apiext.definitions.validation.schemas import TYPES, has_invalid_type
 from apiext.meta import field
 
-from .listtypes import list_and_map_errors, map_key_errors
-from .rules import rule_errors
-from .schemas import TYPES, has_invalid_type
-
 if TYPE_CHECKING:
+    from apiext.definitions.validation.options import Options
+    from apiext.definitions.validation.schemas import Props
     from apiext.meta.field import FieldError, Path
-
-    from .options import Options
-    from .schemas import Props
 
 _META_FIELDS: Final = ("metadata", "kind", "apiVersion")
 _CLAUSES: Final = ("allOf", "oneOf", "anyOf")

@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.conditions import ESTABLISHED, is_true
 from apiext.definitions.equality import same
+from apiext.definitions.validation import schemas
+from apiext.definitions.validation.ca_bundle import ca_bundle_errors
+from apiext.definitions.validation.conversion import has_known_review_version
+from apiext.definitions.validation.list_types import is_non_atomic_set, map_key_errors
 from apiext.meta import field
 from apiext.schema.defaulting.prune import has_unpruned_defaults
 from apiext.schema.model import Structural, unsupported_field
 from apiext.schema.structural import structural_errors
 
-from . import schemas
-from .cabundle import ca_bundle_errors
-from .conversion import has_known_review_version
-from .listtypes import is_non_atomic_set, map_key_errors
-
 if TYPE_CHECKING:
-    from apiext.meta.wire import Object
-
-    from .schemas import Props
+    from apiext.definitions.validation.schemas import Props
+    from apiext.meta.json_codec import Object
 
 MAX_SELECTABLE_FIELDS: Final = 8
 

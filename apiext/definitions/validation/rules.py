@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from apiext.definitions.validation import go_printing
+from apiext.definitions.validation.field_path import FieldPathError, resolve
 from apiext.meta import field
 from apiext.schema.model import unsupported_field
 
-from . import internal
-from .fieldpath import FieldPathError, resolve
-
 if TYPE_CHECKING:
+    from apiext.definitions.validation.schemas import Props
     from apiext.meta.field import FieldError, Path
-    from apiext.meta.wire import Object
-
-    from .schemas import Props
+    from apiext.meta.json_codec import Object
 
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _LINE_BREAKS: Final = "must not contain line breaks"
@@ -53,7 +51,7 @@ def _rest(rule: Object, node: Props, path: Path) -> list[FieldError]:
         detail = "messageExpression must be non-empty if specified"
         errors.append(field.required(path.child("messageExpression"), detail))
     if reason is not None and reason not in _REASONS:
-        errors.append(field.not_supported(path.child("reason"), internal.text(reason), _REASONS))
+        errors.append(field.not_supported(path.child("reason"), go_printing.text(reason), _REASONS))
     here = path.child("fieldPath")
     if field_path and not _trim(field_path):
         errors.append(field.invalid(here, field_path, _EMPTY))

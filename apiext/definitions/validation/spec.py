@@ -5,22 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from apiext.definitions.validation import go_printing, schemas
+from apiext.definitions.validation.columns import column_errors, subresource_errors
+from apiext.definitions.validation.conversion import conversion_errors
+from apiext.definitions.validation.names import missing_names, names_errors
+from apiext.definitions.validation.options import Options, has_defaults
+from apiext.definitions.validation.version import spec_selectable_errors, validation_errors, version_errors
 from apiext.meta import field
 from apiext.meta.names import dns1035_label, dns1123_subdomain
 from apiext.meta.objectmeta_rules import IMMUTABLE
 
-from . import internal, schemas
-from .columns import column_errors, subresource_errors
-from .conversion import conversion_errors
-from .names import missing_names, names_errors
-from .options import Options, has_defaults
-from .version import spec_selectable_errors, validation_errors, version_errors
-
 if TYPE_CHECKING:
+    from apiext.definitions.validation.schemas import Props
     from apiext.meta.field import FieldError, Path
-    from apiext.meta.wire import Object
-
-    from .schemas import Props
+    from apiext.meta.json_codec import Object
 
 _SCOPES: Final = ("Cluster", "Namespaced")
 _EXTENSIONS: Final = (
@@ -85,7 +83,7 @@ def _group_and_scope(spec: Object, path: Path) -> list[FieldError]:
     if not scope:
         errors.append(field.required(path.child("scope")))
     elif scope not in _SCOPES:
-        errors.append(field.not_supported(path.child("scope"), internal.text(scope), _SCOPES))
+        errors.append(field.not_supported(path.child("scope"), go_printing.text(scope), _SCOPES))
     return errors
 
 
@@ -125,10 +123,10 @@ def _versions(spec: Object, path: Path, options: Options) -> list[FieldError]:
         has_status = _has_status(spec if "subresources" in spec else first)
         errors += version_errors(version, here.index(index), options, has_status=has_status)
     if len({version["name"] for version in versions}) != len(versions):
-        errors.append(field.invalid(here, internal.versions(spec.get("versions")), "must contain unique version names"))
+        errors.append(field.invalid(here, go_printing.versions(spec.get("versions")), "must contain unique version names"))
     if sum(version["storage"] for version in versions) != 1:
         detail = "must have exactly one version marked as storage version"
-        errors.append(field.invalid(here, internal.versions(spec.get("versions")), detail))
+        errors.append(field.invalid(here, go_printing.versions(spec.get("versions")), detail))
     name = spec.get("version", "")
     if name and (problems := dns1035_label(name)):
         errors.append(field.invalid(path.child("version"), name, ",".join(problems)))
@@ -151,5 +149,5 @@ def _conversion(spec: Object, path: Path, options: Options) -> list[FieldError]:
     errors: list[FieldError] = []
     if conversion["strategy"] != "None" and spec["preserveUnknownFields"]:
         detail = "must be None if spec.preserveUnknownFields is true"
-        errors.append(field.invalid(here.child("strategy"), internal.text(conversion["strategy"]), detail))
+        errors.append(field.invalid(here.child("strategy"), go_printing.text(conversion["strategy"]), detail))
     return errors + conversion_errors(conversion, here, recognized=options.recognized_review_version, ca_bundle=options.ca_bundle)

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from apiext.definitions.validation import go_printing
+from apiext.definitions.validation.columns import column_errors, deprecation_errors, selectable_errors, subresource_errors
+from apiext.definitions.validation.openapi import openapi_errors
+from apiext.definitions.validation.schemas import openapi_schema
 from apiext.meta import field
 from apiext.schema.defaulting.validation import default_errors
 from apiext.schema.model import unsupported_field
 from apiext.schema.structural import structural_errors
 
-from . import internal
-from .columns import column_errors, deprecation_errors, selectable_errors, subresource_errors
-from .openapi import openapi_errors
-from .schemas import openapi_schema
-
 if TYPE_CHECKING:
+    from apiext.definitions.validation.options import Options
+    from apiext.definitions.validation.schemas import Props
     from apiext.meta.field import FieldError, Path
-    from apiext.meta.wire import Object
-
-    from .options import Options
-    from .schemas import Props
+    from apiext.meta.json_codec import Object
 
 _ROOT_FIELDS: Final = (
     "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems "
@@ -79,7 +77,7 @@ def validation_errors(validation: Object | None, path: Path, options: Options, *
 
 def _status_errors(root: Props, path: Path) -> list[FieldError]:
     """What stands at the root must not be lost when the schema of status is taken out of it."""
-    for go_name, name in internal.ROOT_FIELDS:
+    for go_name, name in go_printing.ROOT_FIELDS:
         # Canonical form leaves out what is zero.
         if name not in root or (name == "items" and root[name] is None):
             continue
@@ -89,5 +87,5 @@ def _status_errors(root: Props, path: Path) -> list[FieldError]:
                 return [field.invalid(path.child("openAPIV3Schema.type"), root["type"], detail)]
         elif go_name not in _ALLOWED:
             detail = f"only [{_ROOT_FIELDS}] fields are allowed at the root of the schema {_WHERE}"
-            return [field.invalid(path.child("openAPIV3Schema"), internal.schema(root), detail)]
+            return [field.invalid(path.child("openAPIV3Schema"), go_printing.schema(root), detail)]
     return []

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.v1beta1 import spec_of
-from apiext.meta import goformat
+from apiext.definitions.validation import schemas
+from apiext.meta import go_format
 from apiext.schema.validation.spec import is_supported_format
 
-from . import schemas
-
 if TYPE_CHECKING:
-    from apiext.meta.wire import Object
-
-    from .schemas import Props
+    from apiext.definitions.validation.schemas import Props
+    from apiext.meta.json_codec import Object
 
 RULES_NOT_ENFORCED: Final = "x-kubernetes-validations rules are stored but not enforced by this server"
 
@@ -23,7 +21,7 @@ def warnings(crd: Object, old: Object | None = None) -> list[str]:
     spec = spec_of(crd["spec"])
     before = spec_of(old["spec"]) if old is not None else {}
     known = set(_unrecognized_formats(before))
-    found = [f"unrecognized format {goformat.quote(name)}" for name in _unrecognized_formats(spec) if name not in known]
+    found = [f"unrecognized format {go_format.quote(name)}" for name in _unrecognized_formats(spec) if name not in known]
     seen = _sets_of_composites(before)
     found += sorted(_sets_of_composites(spec) - seen)
     if schemas.any_node(spec, lambda node: bool(node.get("x-kubernetes-validations"))):
@@ -51,7 +49,7 @@ def _sets_of_composites(spec: Object) -> set[str]:
             items = node.get("items")
             if node.get("x-kubernetes-list-type") == "set" and isinstance(items, dict) and items.get("type") in ("object", "array"):
                 found.add(
-                    f"x-kubernetes-list-type: set for items of type {goformat.quote(items['type'])} is not supported "
+                    f"x-kubernetes-list-type: set for items of type {go_format.quote(items['type'])} is not supported "
                     "by server-side apply or CEL validation rules"
                 )
     return found

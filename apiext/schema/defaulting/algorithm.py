@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from apiext.schema.defaulting.prune import pruned_default, pruned_defaults
+from apiext.schema.json_values import copy_json
 from apiext.schema.model import Structural
-from apiext.schema.values import copy_json
-
-from .prune import pruned_default, pruned_defaults
 
 
 def default(value: Any, schema: Structural) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from apiext.schema.defaulting.surrounding_object import ABSENT, focus, steps_to, surround
+from apiext.schema.json_values import copy_json
 from apiext.schema.model import Structural
 from apiext.schema.objectmeta.algorithm import coerce
 from apiext.schema.pruning import prune
-from apiext.schema.values import copy_json
-
-from .surrounding import ABSENT, focus, steps_to, surround
 
 _NESTED: Final = (dict, list)
 

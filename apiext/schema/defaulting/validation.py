@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from apiext.meta.field import FieldError, Path, aggregate, invalid
+from apiext.schema.defaulting.surrounding_object import steps_to, surround
+from apiext.schema.json_values import copy_json, same_json
 from apiext.schema.model import Props, Structural
 from apiext.schema.objectmeta.algorithm import CoercionError, coerce
 from apiext.schema.objectmeta.validation import resource_errors
@@ -12,9 +14,6 @@ from apiext.schema.pruning import META_FIELDS, prune
 from apiext.schema.validation.report import report
 from apiext.schema.validation.result import to_field_errors
 from apiext.schema.validation.spec import Spec
-from apiext.schema.values import copy_json, same_json
-
-from .surrounding import steps_to, surround
 
 _TYPE_META = {"apiVersion": "validation/v1", "kind": "Validation"}
 

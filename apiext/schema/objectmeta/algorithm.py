@@ -6,10 +6,9 @@ from typing import Any
 
 from apiext.meta import objectmeta
 from apiext.meta.field import ErrorType, FieldError
-from apiext.meta.gotypes import DecodeError
+from apiext.meta.go_types import DecodeError
 from apiext.schema.model import Structural
-
-from .walk import below, resources
+from apiext.schema.objectmeta.walk import below, resources
 
 
 class CoercionError(ValueError):

@@ -6,11 +6,10 @@ from typing import Any
 
 from apiext.meta import names, objectmeta, objectmeta_rules
 from apiext.meta.field import ErrorType, FieldError, Path, invalid, required
-from apiext.meta.gotypes import DecodeError
+from apiext.meta.go_types import DecodeError
 from apiext.meta.gvk import parse_group_version
 from apiext.schema.model import Structural
-
-from .walk import below, resources
+from apiext.schema.objectmeta.walk import below, resources
 
 
 def resource_errors(obj: Any, schema: Structural | None, *, resource_root: bool, base: str = "") -> list[FieldError]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from . import codes, datetimes, identifiers, mail, network, urls
+from apiext.schema.strfmt import codes, datetimes, identifiers, mail, network, urls
 
 Predicate = Callable[[str], bool]
 

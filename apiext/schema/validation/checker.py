@@ -10,12 +10,11 @@ from typing import Any
 
 from apiext.schema.pattern import PatternError, compile_pattern
 from apiext.schema.strfmt.registry import format_checker
-
-from .enums import enum_violation
-from .jsontype import type_violation
-from .numbers import number_violations
-from .report import has_duplicates
-from .spec import Spec
+from apiext.schema.validation.enums import enum_violation
+from apiext.schema.validation.jsontype import type_violation
+from apiext.schema.validation.numbers import number_violations
+from apiext.schema.validation.report import has_duplicates
+from apiext.schema.validation.spec import Spec
 
 Check = Callable[[Any], bool]
 

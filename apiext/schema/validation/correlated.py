@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from apiext.schema.values import same_json
+from apiext.schema.json_values import same_json
 
 if TYPE_CHECKING:
     from apiext.schema.model import Props

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiext.meta import goformat
+from apiext.meta import go_format
 from apiext.meta.field import ErrorType
-from apiext.schema.values import same_json
-
-from .numbers import truncate
-from .result import Violation
-from .spec import Spec
+from apiext.schema.json_values import same_json
+from apiext.schema.validation.numbers import truncate
+from apiext.schema.validation.result import Violation
+from apiext.schema.validation.spec import Spec
 
 
 def enum_violation(spec: Spec, value: Any, name: str) -> Violation | None:
     """What is wrong with a value that must be one of a few."""
     if not spec.enum or any(_equals(value, allowed) for allowed in spec.enum):
         return None
-    listed = " ".join(map(goformat.value, spec.enum))
+    listed = " ".join(map(go_format.value, spec.enum))
     message = f"{name} in body should be one of [{listed}]"
     return Violation(ErrorType.NOT_SUPPORTED, name, message, value, allowed=tuple(spec.enum))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .result import Violation, invalid_type
-from .spec import Spec
+from apiext.schema.validation.result import Violation, invalid_type
+from apiext.schema.validation.spec import Spec
 
 _NAMES = {
     bool: ("boolean", ""),

@@ -9,11 +9,10 @@ import math
 import struct
 from collections.abc import Iterator
 
-from apiext.meta import goformat
-
-from .jsontype import is_json_integer
-from .result import Violation, composite, invalid
-from .spec import Spec
+from apiext.meta import go_format
+from apiext.schema.validation.jsontype import is_json_integer
+from apiext.schema.validation.result import Violation, composite, invalid
+from apiext.schema.validation.spec import Spec
 
 _MIN_INT64 = -(2**63)
 _LIMITS = {"int32": 2**31, "int64": 2**63, "": 2**63}
@@ -69,10 +68,10 @@ def _multiple(spec: Spec, value: float, name: str, kind: str) -> Iterator[Violat
         value = float(value)
         divides = factor > 0 and is_json_integer(1 / factor * value if factor < 1 else value / factor)
     if factor <= 0:
-        text = f"factor MultipleOf declared for {name} must be positive: {goformat.value(factor)}"
+        text = f"factor MultipleOf declared for {name} must be positive: {go_format.value(factor)}"
         yield invalid(name, factor, text)
     elif not divides:
-        yield invalid(name, value, f"{name} in body should be a multiple of {goformat.value(factor)}")
+        yield invalid(name, value, f"{name} in body should be a multiple of {go_format.value(factor)}")
 
 
 def _bound(spec: Spec, value: float, name: str, kind: str, *, upper: bool) -> Iterator[Violation]:
@@ -87,7 +86,7 @@ def _bound(spec: Spec, value: float, name: str, kind: str, *, upper: bool) -> It
         value = float(value)
     if (upper and (value > limit or (exclusive and value == limit))) or (not upper and (value < limit or (exclusive and value == limit))):
         relation = ("less" if upper else "greater") + " than" + ("" if exclusive else " or equal to")
-        yield invalid(name, value, f"{name} in body should be {relation} {goformat.value(limit)}")
+        yield invalid(name, value, f"{name} in body should be {relation} {go_format.value(limit)}")
 
 
 def truncate(value: float) -> int:

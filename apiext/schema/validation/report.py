@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 from apiext.meta.field import ErrorType
-from apiext.meta.goformat import quote
-from apiext.schema.values import same_json
-
-from .correlated import Correlated
-from .enums import enum_violation
-from .jsontype import type_violation
-from .numbers import number_violations
-from .result import Result, Violation, composite, invalid
-from .spec import Spec
-from .strings import format_violation, has_format, string_violation
+from apiext.meta.go_format import quote
+from apiext.schema.json_values import same_json
+from apiext.schema.validation.correlated import Correlated
+from apiext.schema.validation.enums import enum_violation
+from apiext.schema.validation.jsontype import type_violation
+from apiext.schema.validation.numbers import number_violations
+from apiext.schema.validation.result import Result, Violation, composite, invalid
+from apiext.schema.validation.spec import Spec
+from apiext.schema.validation.strings import format_violation, has_format, string_violation
 
 _TYPE_META: Final = ("kind", "apiVersion")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from apiext.meta import goformat, wire
+from apiext.meta import go_format, json_codec
 from apiext.meta.field import OMIT, ErrorType, FieldError
 
 MOST: Final = 20_000
@@ -69,7 +69,7 @@ def invalid(name: str, value: Any, message: str) -> Violation:
 
 def invalid_type(name: str, expected: str, actual: str) -> Violation:
     """A value of the wrong type, or a text of the wrong format."""
-    message = f"{name} in body must be of type {expected}: {goformat.quote(actual)}"
+    message = f"{name} in body must be of type {expected}: {go_format.quote(actual)}"
     return Violation(ErrorType.TYPE_INVALID, name, message, actual)
 
 
@@ -89,8 +89,8 @@ def _field_error(base: str, violation: Violation) -> FieldError:
     if violation.type is ErrorType.REQUIRED:
         return FieldError(ErrorType.REQUIRED, field)
     if violation.type is ErrorType.NOT_SUPPORTED:
-        texts = (item if isinstance(item, str) else wire.dumps(item).decode() for item in violation.allowed)
-        allowed = ", ".join(map(goformat.quote, texts))
+        texts = (item if isinstance(item, str) else json_codec.dumps(item).decode() for item in violation.allowed)
+        allowed = ", ".join(map(go_format.quote, texts))
         return FieldError(ErrorType.NOT_SUPPORTED, field, violation.value, f"supported values: {allowed}")
     limit = violation.limit
     if violation.type is ErrorType.TOO_LONG:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from apiext.meta.field import ErrorType
 from apiext.schema.pattern import PatternError, compile_pattern
 from apiext.schema.strfmt.registry import format_checker
-
-from .result import Violation, invalid, invalid_type
-from .spec import Spec
+from apiext.schema.validation.result import Violation, invalid, invalid_type
+from apiext.schema.validation.spec import Spec
 
 
 def string_violation(spec: Spec, value: str, name: str) -> Violation | None:

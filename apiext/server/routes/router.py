@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import hdrs, web
 
-from apiext.endpoints.negotiation import JSON, check_route
-from apiext.endpoints.reply import Reply
 from apiext.endpoints.request import INFO, Handler
-from apiext.endpoints.status import text_reply
-from apiext.endpoints.transfer import takes_gzip
-from apiext.meta import errors, wire
+from apiext.endpoints.responsewriters.content_encoding import takes_gzip
+from apiext.endpoints.responsewriters.response import Reply
+from apiext.endpoints.responsewriters.status import text_reply
+from apiext.endpoints.serializers.negotiation import JSON, check_route
+from apiext.meta import errors, json_codec
 from apiext.server.routes.version import version_info
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ async def _below_version(_request: web.BaseRequest) -> web.StreamResponse:
 
 def _indented(content: object, *, status: int = 200) -> Reply:
     """JSON as the reference writes what it does not negotiate (responsewriters.WriteRawJSON)."""
-    return Reply(wire.pretty(wire.dumps(content, sort_keys=False)), status=status)
+    return Reply(json_codec.pretty(json_codec.dumps(content, sort_keys=False)), status=status)
 
 
 def _not_found() -> Reply:

@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING
 
 from apiext.storage import list_plan
 from apiext.storage.change import equal_field, is_everything, selection_key
-from apiext.storage.corruption import Corruption
+from apiext.storage.corrupt_objects import Corruption
 from apiext.storage.interface import CorruptObjectError, ListResult
-from apiext.storage.pace import Pace
+from apiext.storage.time_slice import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apiext.meta.gvk import GroupResource
+    from apiext.storage.cacher.sorted_view import Shelf
     from apiext.storage.entry import Entry
     from apiext.storage.interface import Item, Selection
     from apiext.storage.list_plan import ListPlan
     from apiext.storage.view import View
-
-    from .shelf import Shelf
 
 
 def from_shelf(plan: ListPlan, shelf: Shelf, place: slice, *, limit: int, revision: int) -> ListResult:

@@ -8,11 +8,11 @@ from typing import Any, Final, Self
 
 from apiext.storage.backend import FutureRevisionError, Guard, KeyValue, RangeResult, UnavailableError, WatchBatch, WriteResult
 from apiext.storage.etcd import messages
+from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.calls import COMPACT, RANGE, Calls
 from apiext.storage.etcd.compaction import Turns
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.etcd.errors import RevisionAhead, RevisionCompacted
-from apiext.storage.etcd.generated import rpc
 from apiext.storage.etcd.ranges import latest, list_range
 from apiext.storage.etcd.servers import Servers
 from apiext.storage.etcd.watch import Watcher

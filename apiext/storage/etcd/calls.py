@@ -8,9 +8,9 @@ from typing import Any, Final, NoReturn
 
 from apiext.meta.backoff import Backoff
 from apiext.storage.backend import UnavailableError
+from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.errors import translate
-from apiext.storage.etcd.generated import rpc
-from apiext.storage.etcd.http2.outcome import DEADLINE_EXCEEDED, RpcError
+from apiext.storage.etcd.http2.grpc_status import DEADLINE_EXCEEDED, RpcError
 from apiext.storage.etcd.servers import Server, Servers
 
 _PAUSE: Final = 0.05

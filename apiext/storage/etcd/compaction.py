@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.calls import Calls
-from apiext.storage.etcd.generated import rpc
 
 _KEY: Final = b"compact_rev_key"
 

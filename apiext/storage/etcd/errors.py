@@ -8,19 +8,19 @@ from __future__ import annotations
 from typing import Final
 
 from apiext.storage.backend import BackendError, UnavailableError
-from apiext.storage.etcd.http2 import outcome
-from apiext.storage.etcd.http2.outcome import RpcError
+from apiext.storage.etcd.http2 import grpc_status
+from apiext.storage.etcd.http2.grpc_status import RpcError
 
 _COMPACTED: Final = "etcdserver: mvcc: required revision has been compacted"
 _FUTURE: Final = "etcdserver: mvcc: required revision is a future revision"
 _UNAVAILABLE: Final = frozenset({
-    outcome.UNAVAILABLE,
-    outcome.DEADLINE_EXCEEDED,
-    outcome.CANCELLED,
-    outcome.UNKNOWN,
-    outcome.INTERNAL,
-    outcome.RESOURCE_EXHAUSTED,
-    outcome.ABORTED,
+    grpc_status.UNAVAILABLE,
+    grpc_status.DEADLINE_EXCEEDED,
+    grpc_status.CANCELLED,
+    grpc_status.UNKNOWN,
+    grpc_status.INTERNAL,
+    grpc_status.RESOURCE_EXHAUSTED,
+    grpc_status.ABORTED,
 })  # fmt: skip
 _TOO_LARGE: Final = "received message larger than max"
 
@@ -36,13 +36,13 @@ class RevisionAhead(Exception):  # noqa: N818 -- likewise, to FutureRevisionErro
 def translate(error: RpcError) -> Exception:
     """What to raise instead: a BackendError, RevisionCompacted or RevisionAhead."""
     details = error.details
-    if error.code == outcome.OUT_OF_RANGE:
+    if error.code == grpc_status.OUT_OF_RANGE:
         if details == _COMPACTED:
             return RevisionCompacted()
         if details == _FUTURE:
             return RevisionAhead()
-    if error.code == outcome.DEADLINE_EXCEEDED:
+    if error.code == grpc_status.DEADLINE_EXCEEDED:
         return UnavailableError("etcd did not answer in time")
-    message = details if details.startswith("etcdserver:") else f"rpc error: code = {outcome.name_of(error.code)} desc = {details}"
+    message = details if details.startswith("etcdserver:") else f"rpc error: code = {grpc_status.name_of(error.code)} desc = {details}"
     passing = error.code in _UNAVAILABLE and _TOO_LARGE not in details
     return UnavailableError(message) if passing else BackendError(message)

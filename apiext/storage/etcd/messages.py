@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from apiext.storage.backend import BackendError, BackendEvent, Guard, KeyValue, WriteResult
-from apiext.storage.etcd.generated import rpc
+from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.keyrange import LAST, prefix_end
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from apiext.storage.backend import CompactedError, FutureRevisionError, KeyValue, RangeResult
+from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.calls import RANGE, Calls
 from apiext.storage.etcd.errors import RevisionAhead, RevisionCompacted
-from apiext.storage.etcd.generated import rpc
 from apiext.storage.etcd.messages import key_value, range_end, range_start
 
 _PAGE: Final = 500

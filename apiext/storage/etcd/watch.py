@@ -9,9 +9,9 @@ from typing import Any, Final, NoReturn
 
 from apiext.meta.backoff import Backoff
 from apiext.storage.backend import BackendError, BackendEvent, CompactedError, UnavailableError, WatchBatch
+from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.errors import translate
-from apiext.storage.etcd.generated import rpc
-from apiext.storage.etcd.http2.outcome import RpcError
+from apiext.storage.etcd.http2.grpc_status import RpcError
 from apiext.storage.etcd.http2.streams import Duplex
 from apiext.storage.etcd.messages import event, range_end, range_start
 from apiext.storage.etcd.servers import Server, Servers

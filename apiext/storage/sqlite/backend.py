@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Self
 
 from apiext.storage.backend import Guard, KeyValue, RangeResult, UnavailableError, WatchBatch, WriteResult
-from apiext.storage.sqlite.apply import Write
-from apiext.storage.sqlite.broadcast import Broadcaster
 from apiext.storage.sqlite.compaction import Compaction
+from apiext.storage.sqlite.conditional_write import Write
+from apiext.storage.sqlite.database_file import StoreFile
 from apiext.storage.sqlite.errors import translate
-from apiext.storage.sqlite.file import StoreFile
 from apiext.storage.sqlite.reads import Reads
 from apiext.storage.sqlite.watch import watch
+from apiext.storage.sqlite.watch_broadcast import Broadcaster
 from apiext.storage.sqlite.writer import Writer
 
 

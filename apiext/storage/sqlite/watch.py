@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Final
 
 from apiext.storage.backend import CompactedError, WatchBatch
-from apiext.storage.sqlite.broadcast import Broadcaster, Subscription
 from apiext.storage.sqlite.errors import translate
 from apiext.storage.sqlite.reads import Reads
+from apiext.storage.sqlite.watch_broadcast import Broadcaster, Subscription
 
 _WINDOW: Final = 100
 """Revisions read from the log before other tasks get their turn."""

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from apiext.storage.backend import BackendError, BackendEvent, UnavailableError, WriteResult
-from apiext.storage.sqlite.apply import Write, apply
+from apiext.storage.sqlite.conditional_write import Write, apply
 from apiext.storage.sqlite.errors import translate
-from apiext.storage.sqlite.worker import Worker
+from apiext.storage.sqlite.worker_thread import Worker
 
 _BATCH: Final = 128
 _BATCH_BYTES: Final = 1 << 20

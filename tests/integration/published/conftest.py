@@ -9,9 +9,9 @@ from typing import Any, Final
 import pytest
 
 from apiext.definitions.definition import Definition
-from tests.support.controlplane import ControlPlane
-from tests.support.crds import definition, real_crds
-from tests.support.published import Published, every_feature
+from hack.lib.servers.controlplane import ControlPlane
+from tests.support.builders.crds import definition, real_crds
+from tests.support.clients.published import Published, every_feature
 
 _CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

@@ -4,10 +4,9 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.crds import NO_REAL, REAL
-from tests.support.published import Published
-
-from .conftest import Reference
+from tests.integration.published.conftest import Reference
+from tests.support.builders.crds import NO_REAL, REAL
+from tests.support.clients.published import Published
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 

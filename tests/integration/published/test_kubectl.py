@@ -9,14 +9,13 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from apiext.discovery.handler import DiscoveryHandler
-from apiext.endpoints.status import status_reply
-from apiext.meta.builtin import BUILTINS
+from apiext.endpoints.responsewriters.status import status_reply
+from apiext.meta.builtin_resources import BUILTINS
 from apiext.meta.errors import StatusError
 from apiext.openapi.handler import OpenAPIHandler
-from tests.support import binaries
-from tests.support.crds import NO_REAL, REAL, catalog
-
-from .conftest import Reference
+from hack.lib.reference import binaries
+from tests.integration.published.conftest import Reference
+from tests.support.builders.crds import NO_REAL, REAL, catalog
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL), pytest.mark.timeout(180)]
 

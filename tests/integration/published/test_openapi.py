@@ -4,10 +4,9 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.crds import NO_REAL, REAL
-from tests.support.published import Published, with_shared_parameters, without_texts
-
-from .conftest import Reference
+from tests.integration.published.conftest import Reference
+from tests.support.builders.crds import NO_REAL, REAL
+from tests.support.clients.published import Published, with_shared_parameters, without_texts
 
 _GVK: Final = "x-kubernetes-group-version-kind"
 _EVERYWHERE: Final = frozenset(f"io.k8s.apimachinery.pkg.apis.meta.v1.{kind}" for kind in ("DeleteOptions", "WatchEvent"))

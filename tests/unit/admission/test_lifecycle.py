@@ -4,8 +4,8 @@ import pytest
 
 from apiext.admission.attributes import CREATE, DELETE, UPDATE, Attributes
 from apiext.admission.chain import Chain
-from apiext.admission.forbidcreate import Ending, ForbidCreate
 from apiext.admission.lifecycle import NamespaceLifecycle, NotReadyError
+from apiext.admission.terminating_definition import Ending, ForbidCreate
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
 from tests.unit.admission.creations import widget

@@ -9,7 +9,7 @@ from apiext.authentication import token_review
 from apiext.authentication.token_review import PATH, TokenReviewError, TokenReviews
 from apiext.meta.request import UserInfo
 from apiext.webhook.client import WebhookError
-from tests.support.logs import logged
+from tests.support.captured_logs import logged
 
 ANN = {"username": "ann", "uid": "7", "groups": ["g"], "extra": {"k": ["v", "w"]}}
 

@@ -12,7 +12,7 @@ from apiext.authorization.authorizer import (
     Union,
     Verdict,
 )
-from apiext.authorization.refusal import forbidden
+from apiext.authorization.forbidden import forbidden
 from apiext.meta.request import RequestInfo, UserInfo
 from apiext.meta.user import ANONYMOUS, authenticated
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apiext.authorization.authorizer import ALLOWED, NO_OPINION, Decision, ReviewError
-from apiext.authorization.subjectaccessreview import review_spec
+from apiext.authorization.subject_access_review import review_spec
 from apiext.authorization.webhook import PATH, Reviews
 from apiext.meta.request import RequestInfo, UserInfo
 from apiext.webhook.client import WebhookError

@@ -10,8 +10,8 @@ import pytest
 
 from apiext.cli import doctor as command
 from apiext.cli.doctor import doctor
-from apiext.operator.hops.report import Report
-from apiext.operator.hops.verdict import Finding, State, Verdict, broken, ok
+from apiext.operator.checks.report import Report
+from apiext.operator.checks.verdict import Finding, State, Verdict, broken, ok
 
 KUBECONFIG = "{clusters: [{name: c, cluster: {server: 'http://h'}}], contexts: [{name: x, context: {cluster: c}}], current-context: x}"
 REPORT = Report(
@@ -102,7 +102,7 @@ def test_as_kubectl(monkeypatch: pytest.MonkeyPatch, kubeconfig: str) -> None:
 
 def test_light_doctor() -> None:
     """It loads nothing that only servers and operators need."""
-    script = "import sys, apiext.operator.hops.report; print(*(set(sys.modules) & set(sys.argv[1:])))"
+    script = "import sys, apiext.operator.checks.report; print(*(set(sys.modules) & set(sys.argv[1:])))"
     heavy = ("kopf", "kubernetes", "grpc", "cryptography", "uvloop", "prometheus_client", "jsonschema")
 
     loaded = subprocess.run([sys.executable, "-c", script, *heavy], capture_output=True, text=True, check=True)

@@ -14,15 +14,14 @@ from apiext.definitions.codec import RESOURCE, CRDCodec
 from apiext.definitions.controllers import Controllers
 from apiext.definitions.definition import Definition
 from apiext.meta.errors import service_unavailable
+from apiext.meta.json_codec import Object
 from apiext.meta.request import UserInfo
-from apiext.meta.wire import Object
-from apiext.registry.context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest
+from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import Item, Store
 from apiext.storage.sqlite.backend import SQLiteBackend
-
-from .recorded import body, decoded
+from tests.unit.definitions.recorded import body, decoded
 
 
 class Objects:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from apiext.definitions.codec import CRDCodec
-from apiext.meta import wire
+from apiext.meta import json_codec
 from apiext.meta.field import FieldError
 
 _DATA: Final = Path(__file__).parent / "data"
@@ -13,7 +13,7 @@ _DATA: Final = Path(__file__).parent / "data"
 
 def records(name: str) -> list[dict[str, Any]]:
     """One file of answers; numbers as the server itself parses them."""
-    return [wire.loads(line) for line in (_DATA / f"{name}.jsonl").read_bytes().splitlines()]
+    return [json_codec.loads(line) for line in (_DATA / f"{name}.jsonl").read_bytes().splitlines()]
 
 
 def decoded(body: dict[str, Any]) -> dict[str, Any]:

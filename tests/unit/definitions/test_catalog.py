@@ -4,7 +4,7 @@ import asyncio
 
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.definition import Definition
-from tests.support.crds import crd, definition
+from tests.support.builders.crds import crd, definition
 
 
 def _served(plural: str = "widgets", revision: int = 1) -> Definition:

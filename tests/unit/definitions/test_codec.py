@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from apiext.definitions.codec import CRDCodec, canonical
-from apiext.meta import wire
-from tests.support.crds import NO_REAL, REAL
-
-from .recorded import body, decoded, records
+from apiext.meta import json_codec
+from tests.support.builders.crds import NO_REAL, REAL
+from tests.unit.definitions.recorded import body, decoded, records
 
 FILES = sorted(REAL.glob("*/*.json"))
 
@@ -133,7 +132,7 @@ def test_what_is_stored_as_v1_is_read_too() -> None:
     """A value in v1 gives the same definition as one in v1beta1."""
     crd = decoded(body())
 
-    assert crd == CRDCodec().decode(wire.dumps(crd))
+    assert crd == CRDCodec().decode(json_codec.dumps(crd))
 
 
 def test_a_stored_v1beta1_definition_of_old_is_read_with_its_defaults() -> None:
@@ -160,7 +159,7 @@ def test_other_values_are_no_definitions(data: bytes) -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_real_definitions_survive_the_store(path: Path) -> None:
     """A published definition is written and read back without a change, and has no field that the type lacks."""
-    crd = wire.loads(path.read_bytes())
+    crd = json_codec.loads(path.read_bytes())
 
     strict = CRDCodec().decode_body(crd, True)
     stored = CRDCodec().encode(crd)
@@ -170,5 +169,5 @@ def test_real_definitions_survive_the_store(path: Path) -> None:
     if crd["spec"]["versions"]:  # some of the files are fragments that only set a webhook
         assert crd == read
         assert stored == CRDCodec().encode(read)
-        assert stored == CRDCodec().encode(wire.loads(wire.dumps(read)))
+        assert stored == CRDCodec().encode(json_codec.loads(json_codec.dumps(read)))
     assert crd == canonical(crd)

@@ -7,7 +7,7 @@ import pytest
 from apiext.definitions.codec import CRDCodec
 from apiext.definitions.compact import compact
 from apiext.definitions.validation.definition import validate_create
-from apiext.meta import wire
+from apiext.meta import json_codec
 
 
 def crd(schema: dict[str, Any], **version: Any) -> dict[str, Any]:
@@ -72,4 +72,4 @@ def test_nothing_empty_is_kept() -> None:
             }
         },
     }
-    assert wire.loads(CRDCodec().encode(obj | {"spec": compact(obj["spec"])}))["spec"]["validation"]
+    assert json_codec.loads(CRDCodec().encode(obj | {"spec": compact(obj["spec"])}))["spec"]["validation"]

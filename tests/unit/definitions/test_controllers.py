@@ -10,13 +10,12 @@ from apiext.definitions.catalog import Catalog
 from apiext.definitions.conditions import CLEANUP_FINALIZER
 from apiext.definitions.definition import Definition
 from apiext.meta.errors import StatusError
-from apiext.registry.context import CreateOptions, DeleteOptions
 from apiext.registry.customresourcedefinition import apply
+from apiext.registry.request_context import CreateOptions, DeleteOptions
 from apiext.storage.backend import UnavailableError
 from apiext.storage.interface import Preconditions, Store
-
-from .conftest import House
-from .recorded import body, decoded
+from tests.unit.definitions.conftest import House
+from tests.unit.definitions.recorded import body, decoded
 
 FOOS = "foos.example.com"
 

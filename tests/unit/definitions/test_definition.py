@@ -3,10 +3,9 @@
 import pytest
 
 from apiext.definitions.definition import AGE, Column, Definition
-from apiext.meta import wire
+from apiext.meta import json_codec
 from apiext.storage.interface import Item
-
-from .recorded import body, decoded
+from tests.unit.definitions.recorded import body, decoded
 
 
 def _definition(**spec: object) -> Definition:
@@ -72,7 +71,7 @@ def test_only_served_versions_are_served() -> None:
 def test_a_stored_definition_reads_its_schemas_when_they_are_asked_for() -> None:
     """A definition made of an item has no schemas in memory, and gives them all the same."""
     crd = decoded(body())
-    item = Item(key="foos.example.com", revision=3, data=wire.dumps(crd), labels={}, fields={})
+    item = Item(key="foos.example.com", revision=3, data=json_codec.dumps(crd), labels={}, fields={})
 
     definition = Definition.from_item(item)
 

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from apiext.definitions.sources.crd_documents import FileProblem, definitions
 from apiext.definitions.sources.directory import DirectorySource, watch_folder
-from apiext.definitions.sources.documents import FileProblem, definitions
 from apiext.meta.errors import bad_request
-from apiext.meta.wire import Object
+from apiext.meta.json_codec import Object
 from apiext.storage.backend import UnavailableError
-from tests.support.logs import logged
-
-from .recorded import body
+from tests.support.captured_logs import logged
+from tests.unit.definitions.recorded import body
 
 YAML = """
 kind: CustomResourceDefinition

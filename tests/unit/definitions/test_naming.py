@@ -7,8 +7,7 @@ import pytest
 from apiext.definitions.definition import Definition
 from apiext.definitions.naming import Taken, accept_names, taken_names
 from apiext.definitions.reconcile import reconciled
-
-from .recorded import body, decoded, records
+from tests.unit.definitions.recorded import body, decoded, records
 
 
 def _without_times(status: dict[str, Any]) -> dict[str, Any]:

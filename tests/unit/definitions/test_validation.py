@@ -8,15 +8,14 @@ import pytest
 from apiext.definitions.codec import RESOURCE
 from apiext.definitions.validation.definition import validate_create, validate_status_update, validate_update
 from apiext.definitions.validation.warnings import RULES_NOT_ENFORCED, warnings
-from apiext.meta import wire
+from apiext.meta import json_codec
 from apiext.meta.errors import StatusError
 from apiext.meta.request import UserInfo
-from apiext.registry.context import RequestContext
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionStatusStrategy, CustomResourceDefinitionStrategy
 from apiext.registry.metadata import before_update, check_resource_version, own
-from tests.support.crds import NO_REAL, REAL
-
-from .recorded import body, decoded, pairs, records
+from apiext.registry.request_context import RequestContext
+from tests.support.builders.crds import NO_REAL, REAL
+from tests.unit.definitions.recorded import body, decoded, pairs, records
 
 FILES = sorted(REAL.glob("*/*.json"))
 
@@ -72,7 +71,7 @@ def test_a_changed_definition_is_judged_as_by_the_reference(record: dict[str, An
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_real_definitions_are_valid(path: Path) -> None:
     """Every published definition is accepted; the fragments among the files are refused with what they lack."""
-    given = wire.loads(path.read_bytes())
+    given = json_codec.loads(path.read_bytes())
     crd = _prepared({"body": given})
 
     fields = {error.field for error in validate_create(crd)}

@@ -7,13 +7,13 @@ import pytest
 import yaml
 
 from apiext.definitions.catalog import Catalog
-from apiext.discovery import messages
+from apiext.discovery import protobuf_messages
 from apiext.discovery.handler import DiscoveryHandler
-from apiext.discovery.messages import MESSAGES
-from apiext.meta.builtin import BUILTINS
+from apiext.discovery.protobuf_messages import MESSAGES
+from apiext.meta.builtin_resources import BUILTINS
 from apiext.registry import protobuf
-from tests.support.crds import catalog, crd, definition, version
-from tests.support.http import Client, client_of
+from tests.support.builders.crds import catalog, crd, definition, version
+from tests.support.servers.handler_server import Client, client_of
 
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -150,7 +150,7 @@ async def test_protobuf(client: Client, path: str) -> None:
     assert (response.status, response.headers["Content-Type"]) == (200, PROTOBUF)
     read = protobuf.read(body, MESSAGES[plain["kind"]])
     assert (read["kind"], read["apiVersion"]) == (plain["kind"], plain.get("apiVersion", ""))
-    assert body == messages.dumps(plain)
+    assert body == protobuf_messages.dumps(plain)
 
 
 async def test_aggregated_protobuf(client: Client) -> None:

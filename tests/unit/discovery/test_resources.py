@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from apiext.discovery.resources import Group, Resource, collect, storage_version_hash
-from apiext.meta.builtin import BUILTINS, CUSTOM_RESOURCE_DEFINITIONS
+from apiext.meta.builtin_resources import BUILTINS, CUSTOM_RESOURCE_DEFINITIONS
 from apiext.meta.gvk import GroupVersionKind
-from tests.support.crds import crd, definition, version
+from tests.support.builders.crds import crd, definition, version
 
 
 def _groups(*crds: dict[str, Any]) -> tuple[Group, ...]:

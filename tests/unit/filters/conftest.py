@@ -6,8 +6,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from apiext.endpoints.reply import Reply
 from apiext.endpoints.request import HEADERS, INFO, PEER, USER, WARNINGS
+from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.request_info import request_info
 from apiext.meta.request import Peer, UserInfo
 

@@ -6,15 +6,14 @@ import pytest
 from aiohttp import web
 
 from apiext.authentication.token_review import TokenReviewError
-from apiext.endpoints.reply import Reply
 from apiext.endpoints.request import USER
+from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.authentication import Authentication, Credentials
 from apiext.filters.delegated_authentication import DelegatedAuthentication
 from apiext.filters.error_rendering import ErrorRendering
 from apiext.meta.request import Peer, UserInfo
-from tests.support.logs import logged
-
-from .conftest import Make
+from tests.support.captured_logs import logged
+from tests.unit.filters.conftest import Make
 
 
 async def _who(request: web.BaseRequest) -> web.StreamResponse:

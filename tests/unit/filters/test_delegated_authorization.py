@@ -19,8 +19,7 @@ from apiext.authorization.modes import Modes
 from apiext.filters.delegated_authorization import DelegatedAuthorization
 from apiext.meta.request import RequestInfo, UserInfo
 from apiext.meta.user import ANONYMOUS, authenticated
-
-from .conftest import ADMIN, Make, hello
+from tests.unit.filters.conftest import ADMIN, Make, hello
 
 ANN = authenticated(UserInfo("ann"))
 BEFORE = Union([PrivilegedGroup(), AlwaysAllowPaths(["/healthz"])])

@@ -14,8 +14,7 @@ from apiext.filters.panic_recovery import PanicRecovery
 from apiext.filters.request_deadline import RequestDeadline
 from apiext.meta import errors
 from apiext.meta.request import UserInfo
-
-from .conftest import Make, hello
+from tests.unit.filters.conftest import Make, hello
 
 NOBODY = UserInfo("somebody", ("system:authenticated",))
 WATCH = "/api/v1/pods?watch=1"

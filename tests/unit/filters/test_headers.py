@@ -5,15 +5,14 @@ import uuid
 
 from aiohttp import web
 
-from apiext.endpoints.reply import Reply, Stream
 from apiext.endpoints.request import HEADERS, WARNINGS
+from apiext.endpoints.responsewriters.response import Reply, Stream
 from apiext.filters.audit_id import AuditID, random_ids
 from apiext.filters.cache_control import CacheControl
 from apiext.filters.cors import CORS
 from apiext.filters.hsts import HSTS
 from apiext.filters.warning import WarningRecorder
-
-from .conftest import Make, hello
+from tests.unit.filters.conftest import Make, hello
 
 
 async def test_audit_id_is_made(exchange: Make) -> None:

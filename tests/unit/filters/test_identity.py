@@ -8,16 +8,15 @@ from aiohttp import web
 
 from apiext.authentication.request_header import RequestHeaders
 from apiext.authorization.authorizer import AlwaysAllowPaths, Authenticated, Union
-from apiext.endpoints.reply import Reply
 from apiext.endpoints.request import USER
+from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.authentication import Authentication
 from apiext.filters.authorization import Authorization
 from apiext.filters.error_rendering import ErrorRendering
 from apiext.filters.metrics import CertificateLives
 from apiext.meta.request import Peer, UserInfo
 from apiext.meta.user import ANONYMOUS
-
-from .conftest import Make, hello
+from tests.unit.filters.conftest import Make, hello
 
 TOKENS = {"secret": UserInfo("ann", ("devs",), uid="7")}
 PROXY = RequestHeaders(username=("X-Remote-User",), group=("X-Remote-Group",))

@@ -10,12 +10,11 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from apiext.authorization.authorizer import ALLOWED, NO_OPINION, ReviewError, Verdict
-from apiext.endpoints.reply import Reply
 from apiext.endpoints.request import USER
+from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.impersonation import ImpersonationFilter, wanted_user
 from apiext.meta.request import RequestInfo, UserInfo
-
-from .conftest import Exchange, Make
+from tests.unit.filters.conftest import Exchange, Make
 
 BOB = UserInfo("bob", ("system:authenticated",))
 LEGACY = ("impersonate users alice", "impersonate groups dev", "impersonate uids 7", "impersonate userextras/scopes view")

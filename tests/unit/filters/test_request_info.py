@@ -8,8 +8,7 @@ from yarl import URL
 from apiext.endpoints.request import INFO
 from apiext.filters.request_info import RequestInfoError, WithRequestInfo, request_info
 from apiext.meta.request import RequestInfo
-
-from .conftest import Make, hello
+from tests.unit.filters.conftest import Make, hello
 
 # as in apiserver pkg/endpoints/request/requestinfo_test.go:
 # method, url, verb, prefix, group, version, namespace, resource, subresource, name, parts

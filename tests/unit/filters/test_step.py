@@ -2,12 +2,11 @@
 
 from aiohttp import web
 
-from apiext.endpoints.reply import Reply
 from apiext.endpoints.request import WARNINGS, Handler
+from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.step import Step
 from apiext.filters.warning import WarningRecorder
-
-from .conftest import Make, hello
+from tests.unit.filters.conftest import Make, hello
 
 
 class _Note(Step):

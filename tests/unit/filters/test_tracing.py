@@ -9,11 +9,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind
 
-from apiext.endpoints.status import text_reply
+from apiext.endpoints.responsewriters.status import text_reply
 from apiext.filters.tracing import Tracing, span_name
 from apiext.meta.request import RequestInfo, UserInfo
-
-from .conftest import ADMIN, Make, hello
+from tests.unit.filters.conftest import ADMIN, Make, hello
 
 BEGUN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 TRACE = 0x0AF7651916CD43DD8448EB211C80319C

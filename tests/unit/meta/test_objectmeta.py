@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apiext.meta import objectmeta
-from apiext.meta.gotypes import DecodeError
+from apiext.meta.go_types import DecodeError
 
 CANONICAL = {
     "name": "a",

@@ -11,14 +11,14 @@ from aiohttp import web
 
 from apiext.definitions.catalog import Catalog
 from apiext.endpoints.request import USER
-from apiext.meta.builtin import BUILTINS
-from apiext.meta.marks import HOST_UID
+from apiext.meta.builtin_resources import BUILTINS
+from apiext.meta.host_annotations import HOST_UID
 from apiext.meta.request import UserInfo
-from apiext.openapi import proto3
+from apiext.openapi import v3_protobuf
 from apiext.openapi.handler import OpenAPIHandler
 from apiext.openapi.sources import Source
-from tests.support.crds import catalog, crd, definition
-from tests.support.http import Client, client_of
+from tests.support.builders.crds import catalog, crd, definition
+from tests.support.servers.handler_server import Client, client_of
 
 PATH: Final = "/openapi/v3/apis/example.com/v1"
 PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -155,7 +155,7 @@ async def test_v3_protobuf(client: Client, sign: str) -> None:
 
     assert encoded.headers["Content-Type"] == "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
     assert encoded.headers["ETag"] == plain.headers["ETag"]
-    assert data == proto3.encode(document)
+    assert data == v3_protobuf.encode(document)
 
 
 @pytest.mark.parametrize("path", ["/openapi/v2", PATH])

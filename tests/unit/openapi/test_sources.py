@@ -4,10 +4,10 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.meta.builtin import BUILTINS
+from apiext.meta.builtin_resources import BUILTINS
 from apiext.openapi.sources import Source, merged, sources
 from apiext.openapi.types import builtin_types, closure, references
-from tests.support.crds import crd, definition, version
+from tests.support.builders.crds import crd, definition, version
 
 SCALE: Final = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
 ROOT: Final = "/apis/example.com/v1"

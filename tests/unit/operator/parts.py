@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from apiext.meta import marks
+from apiext.meta import host_annotations
 from apiext.meta.selectors import parse_label_selector
-from apiext.operator.apiservices import Target
-from apiext.operator.group import GroupState
-from tests.support.inprocess import definition, versions
+from apiext.operator.apiservices.plan import Target
+from apiext.operator.group_state import GroupState
+from tests.support.servers.in_process import definition, versions
 
 GROUP: Final = "example.com"
 TARGET: Final = Target(namespace="apiext-system", name="apiext", port=8443, ca_bundle="Q0E=")
-SELECTOR: Final = parse_label_selector(marks.SERVE_SELECTOR)
+SELECTOR: Final = parse_label_selector(host_annotations.SERVE_SELECTOR)
 Json = dict[str, Any]
 
 
@@ -19,14 +19,14 @@ def crd(*served: str, plural: str = "widgets", group: str = GROUP, selected: boo
     """A definition of the host."""
     found = definition(plural, plural.capitalize()[:-1], group=group)
     found["spec"]["versions"] = versions(*(served or ("v1",)))(found["spec"]["versions"][0])
-    labels = {"labels": {marks.SERVE_LABEL: marks.SERVE_VALUE}} if selected else {}
+    labels = {"labels": {host_annotations.SERVE_LABEL: host_annotations.SERVE_VALUE}} if selected else {}
     found["metadata"] |= {"uid": f"uid-{plural}", "resourceVersion": "1", **labels, **metadata}
     return found
 
 
-def mirror(*served: str, plural: str = "widgets", phase: str = marks.SERVING, **more: Any) -> Json:
+def mirror(*served: str, plural: str = "widgets", phase: str = host_annotations.SERVING, **more: Any) -> Json:
     """Apiext's copy of such a definition."""
-    found = crd(*served, plural=plural, annotations={marks.HOST_UID: f"uid-{plural}", marks.PHASE: phase})
+    found = crd(*served, plural=plural, annotations={host_annotations.HOST_UID: f"uid-{plural}", host_annotations.PHASE: phase})
     return found | more
 
 
@@ -48,7 +48,7 @@ def registered(version: str = "v1", *, by: str = TARGET.service, **spec: Any) ->
     service = {"namespace": TARGET.namespace, "name": TARGET.name, "port": TARGET.port}
     ours = {"app.kubernetes.io/managed-by": "apiext"}
     found = api_service(version, labels=ours, **{"service": service, "caBundle": TARGET.ca_bundle, **spec})
-    found["metadata"]["annotations"] = {marks.SERVICE: by}
+    found["metadata"]["annotations"] = {host_annotations.SERVICE: by}
     return found
 
 

@@ -6,13 +6,13 @@ import pytest
 
 from apiext.cli.operate import operate
 from apiext.operator import lifecycle
-from apiext.operator.clients import API_SERVICES, CRDS, ApiError
-from apiext.operator.lease import NAME
+from apiext.operator.api_clients import API_SERVICES, CRDS, ApiError
+from apiext.operator.leader_election.lease import NAME
 from apiext.operator.lifecycle import _Operator
 from apiext.operator.options import read_options
-from apiext.operator.rights import missing, needed
-from tests.support.logs import logged
-from tests.support.memory_api import Json, MemoryApi
+from apiext.operator.permissions import missing, needed
+from tests.support.captured_logs import logged
+from tests.support.servers.memory_api import Json, MemoryApi
 
 
 class Allowing(MemoryApi):

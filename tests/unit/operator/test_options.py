@@ -8,10 +8,10 @@ from click.testing import CliRunner
 
 from apiext.cli.operate import operate
 from apiext.meta.flags import OptionsError
-from apiext.operator.authorities import AuthorityFile, read_authorities
+from apiext.operator.ca_bundle import AuthorityFile, read_authorities
 from apiext.operator.options import Options, read_options
-from tests.support.certificates import Authority
-from tests.support.logs import logged
+from hack.lib.servers.certificates import Authority
+from tests.support.captured_logs import logged
 
 
 def _read(*flags: str) -> Options:

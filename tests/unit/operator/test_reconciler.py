@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from apiext.meta import marks
-from apiext.operator import hostcrds, reconciler
-from apiext.operator.clients import API_SERVICES, CRDS, ApiError, Clients
-from apiext.operator.group import Desired, GroupState, Routing
+from apiext.meta import host_annotations
+from apiext.operator import host_definitions, reconciler
+from apiext.operator.api_clients import API_SERVICES, CRDS, ApiError, Clients
+from apiext.operator.group_state import Desired, GroupState, Routing
 from apiext.operator.reconciler import Hands, Reconciler
-from apiext.operator.recorder import Recorder
-from apiext.operator.report import Reason
-from apiext.operator.watched import Watched
-from tests.support.memory_api import MemoryApi
+from apiext.operator.reporting.event_recorder import Recorder
+from apiext.operator.reporting.reporter import Reason
+from apiext.operator.watched_state import Watched
+from tests.support.servers.memory_api import MemoryApi
 from tests.unit.operator.parts import GROUP, SELECTOR, TARGET, Json, api_service, crd, mirror, own, registered
 
 NAME = f"v1.{GROUP}"
@@ -61,7 +61,7 @@ class Bench:
 
     def said(self) -> tuple[str, str]:
         """The condition of the definition."""
-        found = hostcrds.condition_of(self.host.objects[WIDGETS]) or {}
+        found = host_definitions.condition_of(self.host.objects[WIDGETS]) or {}
         return found.get("reason", ""), found.get("message", "")
 
     def events(self) -> list[str]:
@@ -173,7 +173,10 @@ async def test_those_of_others(bench: Bench) -> None:
 
 async def test_those_of_another_installation(bench: Bench) -> None:
     """What another apiext has is nobody else's to take or to give back; who has selected it, too, is told."""
-    theirs: dict[str, Any] = {"finalizers": [marks.INSTANCES_FINALIZER], "annotations": {marks.SERVICE: "other/apiext"}}
+    theirs: dict[str, Any] = {
+        "finalizers": [host_annotations.INSTANCES_FINALIZER],
+        "annotations": {host_annotations.SERVICE: "other/apiext"},
+    }
     bench.has(
         crd(selected=False, **theirs), api_services=(registered(by="other/apiext", service={"namespace": "other", "name": "apiext"}),)
     )
@@ -185,7 +188,7 @@ async def test_those_of_another_installation(bench: Bench) -> None:
 
     assert bench.taken == []
     assert bench.events() == ["LeftAlone"]
-    assert bench.host.objects[WIDGETS]["metadata"]["finalizers"] == [marks.INSTANCES_FINALIZER]
+    assert bench.host.objects[WIDGETS]["metadata"]["finalizers"] == [host_annotations.INSTANCES_FINALIZER]
     assert bench.said() == ("", "")
 
 
@@ -216,13 +219,13 @@ async def test_what_is_about_to_be_put_right(bench: Bench) -> None:
 
 async def test_definitions_that_are_deleted(bench: Bench) -> None:
     """They are held until apiext says that it has no copy any more; then what is left on the host goes, too."""
-    held = crd(deletionTimestamp="now", finalizers=[marks.INSTANCES_FINALIZER, "other"])
+    held = crd(deletionTimestamp="now", finalizers=[host_annotations.INSTANCES_FINALIZER, "other"])
     bench.has(held, api_services=(registered(),), definitions=(mirror(),))
     bench.watched.guarded.add(GROUP)
     bench.host.put_in(f"{POLICIES}/apiext-{GROUP}", {})
     bench.desired = Desired(routing=Routing.APIEXT)
     await bench.look()
-    assert marks.INSTANCES_FINALIZER in bench.host.objects[WIDGETS]["metadata"]["finalizers"]
+    assert host_annotations.INSTANCES_FINALIZER in bench.host.objects[WIDGETS]["metadata"]["finalizers"]
 
     bench.apiext.objects.clear()
     bench.watched.definitions.gone(f"widgets.{GROUP}")

@@ -10,16 +10,16 @@ import pytest
 
 from apiext.conversion.none import NoneConverter
 from apiext.meta.gvk import GroupResource, GroupVersionKind
+from apiext.meta.json_codec import Object
 from apiext.meta.request import UserInfo
-from apiext.meta.wire import Object
-from apiext.registry.codec import CustomResourceCodec
-from apiext.registry.context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.registry.customresource import CustomResourceStrategy, ScalePaths
+from apiext.registry.customresource_codec import CustomResourceCodec
+from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.registry.rest import ResourceRest
 from apiext.schema.compiled import CompiledSchema
+from apiext.storage.direct_store import DirectStore
 from apiext.storage.interface import Item, Preconditions
 from apiext.storage.sqlite.backend import SQLiteBackend
-from apiext.storage.store import DirectStore
 
 SPEC = {
     "type": "object",

@@ -8,9 +8,9 @@ import pytest
 
 from apiext.meta import names, time
 from apiext.meta.errors import StatusError
-from apiext.meta.wire import Object
-from apiext.registry.context import CreateOptions, Operation
-from apiext.storage.store import DirectStore
+from apiext.meta.json_codec import Object
+from apiext.registry.request_context import CreateOptions, Operation
+from apiext.storage.direct_store import DirectStore
 from tests.unit.registry.conftest import Widgets
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from apiext.meta import time
 from apiext.meta.errors import StatusError
-from apiext.meta.wire import Object
-from apiext.registry.context import DeleteOptions, Operation, UpdateOptions
+from apiext.meta.json_codec import Object
+from apiext.registry.request_context import DeleteOptions, Operation, UpdateOptions
+from apiext.storage.direct_store import DirectStore
 from apiext.storage.interface import Item
-from apiext.storage.store import DirectStore
 from tests.unit.registry.conftest import Widgets
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from apiext.meta.json_codec import Object
 from apiext.meta.request import UserInfo
-from apiext.meta.wire import Object
-from apiext.registry.context import CreateOptions, RequestContext, UpdateOptions
 from apiext.registry.event import RESOURCE, EventRest, event_codec, event_errors
+from apiext.registry.request_context import CreateOptions, RequestContext, UpdateOptions
+from apiext.storage.direct_store import DirectStore
 from apiext.storage.sqlite.backend import SQLiteBackend
-from apiext.storage.store import DirectStore
 
 CTX = RequestContext(user=UserInfo("tester"), namespace="default")
 SEEN = {"eventTime": "2020-01-01T00:00:00.000000Z", "reportingComponent": "a.b/c", "reportingInstance": "i", "action": "x", "reason": "R"}

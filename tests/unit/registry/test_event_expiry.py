@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 
 import pytest
 
+from apiext.meta.json_codec import Object
 from apiext.meta.request import UserInfo
-from apiext.meta.wire import Object
-from apiext.registry.context import CreateOptions, DeleteOptions, RequestContext
 from apiext.registry.event import RESOURCE, EventRest, event_codec
 from apiext.registry.event_expiry import EventExpiry, last_written
+from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext
+from apiext.storage.direct_store import DirectStore
 from apiext.storage.interface import Item, ListOptions, ListResult
 from apiext.storage.sqlite.backend import SQLiteBackend
-from apiext.storage.store import DirectStore
 
 CTX = RequestContext(user=UserInfo("tester"), namespace="default")
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from apiext.meta.errors import StatusError
+from apiext.meta.json_codec import Object
 from apiext.meta.request import UserInfo
-from apiext.meta.wire import Object
-from apiext.registry.context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.registry.namespace import (
     RESOURCE,
     NamespaceFinalizeStrategy,
@@ -19,9 +18,10 @@ from apiext.registry.namespace import (
     NamespaceStatusStrategy,
     namespace_codec,
 )
+from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
+from apiext.storage.direct_store import DirectStore
 from apiext.storage.interface import Preconditions
 from apiext.storage.sqlite.backend import SQLiteBackend
-from apiext.storage.store import DirectStore
 
 CTX = RequestContext(user=UserInfo("tester"))
 

@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from apiext.registry import protobuf
-from apiext.registry.coretypes import EVENT_WIRE, NAMESPACE_WIRE
+from apiext.registry.core_types import EVENT_WIRE, NAMESPACE_WIRE
 from apiext.registry.event import event_codec
 from apiext.registry.namespace import namespace_codec
 

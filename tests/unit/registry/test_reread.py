@@ -11,13 +11,13 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from apiext.conversion.none import NoneConverter
-from apiext.meta import wire
-from apiext.registry.codec import CustomResourceCodec
+from apiext.meta import json_codec
+from apiext.registry.customresource_codec import CustomResourceCodec
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.objectmeta.algorithm import CoercionError
-from tests.support.chance import seeded
-from tests.support.generate import generate_resource, mutate
-from tests.support.schemas import random_schema
+from tests.support.builders.generated_objects import generate_resource, mutate
+from tests.support.builders.random_schemas import random_schema
+from tests.support.builders.seeds import seeded
 from tests.unit.registry.conftest import KIND, schema
 
 SHAPE = schema(
@@ -91,7 +91,7 @@ def test_what_is_stored_in_another_version_is_parsed() -> None:
 def test_bodies_in_shape(seed: int, changes: int) -> None:
     """Decoding a body, and then again, does what coercion and defaulting do, also where a look spares them."""
     rng = seeded(seed)
-    shape = CompiledSchema(wire.loads(wire.dumps(random_schema(rng))))
+    shape = CompiledSchema(json_codec.loads(json_codec.dumps(random_schema(rng))))
     obj = _random_object(shape, rng, changes)
     for _ in range(2):
         expected = copy.deepcopy(obj)
@@ -111,7 +111,7 @@ def test_bodies_in_shape(seed: int, changes: int) -> None:
 def test_rereading_is_decoding(seed: int, changes: int) -> None:
     """For any object of any schema, in shape or not, the bytes for the client are the same."""
     rng = seeded(seed)
-    shape = CompiledSchema(wire.loads(wire.dumps(random_schema(rng))))
+    shape = CompiledSchema(json_codec.loads(json_codec.dumps(random_schema(rng))))
     codec = _codec(shape)
     obj = _random_object(shape, rng, changes)
     decoded = copy.deepcopy(obj)
@@ -119,10 +119,10 @@ def test_rereading_is_decoding(seed: int, changes: int) -> None:
     shape.default(decoded)
     for each in (obj, decoded):
         data = codec.encode(each)
-        before = wire.dumps(each)
+        before = json_codec.dumps(each)
 
-        assert wire.dumps(_unversioned(codec.reread(each, data))) == wire.dumps(_unversioned(codec.decode(data)))
-        assert wire.dumps(each) == before
+        assert json_codec.dumps(_unversioned(codec.reread(each, data))) == json_codec.dumps(_unversioned(codec.decode(data)))
+        assert json_codec.dumps(each) == before
 
 
 def _random_object(shape: CompiledSchema, rng: random.Random, changes: int) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def _random_object(shape: CompiledSchema, rng: random.Random, changes: int) -> d
         changed = mutate(obj, shape.structural.raw, rng)
         obj = changed if isinstance(changed, dict) else obj
     head = {"apiVersion": KIND.api_version, "kind": KIND.kind, "metadata": {"name": "a", "generation": 1}}
-    mixed: dict[str, Any] = wire.loads(wire.dumps({**obj, **head}))
+    mixed: dict[str, Any] = json_codec.loads(json_codec.dumps({**obj, **head}))
     return mixed
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from apiext.meta.errors import StatusError
-from apiext.meta.wire import Object
-from apiext.registry.context import Operation, UpdateOptions
+from apiext.meta.json_codec import Object
+from apiext.registry.request_context import Operation, UpdateOptions
 from apiext.registry.rest import uid_precondition
 from tests.unit.registry.conftest import Widgets
 

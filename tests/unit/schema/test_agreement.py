@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apiext.meta import wire
+from apiext.meta import json_codec
 from apiext.meta.field import Path
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.defaulting.validation import default_errors
@@ -17,11 +17,11 @@ from apiext.schema.pruning import prune
 from apiext.schema.structural import structural_errors
 from apiext.schema.validation.report import report
 from apiext.schema.validation.spec import Spec
-from tests.support import oracle
-from tests.support.chance import seeded
-from tests.support.crds import NO_REAL, REAL, real_crds
-from tests.support.generate import generate, generate_resource, mutate
-from tests.support.schemas import plain_schema, random_schema
+from tests.support import schema_oracle
+from tests.support.builders.crds import NO_REAL, REAL, real_crds
+from tests.support.builders.generated_objects import generate, generate_resource, mutate
+from tests.support.builders.random_schemas import plain_schema, random_schema
+from tests.support.builders.seeds import seeded
 
 OBJECTS = 12
 """Objects made for each version of each real definition; a third of them is left as generated."""
@@ -39,14 +39,14 @@ VERSIONS = list(_versions())
 
 def _assert_agreement(schema: Mapping[str, Any], value: Any) -> bool:
     """The oracle, the compiled check and the report say the same, and prune the same; whether the value is valid."""
-    valid = oracle.is_valid(schema, value)
+    valid = schema_oracle.is_valid(schema, value)
     errors = [str(error) for error in CompiledSchema(schema).validate_values(value)]
     remains = copy.deepcopy(value)
     paths = prune(remains, Structural(schema), resource_root=True)
 
     assert valid == (errors == []), errors
     assert valid == report(Spec(schema, served=True), value, "").is_valid
-    assert oracle.pruned(schema, value, resource=True) == remains
+    assert schema_oracle.pruned(schema, value, resource=True) == remains
     assert (value == remains) == (paths == [])
     return valid
 
@@ -63,7 +63,7 @@ def test_real_definitions(crd: dict[str, Any], version: str, schema: dict[str, A
         for _ in range(index % 3):
             obj = mutate(obj, schema, rng)
         if isinstance(obj, dict):
-            valid += _assert_agreement(schema, wire.loads(wire.dumps(obj)))
+            valid += _assert_agreement(schema, json_codec.loads(json_codec.dumps(obj)))
 
     assert valid > 0
 
@@ -82,12 +82,12 @@ def test_real_definitions_are_structural(schema: dict[str, Any]) -> None:
 def test_random_schemas(seed: int, changes: int) -> None:
     """On schemas that nobody would write, and objects more or less made for them, both agree."""
     rng = seeded(seed)
-    schema = wire.loads(wire.dumps(plain_schema(rng)))
+    schema = json_codec.loads(json_codec.dumps(plain_schema(rng)))
     value = generate(schema, rng)
     for _ in range(changes):
         value = mutate(value, schema, rng)
     if isinstance(value, dict):
-        _assert_agreement(schema, wire.loads(wire.dumps(value)))
+        _assert_agreement(schema, json_codec.loads(json_codec.dumps(value)))
 
 
 @settings(max_examples=200)
@@ -95,11 +95,11 @@ def test_random_schemas(seed: int, changes: int) -> None:
 def test_check_and_report_agree(seed: int, changes: int) -> None:
     """The compiled check and the report are two readings of one schema, in every corner."""
     rng = seeded(seed)
-    schema = wire.loads(wire.dumps(random_schema(rng)))
+    schema = json_codec.loads(json_codec.dumps(random_schema(rng)))
     value = generate(schema, rng)
     for _ in range(changes):
         value = mutate(value, schema, rng)
-    value = wire.loads(wire.dumps({"": value}))[""]
+    value = json_codec.loads(json_codec.dumps({"": value}))[""]
     if isinstance(value, dict):
         errors = CompiledSchema(schema).validate_values(value)
 
@@ -111,14 +111,14 @@ def test_check_and_report_agree(seed: int, changes: int) -> None:
 def test_decoding_is_idempotent(seed: int, changes: int) -> None:
     """What was coerced, or defaulted, once does not change when it is done again."""
     rng = seeded(seed)
-    compiled = CompiledSchema(wire.loads(wire.dumps(random_schema(rng))))
+    compiled = CompiledSchema(json_codec.loads(json_codec.dumps(random_schema(rng))))
     raw = compiled.structural.raw
     value = generate(raw, rng)
     for _ in range(changes):
         value = mutate(value, raw, rng)
     if not isinstance(value, dict):
         return
-    once = wire.loads(wire.dumps(value))
+    once = json_codec.loads(json_codec.dumps(value))
     compiled.coerce(once, drop_invalid=True)
     twice = copy.deepcopy(once)
 

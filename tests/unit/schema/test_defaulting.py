@@ -6,7 +6,7 @@ import pytest
 
 from apiext.schema.defaulting.algorithm import default
 from apiext.schema.defaulting.prune import has_unpruned_defaults
-from apiext.schema.defaulting.prunenulls import prune_non_nullable_nulls_without_defaults
+from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
 from apiext.schema.model import Structural
 
 A = {"type": "string", "default": "A"}

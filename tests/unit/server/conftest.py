@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from apiext.meta.marks import PHASE
-from tests.support.fakehost import FakeHost
-from tests.support.following import SERVED, Replica, crd
-from tests.support.inprocess import InProcess
+from apiext.meta.host_annotations import PHASE
+from tests.support.servers.fake_host import FakeHost
+from tests.support.servers.host_follower import SERVED, Replica, crd
+from tests.support.servers.in_process import InProcess
 
 
 @pytest.fixture

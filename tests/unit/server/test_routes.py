@@ -7,8 +7,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from apiext.endpoints.reply import Reply
 from apiext.endpoints.request import INFO
+from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.max_in_flight import InFlight
 from apiext.filters.metrics import Labels, RequestNumbers, _record
 from apiext.filters.request_info import request_info

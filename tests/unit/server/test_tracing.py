@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from apiext.server.errors import StartError
+from apiext.server.start_error import StartError
 from apiext.server.tracing import TracingConfiguration, open_tracing, read_configuration
 
 KIND = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "TracingConfiguration"}

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.support.inprocess import InProcess, definition
+from tests.support.servers.in_process import InProcess, definition
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import pytest
 
 from apiext.registry import protobuf
-from apiext.registry.coretypes import NAMESPACE_WIRE
-from tests.support.inprocess import CRDS, InProcess
+from apiext.registry.core_types import NAMESPACE_WIRE
+from tests.support.servers.in_process import CRDS, InProcess
 
 NAMESPACES = "/api/v1/namespaces"
 BASE = "/apis/example.com/v1/namespaces/{}/widgets"

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from apiext.meta import wire
+from apiext.meta import json_codec
 from apiext.serving.builder import version_order
-from apiext.serving.instances import DefinitionInstances
-from tests.support.inprocess import CRDS, InProcess, definition
+from apiext.serving.definition_instances import DefinitionInstances
+from tests.support.servers.in_process import CRDS, InProcess, definition
 
 BASE = "/apis/example.com/v1/namespaces/default/widgets"
 ONE = f"{CRDS}/widgets.example.com"
@@ -35,7 +35,7 @@ async def test_watches_end_when_the_specification_changes(widgets: InProcess) ->
         await widgets.ask("PATCH", ONE, '{"metadata":{"labels":{"a":"b"}}}', Content_Type="application/merge-patch+json")
         await widgets.ask("POST", BASE, WIDGET)
         line = await stream.content.readline()
-        assert wire.loads(line)["type"] == "ADDED"
+        assert json_codec.loads(line)["type"] == "ADDED"
         patch = '[{"op":"add","path":"/spec/names/shortNames","value":["wd"]}]'
         await widgets.ask("PATCH", ONE, patch, Content_Type="application/json-patch+json")
 
@@ -132,7 +132,7 @@ async def test_a_create_under_way_leaves_nothing_behind(widgets: InProcess) -> N
     begun, going_on = asyncio.Event(), asyncio.Event()
 
     async def body() -> AsyncIterator[bytes]:
-        text = wire.dumps(WIDGET)
+        text = json_codec.dumps(WIDGET)
         yield text[:10]
         begun.set()
         await going_on.wait()
@@ -167,4 +167,4 @@ async def test_a_deletion_minds_later_changes(widgets: InProcess) -> None:
         assert await instances.places(former) == ["default"]
         await widgets.ask("PATCH", f"{BASE}/a", '{"metadata":{"labels":{"a":"b"}}}', Content_Type="application/merge-patch+json")
         lines = [first, await stream.content.readline()]
-    assert [wire.loads(line)["type"] for line in lines] == ["ADDED", "MODIFIED"]
+    assert [json_codec.loads(line)["type"] for line in lines] == ["ADDED", "MODIFIED"]

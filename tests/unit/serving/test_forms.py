@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from apiext.meta import wire
-from tests.support.inprocess import CRDS, InProcess
+from apiext.meta import json_codec
+from tests.support.servers.in_process import CRDS, InProcess
 
 BASE = "/apis/example.com/v1/namespaces/default/widgets"
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
@@ -121,7 +121,7 @@ async def _watch(server: InProcess, query: str, accept: str) -> list[dict[str, A
     assert answer.status == 200
     assert answer.headers["Transfer-Encoding"] == "chunked"
     assert answer.headers["Content-Type"] == "application/json"
-    return [wire.loads(line) for line in answer.body.splitlines()]
+    return [json_codec.loads(line) for line in answer.body.splitlines()]
 
 
 async def test_watch_forms(one: InProcess) -> None:
@@ -154,7 +154,7 @@ async def test_deprecated_watch_path(one: InProcess) -> None:
     """Paths with /watch/ watch one object, or many."""
     answer = await one.ask("GET", "/apis/example.com/v1/watch/namespaces/default/widgets/a?timeoutSeconds=1")
 
-    assert [wire.loads(line)["type"] for line in answer.body.splitlines()] == ["ADDED"]
+    assert [json_codec.loads(line)["type"] for line in answer.body.splitlines()] == ["ADDED"]
 
 
 async def test_lists_in_watches(one: InProcess) -> None:

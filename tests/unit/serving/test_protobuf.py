@@ -4,18 +4,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from apiext.endpoints import protobufbody, statuswire
-from apiext.meta.wire import Object
+from apiext.endpoints.serializers import protobuf_encoder, status_protobuf
+from apiext.meta.json_codec import Object
 from apiext.registry import protobuf
-from apiext.registry.coretypes import EVENT_WIRE, NAMESPACE_WIRE
-from apiext.registry.definitionwire import DEFINITION_WIRE
-from apiext.registry.metawire import PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
+from apiext.registry.core_types import EVENT_WIRE, NAMESPACE_WIRE
+from apiext.registry.customresourcedefinition_protobuf import DEFINITION_WIRE
+from apiext.registry.objectmeta_protobuf import PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
 from apiext.registry.protobuf import Message
 from apiext.storage.interface import Event, EventType
-from tests.support.inprocess import CRDS, InProcess
+from tests.support.servers.in_process import CRDS, InProcess
 
 if TYPE_CHECKING:
-    from apiext.endpoints.scope import Scope
+    from apiext.endpoints.handlers.scope import Scope
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
@@ -115,7 +115,7 @@ def test_errors_of_watches() -> None:
     line = b'{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"message":"m","code":410}}\n'
     event = Event(type=EventType.ERROR, item=None, revision=1, line=line)
 
-    read = WATCH_EVENT.read(protobufbody.event_bytes(cast("Scope", None), event, "v1"))
+    read = WATCH_EVENT.read(protobuf_encoder.event_bytes(cast("Scope", None), event, "v1"))
 
     assert read["type"] == "ERROR"
-    assert read["object"]["raw"] == statuswire.dumps({"message": "m", "code": 410})
+    assert read["object"]["raw"] == status_protobuf.dumps({"message": "m", "code": 410})

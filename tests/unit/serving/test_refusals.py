@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.inprocess import CRDS, InProcess
+from tests.support.servers.in_process import CRDS, InProcess
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 BASE = "/apis/example.com/v1/namespaces/default/widgets"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apiext.storage.cacher import listing
-from tests.support.inprocess import InProcess, definition
+from tests.support.servers.in_process import InProcess, definition
 
 BASE = "/apis/example.com/v1/namespaces"
 SIZES = ("s", "m", "l")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.inprocess import InProcess
+from tests.support.servers.in_process import InProcess
 
 BASE = "/apis/example.com/v1/namespaces/default/widgets"
 MERGE = "application/merge-patch+json"

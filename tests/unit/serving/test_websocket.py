@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 
-from apiext.meta import wire
-from tests.support.inprocess import InProcess
+from apiext.meta import json_codec
+from tests.support.servers.in_process import InProcess
 
 BASE = "/apis/example.com/v1/namespaces/default/widgets"
 ORIGIN = {"Origin": "https://example.com"}
@@ -30,7 +30,7 @@ async def _all(socket: ClientWebSocketResponse) -> list[Any]:
     events = []
     async for message in socket:
         assert message.type is WSMsgType.TEXT
-        events.append(wire.loads(message.data.encode()))
+        events.append(json_codec.loads(message.data.encode()))
     return events
 
 
@@ -85,7 +85,7 @@ async def test_clients_may_talk_and_leave(widgets: InProcess) -> None:
     message = await socket.receive()
     await socket.close()
 
-    assert wire.loads(message.data.encode())["type"] == "ADDED"
+    assert json_codec.loads(message.data.encode())["type"] == "ADDED"
     assert socket.close_code == 1000
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from apiext.storage.backend import UnavailableError
 from apiext.storage.barrier import Barrier
-from tests.support.memory_backend import MemoryBackend
+from tests.support.servers.memory_backend import MemoryBackend
 
 
 async def settle() -> None:

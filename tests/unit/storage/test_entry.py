@@ -9,7 +9,7 @@ from apiext.storage.interface import CorruptObjectError
 from apiext.storage.rendering import Renderer
 from apiext.storage.value.identity import IdentityTransformer
 from apiext.storage.view import View
-from tests.support.widgets import WidgetCodec, widget
+from tests.support.builders.widgets import WidgetCodec, widget
 
 RENDERER = Renderer(prefix="/registry/example.com/widgets/", transformer=IdentityTransformer())
 

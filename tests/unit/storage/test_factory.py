@@ -8,17 +8,17 @@ import logging
 
 import pytest
 
-from apiext.meta import wire
+from apiext.meta import json_codec
 from apiext.meta.gvk import GroupResource
 from apiext.storage import factory as factories
 from apiext.storage import watch_queue
 from apiext.storage.backend import CompactedError
-from apiext.storage.cacher.store import CachedStore
+from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.compactor import Compactor
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, VersionMatch
-from tests.support.memory_backend import MemoryBackend
-from tests.support.widgets import WIDGETS, Reader, WidgetCodec, change, labelled, watching, widget
+from tests.support.builders.widgets import WIDGETS, Reader, WidgetCodec, change, labelled, watching, widget
+from tests.support.servers.memory_backend import MemoryBackend
 
 
 class Clock:
@@ -147,7 +147,7 @@ async def test_bookmarks() -> None:
         store.cache.tick()
         event = await reader.next()
         assert (event.type, event.revision, event.item) == (EventType.BOOKMARK, last.revision, None)
-        assert wire.loads(event.line)["object"] == {
+        assert json_codec.loads(event.line)["object"] == {
             "apiVersion": "example.com/v1",
             "kind": "Widget",
             "metadata": {"resourceVersion": str(last.revision)},

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apiext.meta import wire
+from apiext.meta import json_codec
 from apiext.storage.backend import CompactedError
 from apiext.storage.cacher import feed
-from apiext.storage.cacher.store import CachedStore
+from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EVERYTHING, EventType, KeyExistsError, KeyNotFoundError, ListOptions, Selection, Store, WatchOptions
-from tests.support.memory_backend import MemoryBackend
-from tests.support.widgets import WIDGETS, Informer, WidgetCodec, change, labelled, relabel, where, widget
+from tests.support.builders.widgets import WIDGETS, Informer, WidgetCodec, change, labelled, relabel, where, widget
+from tests.support.servers.memory_backend import MemoryBackend
 
 KEYS = ["a/1", "a/2", "b/1", "b/2"]
 SCOPES: list[tuple[str, Selection]] = [
@@ -68,7 +68,7 @@ class Client:
 
         self.task = asyncio.ensure_future(follow())
 
-    async def state(self, store: Store, codec: WidgetCodec) -> dict[str, wire.Object]:
+    async def state(self, store: Store, codec: WidgetCodec) -> dict[str, json_codec.Object]:
         """What a list says."""
         prefix = "" if self.prefix.endswith("1") else self.prefix
         listed = await store.list(prefix, codec, ListOptions(selection=self.selection))

@@ -5,7 +5,7 @@ import pytest
 from apiext.meta.gvk import GroupResource
 from apiext.storage import keys
 from apiext.storage.interface import EVERYTHING, Selection
-from tests.support.widgets import where
+from tests.support.builders.widgets import where
 
 
 @pytest.mark.parametrize(

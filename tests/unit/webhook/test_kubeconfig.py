@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apiext.webhook.kubeconfig import KubeconfigError, load
-from tests.support.certificates import Authority
+from hack.lib.servers.certificates import Authority
 
 
 def _config(cluster: dict[str, Any], user: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta.backoff import Backoff
 from apiext.storage.etcd.http2 import headers
 from apiext.storage.etcd.http2.connection import Connection
-from apiext.storage.etcd.http2.outcome import UNAVAILABLE, RpcError
+from apiext.storage.etcd.http2.grpc_status import UNAVAILABLE, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from apiext.storage.etcd.http2 import frames, headers
 from apiext.storage.etcd.http2.frames import HEAD, HEAD_SIZE, ProtocolError
-from apiext.storage.etcd.http2.outcome import DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE, RpcError
+from apiext.storage.etcd.http2.grpc_status import DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE, RpcError
 from apiext.storage.etcd.http2.streams import WINDOW, Duplex, Stream, Unary, pack
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import hpack
 
 from apiext.storage.etcd.http2.frames import ProtocolError
-from apiext.storage.etcd.http2.outcome import INTERNAL, OK, UNAVAILABLE, UNKNOWN, RpcError
+from apiext.storage.etcd.http2.grpc_status import INTERNAL, OK, UNAVAILABLE, UNKNOWN, RpcError
 
 _MAX_KNOWN: Final = 64
 _LARGEST_TIMEOUT: Final = 99_999_999

@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from apiext.storage.etcd.http2.frames import NUMBER, ProtocolError
-from apiext.storage.etcd.http2.outcome import INTERNAL, RpcError
+from apiext.storage.etcd.http2.grpc_status import INTERNAL, RpcError
 
 if TYPE_CHECKING:
     from apiext.storage.etcd.http2.connection import Connection

@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from apiext.operator.adoption.hoststore import HostStore
-from apiext.operator.clients import HostEtcd
-
-from .world import World
+from apiext.operator.adoption.host_etcd import HostStore
+from apiext.operator.api_clients import HostEtcd
+from tests.unit.operator.adoption.world import World
 
 
 @pytest.fixture
@@ -26,6 +25,6 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Callable[..., World]:
         """The world goes on."""
 
     monkeypatch.setattr(HostStore, "open", opened)
-    monkeypatch.setattr("apiext.operator.adoption.waiting.PATIENCE", 1.0)
-    monkeypatch.setattr("tests.support.memory_backend.MemoryBackend.close", lambda _self: close())
+    monkeypatch.setattr("apiext.operator.adoption.polling.PATIENCE", 1.0)
+    monkeypatch.setattr("tests.support.servers.memory_backend.MemoryBackend.close", lambda _self: close())
     return make

@@ -11,17 +11,17 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
-from apiext.meta import marks
-from apiext.meta.marks import REVISION_BASE
+from apiext.meta import host_annotations
+from apiext.meta.host_annotations import REVISION_BASE
 from apiext.meta.selectors import LabelSelector, parse_label_selector
-from apiext.operator import hostcrds
-from apiext.operator.adoption.way import Way
-from apiext.operator.clients import CRDS, Api, Clients, HostEtcd
-from apiext.operator.group import GroupState, Routing
-from apiext.operator.report import Reason
+from apiext.operator import host_definitions
+from apiext.operator.adoption.transition import Way
+from apiext.operator.api_clients import CRDS, Api, Clients, HostEtcd
+from apiext.operator.group_state import GroupState, Routing
+from apiext.operator.reporting.reporter import Reason
 from apiext.webhook.kubeconfig import Endpoint
-from tests.support.inprocess import definition
-from tests.support.memory_backend import MemoryBackend
+from tests.support.servers.in_process import definition
+from tests.support.servers.memory_backend import MemoryBackend
 
 GROUP: Final = "example.com"
 POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
@@ -64,7 +64,11 @@ class World:
         """A definition of the host, selected unless its labels are given, with its mirror."""
         crd = definition(plural, plural[:-1].capitalize(), group=GROUP)
         name = crd["metadata"]["name"]
-        labels = {"labels": {marks.SERVE_LABEL: marks.SERVE_VALUE}, "resourceVersion": self._next(), "uid": f"host-{name}"}
+        labels = {
+            "labels": {host_annotations.SERVE_LABEL: host_annotations.SERVE_VALUE},
+            "resourceVersion": self._next(),
+            "uid": f"host-{name}",
+        }
         crd["metadata"] |= labels | metadata
         crd["status"] = {"acceptedNames": {}, "conditions": [{"type": "Established", "status": "True"}]}
         self.host[f"{CRDS}/{name}"] = crd
@@ -80,7 +84,7 @@ class World:
     def phase(self, plural: str = "widgets") -> str | None:
         """The phase of a mirror."""
         mirror = self.mirrors.get(f"{plural}.{GROUP}")
-        return mirror and mirror["metadata"]["annotations"].get(marks.PHASE, marks.IMPORTING)
+        return mirror and mirror["metadata"]["annotations"].get(host_annotations.PHASE, host_annotations.IMPORTING)
 
     def write_at_host(self, key: str, spec: Any, plural: str = "widgets") -> None:
         """An object in the host's etcd."""
@@ -109,7 +113,7 @@ class World:
             if not self.bites:
                 self.write_at_host(key, spec, plural)
             return not self.bites
-        if self.phase(plural) != marks.SERVING:
+        if self.phase(plural) != host_annotations.SERVING:
             return False
         if spec is None:
             self.objects[name].pop(key, None)
@@ -119,7 +123,7 @@ class World:
 
     def way(self, **options: Any) -> Way:
         """A way of a new operator."""
-        selector: LabelSelector = parse_label_selector(f"{marks.SERVE_LABEL}={marks.SERVE_VALUE}")
+        selector: LabelSelector = parse_label_selector(f"{host_annotations.SERVE_LABEL}={host_annotations.SERVE_VALUE}")
         self._selector = selector
         clients = Clients(host=_api("http://host", self.ask_host), apiext=_api("http://apiext", self.ask_apiext), host_etcd=self.host_etcd)
         return Way(self.state(), clients, self, self, **{"settle": 0.0, "leave": 0.0} | options)
@@ -152,7 +156,7 @@ class World:
             self.said.append((reason, message))
         for crd in told:
             found = self.host.get(f"{CRDS}/{crd['metadata']['name']}", {})
-            merge(found, (found and hostcrds.condition(reason, message)(found)) or {})
+            merge(found, (found and host_definitions.condition(reason, message)(found)) or {})
 
     async def event(self, about: Any, reason: str, message: str, *, warning: bool = False) -> None:
         """See Reporter."""
@@ -243,13 +247,13 @@ class World:
         if method == "PATCH":
             merge(mirror, body)
         if method == "DELETE":
-            assert self.phase(name.partition(".")[0]) in {marks.IMPORTING, marks.LEAVING}
+            assert self.phase(name.partition(".")[0]) in {host_annotations.IMPORTING, host_annotations.LEAVING}
             del self.mirrors[name]
             self.objects[name] = {}
         return 200, mirror
 
     def _import(self, name: str, body: bytes) -> Answer:
-        if self.phase(name.partition(".")[0]) != marks.IMPORTING:
+        if self.phase(name.partition(".")[0]) != host_annotations.IMPORTING:
             return _status(409, "its phase is another")
         for line in body.splitlines():
             found = orjson.loads(line)
@@ -263,7 +267,7 @@ class World:
         return 200, {"created": 0}
 
     def _list_apiext(self, plural: str, query: str) -> Answer:
-        if self.phase(plural) == marks.LEAVING:
+        if self.phase(plural) == host_annotations.LEAVING:
             return _status(503, "it is going back")
         found = self.objects[f"{plural}.{GROUP}"]
         return _page([found[key] for key in sorted(found)], query, REVISION_BASE + self._revision)
@@ -284,9 +288,11 @@ class World:
         """Apiext follows the definitions that are meant for it."""
         for path, crd in self.host.items():
             metadata = crd["metadata"]
-            wanted = metadata.get("labels", {}).get(marks.SERVE_LABEL) and not (metadata.get("annotations") or {}).get(marks.HAND_OVER)
+            wanted = metadata.get("labels", {}).get(host_annotations.SERVE_LABEL) and not (metadata.get("annotations") or {}).get(
+                host_annotations.HAND_OVER
+            )
             if path.startswith(CRDS) and wanted and not metadata.get("deletionTimestamp") and metadata["name"] not in self.mirrors:
-                annotations = {marks.HOST_UID: metadata["uid"]}
+                annotations = {host_annotations.HOST_UID: metadata["uid"]}
                 own = {"name": metadata["name"], "uid": f"mirror-{self._next()}", "annotations": annotations}
                 self.mirrors[metadata["name"]] = {**crd, "metadata": own}
 

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from apiext.storage.cacher import feed
-from tests.support.memory_backend import MemoryBackend
+from tests.support.servers.memory_backend import MemoryBackend
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from apiext.meta import errors, wire
+from apiext.meta import errors, json_codec
 from apiext.storage.backend import Backend, RangeResult
-from apiext.storage.cacher.store import CachedStore
+from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, VersionMatch
 from apiext.storage.sqlite.backend import SQLiteBackend
-from tests.support.memory_backend import MemoryBackend
-from tests.support.widgets import WIDGETS, WidgetCodec, change, watching, widget
+from tests.support.builders.widgets import WIDGETS, WidgetCodec, change, watching, widget
+from tests.support.servers.memory_backend import MemoryBackend
 
 pytestmark = pytest.mark.usefixtures("impatient")
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("impatient")
 class RefusingCodec(WidgetCodec):
     """Cannot show what is red: its converter does not answer."""
 
-    def decode(self, data: bytes) -> wire.Object:
+    def decode(self, data: bytes) -> json_codec.Object:
         """Raises StatusError for what is red."""
         obj = super().decode(data)
         if obj["spec"].get("color") == "red":
@@ -109,7 +109,7 @@ async def test_nobody_resumes_within_a_lost_past(backend: MemoryBackend, factory
     async with watching(store, codec, resource_version=str(created.revision)) as reader:
         event = await reader.next()
         assert event.type is EventType.ERROR
-        assert wire.loads(event.line)["object"]["code"] == 410
+        assert json_codec.loads(event.line)["object"]["code"] == 410
     with pytest.raises(errors.StatusError, match="too old"):
         await store.list("", codec, ListOptions(resource_version=str(created.revision), match=VersionMatch.EXACT))
 
@@ -200,7 +200,7 @@ async def test_a_dry_run_sees_the_latest_state(backend: MemoryBackend, factory: 
     changed = await change(writer(backend).store(WIDGETS), codec, "a/x", color="red")
     seen: list[int] = []
 
-    async def update(obj: wire.Object, revision: int) -> wire.Object:
+    async def update(obj: json_codec.Object, revision: int) -> json_codec.Object:
         seen.append(revision)
         return obj
 
@@ -222,5 +222,5 @@ async def test_a_deletion_whose_object_was_compacted_away(tmp_path: Path) -> Non
     async with watching(store, codec, resource_version=str(created.revision)) as reader:
         event = await reader.next()
         assert event.type is EventType.ERROR
-        assert wire.loads(event.line)["object"]["code"] == 410
+        assert json_codec.loads(event.line)["object"]["code"] == 410
     await backend.close()

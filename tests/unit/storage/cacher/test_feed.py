@@ -9,8 +9,8 @@ from apiext.meta.errors import StatusError
 from apiext.storage.backend import UnavailableError
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions
-from tests.support.memory_backend import MemoryBackend
-from tests.support.widgets import WIDGETS, Informer, WidgetCodec, change, watching, widget
+from tests.support.builders.widgets import WIDGETS, Informer, WidgetCodec, change, watching, widget
+from tests.support.servers.memory_backend import MemoryBackend
 
 pytestmark = pytest.mark.usefixtures("impatient")
 

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from apiext.storage.backend import UnavailableError
+from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.calls import Calls
 from apiext.storage.etcd.config import EtcdConfig
-from apiext.storage.etcd.generated import rpc
 from apiext.storage.etcd.http2 import frames
 from apiext.storage.etcd.servers import Servers
 from tests.unit.storage.etcd.peer import BEGIN, Peer

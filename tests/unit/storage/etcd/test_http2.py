@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from apiext.storage.etcd.http2 import connection, frames, outcome
-from apiext.storage.etcd.http2.outcome import RpcError
+from apiext.storage.etcd.http2 import connection, frames, grpc_status
+from apiext.storage.etcd.http2.grpc_status import RpcError
 from apiext.storage.etcd.http2.streams import WINDOW
 from tests.unit.storage.etcd.peer import BEGIN, OK, Peer, connected, message
 
@@ -44,7 +44,7 @@ async def test_an_error_is_told() -> None:
         peer.say(frames.frame(frames.HEADERS, END, stream, block))
         with pytest.raises(RpcError) as caught:
             await call
-        assert (caught.value.code, caught.value.details) == (outcome.OUT_OF_RANGE, "not there!")
+        assert (caught.value.code, caught.value.details) == (grpc_status.OUT_OF_RANGE, "not there!")
 
 
 async def test_a_call_without_an_answer() -> None:
@@ -52,7 +52,7 @@ async def test_a_call_without_an_answer() -> None:
     async with connected() as (channel, peer):
         with pytest.raises(RpcError) as caught:
             await channel.unary("/a", b"", 0.05)
-        assert caught.value.code == outcome.DEADLINE_EXCEEDED
+        assert caught.value.code == grpc_status.DEADLINE_EXCEEDED
         assert (await peer.frame(frames.RST_STREAM))[1] == 1
         call = asyncio.ensure_future(channel.unary("/a", b"", 10))
         await peer.frame(frames.DATA)
@@ -68,7 +68,7 @@ async def test_a_server_that_falls_silent(monkeypatch: pytest.MonkeyPatch) -> No
         await peer.frame(frames.PING)
         with pytest.raises(RpcError) as caught:
             await call
-        assert (caught.value.code, caught.value.details) == (outcome.UNAVAILABLE, "the server does not answer")
+        assert (caught.value.code, caught.value.details) == (grpc_status.UNAVAILABLE, "the server does not answer")
 
 
 async def test_a_large_message_waits_for_room() -> None:
@@ -107,7 +107,7 @@ async def test_a_server_that_goes_away() -> None:
         peer.say(frames.frame(frames.GOAWAY, 0, 0, bytes((0, 0, 0, 1, 0, 0, 0, 0)) + b"graceful"))
         with pytest.raises(RpcError, match="graceful") as caught:
             await left
-        assert caught.value.code == outcome.UNAVAILABLE
+        assert caught.value.code == grpc_status.UNAVAILABLE
         assert not channel.ready()
         peer.answer(1, b"yes")
         assert await taken == b"yes"
@@ -123,7 +123,7 @@ async def test_a_lost_connection() -> None:
         await peer.close()
         with pytest.raises(RpcError) as caught:
             await call
-        assert caught.value.code == outcome.UNAVAILABLE
+        assert caught.value.code == grpc_status.UNAVAILABLE
         assert channel.trouble
 
 

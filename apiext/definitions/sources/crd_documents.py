@@ -1,0 +1,111 @@
+"""The definitions in a file of YAML or JSON: several documents, and lists of definitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from apiext.definitions.codec import GVK, CRDCodec
+from apiext.meta import deep, json_codec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from apiext.meta.json_codec import Object
+
+_LISTS: Final = ("List", "CustomResourceDefinitionList")
+_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+_TOO_DEEP: Final = "exceeded max depth"
+
+
+class FileProblem(ValueError):  # noqa: N818
+    """A file, or a part of one, that is no definition; the text says where and why."""
+
+
+def definitions(data: bytes) -> Iterator[Object | FileProblem]:
+    """The definitions in a file, in canonical form, and what is wrong with the others. Documents of other kinds are left out."""
+    try:
+        documents = parse(data)
+    except FileProblem as problem:
+        yield problem
+        return
+    for index, document in enumerate(documents):
+        where = f"document {index + 1}: " if len(documents) > 1 else ""
+        yield from _document(document, where)
+
+
+def parse(data: bytes) -> list[Any]:
+    """The documents of a file as JSON values, empty ones left out. Raises FileProblem."""
+    if data.lstrip()[:1] == b"{":
+        try:
+            return [json_codec.loads(data)]
+        except deep.DepthError:
+            raise FileProblem(_TOO_DEEP) from None
+        except orjson.JSONDecodeError as error:
+            # It may be YAML in flow style.
+            problem = f"line {error.lineno}, column {error.colno}: {error.msg.partition(': line ')[0]}"
+        try:
+            return _yaml(data)
+        except FileProblem:
+            raise FileProblem(problem) from None
+    return _yaml(data)
+
+
+def _yaml(data: bytes) -> list[Any]:
+    import yaml
+
+    try:
+        documents = [document for document in yaml.load_all(data, Loader=_loader()) if document is not None]
+        return [json_codec.loads(orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)) for document in documents]
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise FileProblem(f"{where}{error.problem or error}") from None
+    except yaml.YAMLError as error:
+        raise FileProblem(" ".join(str(error).split())) from None
+    except (RecursionError, ValueError, TypeError) as error:
+        raise FileProblem(f"it cannot be read as JSON: {error}") from None
+
+
+def _loader() -> type[Any]:
+    """A YAML loader that takes times as text, as JSON has them."""
+    import yaml
+
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    resolvers = {
+        first: [(tag, pattern) for tag, pattern in known if tag != _TIMESTAMP] for first, known in base.yaml_implicit_resolvers.items()
+    }
+    return type("_Loader", (base,), {"yaml_implicit_resolvers": resolvers})
+
+
+def _document(document: Any, where: str) -> Iterator[Object | FileProblem]:
+    if not isinstance(document, dict):
+        yield FileProblem(f"{where}it is not an object")
+        return
+    kind = document.get("kind")
+    if kind in _LISTS:
+        items = document.get("items")
+        if not isinstance(items, list):
+            yield FileProblem(f"{where}a {kind} without items")
+            return
+        for index, item in enumerate(items):
+            yield from _document(item, f"{where}items[{index}]: ")
+    elif kind == GVK.kind:
+        yield _definition(document, where)
+    elif not kind or not document.get("apiVersion"):
+        yield FileProblem(f"{where}it has no {'apiVersion' if kind else 'kind'}")
+
+
+def _definition(document: Object, where: str) -> Object | FileProblem:
+    if document.get("apiVersion") != GVK.api_version:
+        return FileProblem(f"{where}apiVersion is {document.get('apiVersion')!r}, and not {GVK.api_version!r}")
+    try:
+        unknown = CRDCodec().decode_body(document, True)  # noqa: FBT003
+    except ValueError as error:
+        return FileProblem(f"{where}{error}")
+    if unknown:
+        return FileProblem(f"{where}{', '.join(unknown)}")
+    if not document["metadata"].get("name"):
+        return FileProblem(f"{where}metadata.name is missing")
+    return document

@@ -1,0 +1,88 @@
+"""Paths into a schema, as rules and selectable fields name them (apiserver/schema/cel ValidFieldPath)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from apiext.definitions.validation.schemas import Props
+
+_PLAIN: Final = re.compile(r"[.\[\]]|[^.\[\]]+")
+_QUOTED: Final = re.compile(r"'.*?(?<!\\)'", re.DOTALL)
+_ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
+_END: Final = "unexpected end of JSON path"
+_NO_FIELD: Final = "does not refer to a valid field"
+
+
+class FieldPathError(ValueError):
+    """A path that is malformed or leads nowhere; the text is the reference's."""
+
+
+def resolve(path: str, schema: Props, *, arrays: bool = True) -> tuple[tuple[str, ...], Props | None]:
+    """The steps of a path and the schema at its end. Raises FieldPathError.
+
+    `arrays` allows the notation ['name'] for a step.
+    """
+    tokens = _tokens(path)
+    steps: list[str] = []
+    here: Props | None = schema
+    for token in tokens:
+        if token == "[":  # noqa: S105
+            if not arrays:
+                raise FieldPathError("array notation is not allowed")
+            here = _step(here, _quoted(next(tokens, None)), steps)
+            closing = next(tokens, None)
+            if closing is None:
+                raise FieldPathError(_END)
+            if closing != "]":
+                raise FieldPathError(f"expected ] but got {closing}")
+        elif token == ".":  # noqa: S105
+            name = next(tokens, None)
+            if name is None:
+                raise FieldPathError(_END)
+            here = _step(here, name, steps)
+        else:
+            raise FieldPathError(f"expected [ or . but got: {token}")
+    return tuple(steps), here
+
+
+def _tokens(path: str) -> Iterator[str]:
+    position = 0
+    while position < len(path):
+        match = (_QUOTED if path[position] == "'" else _PLAIN).match(path, position)
+        # A quote that is never closed goes on to the end.
+        end = match.end() if match else len(path)
+        yield path[position:end]
+        position = end
+
+
+def _step(schema: Props | None, name: str, steps: list[str]) -> Props | None:
+    properties = schema.get("properties") if schema is not None else None
+    additional = schema.get("additionalProperties") if schema is not None else None
+    if properties:
+        if name not in properties:
+            raise FieldPathError(_NO_FIELD)
+        steps.append(f".{name}")
+        found: Props = properties[name]
+        return found
+    if additional is None:
+        raise FieldPathError(_NO_FIELD)
+    steps.append(f"[{name}]")
+    return additional if isinstance(additional, Mapping) else None
+
+
+def _quoted(token: str | None) -> str:
+    if token is None:
+        raise FieldPathError(_END)
+    if len(token) < 2 or not token.startswith("'") or not token.endswith("'"):
+        raise FieldPathError(f"expected single quoted string but got {token}")
+    return re.sub(r"\\.", _unescape, token[1:-1])
+
+
+def _unescape(match: re.Match[str]) -> str:
+    try:
+        return _ESCAPES[match.group()[1]]
+    except KeyError:
+        raise FieldPathError(f"invalid string literal: invalid escape char {match.group()}") from None

@@ -1,0 +1,126 @@
+"""Rules for lists that are sets or maps, and for maps (the x-kubernetes-list-* and map-type extensions)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from apiext.definitions.validation import go_printing
+from apiext.meta import field
+
+if TYPE_CHECKING:
+    from apiext.definitions.validation.schemas import Props
+    from apiext.meta.field import FieldError, Path
+
+_LIST_TYPES = ("atomic", "set", "map")
+_MAP_TYPES = ("atomic", "granular")
+
+
+def is_non_atomic_set(node: Props) -> bool:
+    """Whether a schema is a set whose items can be changed in part."""
+    items = node.get("items")
+    if node.get("x-kubernetes-list-type") != "set" or not isinstance(items, Mapping):
+        return False
+    if items.get("type") == "array":
+        return bool(items.get("x-kubernetes-list-type", "atomic") != "atomic")
+    return bool(items.get("type") == "object" and items.get("x-kubernetes-map-type") != "atomic")
+
+
+def map_key_errors(node: Props, path: Path) -> list[FieldError]:
+    """Items of sets and maps are never null, and the keys of a map always there (validateMapListKeysMapSet)."""
+    items, list_type = node.get("items"), node.get("x-kubernetes-list-type")
+    if not isinstance(items, Mapping) or list_type not in ("set", "map"):
+        return []
+    errors = []
+    if items.get("nullable"):
+        errors.append(field.forbidden(path.child("items", "nullable"), f"cannot be nullable when x-kubernetes-list-type is {list_type}"))
+    if list_type == "set":
+        return errors
+    required, properties = items.get("required") or (), items.get("properties") or {}
+    for key in node.get("x-kubernetes-list-map-keys") or ():
+        if key not in properties:
+            continue
+        below = path.child("items", "properties").key(key)
+        if key not in required and properties[key].get("default") is None:
+            detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
+            errors.append(field.required(below.child("default"), detail))
+        if properties[key].get("nullable"):
+            detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
+            errors.append(field.forbidden(below.child("nullable"), detail))
+    return errors
+
+
+def list_and_map_errors(node: Props, path: Path, *, atomic_sets: bool) -> list[FieldError]:
+    """The kinds of maps and lists that there are, and what each asks of its schema."""
+    errors: list[FieldError] = []
+    map_type, list_type = node.get("x-kubernetes-map-type"), node.get("x-kubernetes-list-type")
+    if map_type is not None:
+        errors += _type(node, path, expected="object", extension="x-kubernetes-map-type")
+        if map_type not in _MAP_TYPES:
+            errors.append(field.not_supported(path.child("x-kubernetes-map-type"), map_type, _MAP_TYPES))
+    if list_type is not None:
+        if node.get("type") != "array":
+            errors += _type(node, path, expected="array", extension="x-kubernetes-list-type")
+        elif atomic_sets:
+            errors += _set_items(node, path)
+        if list_type not in _LIST_TYPES:
+            errors.append(field.not_supported(path.child("x-kubernetes-list-type"), list_type, _LIST_TYPES))
+    if node.get("x-kubernetes-list-map-keys") and list_type != "map":
+        here, detail = path.child("x-kubernetes-list-type"), "must be map if x-kubernetes-list-map-keys is non-empty"
+        errors.append(field.required(here, detail) if list_type is None else field.invalid(here, list_type, detail))
+    if list_type == "map":
+        errors += _map(node, path)
+    return errors
+
+
+def _type(node: Props, path: Path, *, expected: str, extension: str) -> list[FieldError]:
+    actual, here, detail = node.get("type", ""), path.child("type"), f"must be {expected} if {extension} is specified"
+    if actual == expected:
+        return []
+    return [field.invalid(here, actual, detail) if actual else field.required(here, detail)]
+
+
+def _set_items(node: Props, path: Path) -> list[FieldError]:
+    if not is_non_atomic_set(node):
+        return []
+    items = node["items"]
+    extension = "x-kubernetes-list-type" if items["type"] == "array" else "x-kubernetes-map-type"
+    detail = "must be atomic as item of a list with x-kubernetes-list-type=set"
+    return [field.invalid(path.child("items", extension), items.get("x-kubernetes-list-type"), detail)]
+
+
+def _map(node: Props, path: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    keys, here = node.get("x-kubernetes-list-map-keys") or [], path.child("items")
+    if not keys:
+        detail = "must not be empty if x-kubernetes-list-type is map"
+        errors.append(field.required(path.child("x-kubernetes-list-map-keys"), detail))
+    if "items" not in node:
+        errors.append(field.required(here, "must have a schema if x-kubernetes-list-type is map"))
+        return errors
+    items = node["items"]
+    if not isinstance(items, Mapping):
+        detail = "must only have a single schema if x-kubernetes-list-type is map"
+        errors.append(field.invalid(here, go_printing.items_value(items), detail))
+    elif items.get("type") != "object":
+        detail = "must be object if parent array's x-kubernetes-list-type is map"
+        errors.append(field.invalid(here.child("type"), items.get("type", ""), detail))
+    else:
+        errors += _keys(keys, items, path)
+    return errors
+
+
+def _keys(keys: list[str], items: Props, path: Path) -> list[FieldError]:
+    errors: list[FieldError] = []
+    properties, seen = items.get("properties") or {}, set()
+    for key in keys:
+        if key not in properties:
+            errors.append(field.invalid(path.child("x-kubernetes-list-map-keys"), keys, "entries must all be names of item properties"))
+        elif properties[key].get("type") in ("array", "object"):
+            below = path.child("items", "properties").key(key).child("type")
+            detail = "must be a scalar type if parent array's x-kubernetes-list-type is map"
+            errors.append(field.invalid(below, items.get("type", ""), detail))
+        if key in seen:
+            errors.append(field.invalid(path.child("x-kubernetes-list-map-keys"), keys, "must not contain duplicate entries"))
+        seen.add(key)
+    return errors

@@ -1,0 +1,1 @@
+"""One handler a verb, with its request options and bodies (apiserver pkg/endpoints/handlers)."""

@@ -1,0 +1,27 @@
+"""GET of one object (apiserver pkg/endpoints/handlers/get.go)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apiext.endpoints.handlers.context import request_context, required_name
+from apiext.endpoints.handlers.options import check_export
+from apiext.endpoints.handlers.query_parameters import parse_query, text
+from apiext.endpoints.responsewriters.object_response import item_reply
+from apiext.endpoints.serializers.negotiation import negotiate_output
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from apiext.endpoints.handlers.scope import Scope
+
+
+async def get(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
+    """Answer with the object's bytes as the store has rendered them. Raises StatusError."""
+    name = required_name(request)
+    media = negotiate_output(request, scope.offers)
+    query = parse_query(request)
+    if query:
+        check_export(query)
+    item = await scope.rest.get(request_context(request), name, resource_version=text(query, "resourceVersion"))
+    return await item_reply(request, scope, media, item)

@@ -1,0 +1,25 @@
+"""GET of a collection (apiserver pkg/endpoints/handlers/get.go, ListResource)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apiext.endpoints.handlers.context import request_context
+from apiext.endpoints.handlers.options import list_query
+from apiext.endpoints.handlers.query_parameters import parse_query
+from apiext.endpoints.request import INFO
+from apiext.endpoints.responsewriters.object_response import list_reply
+from apiext.endpoints.serializers.negotiation import negotiate_output
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from apiext.endpoints.handlers.scope import Scope
+
+
+async def list_objects(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
+    """Answer with the items' bytes as the store has rendered them. Raises StatusError."""
+    media = negotiate_output(request, scope.offers)
+    asked = list_query(parse_query(request), scope.field_label, name=request[INFO].name)
+    result = await scope.rest.list(request_context(request), asked.list_options())
+    return await list_reply(request, scope, media, result)

@@ -1,0 +1,61 @@
+"""Query parameters and what Go makes of them (apimachinery pkg/runtime/conversion.go)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl
+
+from apiext.meta import errors, go_format
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+Query = dict[str, list[str]]
+"""Values by name, in order."""
+
+_INT: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_UNREADABLE: Final = re.compile(r";|%(?![0-9A-Fa-f]{2})")
+"""In a parameter that Go drops."""
+_MAX_DIGITS: Final = 40
+
+
+def parse_query(request: web.BaseRequest) -> Query:
+    """All parameters of a request that can be read."""
+    raw = request.rel_url.raw_query_string
+    if not raw:
+        return {}
+    if ";" in raw or "%" in raw:
+        raw = "&".join(pair for pair in raw.split("&") if not _UNREADABLE.search(pair))
+    query: Query = {}
+    for name, text in parse_qsl(raw, keep_blank_values=True, errors="replace"):
+        query.setdefault(name, []).append(text)
+    return query
+
+
+def text(query: Query, name: str) -> str:
+    """The first value, "" when there is none."""
+    values = query.get(name)
+    return values[0] if values else ""
+
+
+def flag(query: Query, name: str) -> bool | None:
+    """The first value as a boolean: all but `0` and `false` is true; None when there is none."""
+    values = query.get(name)
+    return None if values is None else values[0] != "0" and values[0].lower() != "false"
+
+
+def integer(query: Query, name: str) -> int | None:
+    """The first value as an integer of 64 bits; None when there is none. Raises StatusError (400)."""
+    values = query.get(name)
+    return None if values is None else parse_int(values[0])
+
+
+def parse_int(value: str) -> int:
+    """An integer of 64 bits; raises StatusError (400) in the words of strconv.ParseInt."""
+    if not _INT.fullmatch(value):
+        raise errors.bad_request(f"strconv.ParseInt: parsing {go_format.quote(value)}: invalid syntax")
+    number = int(value) if len(value) <= _MAX_DIGITS else 2**63
+    if not -(2**63) <= number < 2**63:
+        raise errors.bad_request(f"strconv.ParseInt: parsing {go_format.quote(value)}: value out of range")
+    return number

@@ -1,0 +1,1 @@
+"""Write responses: objects, tables, watch events and Status (apiserver pkg/endpoints/handlers/responsewriters)."""

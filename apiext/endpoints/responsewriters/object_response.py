@@ -1,0 +1,153 @@
+"""Objects, lists and results as answers, in the form that was agreed on.
+
+Mirrors apiserver pkg/endpoints/handlers (response.go).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from apiext.endpoints.handlers.query_parameters import parse_query, text
+from apiext.endpoints.responsewriters import content_encoding
+from apiext.endpoints.responsewriters.partial_metadata import partial_bytes, partial_list_head
+from apiext.endpoints.responsewriters.table import TABLE_TAIL, TableForm, row_bytes, rows, table_head
+from apiext.endpoints.serializers import protobuf_encoder, status_protobuf
+from apiext.endpoints.serializers.negotiation import PROTOBUF, Convert, MediaType
+from apiext.meta import errors, field, json_codec
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from apiext.endpoints.handlers.scope import Scope
+    from apiext.storage.interface import Item, ListResult
+
+_THREAD_THRESHOLD: Final = 16 * 1024
+"""Bytes of JSON above which writing an object in Protobuf leaves the loop."""
+_INCLUDES: Final = frozenset({"Object", "Metadata", "None", ""})
+
+
+def table_form(request: web.BaseRequest, convert: Convert) -> TableForm:
+    """How the client wants its tables; raises StatusError (400)."""
+    include = text(parse_query(request), "includeObject")
+    if include not in _INCLUDES:
+        path = field.Path("includeObject")
+        found = field.invalid(path, include, "must be 'Metadata', 'Object', 'None', or empty")
+        raise errors.bad_request(f"Unable to convert to Table as requested: {found}")
+    return TableForm(convert.version, include or "Metadata")
+
+
+async def item_reply(request: web.BaseRequest, scope: Scope, media: MediaType, item: Item, *, status: int = 200) -> web.StreamResponse:
+    """One object. Raises StatusError where it cannot be given in the form asked for."""
+    convert = media.convert
+    if convert is not None:
+        return await content_encoding.send(request, media, [_converted(request, scope, media, convert, item)], status=status)
+    if media.type == PROTOBUF:
+        large = len(item.data) > _THREAD_THRESHOLD
+        make = protobuf_encoder.object_bytes
+        data = await asyncio.to_thread(make, scope, item.object()) if large else make(scope, item.object())
+        return await content_encoding.send(request, media, [data], status=status)
+    return await content_encoding.send(request, media, (item.data, b"\n"), status=status)
+
+
+def _converted(request: web.BaseRequest, scope: Scope, media: MediaType, convert: Convert, item: Item) -> bytes:
+    if convert.kind == "PartialObjectMetadata":
+        if media.type == PROTOBUF:
+            return protobuf_encoder.partial_bytes(item.object(), convert.version)
+        return partial_bytes(item.object(), convert.version) + b"\n"
+    if convert.kind != "Table":
+        raise _not_a_list(scope)
+    if scope.table is None:
+        raise errors.not_acceptable("no table convertor")
+    form, obj = table_form(request, convert), item.object()
+    metadata = {"resourceVersion": (obj.get("metadata") or {}).get("resourceVersion", "")}
+    head = table_head(form, metadata, scope.table.headers())
+    return head + row_bytes(scope.table, obj, form, datetime.now(UTC), item.data) + TABLE_TAIL
+
+
+def _not_a_list(scope: Scope) -> errors.StatusError:
+    if not scope.typed:
+        return errors.unknown("content is not a list")
+    asked = "you requested PartialObjectMetadataList, but the requested object is not a list"
+    return errors.not_acceptable(f"{asked} (*{scope.package}.{scope.kind.kind})")
+
+
+async def list_reply(request: web.BaseRequest, scope: Scope, media: MediaType, result: ListResult) -> web.StreamResponse:
+    """A list. Raises StatusError where it cannot be given in the form asked for."""
+    convert = media.convert
+    if convert is None:
+        parts = await _protobuf_list(scope, result) if media.type == PROTOBUF else _list_parts(scope, result)
+    elif convert.kind == "PartialObjectMetadataList":
+        parts = await _protobuf_partials(convert, result) if media.type == PROTOBUF else _partial_list(convert, result)
+    elif convert.kind == "Table" and scope.table is not None:
+        form = table_form(request, convert)
+        head = table_head(form, _metadata(result, typed=True), scope.table.headers())
+        nothing = scope.null_rows and not result.items
+        parts = [*_null(head)] if nothing else [head, *await rows(scope.table, result.items, form), TABLE_TAIL]
+    else:
+        name = f"*{scope.package}.{scope.list_kind}" if scope.typed else "*unstructured.UnstructuredList"
+        raise errors.not_acceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({name})")
+    return await content_encoding.send(request, media, parts)
+
+
+def _metadata(result: ListResult, *, typed: bool) -> dict[str, Any]:
+    """A list's metadata; what is not typed shows an empty `continue` too."""
+    metadata: dict[str, Any] = {"resourceVersion": str(result.revision)}
+    if result.continue_token or not typed:
+        metadata["continue"] = result.continue_token
+    if result.remaining is not None:
+        metadata["remainingItemCount"] = result.remaining
+    return metadata
+
+
+def _list_parts(scope: Scope, result: ListResult) -> Sequence[bytes]:
+    """The bytes of a list, made of the bytes of its items as they are."""
+    items: Iterable[bytes] = [item.data for item in result.items]
+    if scope.typed:
+        items = [_untyped(data, scope) for data in items]
+    head = b'{"apiVersion":%b,"items":[' % json_codec.dumps(str(scope.resource.group_version))
+    tail = b'],"kind":%b,"metadata":%b}\n' % (json_codec.dumps(scope.list_kind), json_codec.dumps(_metadata(result, typed=scope.typed)))
+    return [head, *content_encoding.joined(items), tail]
+
+
+def _untyped(data: bytes, scope: Scope) -> bytes:
+    """An item as lists of built-in kinds hold it: without apiVersion and kind."""
+    version, kind = json_codec.dumps(scope.api_version), json_codec.dumps(scope.kind.kind)
+    for prefix in (b'{"kind":%b,"apiVersion":%b,' % (kind, version), b'{"apiVersion":%b,"kind":%b,' % (version, kind)):
+        if data.startswith(prefix):
+            return b"{" + data[len(prefix) :]
+    obj = json_codec.loads(data)
+    obj.pop("apiVersion", None)
+    obj.pop("kind", None)
+    return json_codec.dumps(obj)
+
+
+def _partial_list(convert: Convert, result: ListResult) -> Sequence[bytes]:
+    head = partial_list_head(convert.version, _metadata(result, typed=True))
+    if not result.items:
+        return _null(head)
+    items = (partial_bytes(item.object(), convert.version) for item in result.items)
+    return [head, *content_encoding.joined(items), TABLE_TAIL]
+
+
+async def _protobuf_list(scope: Scope, result: ListResult) -> Sequence[bytes]:
+    return [await asyncio.to_thread(protobuf_encoder.list_bytes, scope, _metadata(result, typed=True), result.items)]
+
+
+async def _protobuf_partials(convert: Convert, result: ListResult) -> Sequence[bytes]:
+    metadata = _metadata(result, typed=True)
+    return [await asyncio.to_thread(protobuf_encoder.partial_list_bytes, convert.version, metadata, result.items)]
+
+
+def _null(head: bytes) -> Sequence[bytes]:
+    """A list that upstream never began: null, where the head opens it."""
+    return head.removesuffix(b"["), b"null}\n"
+
+
+async def status_object_reply(request: web.BaseRequest, media: MediaType, body: dict[str, Any], *, status: int = 200) -> web.StreamResponse:
+    """A Status that tells of success; it is never transformed."""
+    if media.type == PROTOBUF:
+        return await content_encoding.send(request, media, [status_protobuf.dumps(body)], status=status)
+    return await content_encoding.send(request, media, [json_codec.dumps(body, sort_keys=False), b"\n"], status=status)

@@ -1,0 +1,180 @@
+"""Why bytes are not JSON, in the words of Go's encoding/json; asked only after the fast parser has refused them.
+
+Mirrors encoding/json (scanner.go) as vendored by sigs.k8s.io/json.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from apiext.meta import go_format
+
+_SPACE: Final = re.compile(rb"[ \t\r\n]*")
+_STRING: Final = re.compile(rb'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
+_STRING_HEAD: Final = re.compile(rb'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+')
+_NUMBER: Final = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_HEX: Final = re.compile(rb"[0-9a-fA-F]{0,4}")
+_MAX_DEPTH: Final = 10_000
+_INSIDE: Final = re.compile("escape|^in literal|numeric")
+"""What is said of the inside of a token."""
+_END: Final = "unexpected end of JSON input"
+_LITERALS: Final = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
+
+
+def syntax_error(data: bytes) -> str:
+    """The first error, "" when the bytes are JSON as Go takes it (which bears invalid UTF-8 and lone surrogates)."""
+    try:
+        _Scanner(data).run()
+    except _FoundError as found:
+        return str(found)
+    return ""
+
+
+class _FoundError(Exception):
+    """The error that ends a scan."""
+
+
+class _Scanner:
+    """Walks the bytes token by token; `_stack` holds b"{" and b"[" of what is open."""
+
+    __slots__ = ("_data", "_pos", "_stack")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._pos = 0
+        self._stack: list[int] = []
+
+    def run(self) -> None:
+        """Raises _FoundError unless the bytes are one value with nothing but space around."""
+        self._value(empty_allowed=False)
+        while self._stack:
+            self._after_value()
+        self._skip()
+        if self._pos < len(self._data):
+            raise self._invalid("after top-level value")
+
+    def _skip(self) -> None:
+        match = _SPACE.match(self._data, self._pos)
+        self._pos = match.end() if match else self._pos
+
+    def _peek(self) -> int:
+        self._skip()
+        if self._pos >= len(self._data):
+            raise _FoundError(_END)
+        return self._data[self._pos]
+
+    def _invalid(self, context: str) -> _FoundError:
+        if self._pos < len(self._data):
+            return _FoundError(f"invalid character {quote_char(self._data[self._pos])} {context}")
+        # At the end Go's scanner tries a space, which is in order between tokens and in texts.
+        return _FoundError(f"invalid character ' ' {context}" if _INSIDE.search(context) else _END)
+
+    def _value(self, *, empty_allowed: bool) -> None:
+        """One value; an object or array is only opened, down to its first scalar or its end."""
+        while True:
+            char = self._peek()
+            if empty_allowed and char == ord("]"):
+                self._close()
+                return
+            if char == ord("{"):
+                self._open(char)
+                if self._peek() == ord("}"):
+                    self._close()
+                    return
+                self._key()
+                empty_allowed = False
+            elif char == ord("["):
+                self._open(char)
+                empty_allowed = True
+            else:
+                self._scalar(char)
+                return
+
+    def _open(self, char: int) -> None:
+        self._stack.append(char)
+        if len(self._stack) > _MAX_DEPTH:
+            raise self._invalid("exceeded max depth")
+        self._pos += 1
+
+    def _close(self) -> None:
+        self._stack.pop()
+        self._pos += 1
+
+    def _after_value(self) -> None:
+        """What may follow a value inside an object or array."""
+        in_object = self._stack[-1] == ord("{")
+        char = self._peek()
+        if char == (ord("}") if in_object else ord("]")):
+            self._close()
+        elif char == ord(","):
+            self._pos += 1
+            if in_object:
+                self._peek()
+                self._key()
+            self._value(empty_allowed=False)
+        else:
+            raise self._invalid("after object key:value pair" if in_object else "after array element")
+
+    def _key(self) -> None:
+        if self._data[self._pos] != ord('"'):
+            raise self._invalid("looking for beginning of object key string")
+        self._string()
+        if self._peek() != ord(":"):
+            raise self._invalid("after object key")
+        self._pos += 1
+
+    def _scalar(self, char: int) -> None:
+        if char == ord('"'):
+            self._string()
+        elif char == ord("-") or ord("0") <= char <= ord("9"):
+            self._number()
+        elif char in _LITERALS:
+            self._literal(_LITERALS[char])
+        else:
+            raise self._invalid("looking for beginning of value")
+
+    def _literal(self, word: bytes) -> None:
+        for expected in word:
+            if self._pos >= len(self._data) or self._data[self._pos] != expected:
+                raise self._invalid(f"in literal {word.decode()} (expecting '{chr(expected)}')")
+            self._pos += 1
+
+    def _string(self) -> None:
+        match = _STRING.match(self._data, self._pos)
+        if match:
+            self._pos = match.end()
+            return
+        head = _STRING_HEAD.match(self._data, self._pos)
+        self._pos = head.end() if head else self._pos
+        if self._data[self._pos : self._pos + 1] != b"\\":
+            raise self._invalid("in string literal")
+        self._pos += 1
+        if self._data[self._pos : self._pos + 1] != b"u":
+            raise self._invalid("in string escape code")
+        digits = _HEX.match(self._data, self._pos + 1)
+        self._pos = digits.end() if digits else self._pos
+        raise self._invalid("in \\u hexadecimal character escape")
+
+    def _number(self) -> None:
+        match = _NUMBER.match(self._data, self._pos)
+        if match is None:
+            self._pos += 1
+            raise self._invalid("in numeric literal")
+        self._pos = match.end()
+        rest = self._data[self._pos : self._pos + 2]
+        if rest[:1] == b"." and b"." not in match.group():
+            self._pos += 1
+            raise self._invalid("after decimal point in numeric literal")
+        if rest[:1] in {b"e", b"E"} and b"e" not in match.group().lower():
+            self._pos += 2 if rest[1:] in {b"+", b"-"} else 1
+            raise self._invalid("in exponent of numeric literal")
+
+
+def quote_char(char: int) -> str:
+    """A byte as the errors show it."""
+    if char == ord("'"):
+        return "'\\''"
+    if char == ord('"'):
+        return "'\"'"
+    return f"'{go_format.quote(chr(char))[1:-1]}'"

@@ -1,0 +1,343 @@
+"""YAML as the reference reads and writes it: the types and limits of go-yaml v2, turned into JSON values.
+
+Mirrors sigs.k8s.io/yaml over go.yaml.in/yaml/v2 (resolve.go, decode.go, encode.go).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from typing import Any, Final
+
+import yaml
+from yaml._yaml import CParser
+
+from apiext.endpoints.serializers.json_decoder import DecodeError
+from apiext.meta import deep, go_format, json_codec
+
+_PREFIX: Final = "tag:yaml.org,2002:"
+_MERGE: Final = object()
+_WORDS: Final[dict[str, Any]] = {
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
+    "<<": _MERGE,
+}
+_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_DECIMAL: Final = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_OCTAL: Final = re.compile(r"([-+]?)0[oO]?([0-7]+)")
+_HEX: Final = re.compile(r"([-+]?)0[xX]([0-9a-fA-F]+)")
+_BINARY: Final = re.compile(r"([-+]?)0[bB]([01]+)")
+_TIMESTAMP: Final = re.compile(
+    r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+    r"([Tt][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})| [0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(\.[0-9]+)?)?"
+)
+_BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
+_MAX_UINT64: Final = 2**64 - 1
+_RATIO_LOW: Final = 400_000
+_RATIO_HIGH: Final = 4_000_000
+
+
+def parse(data: bytes, *, strict: bool = False) -> tuple[Any, list[str]]:
+    """The first document as a JSON value, and (strict) messages about keys that stand twice.
+
+    Raises:
+        DecodeError: it is not YAML, or cannot be JSON; the text is go-yaml's.
+    """
+    try:
+        builder = _Builder(data, strict=strict)
+        value = builder.document()
+    except yaml.reader.ReaderError as error:
+        raise DecodeError(f"yaml: {error.reason}") from error
+    except yaml.MarkedYAMLError as error:
+        raise DecodeError(f"yaml: {_where(error)}{error.problem or 'unknown problem parsing YAML content'}") from error
+    except (UnicodeError, ValueError) as error:
+        if isinstance(error, DecodeError):
+            raise
+        raise DecodeError("yaml: control characters are not allowed") from error
+    return value, builder.duplicates
+
+
+def _where(error: yaml.MarkedYAMLError) -> str:
+    line = error.problem_mark.line if error.problem_mark else 0
+    if line:
+        line += isinstance(error, yaml.scanner.ScannerError)
+    elif error.context_mark:
+        line = error.context_mark.line
+    return f"line {line}: " if line else ""
+
+
+class _Mapping:
+    """A mapping that is being read."""
+
+    __slots__ = ("key", "merging", "result", "seen", "waiting")
+
+    def __init__(self) -> None:
+        self.result: dict[str, Any] = {}
+        self.seen: set[Any] = set()
+        self.key: Any = None
+        self.waiting = True
+        self.merging = False
+
+
+class _Builder:
+    """Builds values from parser events without recursion, so that depth is limited here and not by the stack."""
+
+    def __init__(self, data: bytes, *, strict: bool) -> None:
+        self._parser = CParser(data)
+        self._strict = strict
+        self._stack: list[_Mapping | list[Any]] = []
+        self._open_anchors: list[tuple[str | None, int]] = []
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._count = 0
+        self._aliased = 0
+        self.duplicates: list[str] = []
+
+    def document(self) -> Any:
+        """The first document's value; None when there is none."""
+        root: list[Any] = []
+        self._stack.append(root)
+        while True:
+            event = self._parser.get_event()
+            if event is None or isinstance(event, yaml.DocumentEndEvent | yaml.StreamEndEvent):
+                return root[0] if root else None
+            self._take(event)
+
+    def _take(self, event: yaml.Event) -> None:
+        if isinstance(event, yaml.ScalarEvent):
+            self._count_node()
+            self._finish(_scalar(event), event, event.anchor, 1)
+        elif isinstance(event, yaml.AliasEvent):
+            self._alias(event)
+        elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
+            self._count_node()
+            self._stack.append(_Mapping() if isinstance(event, yaml.MappingStartEvent) else [])
+            self._open_anchors.append((event.anchor, self._count))
+            if len(self._open_anchors) > deep.MAX_DEPTH:
+                raise DecodeError(f"yaml: exceeded max depth of {deep.MAX_DEPTH}")
+        elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+            done = self._stack.pop()
+            anchor, start = self._open_anchors.pop()
+            value = done.result if isinstance(done, _Mapping) else done
+            self._finish(value, event, anchor, self._count - start + 1)
+
+    def _alias(self, event: yaml.AliasEvent) -> None:
+        if any(anchor == event.anchor for anchor, _ in self._open_anchors):
+            raise DecodeError(f"yaml: anchor '{event.anchor}' value contains itself")
+        if event.anchor not in self._anchors:
+            raise DecodeError(f"yaml: unknown anchor '{event.anchor}' referenced")
+        value, size = self._anchors[event.anchor]
+        self._count += size
+        self._aliased += size
+        if self._aliased > 100 and self._count > 1000 and self._aliased / self._count > _allowed_ratio(self._count):
+            raise DecodeError("yaml: document contains excessive aliasing")
+        self._finish(deep.copied(value), event, None, size)
+
+    def _count_node(self) -> None:
+        self._count += 1
+
+    def _finish(self, value: Any, event: yaml.Event, anchor: str | None, size: int) -> None:
+        if anchor is not None:
+            self._anchors[anchor] = (value, size)
+        top = self._stack[-1]
+        if isinstance(top, list):
+            top.append(_jsonable(value))
+        elif top.waiting:
+            self._take_key(top, value)
+        else:
+            self._take_member(top, value, event)
+
+    @staticmethod
+    def _take_key(mapping: _Mapping, key: Any) -> None:
+        mapping.merging = key is _MERGE
+        if isinstance(key, dict | list):
+            raise DecodeError(f"yaml: invalid map key: {_go_syntax(key)}")
+        mapping.key = key
+        mapping.waiting = False
+
+    def _take_member(self, mapping: _Mapping, value: Any, event: yaml.Event) -> None:
+        mapping.waiting = True
+        if mapping.merging:
+            for source in _sources(value):
+                for name in source:
+                    self._see(mapping, name, event)
+                mapping.result.update(source)
+            return
+        name = _key_text(mapping.key, value)
+        self._see(mapping, mapping.key, event)
+        mapping.result[name] = _jsonable(value)
+
+    def _see(self, mapping: _Mapping, key: Any, event: yaml.Event) -> None:
+        marker = (type(key), key)
+        if self._strict and marker in mapping.seen:
+            line = event.start_mark.line + 1 if event.start_mark else 0
+            self.duplicates.append(f"  line {line}: key {_go_syntax(key)} already set in map")
+        mapping.seen.add(marker)
+
+
+def _sources(value: Any) -> list[dict[str, Any]]:
+    """The mappings that a merge key brings, in the order in which they are merged."""
+    sources = value[::-1] if isinstance(value, list) else [value]
+    if not all(isinstance(source, dict) for source in sources):
+        raise DecodeError("yaml: map merge requires map or sequence of maps as the value")
+    return sources
+
+
+def _allowed_ratio(count: int) -> float:
+    if count <= _RATIO_LOW:
+        return 0.99
+    if count >= _RATIO_HIGH:
+        return 0.10
+    return 0.99 - 0.89 * (count - _RATIO_LOW) / (_RATIO_HIGH - _RATIO_LOW)
+
+
+def _jsonable(value: Any) -> Any:
+    """A scalar as it comes back from JSON: whole floats are integers, great integers floats."""
+    if value is _MERGE:
+        return "<<"
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise DecodeError(f"json: unsupported value: {go_format.number(value)}")
+        if value.is_integer() and abs(value) < 2**63:
+            return int(value)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return float(value)
+    return value
+
+
+def _key_text(key: Any, value: Any) -> str:
+    if key is None:
+        raise DecodeError(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {_go_syntax(value)}")
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if isinstance(key, float):
+        return {"+Inf": ".inf", "-Inf": "-.inf", "NaN": ".nan"}.get(go_format.number(key), go_format.number(key))
+    return str(key)
+
+
+def _go_syntax(value: Any) -> str:
+    if isinstance(value, dict):
+        members = (f"{_go_syntax(key)}:{_go_syntax(value[key])}" for key in sorted(value))
+        return f"map[interface {{}}]interface {{}}{{{', '.join(members)}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
+    return go_format.quote(value) if isinstance(value, str) else go_format.value(value)
+
+
+def _scalar(event: yaml.ScalarEvent) -> Any:
+    tag, text = event.tag, event.value
+    if tag is None or tag == "!":
+        return _resolve(text, timestamps=True) if event.implicit[0] and tag is None else text
+    if not tag.startswith(_PREFIX):
+        return text
+    name = tag[len(_PREFIX) :]
+    if name == "binary":
+        return _decode_binary(text)
+    if name not in {"bool", "int", "float", "null", "timestamp"}:
+        return text
+    value = _resolve(text, timestamps=name == "timestamp")
+    actual = _tag_name(value, text)
+    if name == "float" and actual == "int":
+        return float(value)
+    if name not in {actual, "timestamp"}:
+        raise DecodeError(f"yaml: cannot decode !!{actual} `{text}` as a !!{name}")
+    return value
+
+
+def _decode_binary(text: str) -> str:
+    try:
+        return base64.b64decode("".join(text.split()), validate=True).decode("utf-8", "replace")
+    except (binascii.Error, ValueError) as error:
+        raise DecodeError("yaml: !!binary value contains invalid base64 data") from error
+
+
+def _tag_name(value: Any, text: str) -> str:
+    if value is None:
+        return "null"
+    if value is _MERGE:
+        return "merge"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return "int"
+    if isinstance(value, float):
+        return "float"
+    return "timestamp" if _TIMESTAMP.fullmatch(text) else "str"
+
+
+def _resolve(text: str, *, timestamps: bool) -> Any:
+    """A plain scalar's value by go-yaml's rules: YAML 1.1 words, C-like integers, no base 60."""
+    if text in _WORDS:
+        return _WORDS[text]
+    first = text[0]
+    if first == ".":
+        return float(text) if _FLOAT.fullmatch(text) else text
+    if first not in "+-0123456789":
+        return text
+    if timestamps and _TIMESTAMP.fullmatch(text):
+        return text
+    return _number(text)
+
+
+def _number(text: str) -> Any:
+    plain = text.replace("_", "")
+    value: int | None = None
+    if _DECIMAL.fullmatch(plain):
+        value = int(plain) if len(plain) <= 21 else None
+    else:
+        for pattern, base in ((_OCTAL, 8), (_HEX, 16), (_BINARY, 2)):
+            match = pattern.fullmatch(plain)
+            if match and len(plain) <= 70:
+                value = int(match.group(1) + match.group(2), base)
+                break
+    if value is not None and -(2**63) <= value <= _MAX_UINT64:
+        return value
+    if not _FLOAT.fullmatch(plain):
+        return text
+    number = float(plain)
+    return number if math.isfinite(number) else text
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Writes strings in the styles that go-yaml chooses."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    style = None
+    if "\n" in text:
+        style = "|"
+    elif not isinstance(_resolve(text, timestamps=False), str) or text == "" or _looks_typed(text):
+        style = '"'
+    return dumper.represent_scalar(_PREFIX + "str", text, style=style)
+
+
+def _looks_typed(text: str) -> bool:
+    return text == "<<" or bool(_TIMESTAMP.fullmatch(text)) or bool(_BASE_60.fullmatch(text))
+
+
+def _represent_float(dumper: _Dumper, number: float) -> yaml.ScalarNode:
+    if number.is_integer() and abs(number) < 2**63:
+        return dumper.represent_scalar(_PREFIX + "int", str(int(number)))
+    return dumper.represent_scalar(_PREFIX + "float", go_format.number(number))
+
+
+_Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(float, _represent_float)
+_Dumper.add_implicit_resolver(_PREFIX + "float", re.compile(rf"^(?:{_FLOAT.pattern})$"), list("-+0123456789."))
+
+
+def dumps(item: Any) -> bytes:
+    """A JSON value as YAML, keys sorted; what is nested too deeply to be indented is written as JSON, which is YAML too."""
+    try:
+        text: str = yaml.dump(item, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, sort_keys=True, width=80)
+    except RecursionError:
+        return json_codec.dumps(item) + b"\n"
+    return text.encode()

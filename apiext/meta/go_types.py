@@ -1,0 +1,392 @@
+"""A small model of Go types: what encoding/json makes of a document, in errors and in output.
+
+A typed resource is read in two steps. `Decoder.run` walks the document in its own order and reports what Go's decoder reports: the
+first value of a wrong type, and for strict decoding the unknown fields. `GoType.canonical` then makes the document that Go's encoder
+would write: fields in the order of the struct, empty ones left out, nil where nothing was given. Mirrors sigs.k8s.io/json.
+"""
+
+# ruff: noqa: D102 -- the methods of the types are described by GoType
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from apiext.meta import go_format
+
+_MAX_STRICT_ERRORS = 100
+
+
+class DecodeError(ValueError):
+    """A document that cannot be read into the type; the text is Go's."""
+
+
+class _TypeMismatch(Exception):  # noqa: N818
+    """A value of the wrong JSON type, before the place where it stands is known."""
+
+    def __init__(self, value: str, type_name: str, fields: tuple[str, ...] = ()) -> None:
+        super().__init__(value)
+        self.value = value
+        self.type_name = type_name
+        self.fields = fields
+
+    def at(self, struct: str, fields: tuple[str, ...]) -> DecodeError:
+        """The error with its place, as json.UnmarshalTypeError prints it."""
+        path = ".".join((*fields, *self.fields))
+        where = f"Go struct field {struct}.{path}" if struct or path else "Go value"
+        return DecodeError(f"json: cannot unmarshal {self.value} into {where} of type {self.type_name}")
+
+
+class Decoder:
+    """One walk over one document."""
+
+    __slots__ = ("fields", "path", "report", "saved", "struct", "unknown_paths")
+
+    def __init__(self, *, report: bool) -> None:
+        self.report = report
+        self.saved: _Saved | None = None
+        self.unknown_paths: dict[str, None] = {}
+        """Paths of the fields that the type does not have, if they are to be reported."""
+        self.struct = ""
+        self.fields: tuple[str, ...] = ()
+        self.path = ""
+
+    def run(self, go_type: GoType, value: Any) -> list[str]:
+        """Check a document; the strict errors if they are to be reported. Raises DecodeError."""
+        try:
+            go_type.check(value, self)
+        except _TypeMismatch as mismatch:
+            # A type's own decoder gave up: nothing after it is looked at, and its error comes before any saved one.
+            raise mismatch.at(self.struct, self.fields) from None
+        if self.saved is not None:
+            raise self.saved.error()
+        return [f"unknown field {go_format.quote(path)}" for path in self.unknown_paths]
+
+    def mismatch(self, value: Any, type_name: str) -> None:
+        """Note a value of the wrong type; only the first counts, and reading goes on."""
+        self.note(_TypeMismatch(describe(value), type_name))
+
+    def note(self, error: _TypeMismatch | DecodeError) -> None:
+        """Keep an error if it is the first."""
+        if self.saved is None:
+            self.saved = _Saved(error, self.struct, self.fields)
+
+    def refuse(self, value: Any, type_name: str) -> NoReturn:
+        """A custom UnmarshalJSON refuses a value by its type, which ends the walk."""
+        raise _TypeMismatch(describe(value), type_name)
+
+    def unknown(self, name: str) -> None:
+        """Note a field that the type does not have."""
+        if self.report and len(self.unknown_paths) < _MAX_STRICT_ERRORS:
+            self.unknown_paths[f"{self.path}.{name}" if self.path else name] = None
+
+    def nested(self, go_type: GoType, value: Any) -> None:
+        """Check a value as a custom UnmarshalJSON does: a decoder of its own that is never strict; its error ends the walk."""
+        inner = Decoder(report=False)
+        try:
+            go_type.check(value, inner)
+        except _TypeMismatch as mismatch:
+            fields = (*inner.fields, *mismatch.fields)
+            raise _TypeMismatch(mismatch.value, mismatch.type_name, fields) from None
+        if inner.saved is not None:
+            raise inner.saved.bare()
+
+
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    """The first error and the place the decoder was at."""
+
+    cause: _TypeMismatch | DecodeError
+    struct: str
+    fields: tuple[str, ...]
+
+    def error(self) -> DecodeError:
+        return self.cause.at(self.struct, self.fields) if isinstance(self.cause, _TypeMismatch) else self.cause
+
+    def bare(self) -> Exception:
+        """As an error that an outer decoder puts into its own place."""
+        if isinstance(self.cause, _TypeMismatch):
+            return _TypeMismatch(self.cause.value, self.cause.type_name, (*self.fields, *self.cause.fields))
+        return self.cause
+
+
+def describe(value: Any) -> str:
+    """What Go calls a JSON value that it cannot use."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, list):
+        return "array"
+    return "object" if isinstance(value, dict) else "number"
+
+
+class GoType:
+    """A Go type as JSON sees it."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        """As errors print it."""
+
+    def check(self, value: Any, decoder: Decoder) -> None:
+        """Report what is wrong with a decoded JSON value."""
+        raise NotImplementedError
+
+    def canonical(self, value: Any) -> Any:
+        """The value as Go would write it back; what does not fit counts as absent."""
+        raise NotImplementedError
+
+    def empty(self, value: Any) -> bool:
+        """Whether `omitempty` leaves a canonical value out."""
+        return not value
+
+
+class String(GoType):
+    """string, or a type made of it."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str = "string") -> None:
+        super().__init__(name)
+
+    def check(self, value: Any, decoder: Decoder) -> None:
+        if not isinstance(value, str) and value is not None:
+            decoder.mismatch(value, self.name)
+
+    def canonical(self, value: Any) -> Any:
+        return value if isinstance(value, str) else ""
+
+
+class Bool(GoType):
+    """bool."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("bool")
+
+    def check(self, value: Any, decoder: Decoder) -> None:
+        if not isinstance(value, bool) and value is not None:
+            decoder.mismatch(value, self.name)
+
+    def canonical(self, value: Any) -> Any:
+        return value is True
+
+
+class Int(GoType):
+    """An integer of so many bits."""
+
+    __slots__ = ("limit", "lowest")
+
+    def __init__(self, bits: int, *, signed: bool = True) -> None:
+        super().__init__(f"int{bits}" if signed else f"uint{bits}")
+        self.limit = 2 ** (bits - 1) if signed else 2**bits
+        self.lowest = -self.limit if signed else 0
+
+    def check(self, value: Any, decoder: Decoder) -> None:
+        if value is None:
+            return
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            decoder.mismatch(value, self.name)
+        elif isinstance(value, float) or not self.lowest <= value < self.limit:
+            decoder.note(_TypeMismatch(f"number {go_format.number(value)}", self.name))
+
+    def canonical(self, value: Any) -> Any:
+        return value if isinstance(value, int) and self.lowest <= value < self.limit else 0
+
+
+class Float(GoType):
+    """float64; whole numbers stay integers, which Go writes the same way."""
+
+    __slots__ = ()
+    exact = 2**53
+
+    def __init__(self) -> None:
+        super().__init__("float64")
+
+    def check(self, value: Any, decoder: Decoder) -> None:
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            decoder.mismatch(value, self.name)
+
+    def canonical(self, value: Any) -> Any:
+        if not isinstance(value, int | float):
+            return 0
+        if isinstance(value, int):
+            return value if -self.exact < value < self.exact else float(value)
+        return int(value) if value.is_integer() and -self.exact < value < self.exact else value
+
+
+class Raw(GoType):
+    """Any JSON value; one that is kept as text keeps the order of its members."""
+
+    __slots__ = ("keep_order",)
+
+    def __init__(self, name: str, *, keep_order: bool = False) -> None:
+        super().__init__(name)
+        self.keep_order = keep_order
+
+    def check(self, value: Any, decoder: Decoder) -> None:
+        pass
+
+    def canonical(self, value: Any) -> Any:
+        return value if self.keep_order else sort(value)
+
+    def empty(self, value: Any) -> bool:
+        return value is None
+
+
+def sort(value: Any) -> Any:
+    """A JSON value with the keys of its objects in order."""
+    if isinstance(value, dict):
+        return {key: sort(value[key]) for key in sorted(value)}
+    return [sort(item) for item in value] if isinstance(value, list) else value
+
+
+class Pointer(GoType):
+    """A pointer: null and absent are nil, and nil is left out."""
+
+    __slots__ = ("to",)
+
+    def __init__(self, to: GoType) -> None:
+        super().__init__(to.name)
+        self.to = to
+
+    def check(self, value: Any, decoder: Decoder) -> None:
+        if value is not None:
+            self.to.check(value, decoder)
+
+    def canonical(self, value: Any) -> Any:
+        return None if value is None else self.to.canonical(value)
+
+    def empty(self, value: Any) -> bool:
+        return value is None
+
+
+class Slice(GoType):
+    """A slice; null and absent are nil, which Go writes as null."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: GoType, name: str = "") -> None:
+        super().__init__(name or f"[]{of.name}")
+        self.of = of
+
+    def check(self, value: Any, decoder: Decoder) -> None:
+        if value is None:
+            return
+        if not isinstance(value, list):
+            decoder.mismatch(value, self.name)
+            return
+        of, path = self.of, decoder.path
+        for index, item in enumerate(value):
+            decoder.path = f"{path}[{index}]"
+            of.check(item, decoder)
+        decoder.path = path
+
+    def canonical(self, value: Any) -> Any:
+        if not isinstance(value, list):
+            return None
+        of = self.of
+        return [of.canonical(item) for item in value]
+
+
+class Map(GoType):
+    """map[string]T; keys are written in order."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: GoType, name: str = "") -> None:
+        super().__init__(name or f"map[string]{of.name}")
+        self.of = of
+
+    def check(self, value: Any, decoder: Decoder) -> None:
+        if value is None:
+            return
+        if not isinstance(value, dict):
+            decoder.mismatch(value, self.name)
+            return
+        of, path = self.of, decoder.path
+        for key, item in value.items():
+            decoder.path = f"{path}.{key}" if path else key
+            of.check(item, decoder)
+        decoder.path = path
+
+    def canonical(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return None
+        of = self.of
+        return {key: of.canonical(value[key]) for key in sorted(value)}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a struct."""
+
+    name: str
+    """In JSON."""
+    type: GoType
+    omit_empty: bool = True
+    embedded: tuple[str, ...] = ()
+    """Names of the embedded structs that the field stands in."""
+
+
+class Struct(GoType):
+    """A struct; fields are matched by their exact names."""
+
+    __slots__ = ("by_name", "rank", "required", "struct")
+
+    def __init__(self, struct: str, package: str = "v1") -> None:
+        super().__init__(f"{package}.{struct}")
+        self.struct = struct
+        self.by_name: dict[str, Field] = {}
+        self.rank: dict[str, int] = {}
+        self.required: tuple[Field, ...] = ()
+
+    def define(self, *fields: Field) -> Struct:
+        """Set the fields, in the struct's order; apart from construction because types refer to themselves."""
+        self.by_name = {field.name: field for field in fields}
+        self.rank = {field.name: index for index, field in enumerate(fields)}
+        self.required = tuple(field for field in fields if not field.omit_empty)
+        return self
+
+    def check(self, value: Any, decoder: Decoder) -> None:
+        if value is None:
+            return
+        if not isinstance(value, dict):
+            decoder.mismatch(value, self.name)
+            return
+        struct, fields, path, by_name = decoder.struct, decoder.fields, decoder.path, self.by_name
+        for name, item in value.items():
+            field = by_name.get(name)
+            if field is None:
+                decoder.unknown(name)
+                continue
+            decoder.struct = self.struct
+            decoder.fields = (*fields, *field.embedded, name)
+            decoder.path = f"{path}.{name}" if path else name
+            field.type.check(item, decoder)
+            decoder.struct, decoder.fields, decoder.path = struct, fields, path
+
+    def canonical(self, value: Any) -> Any:
+        given = value if isinstance(value, dict) else {}
+        rank, by_name = self.rank, self.by_name
+        names = [name for name in given if name in rank]
+        names += [field.name for field in self.required if field.name not in given]
+        if len(names) > 1:
+            names.sort(key=rank.__getitem__)
+        out = {}
+        for name in names:
+            field = by_name[name]
+            item = field.type.canonical(given.get(name))
+            if not field.omit_empty or not field.type.empty(item):
+                out[name] = item
+        return out
+
+    def order(self, value: dict[str, Any]) -> dict[str, Any]:
+        """The canonical members in the struct's order."""
+        return {name: value[name] for name in sorted(value, key=self.rank.__getitem__)}
+
+    def empty(self, value: Any) -> bool:
+        return False

@@ -1,0 +1,118 @@
+"""A version of a CRD as OpenAPI describes it: its definitions and its operations.
+
+Mirrors apiextensions-apiserver pkg/controller/openapi/builder (generateBuilder, buildKubeNative, buildListSchema).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from apiext.definitions.definition import Definition, Version
+from apiext.definitions.validation.schemas import has_invalid_type, nodes
+from apiext.meta.field import Path
+from apiext.meta.gvk import GroupVersionKind
+from apiext.openapi import naming, schemas
+from apiext.openapi.operations import Documented
+from apiext.openapi.schemas import Schema
+from apiext.openapi.types import V3_PREFIX
+from apiext.schema.model import Props, unsupported_field
+from apiext.schema.structural import structural_errors
+
+V2_PREFIX: Final = "#/definitions/"
+_OBJECT_META: Final = f"{naming.META}.ObjectMeta"
+_LIST_META: Final = f"{naming.META}.ListMeta"
+_GVK: Final = "x-kubernetes-group-version-kind"
+_SELECTABLE: Final = "x-kubernetes-selectable-fields"
+
+
+def documented(definition: Definition, version: Version) -> Documented:
+    """The resource in that version, for its operations."""
+    names = definition.head["spec"]["names"]
+    kind = GroupVersionKind(definition.group, version.name, names["kind"])
+    model = naming.model_name(kind)
+    actions = ("get", "put", "patch")
+    subresources = []
+    if version.has_status:
+        subresources.append(("status", model, actions))
+    if version.scale is not None:
+        subresources.append(("scale", naming.SCALE, actions))
+    return Documented(
+        kind=kind,
+        plural=names["plural"],
+        namespaced=definition.namespaced,
+        model=model,
+        list_model=naming.model_name(kind._replace(kind=_list_kind(definition))),
+        subresources=tuple(subresources),
+    )
+
+
+def definitions(definition: Definition, version: Version, *, v2: bool) -> dict[str, Schema]:
+    """The schema of the kind and that of its list, by name."""
+    resource = documented(definition, version)
+    selectable = [{"fieldPath": path.removeprefix(".")} for path in version.selectable_fields]
+    kind = _kind_schema(definition, version, v2=v2)
+    kind[_GVK] = [_group_version_kind(resource.kind)]
+    listing = _list_schema(definition, resource, v2=v2)
+    if selectable:
+        kind[_SELECTABLE] = listing[_SELECTABLE] = selectable
+    return {resource.model: kind, resource.list_model: listing}
+
+
+def _kind_schema(definition: Definition, version: Version, *, v2: bool) -> Schema:
+    props = published_schema(version)
+    # with no schema, naming any field would make kubectl refuse all others
+    if props is None:
+        return {"type": "object"}
+    preserve = definition.preserve_unknown_fields or props.get("x-kubernetes-preserve-unknown-fields") is True
+    if v2 and preserve:
+        return {"type": "object"}
+    schema = schemas.downgraded(props) if v2 else schemas.structural(props)
+    schemas.add_object_fields(schema, _reference(_OBJECT_META, "The metadata that every object has.", v2=v2), v2=v2)
+    return schema
+
+
+def published_schema(version: Version) -> Props | None:
+    """The schema of a version, if it is structural."""
+    props: Props | None = version.schema
+    if props is None or unsupported_field(props) or any(map(has_invalid_type, nodes(props))):
+        return None
+    if structural_errors(props, Path("openAPIV3Schema")):
+        return None
+    return props
+
+
+def _list_schema(definition: Definition, resource: Documented, *, v2: bool) -> Schema:
+    prefix = V2_PREFIX if v2 else V3_PREFIX
+    list_kind = _list_kind(definition)
+    return {
+        "description": f"{list_kind} is a list of {resource.kind.kind}",
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            "apiVersion": schemas.API_VERSION,
+            "kind": schemas.KIND,
+            "metadata": _reference(_LIST_META, "The metadata of the list.", v2=v2),
+            "items": {
+                "description": f"The {resource.plural}.",
+                "type": "array",
+                "items": {"$ref": prefix + resource.model},
+            },
+        },
+        _GVK: [_group_version_kind(resource.kind._replace(kind=list_kind))],
+    }
+
+
+def _reference(name: str, description: str, *, v2: bool) -> Schema:
+    """A reference with a description; in v3 nothing may stand beside a reference."""
+    if v2:
+        return {"description": description, "$ref": V2_PREFIX + name}
+    return {"description": description, "allOf": [{"$ref": V3_PREFIX + name}]}
+
+
+def _list_kind(definition: Definition) -> str:
+    names = definition.head["spec"]["names"]
+    return str(names.get("listKind") or f"{names['kind']}List")
+
+
+def _group_version_kind(kind: GroupVersionKind) -> dict[str, Any]:
+    return {"group": kind.group, "version": kind.version, "kind": kind.kind}

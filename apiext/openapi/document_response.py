@@ -1,0 +1,208 @@
+"""A document as its readers want it: only if it changed, only some of its bytes, or compressed.
+
+Mirrors ServeContent of Go's net/http (fs.go) and NYTimes/gziphandler around it, as kube-openapi uses both.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import formatdate
+from functools import partial
+from typing import Final
+
+from aiohttp import hdrs, web
+
+from apiext.endpoints.responsewriters.cached_document import Document, accepts_gzip
+from apiext.endpoints.responsewriters.response import Reply
+from apiext.endpoints.responsewriters.status import text_reply
+
+COMPRESS_FROM: Final = 1400
+"""Bytes that fit in one packet are not worth compressing."""
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_ETAG: Final = re.compile(r'(?:W/)?"[!\x23-\x7e\x80-\uffff]*"')
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+")
+_DATES: Final = ("%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S %Z", "%a %b %d %H:%M:%S %Y")
+
+
+def content_reply(request: web.BaseRequest, document: Document, headers: Mapping[str, str], *, compress: bool = False) -> Reply:
+    """The answer to a request for a document: 200, 206, 304, 412 or 416, by what the request's headers ask for."""
+    own = {hdrs.LAST_MODIFIED: formatdate(document.made, usegmt=True), **headers}
+    met = _precondition(request, own.get(hdrs.ETAG, ""), document.made)
+    if met == 304:
+        if hdrs.ETAG in own:
+            del own[hdrs.LAST_MODIFIED]
+        return Reply(status=304, headers=own)
+    if met == 412:
+        # of what has no ETag the reference finds out the type only when it writes it
+        return Reply(status=412, headers=own | ({hdrs.CONTENT_TYPE: document.content_type} if hdrs.ETAG in own else {}))
+    wanted = request.headers.get(hdrs.RANGE, "")
+    if wanted and not _range_applies(request, own.get(hdrs.ETAG, ""), document.made):
+        wanted = ""
+    try:
+        ranges = _ranges(wanted, len(document.body))
+    except _RangeError as error:
+        rest = {name: text for name, text in own.items() if name not in _NOT_OF_ERRORS} | error.headers
+        return text_reply(str(error), status=416, headers=rest)
+    own[hdrs.ACCEPT_RANGES] = "bytes"
+    compress = compress and accepts_gzip(request) and request.method != hdrs.METH_HEAD
+    if ranges:
+        return _part(document, ranges, own, compress=compress)
+    if compress and len(document.body) >= COMPRESS_FROM:
+        return Reply(document.compressed, content_type=document.content_type, headers=own | {hdrs.CONTENT_ENCODING: "gzip"})
+    return Reply(document.body, content_type=document.content_type, headers=own)
+
+
+# --- conditions -----------------------------------------------------------------------------------------------------
+
+
+def _precondition(request: web.BaseRequest, etag: str, made: int) -> int:
+    """The code of the answer where a condition is not met, else 200."""
+    reads = request.method in {hdrs.METH_GET, hdrs.METH_HEAD}
+    match = request.headers.get(hdrs.IF_MATCH, "")
+    if match:
+        if not _lists(match, partial(_is_same, etag)):
+            return 412
+    elif (since := _date(request.headers.get(hdrs.IF_UNMODIFIED_SINCE, ""))) is not None and made > since:
+        return 412
+    known = request.headers.get(hdrs.IF_NONE_MATCH, "")
+    if known:
+        if not _lists(known, partial(_is_alike, etag)):
+            return 200
+        return 304 if reads else 412
+    since = _date(request.headers.get(hdrs.IF_MODIFIED_SINCE, ""))
+    return 304 if reads and since is not None and made <= since else 200
+
+
+def _lists(header: str, wanted: Callable[[str], bool]) -> bool:
+    """Whether a list of ETags holds one that is wanted, or stands for all; it ends where it is malformed."""
+    rest = header.strip()
+    while rest:
+        if rest[0] == ",":
+            rest = rest[1:].lstrip()
+            continue
+        if rest[0] == "*":
+            return True
+        found = _ETAG.match(rest)
+        if found is None:
+            return False
+        if wanted(found[0]):
+            return True
+        rest = rest[found.end() :].lstrip()
+    return False
+
+
+def _is_same(etag: str, other: str) -> bool:
+    return etag == other and etag.startswith('"')
+
+
+def _is_alike(etag: str, other: str) -> bool:
+    return etag.removeprefix("W/") == other.removeprefix("W/")
+
+
+def _date(text: str) -> int | None:
+    """Seconds since the epoch of an HTTP date; None for what is none."""
+    for form in _DATES:
+        try:
+            return int(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp())
+        except ValueError:
+            continue
+    return None
+
+
+def _range_applies(request: web.BaseRequest, etag: str, made: int) -> bool:
+    """Whether the client's part is of this very document (If-Range)."""
+    known = request.headers.get(hdrs.IF_RANGE, "")
+    if not known or request.method not in {hdrs.METH_GET, hdrs.METH_HEAD}:
+        return True
+    found = _ETAG.match(known.lstrip())
+    return _is_same(etag, found[0]) if found else _date(known) == made
+
+
+# --- ranges ---------------------------------------------------------------------------------------------------------
+
+
+_NOT_OF_ERRORS: Final = frozenset({hdrs.CACHE_CONTROL, hdrs.ETAG, hdrs.LAST_MODIFIED})
+"""What an error does not say although the document does."""
+
+
+class _RangeError(Exception):
+    """Bytes that there are not, or that make no sense; `headers` tell how many there are."""
+
+    def __init__(self, text: str, headers: Mapping[str, str]) -> None:
+        super().__init__(text)
+        self.headers = dict(headers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """Bytes of a document."""
+
+    start: int
+    end: int
+    """After the last one."""
+
+    def header(self, size: int) -> str:
+        return f"bytes {self.start}-{self.end - 1}/{size}"
+
+
+def _ranges(header: str, size: int) -> list[_Range]:
+    """The parts that a Range header asks for; none for the whole document. Raises _RangeError."""
+    if not header:
+        return []
+    unit, equals, listed = header.partition("=")
+    if unit != "bytes" or not equals:
+        raise _RangeError("invalid range", {})
+    asked = [_range(part, size) for part in map(str.strip, listed.split(",")) if part]
+    found = [one for one in asked if one is not None]
+    if asked and not found:
+        raise _RangeError("invalid range: failed to overlap", {hdrs.CONTENT_RANGE: f"bytes */{size}"})
+    return found if sum(one.end - one.start for one in found) <= size else []
+
+
+def _range(part: str, size: int) -> _Range | None:
+    """One part; None where it begins after the end. Raises _RangeError."""
+    first, dash, last = map(str.strip, part.partition("-"))
+    if not dash:
+        raise _RangeError("invalid range", {})
+    if not first:
+        if last.startswith("-"):
+            raise _RangeError("invalid range", {})
+        return _Range(max(0, size - _number(last)), size)
+    start = _number(first)
+    if start >= size:
+        return None
+    end = min(_number(last) + 1, size) if last else size
+    if start >= end:
+        raise _RangeError("invalid range", {})
+    return _Range(start, end)
+
+
+def _number(text: str) -> int:
+    if not _NUMBER.fullmatch(text) or not 0 <= (number := int(text)) < 2**63:
+        raise _RangeError("invalid range", {})
+    return number
+
+
+def _part(document: Document, ranges: Sequence[_Range], headers: Mapping[str, str], *, compress: bool) -> Reply:
+    """206: the one part, or several in a body of the type multipart/byteranges."""
+    size = len(document.body)
+    own, content_type = dict(headers), document.content_type
+    if len(ranges) == 1:
+        body = document.body[ranges[0].start : ranges[0].end]
+        own[hdrs.CONTENT_RANGE] = ranges[0].header(size)
+    else:
+        boundary = secrets.token_hex(30)
+        content_type = f"multipart/byteranges; boundary={boundary}"
+        heads = [f"--{boundary}\r\nContent-Range: {one.header(size)}\r\nContent-Type: {document.content_type}\r\n\r\n" for one in ranges]
+        parts = [head.encode() + document.body[one.start : one.end] for head, one in zip(heads, ranges, strict=True)]
+        body = b"\r\n".join([*parts, f"--{boundary}--\r\n".encode()])
+    if compress and len(body) >= COMPRESS_FROM:
+        own[hdrs.CONTENT_ENCODING] = "gzip"
+        compressor = zlib.compressobj(wbits=_GZIP)
+        body = compressor.compress(body) + compressor.flush()
+    return Reply(body, status=206, content_type=content_type, headers=own)

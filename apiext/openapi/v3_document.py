@@ -1,0 +1,103 @@
+"""The OpenAPI v3 document of a group and version.
+
+Mirrors kube-openapi pkg/builder3 and MergeSpecsV3 of apiextensions-apiserver's OpenAPI builder.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Any, Final
+
+from apiext.meta.gvk import GroupVersion
+from apiext.openapi import naming
+from apiext.openapi.operations import Operation
+from apiext.openapi.parameters import Parameter
+from apiext.openapi.schemas import Schema
+from apiext.openapi.types import V3_PREFIX, closure, references
+
+_OBJECT_META: Final = f"{naming.META}.ObjectMeta"
+_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+TOKEN: Final = {"description": "Bearer Token authentication", "type": "apiKey", "name": "authorization", "in": "header"}
+"""How clients authenticate."""
+
+
+def build(
+    operations: Iterable[Operation], definitions: dict[str, Schema], groups: Iterable[GroupVersion], *, version: str = ""
+) -> dict[str, Any]:
+    """The document for these operations; `definitions` are those of custom kinds.
+
+    A document of what is built in names the `version` of the server. `groups` are those that know the kinds of every group.
+    """
+    by_path: dict[str, list[Operation]] = defaultdict(list)
+    used: set[str] = set()
+    for operation in operations:
+        by_path[operation.path].append(operation)
+        used |= {operation.body, operation.response}
+    for definition in definitions.values():
+        # also where a kind without a schema does not refer to it
+        used.update(references(definition), (_OBJECT_META,))
+    components: dict[str, Any] = {"schemas": dict(sorted({**closure(used, groups), **definitions}.items()))}
+    if version:
+        components["securitySchemes"] = {"BearerToken": TOKEN}
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": version} if version else _INFO,
+        "paths": {path: _path(by_path[path]) for path in sorted(by_path)},
+        "components": components,
+    }
+
+
+def _path(path_operations: list[Operation]) -> dict[str, Any]:
+    common = common_parameters(path_operations)
+    item: dict[str, Any] = {operation.method: _operation(operation, common) for operation in path_operations}
+    if common:
+        item["parameters"] = [_parameter(parameter) for parameter in sorted(common)]
+    return item
+
+
+def common_parameters(path_operations: list[Operation]) -> set[Parameter]:
+    """The parameters that all operations of a path have; they are listed once for the path."""
+    counted = Counter(parameter for operation in path_operations for parameter in operation.parameters)
+    return {parameter for parameter, count in counted.items() if count == len(path_operations)}
+
+
+def _operation(operation: Operation, common: set[Parameter]) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "tags": [operation.tag],
+        "description": operation.description,
+        "operationId": operation.id,
+    }
+    own = [_parameter(parameter) for parameter in operation.parameters if parameter not in common]
+    if own:
+        document["parameters"] = own
+    if operation.body:
+        document["requestBody"] = {"content": _content(operation.body, operation.consumes)}
+        if operation.body_required:
+            document["requestBody"]["required"] = True
+    content = _content(operation.response, operation.produces)
+    responses: dict[str, Any] = {str(code): {"description": text, "content": content} for code, text in operation.codes}
+    document["responses"] = {**responses, "401": {"description": "Unauthorized"}}
+    return document | extensions(operation)
+
+
+def extensions(operation: Operation) -> dict[str, Any]:
+    """What tells which action on which kind an operation is."""
+    if operation.kind is None:
+        return {}
+    return {"x-kubernetes-action": operation.action, "x-kubernetes-group-version-kind": operation.kind._asdict()}
+
+
+def _content(model: str, types: Iterable[str]) -> dict[str, Any]:
+    schema = {"schema": {"$ref": V3_PREFIX + model}}
+    return dict.fromkeys(sorted(types), schema)
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    return {
+        "name": parameter.name,
+        "in": parameter.place,
+        "description": parameter.description,
+        **({"required": True} if parameter.required else {}),
+        "schema": {"type": parameter.type, "uniqueItems": True},
+    }

@@ -1,0 +1,136 @@
+"""The host's own etcd, where objects can be given back exactly as they are: its API would give them new uids.
+
+kube-apiserver takes what is written there as it takes its own writes: its watch cache, open watches and reads have it at
+once, and deletions bring DELETED events. So it is done while nobody can read the group through the host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from typing import TYPE_CHECKING, Final, Self
+
+from apiext.meta import json_codec
+from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
+from apiext.meta.gvk import GroupResource
+from apiext.operator.adoption.store_diff import Held, held
+from apiext.operator.api_clients import ApiError
+from apiext.storage import keys
+from apiext.storage.backend import BackendError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Iterable
+    from types import TracebackType
+
+    from apiext.operator.adoption.object_pages import Resource
+    from apiext.operator.adoption.store_diff import Difference
+    from apiext.operator.api_clients import HostEtcd, Json
+    from apiext.storage.backend import Backend
+
+_CRDS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
+_ENCRYPTED: Final = b"k8s:enc:"
+_PAGE: Final = 500
+_AT_ONCE: Final = 32
+
+
+class HostStore:
+    """The host's etcd while it is open. Everything raises ApiError where etcd does not do what is asked."""
+
+    def __init__(self, backend: Backend, prefix: str) -> None:
+        self._backend = backend
+        self._prefix = prefix
+
+    @classmethod
+    async def open(cls, etcd: HostEtcd) -> Self:
+        """Connect."""
+        # loaded where it is needed, for it brings protobuf
+        from apiext.storage.etcd.backend import EtcdBackend
+        from apiext.storage.etcd.config import EtcdConfig
+
+        files = {"cafile": etcd.cafile, "certfile": etcd.certfile, "keyfile": etcd.keyfile}
+        given = {name: str(path) for name, path in files.items() if path}
+        try:
+            backend = await EtcdBackend.connect(EtcdConfig(servers=etcd.servers, prefix=etcd.prefix, **given))  # type: ignore[arg-type]
+        except BackendError as error:
+            raise ApiError(f"the host's etcd: {error}") from error
+        return cls(backend, etcd.prefix)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, _type: type[BaseException] | None, error: BaseException | None, _traceback: TracebackType | None) -> None:
+        await self._backend.close()
+        if isinstance(error, BackendError):
+            raise ApiError(f"the host's etcd: {error}") from error
+
+    async def check(self, crd: Json) -> None:
+        """Make sure that this is the etcd of the host that has a definition."""
+        name = crd["metadata"]["name"]
+        found, _revision = await self._backend.get(f"{keys.resource_prefix(self._prefix, _CRDS)}{name}")
+        if found is None:
+            raise ApiError(f"the host's etcd has no {name} below {self._prefix}: see --host-etcd-servers and --host-etcd-prefix")
+        stored = _parsed(found.value)
+        if stored is None or stored["metadata"].get("uid") != crd["metadata"]["uid"]:
+            raise ApiError(f"{name} in the etcd of --host-etcd-servers is not the host's: it is another cluster's, or encrypted")
+
+    async def objects(self, of: Resource, progress: Callable[[int, int], None] = lambda _done, _total: None) -> AsyncGenerator[Held, None]:
+        """All objects of a resource, in the order of their keys, at one revision."""
+        prefix = self._below(of)
+        start, revision, done = "", 0, 0
+        while True:
+            page = await self._backend.list(prefix, start=start, revision=revision, limit=_PAGE)
+            revision = revision or page.revision
+            for item in page.items:
+                yield _held(item.key.removeprefix(prefix), item.value, item.revision, of)
+            done += len(page.items)
+            progress(done, done + page.count - len(page.items))
+            if not page.more:
+                return
+            start = page.items[-1].key + "\0"
+
+    async def write(self, of: Resource, differences: Iterable[Difference]) -> None:
+        """Do what differences say, many at once; a key that others change meanwhile is left, and told."""
+        found = list(differences)
+        for first in range(0, len(found), _AT_ONCE):
+            await asyncio.gather(*(self._write(of, one) for one in found[first : first + _AT_ONCE]))
+
+    async def _write(self, of: Resource, difference: Difference) -> None:
+        wanted, present = difference.wanted, difference.present
+        key = f"{self._below(of)}{(wanted or present or _NOTHING).key}"
+        if wanted is None:
+            done = await self._backend.delete(key, expected=present.revision if present else 0)
+        elif present is None:
+            done = await self._backend.create(key, _value(wanted))
+        else:
+            done = await self._backend.update(key, _value(wanted), expected=present.revision)
+        if not done.succeeded:
+            raise ApiError(f"{key} in the host's etcd has been changed by somebody else")
+
+    def _below(self, of: Resource) -> str:
+        return keys.resource_prefix(self._prefix, GroupResource(of.group, of.plural))
+
+
+_NOTHING: Final = Held("", {}, b"")
+
+
+def _held(key: str, value: bytes, revision: int, of: Resource) -> Held:
+    if value.startswith(_ENCRYPTED):
+        raise ApiError(f"the host encrypts what it stores of {of.definition}: its objects cannot be given back through its etcd")
+    content = _parsed(value)
+    if content is None:
+        # in another encoding, such as CBOR: it is taken to differ
+        return Held(key, {}, hashlib.blake2b(value, digest_size=32).digest(), revision)
+    return Held(key, content, held(content, of.api_version).digest, revision)
+
+
+def _parsed(value: bytes) -> Json | None:
+    try:
+        found = json_codec.loads(value)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("metadata"), dict) else None
+
+
+def _value(wanted: Held) -> bytes:
+    """As kube-apiserver writes it."""
+    return json_codec.dumps(wanted.content) + b"\n"

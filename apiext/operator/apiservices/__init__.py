@@ -1,0 +1,1 @@
+"""APIServices of the host: which a group needs, which belong to apiext, and the writes that follow."""

@@ -1,0 +1,52 @@
+"""The host itself: does it answer, and does it aggregate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.authentication.cluster_config import NAME, NAMESPACE
+from apiext.operator.api_clients import API_SERVICES
+from apiext.operator.checks.connections import NoAnswerError
+from apiext.operator.checks.verdict import broken, ok, untold
+
+if TYPE_CHECKING:
+    from apiext.operator.checks.snapshot import Look
+    from apiext.operator.checks.verdict import Verdict
+
+_CONFIG_MAP: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}"
+_PROXY_CA: Final = "requestheader-client-ca-file"
+
+
+async def reachable(look: Look, _group: str = "") -> Verdict:
+    """The host answers, and knows the credentials."""
+    try:
+        version = await look.host("/version")
+        registered = await look.host(API_SERVICES)
+    except NoAnswerError as error:
+        return broken(f"the host does not answer: {error}", "check the server, the authority and the credentials of --kubeconfig")
+    if registered.code == 401:
+        return broken("the host does not know the credentials (401)", "renew the user of --kubeconfig")
+    if registered.code == 403:
+        return broken(
+            f"the user may not read APIServices: {registered.text}", "use another user, or give this one the operator's ClusterRole"
+        )
+    if registered.code == 404:
+        return broken("the server has no APIServices: it is no kube-apiserver", "name the host's kube-apiserver in --kubeconfig")
+    if registered.code != 200:
+        return broken(f"the host answers with {registered}", "see the host's /readyz?verbose and its log")
+    return ok(f"it answers, and knows the credentials ({version.object.get('gitVersion', 'version unknown')})")
+
+
+async def aggregation(look: Look, _group: str = "") -> Verdict:
+    """The host tells the servers behind it by which authority they know its front proxy."""
+    answer = await look.host(_CONFIG_MAP)
+    if answer.code == 403:
+        return untold(f"the user may not read ConfigMap {NAMESPACE}/{NAME}")
+    data = answer.object.get("data") or {}
+    if answer.code == 200 and "BEGIN CERTIFICATE" in str(data.get(_PROXY_CA) or ""):
+        return ok(f"ConfigMap {NAMESPACE}/{NAME} names the front proxy's authority")
+    found = f"has no {_PROXY_CA}" if answer.code == 200 else f"cannot be read: {answer}"
+    return broken(
+        f"ConfigMap {NAMESPACE}/{NAME} {found}: the host's aggregation layer is not set up",
+        "start kube-apiserver with --requestheader-client-ca-file, --proxy-client-cert-file and --proxy-client-key-file",
+    )

@@ -1,0 +1,1 @@
+"""Leader election over a Lease, and the work of the leader."""

@@ -1,0 +1,1 @@
+"""Conditions, events and diagnoses that the operator writes to the host."""

@@ -1,0 +1,61 @@
+"""Deleting a collection page by page (apiserver pkg/registry/generic/registry/store.go, DeleteCollection)."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta import errors
+from apiext.meta.tasks import end_tasks
+from apiext.storage.interface import Item, ListResult, VersionMatch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apiext.registry.request_context import DeleteOptions, RequestContext
+    from apiext.registry.rest import ResourceRest
+    from apiext.storage.interface import ListOptions
+
+_PAGE: Final = 10_000
+_WORKERS: Final = 16
+"""Deletions under way at once: enough to share the backend's commits."""
+
+
+async def delete_all(rest: ResourceRest, ctx: RequestContext, options: DeleteOptions, list_options: ListOptions) -> ListResult:
+    """Delete what the list gives: one page if it has a limit, everything otherwise. Raises the first StatusError of a deletion."""
+    if list_options.limit > 0:
+        page = await rest.list(ctx, list_options)
+        await _delete_page(rest, ctx, options, page.items)
+        return page
+    wanted = dataclasses.replace(list_options, limit=_PAGE)
+    first: ListResult | None = None
+    items: list[Item] = []
+    while True:
+        page = await rest.list(ctx, wanted)
+        await _delete_page(rest, ctx, options, page.items)
+        items += page.items
+        first = first or page
+        if not page.continue_token:
+            return ListResult(items=items, revision=first.revision)
+        wanted = dataclasses.replace(wanted, continue_token=page.continue_token, resource_version="", match=VersionMatch.UNSET)
+
+
+async def _delete_page(rest: ResourceRest, ctx: RequestContext, options: DeleteOptions, items: Sequence[Item]) -> None:
+    queue = iter(items)
+
+    async def work() -> None:
+        for item in queue:
+            namespace = item.fields.get("metadata.namespace", "")
+            target = ctx if namespace == ctx.namespace else dataclasses.replace(ctx, namespace=namespace)
+            try:
+                await rest.delete(target, item.fields["metadata.name"], options)
+            except errors.StatusError as error:
+                if error.code != 404:
+                    raise
+
+    workers = [asyncio.ensure_future(work()) for _ in range(min(_WORKERS, len(items)))]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        await end_tasks(*workers)

@@ -1,0 +1,54 @@
+"""One look at an object that is in shape already, as most are that are about to be stored, instead of bringing it into shape again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apiext.schema.defaulting.algorithm import defaults_of
+from apiext.schema.model import Structural
+from apiext.schema.pruning import META_FIELDS
+
+
+def can_tell(schema: Structural) -> bool:
+    """Whether `is_settled` is of use for the objects of a schema: it knows nothing of embedded resources, nor of metadata."""
+    special = [child for name, child in schema.properties.items() if name in META_FIELDS]
+    return not schema.has_resources and not any(child.default is not None or any(child.children()) for child in special)
+
+
+def is_settled(obj: dict[str, Any], schema: Structural) -> bool:
+    """Whether pruning, the removal of nulls and defaulting would change nothing of an object but its metadata.
+
+    False also where that takes more than a look: at fractions, which are read in another form than they are written in, at
+    nulls, and below x-kubernetes-preserve-unknown-fields.
+    """
+    return _members({key: member for key, member in obj.items() if key not in META_FIELDS}, schema)
+
+
+def _members(value: dict[str, Any], schema: Structural) -> bool:
+    if schema.preserve:
+        return False
+    for name, _, _ in defaults_of(schema):
+        if name not in value:
+            return False
+    properties = schema.properties
+    for key, member in value.items():
+        child = properties.get(key) or schema.additional
+        if child is None:
+            return False
+        kind = type(member)
+        if kind is not str and kind is not int and kind is not bool and not _below(member, child):
+            return False
+    return True
+
+
+def _below(value: Any, schema: Structural) -> bool:
+    if type(value) is dict:
+        return _members(value, schema)
+    items = schema.items
+    if type(value) is not list or items is None:
+        return False
+    for item in value:
+        kind = type(item)
+        if kind is not str and kind is not int and kind is not bool and not _below(item, items):
+            return False
+    return True

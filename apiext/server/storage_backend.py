@@ -1,0 +1,74 @@
+"""The backend that the options ask for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apiext.server.start_error import StartError
+from apiext.storage.backend import BackendError
+from apiext.storage.revision_offset import with_base
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from apiext.server.options import StorageOptions
+    from apiext.storage.backend import Backend
+
+
+async def open_backend(options: StorageOptions, *, follows_host: bool = False) -> Backend:
+    """A backend that has been found to answer, with the base of revisions that its store has.
+
+    A store that is to follow another cluster's definitions has one from now on.
+
+    Raises:
+        StartError: it cannot be opened, or does not answer.
+    """
+    try:
+        backend = await (_etcd(options) if options.etcd_servers else _sqlite(options))
+        try:
+            return await with_base(backend, options.prefix, begin=follows_host)
+        except BaseException:
+            await backend.close()
+            raise
+    except BackendError as error:
+        raise StartError(str(error)) from error
+
+
+def describe_storage(options: StorageOptions) -> str:
+    """Where objects are kept, in words."""
+    if options.etcd_servers:
+        return f"etcd at {', '.join(options.etcd_servers)}, prefix {options.prefix}"
+    return f"SQLite in {_file(options)}"
+
+
+def _file(options: StorageOptions) -> Path:
+    return options.data_dir / "apiext.db"
+
+
+async def _sqlite(options: StorageOptions) -> Backend:
+    from apiext.storage.sqlite.backend import SQLiteBackend
+
+    try:
+        options.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StartError(f"the data folder {options.data_dir} cannot be used: {error.strerror}") from error
+    return await SQLiteBackend.open(_file(options))
+
+
+async def _etcd(options: StorageOptions) -> Backend:
+    # aetcd brings grpc along, which takes long to load, and only who uses etcd needs it
+    from apiext.storage.etcd.backend import EtcdBackend
+    from apiext.storage.etcd.config import EtcdConfig
+
+    config = EtcdConfig(
+        servers=options.etcd_servers,
+        prefix=options.prefix,
+        cafile=_text(options.etcd_cafile),
+        certfile=_text(options.etcd_certfile),
+        keyfile=_text(options.etcd_keyfile),
+    )
+    return await EtcdBackend.connect(config)
+
+
+def _text(path: Path | None) -> str:
+    return "" if path is None else str(path)

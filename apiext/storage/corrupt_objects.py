@@ -1,0 +1,45 @@
+"""What a list says when some of its objects cannot be read (apiserver pkg/storage/etcd3/corrupt_obj_deleter.go)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta.errors import StatusError
+
+if TYPE_CHECKING:
+    from apiext.meta.gvk import GroupResource
+    from apiext.storage.interface import CorruptObjectError
+
+_MAX: Final = 100
+
+
+class Corruption:
+    """Collects the objects that a list could not read, and becomes its error."""
+
+    def __init__(self, resource: GroupResource) -> None:
+        self._resource = resource
+        self._errors: list[CorruptObjectError] = []
+
+    def add(self, error: CorruptObjectError) -> None:
+        """Note an object; raises the list's error when there are too many."""
+        self._errors.append(error)
+        if len(self._errors) >= _MAX:
+            raise self._status({"reason": "FieldValueTooMany", "message": "too many errors, the list is truncated"})
+
+    def check(self) -> None:
+        """Raise the list's error, 500 StorageReadError, if there was any."""
+        if self._errors:
+            raise self._status()
+
+    def _status(self, *more: dict[str, str]) -> StatusError:
+        causes = [{"reason": "UnexpectedServerResponse", "message": _text(error), "field": error.key} for error in self._errors]
+        message = f"failed to read one or more {self._resource} from the storage: {_text(self._errors[0])}"
+        if len(self._errors) > 1:
+            message += f" (and {len(self._errors) - 1} more)"
+        details = {"name": "list", "group": self._resource.group, "kind": self._resource.resource}
+        shown = {name: value for name, value in details.items() if value}
+        return StatusError(500, "StorageReadError", message, {**shown, "causes": [*causes, *more]})
+
+
+def _text(error: CorruptObjectError) -> str:
+    return f"StorageError: corrupt object, Code: 7, Key: {error.key}, ResourceVersion: 0, AdditionalErrorMsg: {error.message}"

@@ -1,0 +1,99 @@
+"""Measure kube-apiserver and apiext in one run, and print one table: both, and the ratios."""
+
+import argparse
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hack.lib.bench import aggregated, loadgen, report, targets, workload
+from hack.lib.bench.client import Client
+from hack.lib.reference import golang
+from hack.lib.servers import process
+
+_IDLE_CRDS = 5
+
+
+@dataclass(slots=True)
+class Measured:
+    """Everything measured of one target, by row."""
+
+    results: dict[str, loadgen.Result] = field(default_factory=dict)
+    cpu: dict[str, float] = field(default_factory=dict)
+    """Milliseconds of the server's CPU for each request or event."""
+    figures: dict[str, float] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -> Measured:
+    """Start a target, do all rows, stop it."""
+    measured = Measured()
+    try:
+        measured.figures["start to ready, s"] = target.start()
+        client = Client(target.access())
+        measured.figures["memory idle, MiB"] = targets.resident_mib(target.pids())
+        measured.figures["CRD created to first 200, ms"] = client.settle(_IDLE_CRDS)
+        client.serve(workload.crd())
+        client.let_in(workload.sample())
+        for row in workload.rows(options.objects, options.seconds):
+            if not options.only or row.name in options.only or row.name in ("create", "delete"):
+                _measure_row(target, binary, row, measured)
+        measured.figures["memory after this run, MiB"] = targets.resident_mib(target.pids())
+        if options.fill:
+            loadgen.run(binary, **target.access(), Clients=workload.CLIENTS, **workload.fill(options.fill))
+            client.call("GET", f"{workload.COLLECTION}?resourceVersion=0")
+            measured.figures[f"memory with {options.fill} objects, MiB"] = targets.resident_mib(target.pids())
+    finally:
+        target.stop()
+    return measured
+
+
+def _measure_row(target: targets.Target, binary: Path, row: workload.Row, measured: Measured) -> None:
+    before = targets.cpu_seconds(target.pids())
+    try:
+        result = loadgen.run(binary, **target.access(), Clients=workload.CLIENTS, **row.run)
+    except loadgen.LoadError as error:
+        measured.failed[row.name] = str(error)
+        print(f"  {target.name}: {row.name}: {error}", file=sys.stderr, flush=True)
+        return
+    used = targets.cpu_seconds(target.pids()) - before
+    measured.results[row.name] = result
+    measured.cpu[row.name] = used * 1000 / max(1, result.events or result.requests)
+    print(f"  {target.name}: {row.name}: {result.rate:,.0f}/s", file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """Run the benchmark; 1 where it cannot run."""
+    parser = argparse.ArgumentParser(prog="hack/bench", description=__doc__)
+    parser.add_argument("--objects", type=int, default=2000, help="objects in the collection, a multiple of 200 (default: 2000)")
+    parser.add_argument("--seconds", type=float, default=5.0, help="length of each timed row (default: 5)")
+    parser.add_argument("--fill", type=int, default=10000, help="objects for the last memory figure, 0 for none (default: 10000)")
+    parser.add_argument("--sqlite", action="store_true", help="measure apiext on its embedded store too")
+    parser.add_argument("--aggregated", action="store_true", help="measure apiext behind kube-apiserver, against that one's own CRDs")
+    parser.add_argument("--no-reference", action="store_true", help="leave kube-apiserver out")
+    parser.add_argument("--only", action="append", metavar="ROW", help="measure this row only; may be repeated")
+    options = parser.parse_args()
+    try:
+        binary = loadgen.build()
+        with tempfile.TemporaryDirectory(prefix="apiext-bench-") as folder:
+            found = {target.name: measure(target, binary, options) for target in _targets(Path(folder), options)}
+    except (golang.BuildError, process.ProcessError, loadgen.LoadError) as error:
+        print(f"hack/bench: {error}", file=sys.stderr)
+        return 1
+    print(report.table(found, [row.name for row in workload.rows(options.objects, options.seconds)]))
+    return 0
+
+
+def _targets(folder: Path, options: argparse.Namespace) -> list[targets.Target]:
+    if options.aggregated:
+        plain = [] if options.no_reference else [aggregated.Cluster(folder / "plain", plain=True)]
+        return [*plain, aggregated.Cluster(folder / "aggregated")]
+    chosen: list[targets.Target] = [] if options.no_reference else [targets.Reference(folder / "reference")]
+    chosen.append(targets.Apiext(folder / "apiext"))
+    if options.sqlite:
+        chosen.append(targets.Apiext(folder / "sqlite", embedded=True))
+    return chosen
+
+
+if __name__ == "__main__":
+    sys.exit(main())

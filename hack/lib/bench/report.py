@@ -1,0 +1,59 @@
+"""The benchmark's table in Markdown: one line a row, each target's rate and latencies, and the ratio to the first target."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from hack.lib.bench.loadgen import Result
+
+
+class Figures(Protocol):
+    """What was measured of one target."""
+
+    results: dict[str, Result]
+    cpu: dict[str, float]
+    figures: dict[str, float]
+    failed: dict[str, str]
+
+
+def table(measured: Mapping[str, Figures], rows: Sequence[str]) -> str:
+    """The table; the ratio tells how many times the first target's figure the others reach (times less, for memory and time)."""
+    names = list(measured)
+    head = ["row", *names, *(f"{name}: ratio" for name in names[1:])]
+    lines = [_line(head), _line(["---"] * len(head))]
+    first = measured[names[0]]
+    for row in rows:
+        if any(row in found.results or row in found.failed for found in measured.values()):
+            cells = [_cell(found, row) for found in measured.values()]
+            lines.append(_line([row, *cells, *(_rate_ratio(found, first, row) for found in list(measured.values())[1:])]))
+    for label in first.figures:
+        cells = [_number(found.figures.get(label)) for found in measured.values()]
+        ratios = [_ratio(first.figures.get(label), found.figures.get(label)) for found in list(measured.values())[1:]]
+        lines.append(_line([label, *cells, *ratios]))
+    return "\n".join(lines)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(found: Figures, row: str) -> str:
+    result = found.results.get(row)
+    if result is None:
+        return f"failed: {found.failed.get(row, 'not run')[:60]}"
+    volume = f", {result.bytes / result.seconds / 1e6:,.0f} MB/s" if row.startswith("list") else ""
+    return f"{result.rate:,.0f}/s{volume}, p50 {result.p50:.1f} p99 {result.p99:.1f} ms, {found.cpu[row]:.2f} ms CPU"
+
+
+def _rate_ratio(found: Figures, first: Figures, row: str) -> str:
+    ours, theirs = found.results.get(row), first.results.get(row)
+    return _ratio(ours.rate if ours else None, theirs.rate if theirs else None)
+
+
+def _ratio(one: float | None, other: float | None) -> str:
+    return f"{one / other:.1f}x" if one and other else "-"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.2f}" if value < 10 else f"{value:,.0f}"

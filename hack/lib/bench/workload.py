@@ -1,0 +1,154 @@
+"""What is measured: one CRD with defaults and a CEL rule, objects of about 2 KB, and the rows of the table."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from apiext.meta.host_annotations import SERVE_LABEL, SERVE_VALUE
+
+GROUP: Final = "bench.apiext.dev"
+NAMESPACE: Final = "default"
+COLLECTION: Final = f"/apis/{GROUP}/v1/namespaces/{NAMESPACE}/loads"
+OBJECT_BYTES: Final = 2048
+CLIENTS: Final = 8
+WATCHERS: Final = 100
+
+_TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kind of request."""
+
+    name: str
+    run: dict[str, Any] = field(default_factory=dict)
+    unit: str = "requests"
+
+
+_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "required": ["sent"],
+            "x-kubernetes-validations": [{"rule": "self.minimum <= self.maximum", "message": "minimum above maximum"}],
+            "properties": {
+                "sent": {"type": "string"},
+                "payload": {"type": "string", "maxLength": 4096},
+                "minimum": {"type": "integer", "default": 1, "minimum": 0},
+                "maximum": {"type": "integer", "default": 10, "maximum": 1000},
+                "mode": {"type": "string", "default": "Auto", "enum": ["Auto", "Manual"]},
+                "ports": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["name"],
+                        "properties": {
+                            "name": {"type": "string", "pattern": "^[a-z0-9-]+$"},
+                            "port": {"type": "integer", "default": 80},
+                            "protocol": {"type": "string", "default": "TCP"},
+                        },
+                    },
+                },
+            },
+        },
+        "status": {"type": "object", "properties": {"ready": {"type": "boolean"}, "seen": {"type": "string"}}},
+    },
+}
+
+
+def crd(plural: str = "loads", kind: str = "Load") -> dict[str, Any]:
+    """The CRD under load."""
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": _SCHEMA},
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": [
+            {"name": "Mode", "type": "string", "jsonPath": ".spec.mode"},
+            {"name": "Max", "type": "integer", "jsonPath": ".spec.maximum"},
+            {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+        ],
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{GROUP}", "labels": {SERVE_LABEL: SERVE_VALUE}},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"},
+            "versions": [version],
+        },
+    }
+
+
+def sample() -> dict[str, Any]:
+    """A small object."""
+    return {"apiVersion": f"{GROUP}/v1", "kind": "Load", "metadata": {"name": "sample"}, "spec": {"sent": "now"}}
+
+
+def body(prefix: str, *, revision: bool = False) -> str:
+    """An object of about OBJECT_BYTES as a template of the load generator; label `shard` has a hundred values."""
+    metadata: dict[str, Any] = {"name": f"{prefix}-{{i}}", "namespace": NAMESPACE, "labels": {"app": "bench", "shard": "s{h}"}}
+    if revision:
+        metadata["resourceVersion"] = "{rv}"
+    ports = [{"name": f"port-{number}", "port": 8000 + number} for number in range(10)]
+    spec: dict[str, Any] = {"sent": "{t}", "ports": ports, "payload": ""}
+    obj = {"apiVersion": f"{GROUP}/v1", "kind": "Load", "metadata": metadata, "spec": spec}
+    spec["payload"] = "x" * (OBJECT_BYTES - len(json.dumps(obj, separators=(",", ":"))) - 350)
+    return json.dumps(obj, separators=(",", ":"))
+
+
+def rows(objects: int, seconds: float) -> list[Row]:
+    """The rows in the order they run: first the objects are created, last they are deleted."""
+    one = f"{COLLECTION}/load-{{i}}"
+    timed = {"Seconds": seconds, "Objects": objects}
+    writes = timed | {"Revisions": f"{COLLECTION}?resourceVersion=0"}
+    merge, apply = "application/merge-patch+json", "application/apply-patch+yaml"
+    patch, status = '{"spec":{"sent":"{t}"}}', '{"status":{"ready":true,"seen":"{t}"}}'
+    applied = json.dumps({"apiVersion": f"{GROUP}/v1", "kind": "Load", "spec": {"sent": "{t}"}})
+    return [
+        Row("create", _post(objects)),
+        Row("get", timed | {"Method": "GET", "Path": one}),
+        Row("update", writes | {"Method": "PUT", "Path": one, "Body": body("load", revision=True), "ContentType": "application/json"}),
+        Row("merge patch", timed | {"Method": "PATCH", "Path": one, "Body": patch, "ContentType": merge}),
+        Row("status patch", timed | {"Method": "PATCH", "Path": f"{one}/status", "Body": status, "ContentType": merge}),
+        Row("apply", timed | {"Method": "PATCH", "Path": f"{one}?fieldManager=bench&force=true", "Body": applied, "ContentType": apply}),
+        Row("list of all", timed | {"Method": "GET", "Path": COLLECTION}),
+        Row("list, limit=500", timed | {"Method": "GET", "Path": f"{COLLECTION}?limit=500", "Pages": True}),
+        Row("list by label", timed | {"Method": "GET", "Path": f"{COLLECTION}?labelSelector=shard%3Ds{{h}}"}),
+        Row("table", timed | {"Method": "GET", "Path": COLLECTION, "Accept": _TABLE}),
+        Row("watch fan-out", _fanout(one, patch, merge, timed), unit="events"),
+        Row("delete", {"Requests": objects, "Seconds": 300, "Objects": objects, "Method": "DELETE", "Path": one}),
+    ]
+
+
+def fill(objects: int) -> dict[str, Any]:
+    """A run that creates objects for the memory figure."""
+    return _post(objects)
+
+
+def _post(objects: int) -> dict[str, Any]:
+    return {
+        "Requests": objects,
+        "Seconds": 300,
+        "Objects": objects,
+        "Method": "POST",
+        "Path": COLLECTION,
+        "Body": body("load"),
+        "ContentType": "application/json",
+    }
+
+
+def _fanout(one: str, patch: str, merge: str, timed: dict[str, Any]) -> dict[str, Any]:
+    return timed | {
+        "Method": "PATCH",
+        "Path": one,
+        "Body": patch,
+        "ContentType": merge,
+        "Watchers": WATCHERS,
+        "WatchPath": f"{COLLECTION}?watch=true",
+        "WatchList": f"{COLLECTION}?limit=1",
+    }

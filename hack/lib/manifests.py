@@ -1,0 +1,72 @@
+"""The manifests as kubectl builds them."""
+
+import os
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from hack.lib.reference import binaries
+
+MANIFESTS: Final = Path(__file__).resolve().parents[2] / "manifests"
+BUILDS: Final = ("base", *sorted(f"overlays/{path.name}" for path in (MANIFESTS / "overlays").iterdir()))
+NAMESPACE: Final = "apiext-system"
+
+Document = dict[str, Any]
+
+
+@cache
+def built(build: str = "base") -> list[Document]:
+    """The documents of the base, or of an overlay, which nobody changes."""
+    return build_of(MANIFESTS / build)
+
+
+def build_of(folder: Path) -> list[Document]:
+    """The documents of a kustomization."""
+    command = [str(binaries.binary("kubectl")), "kustomize", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, env={"PATH": os.defpath}, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return list(yaml.safe_load_all(done.stdout))
+
+
+def one(documents: list[Document], kind: str, name: str, namespace: str = NAMESPACE) -> Document:
+    """A document by kind and name; those without a namespace have an empty one."""
+    (found,) = [
+        document
+        for document in documents
+        if (document["kind"], document["metadata"]["name"], document["metadata"].get("namespace", "")) == (kind, name, namespace)
+    ]
+    return found
+
+
+def containers(document: Document) -> list[Document]:
+    """The containers of a workload's pods, none for other documents."""
+    spec = document.get("spec", {}).get("template", {}).get("spec", {})
+    return [*spec.get("initContainers", ()), *spec.get("containers", ())]
+
+
+def arguments(container: Document) -> list[str]:
+    """What the program is started with, values of the environment in their places; those of Secrets stay names."""
+    texts = []
+    for argument in container["args"]:
+        text = argument
+        for variable in container.get("env", ()):
+            text = text.replace(f"$({variable['name']})", variable.get("value", f"of-{variable['name']}"))
+        texts.append(text)
+    return texts
+
+
+def rules(documents: list[Document], account: str) -> list[tuple[str, Document]]:
+    """What a service account of the namespace may do by roles that are among the documents: where (empty for everywhere), and a rule."""
+    found = []
+    for binding in documents:
+        if binding["kind"] not in {"ClusterRoleBinding", "RoleBinding"} or binding["subjects"][0]["name"] != account:
+            continue
+        place = binding["metadata"].get("namespace", "")
+        name, kind = binding["roleRef"]["name"], binding["roleRef"]["kind"]
+        roles = [role for role in documents if (role["kind"], role["metadata"]["name"]) == (kind, name)]
+        found += [(place, rule) for role in roles if role["metadata"].get("namespace", "") in {"", place} for rule in role.get("rules", ())]
+    return found

@@ -1,0 +1,180 @@
+"""The programs of the reference in the user's cache folder: which versions, where they are, where they come from.
+
+The go.mod of hack/reference is the only place that names versions. A program is, in this order: the one in the cache
+folder, one from `KUBEBUILDER_ASSETS`, one from `PATH` (both only where the version fits; they are linked into the cache
+folder), or one built from the pinned module.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from hack.lib.reference import golang
+from hack.lib.reference.filelock import locked
+from hack.lib.reference.golang import Progress
+
+MODULE: Final = Path(__file__).resolve().parents[3] / "hack" / "reference"
+
+
+class ProvideError(Exception):
+    """A program cannot be provided; the message is one line that says why."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """One command of the reference."""
+
+    name: str
+    package: str
+    module: str
+    version_args: tuple[str, ...] = ()
+
+    def version(self) -> str:
+        """The pinned version of the module the program is built from, such as `1.37.1`."""
+        return pinned(self.module)
+
+
+_ETCD: Final = "go.etcd.io/etcd/server/v3"
+_ETCDCTL: Final = "go.etcd.io/etcd/etcdctl/v3"
+_KUBERNETES: Final = "k8s.io/kubernetes"
+
+PROGRAMS: Final[Mapping[str, Program]] = {
+    program.name: program
+    for program in (
+        Program("etcd", _ETCD, _ETCD, ("--version",)),
+        Program("etcdctl", _ETCDCTL, _ETCDCTL, ("version",)),
+        Program("kube-apiserver", f"{_KUBERNETES}/cmd/kube-apiserver", _KUBERNETES, ("--version",)),
+        Program("kubectl", f"{_KUBERNETES}/cmd/kubectl", _KUBERNETES, ("version", "--client")),
+        Program("kube-controller-manager", f"{_KUBERNETES}/cmd/kube-controller-manager", _KUBERNETES, ("--version",)),
+        # The reference's stand-alone server of custom resources. It is never taken from elsewhere.
+        Program("apiextensions-apiserver", "k8s.io/apiextensions-apiserver", "k8s.io/apiextensions-apiserver"),
+    )
+}
+DEFAULT: Final = ("etcd", "etcdctl", "kube-apiserver", "kubectl", "kube-controller-manager")
+
+
+def pinned(module: str) -> str:
+    """The version of `module` in go.mod, without the `v`.
+
+    Raises:
+        ProvideError: go.mod does not require the module.
+    """
+    found = re.search(rf"^\s*(?:require )?{re.escape(module)} v(\S+)", (MODULE / "go.mod").read_text(), re.MULTILINE)
+    if found is None:
+        msg = f"{MODULE / 'go.mod'} does not require {module}"
+        raise ProvideError(msg)
+    return found[1]
+
+
+def cache_folder() -> Path:
+    """The folder of this project below `XDG_CACHE_HOME`, by default `~/.cache`."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "apiext"
+
+
+def bin_folder() -> Path:
+    """The folder that holds the programs of the pinned version of Kubernetes."""
+    return cache_folder() / "reference" / f"v{pinned(_KUBERNETES)}" / "bin"
+
+
+def binary(name: str) -> Path:
+    """The path of one program, which is provided first where it is missing.
+
+    Raises:
+        ProvideError: the program is unknown or cannot be provided.
+    """
+    return provide([name]) / name
+
+
+def provide(names: Iterable[str] = DEFAULT, *, progress: Progress = lambda _line: None) -> Path:
+    """Make sure that the programs are in the cache folder, and return it.
+
+    Costs a few milliseconds when all are there. Several processes may call it at once: one works, the others wait.
+
+    Raises:
+        ProvideError: a name is unknown, or a program can neither be found nor built.
+    """
+    programs = [_known(name) for name in names]
+    folder = bin_folder()
+    if all(_present(folder, program) for program in programs):
+        return folder
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder.parent / "lock", lambda: progress("another process is providing programs; waiting for it")):
+        for program in programs:
+            if not _present(folder, program):
+                _obtain(folder, program, progress)
+    return folder
+
+
+def _known(name: str) -> Program:
+    if name not in PROGRAMS:
+        raise ProvideError(f"unknown program {name!r}: choose from {', '.join(PROGRAMS)}")
+    return PROGRAMS[name]
+
+
+def _present(folder: Path, program: Program) -> bool:
+    """Whether the folder holds the program: one that was built is right; what a link points to may have changed."""
+    path = folder / program.name
+    return fits(path, program) if path.is_symlink() else path.is_file()
+
+
+def _obtain(folder: Path, program: Program, progress: Progress) -> None:
+    target = folder / program.name
+    for candidate in _candidates(program.name):
+        if fits(candidate, program):
+            new = folder / f".{program.name}.{os.getpid()}"
+            new.symlink_to(candidate.resolve())
+            new.replace(target)
+            progress(f"{program.name}: using {candidate}")
+            return
+    try:
+        golang.build(
+            MODULE,
+            program.package,
+            target,
+            ldflags=_ldflags(),
+            cache=cache_folder(),
+            progress=progress,
+        )
+    except golang.BuildError as error:
+        raise ProvideError(f"{program.name}: {error}") from error
+
+
+def _candidates(name: str) -> Iterator[Path]:
+    if assets := os.environ.get("KUBEBUILDER_ASSETS"):
+        yield Path(assets) / name
+    if found := shutil.which(name):
+        yield Path(found)
+
+
+def fits(path: Path, program: Program) -> bool:
+    """Whether the file is the program in a version with the pinned major and minor number."""
+    if not program.version_args or not os.access(path, os.X_OK):
+        return False
+    try:
+        done = subprocess.run(
+            [path, *program.version_args],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+            env={"PATH": os.defpath, "HOME": "/nonexistent"},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    found = re.search(r"\bv?(\d+\.\d+)\.\d+\S*", done.stdout)
+    return found is not None and found[1] == program.version().rpartition(".")[0]
+
+
+def _ldflags() -> str:
+    """Give the Kubernetes programs their version, as the release's own build does (hack/lib/version.sh)."""
+    version = pinned(_KUBERNETES)
+    major, minor, _patch = version.split(".")
+    values = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
+    packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+    return " ".join(["-s -w", *(f"-X {package}.{key}={value}" for package in packages for key, value in values.items())])

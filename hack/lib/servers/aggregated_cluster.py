@@ -1,0 +1,199 @@
+"""A cluster with apiext and its operator behind its kube-apiserver, each with the rights of the documents alone."""
+
+import base64
+import http.client
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+
+from hack.lib.servers.aggregated_permissions import operator_rules, server_rules
+from hack.lib.servers.apiext_operator import ApiextOperator
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.caller import Caller
+from hack.lib.servers.certificates import Authority
+from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.servers.etcd import Etcd
+from hack.lib.servers.process import Service
+from hack.lib.waiting import until
+
+SELECTOR: Final = "apiext.dev/serve=true"
+NAMESPACE: Final = "apiext-system"
+SERVICE: Final = "apiext"
+CONFIG_MAP: Final = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+API_SERVICES: Final = "/apis/apiregistration.k8s.io/v1/apiservices"
+_RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+_USER: Final = "apiext"
+_OPERATOR: Final = "apiext-operator"
+_SHORT_CACHES: Final = (
+    "--authentication-token-webhook-cache-ttl=100ms",
+    "--authorization-webhook-cache-authorized-ttl=100ms",
+    "--authorization-webhook-cache-unauthorized-ttl=100ms",
+)
+
+
+class AggregatedCluster:
+    """The host (`plane`, its administrator `host`), apiext (`apiext`) with an etcd of its own (`etcd`), and the operator (`operator`).
+
+    With `selector` the host's CRDs that it selects are followed (`SELECTOR` is the one of the documents); None: none are.
+    With `replicas` there are more servers on the same etcd (`servers`, the first one is `apiext`); the host proxies to the
+    first one. Without `operator` it is there, and can be started. With `durable` the etcds wait for the disk. `progress`
+    is told what is being started.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        selector: str | None = None,
+        crd_dir: Path | None = None,
+        controller_manager: bool = True,
+        operator: bool = True,
+        replicas: int = 1,
+        durable: bool = False,
+        operate_args: Sequence[str] = (),
+        progress: Callable[[str], None] = lambda _line: None,
+    ) -> None:
+        self.folder = folder
+        uid = "--requestheader-uid-headers=X-Remote-Uid"
+        self.plane = ControlPlane(folder / "host", durable=durable, controller_manager=controller_manager, extra_args=[uid])
+        self.etcd = Etcd(folder / "etcd", durable=durable)
+        self.authority = Authority(folder / "serving", "apiext-serving-ca")
+        self.host = Caller(self.plane.url, self.plane.ca, self.plane.admin)
+        self._selector = [] if selector is None else [f"--crd-selector={selector}"]
+        self._crd_dir = crd_dir
+        self._operate_args = list(operate_args)
+        self._starts_operator = operator
+        self._progress = progress
+        self.servers = [self.another_server(f"apiext-{number}" if number else "apiext") for number in range(replicas)]
+        self.apiext = self.servers[0]
+        self.operator = self.another_operator("operator")
+
+    def __enter__(self) -> Self:
+        """Start everything; what is registered with the host by then is left to the operator."""
+        try:
+            self._progress("starting the cluster's etcd and kube-apiserver")
+            self.plane.start()
+            self._progress("starting apiext with an etcd of its own")
+            self.etcd.start()
+            self._let_them_in()
+            for server in self.servers:
+                server.start()
+            if self._starts_operator:
+                self._progress("starting the operator")
+                self.operator.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        parts: list[Service | ControlPlane] = [self.operator, *self.servers, self.etcd, self.plane]
+        for part in parts:
+            part.stop()
+
+    def another_operator(self, name: str, *arguments: str) -> ApiextOperator:
+        """One more operator of this cluster, to be started and stopped by the test."""
+        kubeconfig = self.plane.write_kubeconfig(_OPERATOR, self.plane.authority.issue(_OPERATOR))
+        flags = [
+            f"--kubeconfig={kubeconfig}",
+            f"--service={NAMESPACE}/{SERVICE}",
+            f"--service-port={self.apiext.port}",
+            f"--server={self.apiext.url}",
+            f"--ca-file={self.authority.cert}",
+            f"--namespace={NAMESPACE}",
+            "--v=2",
+        ]
+        return ApiextOperator(self.folder / name, [*flags, *self._selector, *self._operate_args, *arguments])
+
+    def register(self, group: str, version: str) -> None:
+        """Have the host proxy a version to apiext, as somebody would by hand, and wait until it finds it available."""
+        spec = {
+            "group": group,
+            "version": version,
+            "groupPriorityMinimum": 1000,
+            "versionPriority": 15,
+            "caBundle": base64.b64encode(self.authority.cert.read_bytes()).decode(),
+            "service": {"namespace": NAMESPACE, "name": SERVICE, "port": self.apiext.port},
+        }
+        name = f"{version}.{group}"
+        self.host.must("POST", API_SERVICES, {"metadata": {"name": name}, "spec": spec})
+        until(lambda: self.available(name))
+
+    def through_host(self, user: str, *groups: str) -> Caller:
+        """A client of the host with a certificate."""
+        return Caller(self.plane.url, self.plane.ca, self.plane.authority.issue(user, groups=groups))
+
+    def directly(self, user: str, *groups: str) -> Caller:
+        """A client of apiext with a certificate of the host."""
+        return Caller(self.apiext.url, self.authority.cert, self.plane.authority.issue(user, groups=groups))
+
+    def own(self, server: ApiextServer | None = None) -> Caller:
+        """The host's administrator as a client of apiext itself, or of one of its replicas."""
+        return Caller((server or self.apiext).url, self.authority.cert, self.plane.admin)
+
+    def grant(self, name: str, rules: list[dict[str, Any]], *users: str) -> None:
+        """Allow users something everywhere."""
+        self.host.must("POST", f"{_RBAC}/clusterroles", {"metadata": {"name": name}, "rules": rules})
+        self.bind("clusterrolebindings", name, "ClusterRole", name, *users)
+
+    def bind(self, bindings: str, name: str, kind: str, role: str, *users: str) -> None:
+        """Bind a role that is there already."""
+        api = "rbac.authorization.k8s.io"
+        subjects = [{"apiGroup": api, "kind": "User", "name": user} for user in users]
+        binding = {"metadata": {"name": name}, "roleRef": {"apiGroup": api, "kind": kind, "name": role}, "subjects": subjects}
+        self.host.must("POST", f"{_RBAC}/{bindings}", binding)
+
+    def keys(self, etcd_url: str, part: str) -> list[str]:
+        """The keys of an etcd that hold a text."""
+        connection = http.client.HTTPConnection(urlsplit(etcd_url).netloc, timeout=10)
+        everything = {"key": base64.b64encode(b"\0").decode(), "range_end": base64.b64encode(b"\0").decode(), "keys_only": True}
+        connection.request("POST", "/v3/kv/range", json.dumps(everything))
+        found = json.loads(connection.getresponse().read())["kvs"]
+        connection.close()
+        return [key for one in found if part in (key := base64.b64decode(one["key"]).decode())]
+
+    def available(self, name: str) -> bool:
+        """Whether the host finds an APIService available."""
+        code, found = self.host.ask("GET", f"{API_SERVICES}/{name}")
+        conditions = found.get("status", {}).get("conditions", []) if code == 200 else []
+        return any((one["type"], one["status"], one["reason"]) == ("Available", "True", "Passed") for one in conditions)
+
+    def proxied(self, name: str) -> bool:
+        """Whether the host proxies an APIService to apiext, and finds it available."""
+        code, found = self.host.ask("GET", f"{API_SERVICES}/{name}")
+        return bool(code == 200 and found["spec"].get("service") and self.available(name))
+
+    def another_server(self, name: str, *arguments: str, etcd_url: str = "", crd_dir: Path | None = None) -> ApiextServer:
+        """One more server with the rights of the others, to be started and stopped by the test.
+
+        With another store it follows none of the host's definitions unless the arguments say so.
+        """
+        selector = [] if etcd_url else self._selector
+        kubeconfig = self.plane.write_kubeconfig(_USER, self.plane.authority.issue(_USER))
+        serving = self.authority.issue(SERVICE, hosts=(f"{SERVICE}.{NAMESPACE}.svc", "127.0.0.1", "localhost"))
+        own = [f"--kubeconfig={kubeconfig}", f"--tls-cert-file={serving.cert}", f"--tls-private-key-file={serving.key}"]
+        server = ApiextServer(
+            self.folder / name,
+            etcd_url=etcd_url or self.etcd.url,
+            crd_dir=crd_dir or self._crd_dir,
+            extra_args=[*own, *selector, *_SHORT_CACHES, *arguments],
+        )
+        server.ca = self.authority.cert
+        return server
+
+    def _let_them_in(self) -> None:
+        """The namespace, the Service and the rights that somebody who installs apiext gives."""
+        self.host.must("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+        service = {"metadata": {"name": SERVICE}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
+        self.host.must("POST", f"/api/v1/namespaces/{NAMESPACE}/services", service)
+        self.bind("clusterrolebindings", "apiext-delegator", "ClusterRole", "system:auth-delegator", _USER)
+        reader = "extension-apiserver-authentication-reader"
+        self.bind("namespaces/kube-system/rolebindings", "apiext", "Role", reader, _USER)
+        self.grant(_USER, server_rules(), _USER)
+        self.grant(_OPERATOR, operator_rules(), _OPERATOR)
+        server, operator = self.through_host(_USER), self.through_host(_OPERATOR)
+        until(lambda: server.ask("GET", CONFIG_MAP)[0] == 200 and "requestheader-client-ca-file" in server.must("GET", CONFIG_MAP)["data"])
+        until(lambda: operator.ask("GET", CRDS)[0] == operator.ask("GET", API_SERVICES)[0] == 200)

@@ -1,0 +1,34 @@
+"""The operator under test as a real process: `apiext operate`."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from hack.lib.servers.process import Process, Service, environment
+
+_READY: Final = b"apiext operates"
+
+
+class ApiextOperator(Service):
+    """One `apiext operate`, with its log in a folder; it is ready when it has said that it is."""
+
+    patience = 60.0
+
+    def __init__(self, folder: Path, arguments: Sequence[str]) -> None:
+        self.process = Process([sys.executable, "-m", "apiext", "operate", *arguments], folder / "operator.log", environment())
+        self._before = 0
+
+    @property
+    def log(self) -> str:
+        """All it has printed."""
+        return self.process.log.read_text(errors="replace")
+
+    def start(self) -> "ApiextOperator":
+        """Start it and return when it is ready."""
+        self._before = self.process.log.stat().st_size if self.process.log.exists() else 0
+        return super().start()
+
+    def ready(self) -> bool:
+        """Whether it has printed its first line since it was started."""
+        return _READY in self.process.log.read_bytes()[self._before :]

@@ -1,0 +1,96 @@
+"""The server under test as a real process: `apiext serve` on a free port, with its data in a folder of the test."""
+
+import http.client
+import ssl
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hack.lib.servers.process import Process, Service, environment, free_port
+
+
+class ApiextServer(Service):
+    """One `apiext serve`; its address, data and credentials stay the same when it is started again.
+
+    It keeps its data in SQLite, or in etcd with `etcd_url`. A test that shares an etcd gives an `etcd_prefix` of its own.
+    """
+
+    patience = 60.0
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        etcd_url: str | None = None,
+        etcd_prefix: str = "/registry",
+        crd_dir: Path | None = None,
+        extra_args: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"https://127.0.0.1:{self.port}"
+        self.etcd_url = etcd_url
+        self.etcd_prefix = etcd_prefix
+        self.data_dir = folder / "data"
+        self.cert_dir = folder / "pki"
+        self.ca = self.cert_dir / "apiext-ca.crt"
+        self.client_cert = self.cert_dir / "apiext-admin.crt"
+        self.client_key = self.cert_dir / "apiext-admin.key"
+        self.kubeconfig = self.cert_dir / "apiext.kubeconfig"
+        arguments = [f"--secure-port={self.port}", f"--data-dir={self.data_dir}", f"--cert-dir={self.cert_dir}"]
+        if etcd_url:
+            arguments += [f"--etcd-servers={etcd_url}", f"--etcd-prefix={etcd_prefix}"]
+        if crd_dir:
+            arguments.append(f"--crd-dir={crd_dir}")
+        self.process = Process(
+            [sys.executable, "-m", "apiext", "serve", *arguments, *extra_args],
+            folder / "apiext.log",
+            environment(**(env or {})),
+        )
+
+    @property
+    def pid(self) -> int:
+        """The server's process id."""
+        return self.process.pid
+
+    @property
+    def log(self) -> str:
+        """All it has printed."""
+        return self.process.log.read_text(errors="replace")
+
+    def ssl_context(self, *, credentials: bool = True) -> ssl.SSLContext:
+        """A client context that trusts the server, with the admin's certificate or without any."""
+        context = ssl.create_default_context(cafile=self.ca)
+        if credentials:
+            context.load_cert_chain(self.client_cert, self.client_key)
+        return context
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes | str | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        credentials: bool = True,
+        timeout: float = 30,
+    ) -> tuple[int, http.client.HTTPMessage, bytes]:
+        """One request on a connection of its own, as admin unless told otherwise: status, headers and body."""
+        context = self.ssl_context(credentials=credentials)
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=context)
+        try:
+            connection.request(method, path, body=body, headers=dict(headers or {}))
+            response = connection.getresponse()
+            return response.status, response.headers, response.read()
+        finally:
+            connection.close()
+
+    def ready(self) -> bool:
+        """Whether it answers that it is ready. Raises OSError while nothing answers."""
+        if not self.ca.exists():
+            return False
+        try:
+            return self.request("GET", "/readyz", credentials=False, timeout=2)[0] == http.HTTPStatus.OK
+        except http.client.HTTPException:
+            return False

@@ -1,0 +1,62 @@
+"""Requests of one client of a server, each on a connection of its own."""
+
+import http.client
+import json
+import ssl
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from hack.lib.servers.certificates import KeyPair
+
+Answer = tuple[int, Any]
+"""Code, and the body: parsed where it is JSON, else as text."""
+Headers = Iterable[tuple[str, str]]
+REFUSED: Final = (401, "Unauthorized")
+
+
+class Caller:
+    """A client with a certificate, a token or nothing."""
+
+    def __init__(self, url: str, ca: Path, pair: KeyPair | None = None, *, token: str = "") -> None:
+        self._netloc = urlsplit(url).netloc
+        self._context = ssl.create_default_context(cafile=ca)
+        self._token = token
+        if pair:
+            self._context.load_cert_chain(pair.cert, pair.key)
+
+    def ask(self, method: str, path: str, body: Any = None, headers: Headers = ()) -> Answer:
+        """The answer to a request; a body is sent as JSON unless a header says otherwise."""
+        with closing(self.connect()) as connection:
+            response = self.send(connection, method, path, body, headers)
+            data = response.read()
+        return response.status, json.loads(data) if response.headers.get_content_type() == "application/json" else data.decode()
+
+    def must(self, method: str, path: str, body: Any = None, headers: Headers = ()) -> Any:
+        """The body of an answer that is a success."""
+        code, answer = self.ask(method, path, body, headers)
+        assert code < 300, (method, path, answer)
+        return answer
+
+    def connect(self) -> http.client.HTTPSConnection:
+        """A connection for several requests."""
+        return http.client.HTTPSConnection(self._netloc, timeout=20, context=self._context)
+
+    def send(
+        self, connection: http.client.HTTPSConnection, method: str, path: str, body: Any = None, headers: Headers = ()
+    ) -> http.client.HTTPResponse:
+        """Send a request over a connection; the answer is still to be read."""
+        given = dict(headers)
+        connection.putrequest(method, path)
+        data = b"" if body is None else json.dumps(body).encode()
+        if body is not None:
+            given.setdefault("Content-Type", "application/json")
+        if self._token:
+            given.setdefault("Authorization", f"Bearer {self._token}")
+        for name, text in given.items():
+            connection.putheader(name, text)
+        connection.putheader("Content-Length", str(len(data)))
+        connection.endheaders(data)
+        return connection.getresponse()

@@ -1,0 +1,149 @@
+"""etcd on the loopback address, of one member or of several, for tests and benchmarks."""
+
+import http.client
+import json
+import signal
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from hack.lib.reference import binaries
+from hack.lib.servers.certificates import Authority
+from hack.lib.servers.process import Process, Service, environment, free_port
+
+
+class Etcd(Service):
+    """One member with its data in a folder, on a port that stays the same when it is started again.
+
+    With `authority` it serves TLS and asks for a client certificate of that authority (`ca`, `cert`, `key` are the
+    files a client needs). Without `durable` it does not wait for the disk: fast, safe against kill -9 of etcd itself.
+    `peers` says where the members of its cluster hear each other, by name; `name` is its own.
+    """
+
+    patience = 60.0
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        authority: Authority | None = None,
+        durable: bool = True,
+        name: str = "default",
+        peers: Mapping[str, str] | None = None,
+        extra_args: tuple[str, ...] = (),
+    ) -> None:
+        self.folder = folder
+        self.port = free_port()
+        scheme = "https" if authority else "http"
+        self.url = f"{scheme}://127.0.0.1:{self.port}"
+        self.ca: Path | None = None
+        self.cert: Path | None = None
+        self.key: Path | None = None
+        members = peers or {name: f"http://127.0.0.1:{free_port()}"}
+        arguments = [*self._arguments(name, members), *([] if durable else ["--unsafe-no-fsync"]), *extra_args]
+        if authority:
+            pair = authority.issue("etcd")
+            self.ca, self.cert, self.key = authority.cert, pair.cert, pair.key
+            arguments += [
+                f"--cert-file={pair.cert}",
+                f"--key-file={pair.key}",
+                f"--trusted-ca-file={authority.cert}",
+                "--client-cert-auth",
+            ]
+        self.process = Process([binaries.binary("etcd"), *arguments], folder / "etcd.log", environment())
+
+    def _arguments(self, name: str, members: Mapping[str, str]) -> list[str]:
+        peer = members[name]
+        return [
+            f"--name={name}",
+            f"--data-dir={self.folder / 'data'}",
+            f"--listen-client-urls={self.url}",
+            f"--advertise-client-urls={self.url}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster={','.join(f'{one}={url}' for one, url in members.items())}",
+            "--log-level=warn",
+        ]
+
+    def pause(self) -> None:
+        """Make it stop answering while its connections stay open."""
+        self.process.signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it answer again after `pause`."""
+        self.process.signal(signal.SIGCONT)
+
+    def status(self) -> dict[str, Any]:
+        """What it says of itself and of the leader; only without TLS."""
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=5)
+        try:
+            connection.request("POST", "/v3/maintenance/status", "{}")
+            found: dict[str, Any] = json.loads(connection.getresponse().read())
+            return found
+        finally:
+            connection.close()
+
+    def ready(self) -> bool:
+        """Whether it is healthy. Raises OSError while nothing answers."""
+        host = urlsplit(self.url).netloc
+        if self.ca and self.cert:
+            context = ssl.create_default_context(cafile=self.ca)
+            context.load_cert_chain(self.cert, self.key)
+            connection: http.client.HTTPConnection = http.client.HTTPSConnection(host, timeout=2, context=context)
+        else:
+            connection = http.client.HTTPConnection(host, timeout=2)
+        try:
+            connection.request("GET", "/health")
+            return connection.getresponse().status == http.HTTPStatus.OK
+        except http.client.HTTPException:
+            return False
+        finally:
+            connection.close()
+
+
+class EtcdCluster:
+    """Members that agree on what is written, without TLS; `url` names them all, as clients are told."""
+
+    def __init__(self, folder: Path, *, count: int = 3, durable: bool = True) -> None:
+        peers = {f"m{number}": f"http://127.0.0.1:{free_port()}" for number in range(count)}
+        self.members = [Etcd(folder / name, durable=durable, name=name, peers=peers) for name in peers]
+        self.url = ",".join(member.url for member in self.members)
+
+    def start(self) -> Self:
+        """Start those that do not run, together, and return when all are ready.
+
+        Raises:
+            ProcessError: one does not start; all are stopped.
+        """
+        try:
+            for member in self.members:
+                if not member.process.running:
+                    member.process.start()
+            for member in self.members:
+                member.process.wait_until(member.ready, member.patience)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """End all."""
+        for member in self.members:
+            member.kill()
+
+    def leader(self) -> Etcd:
+        """The member that leads now. Raises AssertionError where there is none."""
+        for member in self.members:
+            if member.process.running:
+                status = member.status()
+                if status["leader"] == status["header"]["member_id"]:
+                    return member
+        raise AssertionError("no member leads")
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_exc: object) -> None:
+        self.stop()

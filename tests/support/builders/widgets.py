@@ -1,0 +1,172 @@
+"""A resource for tests of storage: widgets, a codec for them, and what reads watches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from apiext.meta import json_codec
+from apiext.meta.gvk import GroupResource, GroupVersionKind
+from apiext.meta.selectors import parse_field_selector, parse_label_selector
+from apiext.storage.interface import Event, EventType, Item, Selection, Store, Watch, WatchOptions
+
+WIDGETS = GroupResource("example.com", "widgets")
+
+
+class WidgetCodec:
+    """Implements storage.interface.Codec for widgets without a schema, in any version; stored as v1."""
+
+    def __init__(self, version: str = "v1") -> None:
+        self.gvk = GroupVersionKind("example.com", version, "Widget")
+        self.decoded = 0
+
+    def encode(self, obj: json_codec.Object) -> bytes:
+        """The object as v1, without its resourceVersion."""
+        metadata = {name: member for name, member in obj["metadata"].items() if name != "resourceVersion"}
+        return json_codec.dumps(obj | {"apiVersion": "example.com/v1", "metadata": metadata}) + b"\n"
+
+    def decode(self, data: bytes) -> json_codec.Object:
+        """The object in this codec's version, with a default; raises ValueError for anything that is no widget."""
+        self.decoded += 1
+        obj: json_codec.Object = json_codec.loads(data)
+        if obj["kind"] != "Widget":
+            raise ValueError("not a widget")
+        if self.gvk.version != "v1":
+            obj.setdefault("spec", {}).setdefault("size", "medium")
+        return obj | {"apiVersion": self.gvk.api_version}
+
+    def reread(self, obj: json_codec.Object, data: bytes) -> json_codec.Object:
+        """The object as it is stored."""
+        return self.decode(data)
+
+    def fields(self, obj: json_codec.Object) -> dict[str, str]:
+        """Name, namespace, and spec.color."""
+        metadata = obj["metadata"]
+        return {
+            "metadata.name": metadata["name"],
+            "metadata.namespace": metadata.get("namespace", ""),
+            "spec.color": obj.get("spec", {}).get("color", ""),
+        }
+
+
+def widget(key: str, *, labels: dict[str, str] | None = None, **spec: Any) -> json_codec.Object:
+    """A widget to be stored under a key."""
+    namespace, _, name = key.rpartition("/")
+    metadata: json_codec.Object = {"name": name, "uid": f"uid-of-{name}"}
+    if namespace:
+        metadata["namespace"] = namespace
+    if labels is not None:
+        metadata["labels"] = labels
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, "spec": spec}
+
+
+def labelled(selector: str) -> Selection:
+    """A selection by labels."""
+    return Selection(labels=parse_label_selector(selector))
+
+
+def where(selector: str) -> Selection:
+    """A selection by fields."""
+    return Selection(fields=parse_field_selector(selector))
+
+
+async def change(store: Store, codec: WidgetCodec, key: str, **spec: Any) -> Item:
+    """Set members of a widget's spec."""
+
+    async def update(obj: json_codec.Object, _: int) -> json_codec.Object:
+        obj["spec"].update(spec)
+        return obj
+
+    return (await store.guaranteed_update(key, codec, update))[0]
+
+
+async def relabel(store: Store, codec: WidgetCodec, key: str, **labels: str) -> Item:
+    """Give a widget these labels and no others."""
+
+    async def update(obj: json_codec.Object, _: int) -> json_codec.Object:
+        obj["metadata"]["labels"] = labels
+        return obj
+
+    return (await store.guaranteed_update(key, codec, update))[0]
+
+
+def seen(event: Event) -> tuple[str, str, int]:
+    """Type, key and revision of an event."""
+    return event.type.value, event.item.key if event.item is not None else "", event.revision
+
+
+class Reader:
+    """Reads a watch event by event, in time."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+        self._events = aiter(watch)
+        self._ahead: list[Event] = []
+
+    async def next(self) -> Event:
+        """The next event; raises StopAsyncIteration at the end."""
+        if not self._ahead:
+            async with asyncio.timeout(30):
+                self._ahead = list(await anext(self._events))
+        return self._ahead.pop(0)
+
+    async def take(self, count: int) -> list[tuple[str, str, int]]:
+        """Type, key and revision of the next events."""
+        return [seen(await self.next()) for _ in range(count)]
+
+    async def until(self, enough: Callable[[Event], bool]) -> list[Event]:
+        """The events up to the one that is enough."""
+        events = [await self.next()]
+        while not enough(events[-1]):
+            events.append(await self.next())
+        return events
+
+    async def rest(self) -> list[Event]:
+        """The events up to the end of the watch."""
+        events: list[Event] = []
+        while True:
+            try:
+                events.append(await self.next())
+            except StopAsyncIteration:
+                return events
+
+
+@asynccontextmanager
+async def watching(store: Store, codec: WidgetCodec, prefix: str = "", **options: Any) -> AsyncIterator[Reader]:
+    """A watch that is ended with the block."""
+    watch = await store.watch(prefix, codec, WatchOptions(**options))
+    try:
+        yield Reader(watch)
+    finally:
+        watch.close()
+
+
+class Informer:
+    """What a client would know from a watch alone."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, json_codec.Object] = {}
+        self.revision = 0
+
+    def take(self, event: Event) -> None:
+        """Apply an event as client-go's store does, refusing what would surprise it."""
+        line = json_codec.loads(event.line)
+        assert line["type"] == event.type.value
+        obj = line["object"]
+        revision = int(obj["metadata"]["resourceVersion"])
+        assert revision == event.revision
+        if event.type is EventType.BOOKMARK:
+            assert revision >= self.revision
+            self.revision = revision
+            return
+        assert event.item is not None
+        key = event.item.key
+        assert json_codec.loads(event.item.data) == obj
+        assert (key in self.objects) is (event.type is not EventType.ADDED), event.type
+        if event.type is EventType.DELETED:
+            del self.objects[key]
+        else:
+            self.objects[key] = obj
+        self.revision = max(self.revision, revision)

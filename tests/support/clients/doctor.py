@@ -1,0 +1,35 @@
+"""What `apiext doctor` says of a cluster."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+from hack.lib.servers.aggregated_cluster import NAMESPACE, SERVICE, AggregatedCluster
+from hack.lib.servers.process import environment
+
+Json = dict[str, Any]
+
+
+def doctor(cluster: AggregatedCluster, group: str, *arguments: str) -> Json:
+    """Its report on a group, or on the host where the way to the group ends there."""
+    flags = [f"--kubeconfig={cluster.plane.kubeconfig}", f"--server={cluster.apiext.url}", f"--service={NAMESPACE}/{SERVICE}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "apiext", "doctor", group, "-o", "json", f"--service-port={cluster.apiext.port}", *flags, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=environment(),
+    )
+    assert done.returncode in {0, 1}, done.stderr
+    report: Json = json.loads(done.stdout)
+    assert report["ok"] is (done.returncode == 0)
+    found: Json = next(iter(report["groups"]), report["host"])
+    return found
+
+
+def names(report: Json, hop: str, what: str = "") -> bool:
+    """Whether a report names a hop as broken, for that reason, and what to do."""
+    told = next((one for one in report["hops"] if one["state"] == "broken"), None)
+    return told is not None and told["hop"] == hop and what in told["what"] and bool(told["remedy"])

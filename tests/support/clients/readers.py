@@ -1,0 +1,50 @@
+"""Clients that read all the time and remember what was refused."""
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from tests.support.clients.client import GONE, Server
+from tests.support.clients.workers import Worker, at_work
+
+
+class Reader(Worker):
+    """Lists a collection, and gets one of its objects, until it is told to end; `failures` must stay empty.
+
+    What one list has seen must not be missing in the next ones: their revisions never go back.
+    """
+
+    def __init__(self, server: Server, collection: str) -> None:
+        super().__init__(server)
+        self._collection = collection
+        self._revision = 0
+        self.answers = 0
+        self.failures: list[Any] = []
+
+    def run(self) -> None:
+        """Read one after the other."""
+        with self._client:
+            while not self.ended.is_set():
+                try:
+                    self._read()
+                except GONE as error:
+                    self.failures.append(repr(error))
+
+    def _read(self) -> None:
+        reply = self._client.ask("GET", self._collection)
+        self.answers += 1
+        if reply.status != 200:
+            self.failures.append(reply)
+            return
+        revision = int(reply.json["metadata"]["resourceVersion"])
+        if revision < self._revision:
+            self.failures.append(f"from {self._revision} back to {revision}")
+        self._revision = revision
+        for item in reply.json["items"][:1]:
+            found = self._client.ask("GET", f"{self._collection}/{item['metadata']['name']}")
+            if found.status not in {200, 404}:
+                self.failures.append(found)
+
+
+def reading(server: Server, collection: str, *, count: int = 2) -> AbstractContextManager[list[Reader]]:
+    """Some readers at work; at the end they are told to end and have ended."""
+    return at_work([Reader(server, collection) for _ in range(count)])

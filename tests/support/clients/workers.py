@@ -1,0 +1,35 @@
+"""Clients at work at the same time, each in a thread of its own."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from tests.support.clients.client import Client, Server
+
+
+class Worker(threading.Thread):
+    """Works with a connection of its own until `ended` is set."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(daemon=True)
+        self._client = Client(server)
+        self.ended = threading.Event()
+
+
+Kind = TypeVar("Kind", bound=Worker)
+
+
+@contextmanager
+def at_work(workers: list[Kind]) -> Iterator[list[Kind]]:
+    """All at work; at the end they are told to end and have ended."""
+    for worker in workers:
+        worker.start()
+    try:
+        yield workers
+    finally:
+        for worker in workers:
+            worker.ended.set()
+        for worker in workers:
+            worker.join(60)
+            assert not worker.is_alive()

@@ -1,0 +1,101 @@
+"""What stands before the replicas of a server: connections go to those that say that they are ready, as kube-proxy sends them."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Sequence
+from typing import Any, Final, Self
+
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.process import free_port
+
+_LOOK: Final = 0.1
+"""Seconds between probes of a server."""
+_BLOCK: Final = 1 << 16
+
+
+class Balancer:
+    """Forwards TCP connections from `port` to ready servers in turn; those that are open stay where they are."""
+
+    def __init__(self, servers: Sequence[ApiextServer]) -> None:
+        self.port = free_port()
+        self.url = f"https://127.0.0.1:{self.port}"
+        self._servers = list(servers)
+        self._ready: list[ApiextServer] = []
+        self._turn = 0
+        self._open: set[asyncio.StreamWriter] = set()
+        self._changed = threading.Condition()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def __enter__(self) -> Self:
+        """Begin to forward."""
+        self._thread.start()
+        self._listener = self._run(asyncio.start_server(self._forward, "127.0.0.1", self.port))
+        self._probes = [asyncio.run_coroutine_threadsafe(self._probe(server), self._loop) for server in self._servers]
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        for probe in self._probes:
+            probe.cancel()
+        self._run(self._close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(20)
+        self._loop.close()
+
+    def wait(self, *servers: ApiextServer, timeout: float = 60) -> None:
+        """Return when connections go to these servers, and to no others."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: set(self._ready) == set(servers), timeout), [server.url for server in self._ready]
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
+
+    async def _close(self) -> None:
+        self._listener.close()
+        for writer in self._open:
+            writer.transport.abort()
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        await asyncio.gather(*others, return_exceptions=True)
+        await self._loop.shutdown_default_executor()
+
+    async def _probe(self, server: ApiextServer) -> None:
+        while True:
+            try:
+                ready = await asyncio.to_thread(server.ready)
+            except OSError:
+                ready = False
+            with self._changed:
+                if ready != (server in self._ready):
+                    self._ready.append(server) if ready else self._ready.remove(server)
+                    self._changed.notify_all()
+            await asyncio.sleep(_LOOK)
+
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Join a client's connection with one to a server; without any it is refused."""
+        self._turn += 1
+        self._open.add(writer)
+        try:
+            if self._ready:
+                await self._join(self._ready[self._turn % len(self._ready)], reader, writer)
+        except OSError:
+            pass  # one side is gone, and so is the other
+        finally:
+            self._open.discard(writer)
+            writer.transport.abort()
+
+    async def _join(self, server: ApiextServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from_server, to_server = await asyncio.open_connection("127.0.0.1", server.port)
+        self._open.add(to_server)
+        try:
+            await asyncio.gather(_pump(reader, to_server), _pump(from_server, writer))
+        finally:
+            self._open.discard(to_server)
+            to_server.transport.abort()
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Pass on what comes, and its end. Raises OSError when a side is gone."""
+    while data := await reader.read(_BLOCK):
+        writer.write(data)
+        await writer.drain()
+    writer.write_eof()

@@ -1,0 +1,28 @@
+"""A server for one handler, without the filters of the real one."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer, TestClient
+
+from apiext.endpoints.request import Handler
+from apiext.endpoints.responsewriters.status import status_reply
+from apiext.meta.errors import StatusError
+
+Client = TestClient[web.BaseRequest, None]
+
+
+@asynccontextmanager
+async def client_of(handler: Handler) -> AsyncIterator[Client]:
+    """A client of a handler, whose StatusErrors are answered as the server answers them."""
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except StatusError as error:
+            return status_reply(request, error)
+
+    client: Client = TestClient(RawTestServer(answer), auto_decompress=False, headers={"Accept-Encoding": "identity"})
+    async with client:
+        yield client

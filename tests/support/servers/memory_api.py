@@ -1,0 +1,106 @@
+"""A server's objects in memory, behind the operator's client: by path, with revisions, merge patches and conflicts."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from apiext.operator.api_clients import Api, ApiError
+from apiext.webhook.kubeconfig import Endpoint
+
+Json = dict[str, Any]
+
+
+class MemoryApi(Api):
+    """Answers as kube-apiserver does to what the operator asks. `down` makes it not answer, `refused` answers by method and path."""
+
+    def __init__(self) -> None:
+        super().__init__(Endpoint(url="http://memory", context=None))
+        self.objects: dict[str, Json] = {}
+        self.calls: list[tuple[str, str]] = []
+        self.down = False
+        self.refused: dict[tuple[str, str], ApiError] = {}
+        self._revision = 100
+        self._called = asyncio.Condition()
+
+    def put_in(self, path: str, found: Json) -> Json:
+        """Have an object at a path, as if somebody had written it just now."""
+        self._revision += 1
+        stored = copy.deepcopy(found)
+        before = self.objects.get(path)
+        uid = before["metadata"]["uid"] if before else f"uid-{self._revision}"
+        stored["metadata"] = {
+            "name": path.rpartition("/")[2],
+            "uid": uid,
+            **stored.get("metadata", {}),
+            "resourceVersion": str(self._revision),
+        }
+        self.objects[path] = stored
+        return copy.deepcopy(stored)
+
+    def under(self, collection: str) -> dict[str, Json]:
+        """The objects of a collection by name."""
+        return {path.removeprefix(f"{collection}/"): found for path, found in self.objects.items() if path.startswith(f"{collection}/")}
+
+    def written(self) -> list[tuple[str, str]]:
+        """The calls that were no reads, without those for events."""
+        return [call for call in self.calls if call[0] != "GET" and "/events" not in call[1]]
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Return after the call that makes a condition true."""
+        async with self._called:
+            await self._called.wait_for(condition)
+
+    async def _call(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Json:
+        path = urlsplit(path).path
+        self.calls.append((method, path))
+        async with self._called:
+            self._called.notify_all()
+        if self.down:
+            raise ApiError("cannot connect")
+        if (method, path) in self.refused:
+            raise self.refused[method, path]
+        return copy.deepcopy(self._answer(method, path.removesuffix("/status"), body))
+
+    def _answer(self, method: str, path: str, body: Any) -> Json:
+        found = self.objects.get(path)
+        if method == "GET" and found is None and path.endswith("s"):
+            return {"items": list(self.under(path).values()), "metadata": {"resourceVersion": str(self._revision)}}
+        if method == "POST":
+            return self._created(path, body)
+        if found is None:
+            raise ApiError(f"{path} not found", code=404, reason="NotFound")
+        if method == "GET":
+            return found
+        self._check(found, body)
+        if method == "DELETE":
+            return self.objects.pop(path)
+        return self.put_in(path, body if method == "PUT" else merged(found, body))
+
+    def _created(self, collection: str, body: Json) -> Json:
+        path = f"{collection}/{body['metadata'].get('name', 'unnamed')}"
+        if path in self.objects:
+            raise ApiError(f"{path} already exists", code=409, reason="AlreadyExists")
+        return self.put_in(path, body)
+
+    def _check(self, found: Json, body: Any) -> None:
+        wanted = {**((body or {}).get("metadata") or {}), **((body or {}).get("preconditions") or {})}
+        for name in ("resourceVersion", "uid"):
+            if wanted.get(name) not in {None, found["metadata"][name]}:
+                raise ApiError(f"{name} is another", code=409, reason="Conflict")
+
+
+def merged(found: Any, patch: Any) -> Any:
+    """A JSON merge patch, applied."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(found) if isinstance(found, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merged(result.get(name), value)
+    return result

@@ -1,0 +1,167 @@
+"""Tables: paths, cells, ages, rows."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from apiext.endpoints.responsewriters.human_duration import age, human_duration
+from apiext.endpoints.responsewriters.jsonpath import EvalError, PathError, compile_path
+from apiext.endpoints.responsewriters.table import AGE, NAME, Column, TableConvertor, TableForm, row_bytes, rows, table_head
+from apiext.meta import json_codec
+from apiext.storage.interface import Item
+
+NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
+OBJECT: dict[str, Any] = {
+    "metadata": {"name": "a", "creationTimestamp": "2026-01-01T11:58:30Z", "annotations": {"a.b/c": "x"}},
+    "spec": {
+        "list": [{"t": "A", "v": 1}, {"t": "B", "v": 2}],
+        "text": "q",
+        "none": None,
+        "big": 1e21,
+        "float": 1.5,
+        "flag": True,
+        "deep": {"x": {"x": 1}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "path, values",
+    [
+        (".spec.text", ["q"]),
+        ("$.spec.text", ["q"]),
+        (".metadata.annotations['a\\.b/c']", ["x"]),
+        (".metadata.annotations.a\\.b/c", ["x"]),
+        (".spec.list[0].v", [1]),
+        (".spec.list[-1].v", [2]),
+        (".spec.list[*].t", ["A", "B"]),
+        (".spec.list[0:2].t", ["A", "B"]),
+        (".spec.list[0:2:2].t", ["A"]),
+        (".spec.list[1:].t", ["B"]),
+        (".spec.list[0,1].t", ["A", "B"]),
+        ("..v", [1, 2]),
+        (".spec['text','float']", ["q", 1.5]),
+        ('.spec.list[?(@.t=="B")].v', [2]),
+        (".spec.list[?(@.t!='B')].v", [1]),
+        (".spec.list[?(@.v>=2)].t", ["B"]),
+        (".spec.list[?(@.v<2)].t", ["A"]),
+        (".spec.list[?(@.t)].t", ["A", "B"]),
+        (".spec.list[?(@.nope)].t", []),
+        (".spec.deep.*.x", [1]),
+        (".nope.x", []),
+        (".spec.text.x", []),
+    ],
+)
+def test_paths(path: str, values: list[Any]) -> None:
+    """Paths select what the reference's do; what is missing is nothing."""
+    assert compile_path(path)([OBJECT]) == values
+
+
+@pytest.mark.parametrize(
+    "path", [".spec.list[5]", "spec", ".spec.text[0]", ".spec.list[?(@.t==1)]", ".spec.text[?(@.x)]", ".spec.list[0:2:0]"]
+)
+def test_paths_that_do_not_fit(path: str) -> None:
+    """A path that does not fit the object makes no cell, but no error either."""
+    with pytest.raises(EvalError):
+        compile_path(path)([OBJECT])
+
+    assert TableConvertor([Column("X", "string", path)]).row(OBJECT, NOW) == [None]
+
+
+def test_what_stands_after_the_first_action() -> None:
+    """Text after an action means nothing; another action has to fit, though nothing of it is shown."""
+    assert compile_path(".spec.text}")([OBJECT]) == ["q"]
+    assert compile_path(".spec.text} and {.spec.big")([OBJECT]) == ["q"]
+    with pytest.raises(EvalError):
+        compile_path(".spec.text}{.spec.list[5]")([OBJECT])
+
+
+@pytest.mark.parametrize("path", ["[", ".a[x]", ".a[?(@.x", ".a[?(@.x)", "....a", ".a}{[", ".a\\", '"x', "#", ".a[1"])
+def test_malformed_paths(path: str) -> None:
+    """A malformed path ends the columns before it."""
+    with pytest.raises(PathError):
+        compile_path(path)
+
+    convertor = TableConvertor([NAME, Column("X", "string", path), AGE])
+    assert [header["name"] for header in json_codec.loads(convertor.headers())] == ["Name"]
+
+
+@pytest.mark.parametrize(
+    "type, path, cell",
+    [
+        ("string", ".spec.text", "q"),
+        ("string", ".spec.list[0]", '{"t":"A","v":1}'),
+        ("string", ".spec.flag", "true"),
+        ("string", ".spec.big", "1e+21"),
+        ("string", ".spec.none", "<no value>"),
+        ("integer", ".spec.float", 1),
+        ("integer", ".spec.big", -(2**63)),
+        ("integer", ".spec.text", None),
+        ("integer", ".spec.flag", None),
+        ("number", ".spec.list[0].v", 1.0),
+        ("number", ".spec.text", None),
+        ("boolean", ".spec.flag", True),
+        ("boolean", ".spec.text", None),
+        ("date", ".metadata.creationTimestamp", "90s"),
+        ("date", ".spec.text", "<invalid>"),
+        ("date", ".spec.flag", None),
+        ("other", ".spec.text", None),
+        ("string", ".nope", None),
+    ],
+)
+def test_cells(type: str, path: str, cell: Any) -> None:
+    """A cell has the type of its column, or is empty."""
+    assert TableConvertor([Column("X", type, path)]).row(OBJECT, NOW) == [cell]
+
+
+@pytest.mark.parametrize(
+    "seconds, text",
+    [
+        (-3, "<invalid>"),
+        (-1.5, "0s"),
+        (0, "0s"),
+        (119, "119s"),
+        (120, "2m"),
+        (599, "9m59s"),
+        (3600, "60m"),
+        (3 * 3600, "3h"),
+        (7 * 3600 + 1800, "7h30m"),
+        (47 * 3600, "47h"),
+        (48 * 3600, "2d"),
+        (49 * 3600, "2d1h"),
+        (8 * 86400, "8d"),
+        (729 * 86400, "729d"),
+        (730 * 86400, "2y"),
+        (800 * 86400, "2y70d"),
+        (8 * 365 * 86400, "8y"),
+    ],
+)
+def test_durations(seconds: float, text: str) -> None:
+    """Two or three figures, as kubectl shows ages."""
+    assert human_duration(seconds) == text
+
+
+def test_ages() -> None:
+    """Times in any RFC 3339 form count; no time is unknown."""
+    assert age("2026-01-01T12:58:30+01:00", NOW) == "90s"
+    assert age("", NOW) == "<unknown>"
+    assert age("0001-01-01T01:00:00+01:00", NOW) == "<unknown>"
+
+
+async def test_rows() -> None:
+    """Rows come with the object as it is asked for."""
+    convertor = TableConvertor([NAME, AGE])
+    data = json_codec.dumps(OBJECT)
+    item = Item(key="a", revision=1, data=data, labels={}, fields={})
+
+    parts = await rows(convertor, [item] * 150, TableForm(include="None"))
+
+    table = json_codec.loads(table_head(TableForm(), {"resourceVersion": "1"}, convertor.headers()) + b"".join(parts) + b"]}")
+    assert len(table["rows"]) == 150
+    assert table["rows"][0]["object"] is None
+    assert json_codec.loads(row_bytes(convertor, OBJECT, TableForm(include="Object"), NOW, data))["object"] == OBJECT
+    assert json_codec.loads(row_bytes(convertor, OBJECT, TableForm("v1beta1"), NOW)) == {
+        "cells": ["a", "90s"],
+        "object": {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1beta1", "metadata": OBJECT["metadata"]},
+    }

@@ -1,0 +1,36 @@
+"""Certificates that tests issue are accepted where they should be."""
+
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from hack.lib.servers.certificates import Authority, write_key
+
+
+def test_an_issued_certificate_is_signed_by_its_authority(tmp_path: Path) -> None:
+    """What an authority issues verifies with its certificate."""
+    authority = Authority(tmp_path)
+    pair = authority.issue("server")
+
+    certificate = x509.load_pem_x509_certificate(pair.cert.read_bytes())
+
+    certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(authority.cert.read_bytes()))
+
+
+def test_user_and_groups_are_the_subject(tmp_path: Path) -> None:
+    """The name is the common name and each group an organization, as Kubernetes reads them."""
+    pair = Authority(tmp_path).issue("system:node:one", groups=["a", "b"])
+
+    subject = x509.load_pem_x509_certificate(pair.cert.read_bytes()).subject
+
+    assert [name.value for name in subject.get_attributes_for_oid(NameOID.COMMON_NAME)] == ["system:node:one"]
+    assert [name.value for name in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)] == ["a", "b"]
+    assert pair.cert.name == "system-node-one.crt"
+
+
+def test_keys_are_private(tmp_path: Path) -> None:
+    """Only the owner can read a key."""
+    keys = [Authority(tmp_path).issue("server").key, write_key(tmp_path / "sa" / "service-account.key")]
+
+    assert [key.stat().st_mode & 0o777 for key in keys] == [0o600, 0o600]

@@ -1,0 +1,104 @@
+"""Programs that tests start end when they should, and say why when they do not start."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hack.lib.servers.process import Process, ProcessError, environment, free_port
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def python(code: str, log: Path) -> Process:
+    """A Python program."""
+    return Process([sys.executable, "-c", code], log)
+
+
+def test_a_program_that_ends_is_reported_with_its_last_words(tmp_path: Path) -> None:
+    """Waiting for a program that has ended raises its exit code and last lines."""
+    process = python("import sys; sys.exit('no such flag')", tmp_path / "log")
+    process.start()
+
+    with pytest.raises(ProcessError, match="ended with 1: no such flag"):
+        process.wait_until(lambda: False, timeout=20)
+
+
+def test_a_program_that_is_not_ready_is_killed(tmp_path: Path) -> None:
+    """A program that does not become ready in time does not stay."""
+    process = python("import time; time.sleep(60)", tmp_path / "log")
+    process.start()
+
+    with pytest.raises(ProcessError, match="is not ready after 0 s"):
+        process.wait_until(lambda: False, timeout=0)
+    assert not process.running
+
+
+def test_a_program_can_be_started_again(tmp_path: Path) -> None:
+    """After it was stopped a program starts again, as another process."""
+    process = python("import time; time.sleep(60)", tmp_path / "log")
+    process.start()
+    first = process.pid
+    process.stop()
+
+    process.start()
+
+    assert process.running
+    assert process.pid != first
+    process.kill()
+    assert not process.running
+
+
+def test_a_program_runs_once(tmp_path: Path) -> None:
+    """Starting a program that runs is an error, and so is asking for the id of one that never ran."""
+    process = python("import time; time.sleep(60)", tmp_path / "log")
+    with pytest.raises(ProcessError, match="has not been started"):
+        _ = process.pid
+    process.start()
+
+    with pytest.raises(ProcessError, match="runs already"):
+        process.start()
+    process.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a process with its parent")
+def test_a_program_dies_with_its_parent(tmp_path: Path) -> None:
+    """Kill -9 of the process that started a program ends the program."""
+    code = f"""
+import sys, time
+from pathlib import Path
+from hack.lib.servers.process import Process
+process = Process([sys.executable, "-c", "import time; time.sleep(60)"], Path({str(tmp_path / "log")!r}))
+process.start()
+print(process.pid, flush=True)
+time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, env=environment(PYTHONPATH=str(ROOT))) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        descriptor = os.pidfd_open(child)
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+
+    assert _ended(descriptor)
+
+
+def _ended(descriptor: int) -> bool:
+    """Wait until the process behind the descriptor has ended."""
+    readable, _, _ = select.select([descriptor], [], [], 10)
+    os.close(descriptor)
+    return bool(readable)
+
+
+def test_free_ports_can_be_listened_on() -> None:
+    """A free port is one of the unprivileged ones."""
+    assert free_port() > 1023
+
+
+def test_the_environment_is_bare() -> None:
+    """A program of the reference gets PATH, HOME and what the caller adds, and no KUBECONFIG or proxy."""
+    assert set(environment(EXTRA="1")) == {"PATH", "HOME", "EXTRA"}

@@ -1,0 +1,131 @@
+"""The codec keeps the bytes of kube-apiserver and gives every version what its schema allows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apiext.conversion.none import NoneConverter
+from apiext.meta.gvk import GroupVersionKind
+from apiext.registry.customresource_codec import CustomResourceCodec
+from tests.unit.registry.conftest import schema
+
+SHAPES = {
+    "v1": schema(old={"type": "string"}, first={"type": "string", "default": "one"}),
+    "v2": schema(new={"type": "string"}, second={"type": "string", "default": "two"}),
+}
+
+
+def _codec(version: str = "v1", *fields: str) -> CustomResourceCodec:
+    return CustomResourceCodec(
+        kind=GroupVersionKind("example.com", version, "Widget"),
+        storage_version="v1",
+        shapes=SHAPES,
+        converter=NoneConverter(),
+        namespaced=True,
+        selectable_fields=fields,
+    )
+
+
+def _widget(version: str = "v1", **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": f"example.com/{version}", "kind": "Widget", "metadata": {"name": "a", "generation": 1}, "spec": spec}
+
+
+def test_stored_bytes() -> None:
+    """Sorted keys, a final newline, no resourceVersion and no selfLink; the object is left alone."""
+    obj = _widget(old="x") | {"metadata": {"name": "a", "resourceVersion": "5", "selfLink": "/x"}}
+
+    assert _codec().encode(obj) == b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"old":"x"}}\n'
+    assert obj["metadata"]["resourceVersion"] == "5"
+
+
+def test_another_version_is_pruned_to_the_stored_one() -> None:
+    """What the storage version does not know is not stored, nor are defaults made up."""
+    obj = _widget("v2", new="x", color="red")
+
+    assert b'"apiVersion":"example.com/v1"' in (data := _codec("v2").encode(obj))
+    assert data.endswith(b'"spec":{"color":"red"}}\n')
+    assert obj == _widget("v2", new="x", color="red")
+
+
+def test_reading_defaults_by_the_stored_version() -> None:
+    """The defaults are those of the version it was stored in, the fields those of the version asked for."""
+    data = _codec().encode(_widget(color="red", first="x"))
+    assert _codec().decode(data)["spec"] == {"color": "red", "first": "x"}
+    assert _codec().decode(_codec().encode(_widget()))["spec"] == {"first": "one"}
+    assert _codec("v2").decode(data) == _widget("v2", color="red")
+
+
+def test_old_objects_are_repaired() -> None:
+    """Malformed metadata is dropped, a missing generation is the first, unknown fields go."""
+    data = b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","labels":{"a":1}},"spec":{"foo":1}}'
+
+    assert _codec().decode(data) == _widget(first="one")
+
+
+@pytest.mark.parametrize(
+    "data, why",
+    [
+        (b"[]", "a stored object is []interface {}"),
+        (b"{", "unexpected end of data"),
+        (
+            b'{"apiVersion":"example.com/v9","kind":"Widget","metadata":{}}',
+            "request to convert CR from an invalid group/version: example.com/v9",
+        ),
+        (b'{"apiVersion":5,"kind":"Widget"}', ".apiVersion accessor error: 5 is of the type int64, expected string"),
+    ],
+)
+def test_what_cannot_be_understood(data: bytes, why: str) -> None:
+    """Stored bytes that are no such object are a ValueError."""
+    with pytest.raises(ValueError) as refused:  # noqa: PT011
+        _codec().decode(data)
+
+    assert why in str(refused.value)
+
+
+def test_bodies_are_pruned_and_defaulted() -> None:
+    """Unknown fields are reported, metadata first."""
+    obj = _widget(color=None, foo=1)
+    obj["metadata"]["bar"] = 1
+
+    assert _codec().decode_body(obj, True) == ['unknown field "metadata.bar"', 'unknown field "spec.foo"']
+    assert obj == _widget(first="one")
+
+
+@pytest.mark.parametrize(
+    "body, why",
+    [
+        ({"kind": 5}, ".kind accessor error: 5 is of the type int64, expected string"),
+        ({"metadata": {"name": 5}}, "json: cannot unmarshal number into Go struct field ObjectMeta.name of type string"),
+    ],
+)
+def test_bodies_that_are_no_objects(body: dict[str, Any], why: str) -> None:
+    """The reason is given in the reference's words."""
+    with pytest.raises(ValueError) as refused:  # noqa: PT011
+        _codec().decode_body(_widget() | body, False)
+
+    assert str(refused.value) == why
+
+
+def test_selectable_fields() -> None:
+    """Name and namespace, and what the CRD selects, as text; "" for what is not there."""
+    codec = _codec("v1", ".spec.color", ".spec.deep.on", ".spec.replicas")
+    obj = _widget(replicas=3, deep={"on": True})
+
+    assert codec.fields(obj) == {
+        "metadata.name": "a",
+        "metadata.namespace": "",
+        "spec.color": "",
+        "spec.deep.on": "true",
+        "spec.replicas": "3",
+    }
+
+
+def test_nested_deeply() -> None:
+    """An object nested more deeply than the JSON library goes is stored as any other."""
+    deep: Any = {}
+    for _ in range(400):
+        deep = {"a": deep}
+
+    assert _codec().encode(_widget(deep=deep)).count(b'{"a":') == 400

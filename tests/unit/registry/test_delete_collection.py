@@ -1,0 +1,106 @@
+"""Lists, watches and deletion of collections."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from apiext.meta.errors import StatusError
+from apiext.meta.selectors import parse_field_selector, parse_label_selector
+from apiext.registry.request_context import DeleteOptions
+from apiext.storage.interface import EventType, ListOptions, Selection, WatchOptions
+from tests.unit.registry.conftest import Widgets
+
+
+async def _names(widgets: Widgets, options: ListOptions | None = None) -> list[str]:
+    listed = await widgets.rest.list(widgets.ctx, options or ListOptions())
+    return [item.fields["metadata.name"] for item in listed.items]
+
+
+def _fields(text: str) -> Selection:
+    return Selection(fields=parse_field_selector(text))
+
+
+async def _three(widgets: Widgets) -> None:
+    for name, color in (("a", "red"), ("b", "blue"), ("c", "red")):
+        await widgets.create(name, spec={"color": color}, metadata={"labels": {"color": color}})
+
+
+@pytest.mark.parametrize(
+    "selection, names",
+    [
+        (Selection(), ["a", "b", "c"]),
+        (_fields("metadata.name=b"), ["b"]),
+        (_fields("metadata.name=nope"), []),
+        (_fields("metadata.name!=b"), ["a", "c"]),
+        (_fields("spec.color=red"), ["a", "c"]),
+        (_fields("metadata.name=b,spec.color=red"), []),
+        (Selection(labels=parse_label_selector("color in (blue)")), ["b"]),
+    ],
+)
+async def test_list(widgets: Widgets, selection: Selection, names: list[str]) -> None:
+    """Names, selectable fields and labels select."""
+    await _three(widgets)
+
+    assert await _names(widgets, ListOptions(selection=selection)) == names
+
+
+async def test_list_of_all_namespaces(widgets: Widgets) -> None:
+    """A selector for a namespace narrows a list of all of them."""
+    await widgets.create("a")
+    widgets.ctx = dataclasses.replace(widgets.ctx, namespace="other")
+    await widgets.create("a")
+    widgets.ctx = dataclasses.replace(widgets.ctx, namespace="")
+
+    assert await _names(widgets) == ["a", "a"]
+    assert await _names(widgets, ListOptions(selection=_fields("metadata.namespace=other"))) == ["a"]
+    assert await _names(widgets, ListOptions(selection=_fields("metadata.namespace=other,metadata.name=a"))) == ["a"]
+
+
+async def test_watch_of_one_object(widgets: Widgets) -> None:
+    """A watch by name sees that object only."""
+    await _three(widgets)
+    watch = await widgets.rest.watch(widgets.ctx, WatchOptions(selection=_fields("metadata.name=b")))
+    try:
+        async for events in watch:
+            assert [(event.type, event.item and event.item.key) for event in events] == [(EventType.ADDED, "default/b")]
+            break
+    finally:
+        watch.close()
+
+
+async def test_delete_collection(widgets: Widgets) -> None:
+    """What the list gives goes, what has finalizers is marked."""
+    await _three(widgets)
+    await widgets.create("d", metadata={"finalizers": ["a.b/c"]})
+    red = ListOptions(selection=_fields("spec.color=red"))
+
+    deleted = await widgets.rest.delete_collection(widgets.ctx, DeleteOptions(), red)
+    assert [item.fields["metadata.name"] for item in deleted.items] == ["a", "c"]
+    assert await _names(widgets) == ["b", "d"]
+
+    await widgets.rest.delete_collection(widgets.ctx, DeleteOptions(), ListOptions())
+    assert await _names(widgets) == ["d"]
+    assert "deletionTimestamp" in (await widgets.get("d"))["metadata"]
+
+
+async def test_delete_collection_with_a_limit(widgets: Widgets) -> None:
+    """Only the page goes, and its continue token is given."""
+    await _three(widgets)
+    deleted = await widgets.rest.delete_collection(widgets.ctx, DeleteOptions(), ListOptions(limit=1))
+
+    assert (len(deleted.items), bool(deleted.continue_token)) == (1, True)
+    assert await _names(widgets) == ["b", "c"]
+
+
+async def test_delete_collection_stops_at_an_error(widgets: Widgets) -> None:
+    """A refusal is the answer."""
+    await _three(widgets)
+
+    async def admit(*_args: object) -> None:
+        raise StatusError(403, "Forbidden", "keep them", {})
+
+    with pytest.raises(StatusError, match="keep them"):
+        await widgets.rest.delete_collection(widgets.ctx, DeleteOptions(admit=admit), ListOptions())
+    assert await _names(widgets) == ["a", "b", "c"]

@@ -1,0 +1,151 @@
+"""What becomes of namespaces on their way out, and of what is in them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from apiext.meta import errors
+from apiext.registry.rest import ResourceRest
+from apiext.serving import namespace_controller
+from tests.support.servers.in_process import Answer, InProcess, definition
+
+NAMESPACES = "/api/v1/namespaces"
+WIDGETS = "/apis/example.com/v1/namespaces/{}/widgets"
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is left is tried again at once."""
+    monkeypatch.setattr(namespace_controller, "_PAUSE", 0.001)
+    monkeypatch.setattr(namespace_controller, "_MAX_PAUSE", 0.001)
+
+
+@pytest.fixture
+async def widgets() -> AsyncIterator[InProcess]:
+    """A server that serves widgets."""
+    async with InProcess() as server:
+        await server.define(definition())
+        yield server
+
+
+def _widget(name: str, *finalizers: str) -> dict[str, object]:
+    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name, "finalizers": list(finalizers)}, "spec": {}}
+
+
+async def _namespace(server: InProcess, name: str) -> None:
+    answer = await server.ask("POST", NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    assert answer.status == 201, answer.body
+
+
+async def _until(server: InProcess, path: str, status: int) -> None:
+    async with asyncio.timeout(30):
+        while (await server.ask("GET", path)).status != status:
+            continue
+
+
+async def test_a_namespace_made_anew_is_not_emptied(widgets: InProcess) -> None:
+    """Whoever forces a stuck namespace away, and makes another of its name, loses nothing of what is put into the new one."""
+    await _namespace(widgets, "stuck")
+    await widgets.ask("POST", WIDGETS.format("stuck"), _widget("held", "example.com/never"))
+    await widgets.ask("DELETE", f"{NAMESPACES}/stuck")
+    forced = (await widgets.ask("GET", f"{NAMESPACES}/stuck")).json | {"spec": {}}
+    assert (await widgets.ask("PUT", f"{NAMESPACES}/stuck/finalize", forced)).status == 200
+    await _until(widgets, f"{NAMESPACES}/stuck", 404)
+    await _namespace(widgets, "stuck")
+    assert (await widgets.ask("POST", WIDGETS.format("stuck"), _widget("new"))).status == 201
+
+    for _ in range(30):
+        assert (await widgets.ask("GET", f"{WIDGETS.format('stuck')}/new")).status == 200
+    assert (await widgets.ask("GET", f"{NAMESPACES}/stuck")).json["spec"] == {"finalizers": ["kubernetes"]}
+
+
+@pytest.fixture
+def unlistable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing of the kind Broken can be listed."""
+    listing = ResourceRest.list
+
+    async def refuse(self, ctx, options):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
+        if self.kind.kind == "Broken":
+            raise errors.service_unavailable("no converter")
+        return await listing(self, ctx, options)
+
+    monkeypatch.setattr(ResourceRest, "list", refuse)
+    return iter(())
+
+
+@pytest.mark.usefixtures("unlistable")
+async def test_one_broken_resource_does_not_keep_the_others(widgets: InProcess) -> None:
+    """What can be deleted of a namespace is deleted, whatever else cannot."""
+    await widgets.define(definition("brokens", "Broken", group="a.example.com"))
+    await _namespace(widgets, "ending")
+    await widgets.ask("POST", WIDGETS.format("ending"), _widget("a"))
+
+    await widgets.ask("DELETE", f"{NAMESPACES}/ending")
+
+    await _until(widgets, f"{WIDGETS.format('ending')}/a", 404)
+    assert (await widgets.ask("GET", f"{NAMESPACES}/ending")).json["status"]["phase"] == "Terminating"
+
+
+def _conditions(answer: Answer) -> dict[str, tuple[str, str, str]]:
+    """Status, reason and message of each condition."""
+    return {one["type"]: (one["status"], one["reason"], one["message"]) for one in answer.json["status"].get("conditions") or ()}
+
+
+async def test_what_is_left_is_told(widgets: InProcess) -> None:
+    """A namespace that cannot go says why: how many objects remain, and which finalizers keep them."""
+    await _namespace(widgets, "stuck")
+    for name, held in (("a", ["example.com/x", "example.com/y"]), ("b", ["example.com/x"]), ("c", [])):
+        await widgets.ask("POST", WIDGETS.format("stuck"), _widget(name, *held))
+    stuck = f"{NAMESPACES}/stuck"
+
+    await widgets.ask("DELETE", stuck)
+    answer = await _told(widgets, stuck, "NamespaceContentRemaining", "True")
+
+    finalizers = "example.com/x in 2 resource instances, example.com/y in 1 resource instances"
+    assert _conditions(answer) == {
+        "NamespaceDeletionDiscoveryFailure": ("False", "ResourcesDiscovered", "All resources successfully discovered"),
+        "NamespaceDeletionGroupVersionParsingFailure": ("False", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
+        "NamespaceDeletionContentFailure": (
+            "False",
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization",
+        ),
+        "NamespaceContentRemaining": (
+            "True",
+            "SomeResourcesRemain",
+            "Some resources are remaining: widgets.example.com has 2 resource instances",
+        ),
+        "NamespaceFinalizersRemaining": (
+            "True",
+            "SomeFinalizersRemain",
+            f"Some content in the namespace has finalizers remaining: {finalizers}",
+        ),
+    }
+    for name in ("a", "b"):
+        path = f"{WIDGETS.format('stuck')}/{name}"
+        await widgets.ask("PATCH", path, '{"metadata":{"finalizers":null}}', Content_Type="application/merge-patch+json")
+    await _until(widgets, stuck, 404)
+
+
+@pytest.mark.usefixtures("unlistable")
+async def test_failures_are_told(widgets: InProcess) -> None:
+    """What cannot be deleted is told of in the error's words."""
+    await widgets.define(definition("brokens", "Broken", group="a.example.com"))
+    await _namespace(widgets, "ending")
+
+    await widgets.ask("DELETE", f"{NAMESPACES}/ending")
+    answer = await _told(widgets, f"{NAMESPACES}/ending", "NamespaceDeletionContentFailure", "True")
+
+    message = "Failed to delete all resource types, 1 remaining: no converter"
+    assert _conditions(answer)["NamespaceDeletionContentFailure"][1:] == ("ContentDeletionFailed", message)
+
+
+async def _told(server: InProcess, path: str, condition: str, status: str) -> Answer:
+    """The namespace once it has a condition."""
+    async with asyncio.timeout(30):
+        while _conditions(answer := await server.ask("GET", path)).get(condition, ("",))[0] != status:
+            continue
+    return answer
