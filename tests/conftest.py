@@ -1,4 +1,4 @@
-"""Fixtures that tests of every kind may ask for."""
+"""Configuration and fixtures of all tests."""
 
 import logging
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import Etcd
 from tests.support.builders.seeds import EXPLORING, SEED
 
-# A busy machine is slow, and proves nothing by it. A run proves what the run before it did, unless it is to explore.
+# A slow machine must not fail a test: no deadline. Every run generates the same examples unless it explores.
 settings.register_profile(
     "repeatable", derandomize=not EXPLORING, database=None, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -22,7 +22,7 @@ _LOGGERS: Final = ("", "apiext", "aiohttp.server", "asyncio")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the plugins that choose at random what to begin with, unless the command line does."""
+    """Set the seeds of pytest-randomly and Hypothesis unless the command line sets them."""
     if config.getoption("randomly_seed", None) == "default":
         config.option.randomly_seed = SEED
     if EXPLORING and config.getoption("hypothesis_seed", None) is None:
@@ -30,13 +30,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header() -> str | None:
-    """How to see again what exploring has found."""
+    """Print the number that repeats an exploring run."""
     return f"exploring: APIEXT_EXPLORE={EXPLORING}" if EXPLORING else None
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the conformance suite first: it takes minutes, and would end last where several processes share the files."""
+    items.sort(key=lambda item: item.path.parent.name != "conformance")
+
+
 @pytest.fixture(autouse=True)
-def logging_as_before() -> Iterator[None]:
-    """A test that starts the program in its own process leaves logging as it was for the tests after it."""
+def restored_logging() -> Iterator[None]:
+    """Restore the loggers after a test: some tests run the program in the process of the tests."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     levels = [logger.level for logger in loggers]
     handlers = list(loggers[0].handlers)
@@ -48,13 +54,13 @@ def logging_as_before() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
-    """An etcd for the whole run; a test keeps to a prefix of its own and leaves the server running."""
+    """Start an etcd for all tests of this process; a test uses its own prefix and does not stop it."""
     with Etcd(tmp_path_factory.mktemp("etcd"), durable=False) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """The reference, etcd and kube-apiserver, for the whole run; a test that asks for it is `slow`."""
+    """Start the reference (etcd and kube-apiserver) for all tests of this process; tests that use it are marked `slow`."""
     with ControlPlane(tmp_path_factory.mktemp("control-plane"), durable=False) as plane:
         yield plane

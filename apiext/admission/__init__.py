@@ -1,6 +1,6 @@
-"""Admission: what may veto or change a write after it was decoded and before it is stored.
+"""Admission: plug-ins that reject or change a write between decoding and storage.
 
-Owns the chain, its attributes and the plug-ins. Must not know how requests come or how objects are stored: a plug-in that needs to
-look something up is given a function for it, and is told of what it follows in the host.
+Owns the chain, its attributes and the plug-ins. Must not know HTTP requests or storage: a plug-in gets a function for lookups,
+and the objects of informers through the Follower protocol.
 Mirrors apiserver pkg/admission.
 """

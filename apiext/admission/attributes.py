@@ -1,4 +1,4 @@
-"""What admission is told of a write, and what it answers to (apiserver pkg/admission/attributes.go and interfaces.go)."""
+"""Attributes of a write, and the interface of admission plug-ins (apiserver pkg/admission/attributes.go and interfaces.go)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DELETE: Final = "DELETE"
 
 @dataclass(slots=True)
 class Attributes:
-    """One write. Mutating plug-ins change `new`, in place or by another object; nobody changes `old`."""
+    """One write. Mutating plug-ins change `new` in place or replace it; `old` is never changed."""
 
     operation: OperationName
     kind: GroupVersionKind
@@ -27,16 +27,16 @@ class Attributes:
     namespace: str = ""
     """The namespace of the request; for namespaces themselves, their name."""
     name: str = ""
-    """"" when the server is still to make one up, and for a deletecollection."""
+    """Empty before the server generates a name, and for a deletecollection."""
     new: Object | None = None
-    """None when deleting."""
+    """The new object, None for a delete."""
     old: Object | None = None
-    """None when creating."""
+    """The stored object, None for a create."""
     dry_run: bool = False
 
     @property
     def object_name(self) -> str:
-        """The name as refusals show it, also where none was made up yet."""
+        """The name for error messages, generateName where the server has not generated a name yet."""
         if self.name:
             return self.name
         metadata = (self.new or {}).get("metadata") or {}
@@ -44,32 +44,40 @@ class Attributes:
 
 
 class Admission(Protocol):
-    """Judges writes: one plug-in, or all of them."""
+    """One plug-in, or a chain of them."""
 
     def handles(self, operation: str) -> bool:
-        """Whether it cares about writes of this kind."""
+        """Return whether admission applies to an operation."""
         ...
 
     async def admit(self, attributes: Attributes) -> None:
-        """Mutating admission; raises StatusError to refuse."""
+        """Mutate the object of a write.
+
+        Raises:
+            StatusError: the write is rejected.
+        """
         ...
 
     async def validate(self, attributes: Attributes) -> None:
-        """Validating admission of what mutating admission left; raises StatusError to refuse."""
+        """Validate a write after all mutations.
+
+        Raises:
+            StatusError: the write is rejected.
+        """
         ...
 
 
 class Plugin:
-    """A plug-in that lets everything pass; the others say what differs."""
+    """A plug-in that admits everything; the base class of the others."""
 
     operations: frozenset[str] = frozenset({CREATE, UPDATE, DELETE})
 
     def handles(self, operation: str) -> bool:
-        """Whether it cares about writes of this kind."""
+        """Return whether admission applies to an operation."""
         return operation in self.operations
 
     async def admit(self, attributes: Attributes) -> None:
-        """Let it pass unchanged."""
+        """Admit the write unchanged."""
 
     async def validate(self, attributes: Attributes) -> None:
-        """Let it pass."""
+        """Admit the write."""

@@ -1,4 +1,4 @@
-"""Admission plug-ins in their order, as one (apiserver pkg/admission/chain.go)."""
+"""A chain of admission plug-ins (apiserver pkg/admission/chain.go)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from apiext.admission.attributes import Admission, Attributes
 
 
 class Chain:
-    """Asks one plug-in after the other; the first refusal ends it."""
+    """Calls the plug-ins in order until one rejects the write."""
 
     __slots__ = ("_by_operation", "_plugins")
 
@@ -24,15 +24,23 @@ class Chain:
         return plugins
 
     def handles(self, operation: str) -> bool:
-        """Whether any plug-in cares about writes of this kind."""
+        """Return whether any plug-in applies to an operation."""
         return bool(self._for(operation))
 
     async def admit(self, attributes: Attributes) -> None:
-        """Mutating admission; raises StatusError to refuse."""
+        """Mutate the object of a write.
+
+        Raises:
+            StatusError: a plug-in rejects the write; the first one decides.
+        """
         for plugin in self._for(attributes.operation):
             await plugin.admit(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
-        """Validating admission; raises StatusError to refuse."""
+        """Validate a write.
+
+        Raises:
+            StatusError: a plug-in rejects the write; the first one decides.
+        """
         for plugin in self._for(attributes.operation):
             await plugin.validate(attributes)

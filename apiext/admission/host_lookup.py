@@ -1,4 +1,4 @@
-"""What plug-ins ask the cluster around the server, the host, and what its refusals become."""
+"""Requests of plug-ins to the host cluster."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ _OK: Final = 200
 _BAD: Final = 300
 
 
-class Ask(Protocol):
-    """One call of the host: code and content of the answer; raises WebhookError without one."""
+class HostRequest(Protocol):
+    """Sends one request to the host; returns status code and content of the answer. Raises WebhookError without an answer."""
 
     async def __call__(self, path: str, *, method: str = "GET", body: Any = None) -> tuple[int, bytes]:
-        """Call it."""
+        """Send the request."""
         ...
 
 
-async def ask_for(ask: Ask, path: str, *, method: str = "GET", body: Any = None) -> dict[str, Any]:
-    """The object that the host answers with. Raises StatusError: its refusal as it is, or 500 where it does not answer."""
+async def ask_for(ask: HostRequest, path: str, *, method: str = "GET", body: Any = None) -> dict[str, Any]:
+    """Return the object in the host's answer.
+
+    Raises:
+        StatusError: the host's own error Status, or 500 without a valid answer.
+    """
     try:
         code, data = await ask(path, method=method, body=body)
     except WebhookError as error:
@@ -30,7 +34,7 @@ async def ask_for(ask: Ask, path: str, *, method: str = "GET", body: Any = None)
     except ValueError:
         answer = None
     if not isinstance(answer, dict):
-        raise errors.unknown(f"an answer with code {code} that cannot be used")
+        raise errors.unknown(f"invalid answer with code {code}")
     if not _OK <= code < _BAD:
         raise errors.StatusError(code, str(answer.get("reason", "")), str(answer.get("message", "")), answer.get("details"))
     return answer

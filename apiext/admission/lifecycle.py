@@ -1,4 +1,4 @@
-"""Nothing is created in a namespace that is missing or on its way out, and some namespaces stay for ever.
+"""Rejects creates in missing and terminating namespaces, and the deletion of system namespaces.
 
 Mirrors apiserver pkg/admission/plugin/namespace/lifecycle.
 """
@@ -16,24 +16,28 @@ from apiext.meta.gvk import GroupResource
 IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 _NAMESPACES: Final = GroupResource("", "namespaces")
 _TERMINATING: Final = "Terminating"
-_DISTRUST: Final = 30.0
-"""Seconds after its deletion in which a namespace's cached state is not believed."""
+_FORCE_LIVE: Final = 30.0
+"""Seconds after its deletion in which a namespace is read live (upstream forceLiveLookupTTL)."""
 
 
 class NotReadyError(Exception):
-    """Nothing is known of namespaces yet."""
+    """The namespaces have not been listed yet."""
 
 
 class NamespacePhase(Protocol):
-    """Looks a namespace up."""
+    """Returns the phase of a namespace."""
 
     async def __call__(self, name: str, *, live: bool) -> str | None:
-        """Its phase, None when there is none; `live` asks for the most recent state instead of a cached one. Raises NotReadyError."""
+        """Return the phase, None for a missing namespace; `live` bypasses the cache.
+
+        Raises:
+            NotReadyError: the namespaces have not been listed yet.
+        """
         ...
 
 
 class NamespaceLifecycle(Plugin):
-    """Refuses creates in missing (404) and terminating (403) namespaces, and the deletion of namespaces that must stay."""
+    """Rejects creates in missing (404) and terminating (403) namespaces, and the deletion of system namespaces (403)."""
 
     NAME: Final = "NamespaceLifecycle"
     operations = frozenset({CREATE, DELETE})
@@ -41,10 +45,14 @@ class NamespaceLifecycle(Plugin):
     def __init__(self, phase: NamespacePhase, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._phase = phase
         self._clock = clock
-        self._distrusted: dict[str, float] = {}
+        self._force_live: dict[str, float] = {}
 
     async def admit(self, attributes: Attributes) -> None:
-        """Raises StatusError as the class says."""
+        """Reject a create in a missing or terminating namespace, and the deletion of a system namespace.
+
+        Raises:
+            StatusError: 404 for a missing namespace, 403 for a terminating one and for the deletion of a system namespace.
+        """
         if attributes.kind.group == "" and attributes.kind.kind == "Namespace":
             self._admit_namespace(attributes)
         elif attributes.operation == CREATE and attributes.namespace:
@@ -56,17 +64,17 @@ class NamespaceLifecycle(Plugin):
         if attributes.name in IMMORTAL:
             raise errors.forbidden(_NAMESPACES, attributes.name, "this namespace may not be deleted")
         now = self._clock()
-        self._distrusted = {name: until for name, until in self._distrusted.items() if until > now}
-        self._distrusted[attributes.name] = now + _DISTRUST
+        self._force_live = {name: until for name, until in self._force_live.items() if until > now}
+        self._force_live[attributes.name] = now + _FORCE_LIVE
 
     async def _admit_content(self, attributes: Attributes) -> None:
         name = attributes.namespace
         try:
             phase = await self._phase(name, live=False)
         except NotReadyError as error:
-            why = "not yet ready to handle request"
-            raise errors.forbidden(attributes.resource.group_resource, attributes.object_name, why) from error
-        if phase is None or (phase != _TERMINATING and self._distrusted.get(name, 0.0) > self._clock()):
+            reason = "not yet ready to handle request"
+            raise errors.forbidden(attributes.resource.group_resource, attributes.object_name, reason) from error
+        if phase is None or (phase != _TERMINATING and self._force_live.get(name, 0.0) > self._clock()):
             phase = await self._phase(name, live=True)
         if phase is None:
             raise errors.not_found(_NAMESPACES, name)

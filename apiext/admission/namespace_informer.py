@@ -1,4 +1,4 @@
-"""The namespaces of the host, followed."""
+"""An informer for the namespaces of the host."""
 
 from __future__ import annotations
 
@@ -8,67 +8,67 @@ from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import quote
 
-from apiext.admission.host_lookup import Ask, ask_for
+from apiext.admission.host_lookup import HostRequest, ask_for
 from apiext.admission.lifecycle import NotReadyError
 from apiext.meta import errors
 
 COLLECTION: Final = "/api/v1/namespaces"
 _MISSING_WAIT: Final = 0.05
-"""Seconds for a namespace that has just been made to be heard of."""
+"""Seconds to wait for the event of a namespace that was just created (upstream missingNamespaceWait)."""
 _READY_WAIT: Final = 10.0
-"""Seconds for the first list."""
+"""Seconds to wait for the first list."""
 _NOT_FOUND: Final = 404
 
 
-class FollowedNamespaces:
-    """Phases by name; it is told of namespaces as a follower (webhook/reflector.py) and asked for phases by NamespaceLifecycle."""
+class NamespaceInformer:
+    """Phases of namespaces by name: a Follower of webhook/reflector.py and the NamespacePhase of NamespaceLifecycle."""
 
     type_name: Final = "*v1.Namespace"
 
-    def __init__(self, ask: Ask, *, missing_wait: float = _MISSING_WAIT, ready_wait: float = _READY_WAIT) -> None:
+    def __init__(self, ask: HostRequest, *, missing_wait: float = _MISSING_WAIT, ready_wait: float = _READY_WAIT) -> None:
         self._ask = ask
         self._missing_wait = missing_wait
         self._ready_wait = ready_wait
         self._phases: dict[str, str] = {}
         self._listed = asyncio.Event()
-        self._news = asyncio.Event()
+        self._changes = asyncio.Event()
 
     @property
     def synced(self) -> bool:
-        """Whether they have been listed."""
+        """Whether the first list is complete."""
         return self._listed.is_set()
 
     def replaced(self, objects: Sequence[dict[str, Any]]) -> None:
-        """These are all."""
+        """Replace all phases."""
         self._phases = {_name(found): _phase(found) for found in objects}
         self._listed.set()
-        self._tell()
+        self._notify()
 
     def changed(self, found: dict[str, Any]) -> None:
-        """One is new, or in another phase."""
+        """Set the phase of a namespace."""
         self._phases[_name(found)] = _phase(found)
-        self._tell()
+        self._notify()
 
     def deleted(self, found: dict[str, Any]) -> None:
-        """One has gone."""
+        """Remove a namespace."""
         self._phases.pop(_name(found), None)
 
     async def __call__(self, name: str, *, live: bool) -> str | None:
-        """A namespace's phase, None when there is none: as it is followed, or (live) as the host has it now.
+        """Return a namespace's phase, None where it does not exist; `live` asks the host instead of the cache.
 
         Raises:
-            NotReadyError: nothing is known of namespaces yet.
-            StatusError: the host does not say (500).
+            NotReadyError: the first list is not complete in time.
+            StatusError: the host does not answer a live request (500).
         """
         if live:
-            return await self._now(name)
+            return await self._live_phase(name)
         if not self._listed.is_set():
-            await self._ready()
+            await self._wait_until_listed()
         if name not in self._phases:
-            await self._appears(name)
+            await self._wait_for(name)
         return self._phases.get(name)
 
-    async def _now(self, name: str) -> str | None:
+    async def _live_phase(self, name: str) -> str | None:
         try:
             return _phase(await ask_for(self._ask, f"{COLLECTION}/{quote(name, safe='')}"))
         except errors.StatusError as error:
@@ -76,26 +76,26 @@ class FollowedNamespaces:
                 return None
             raise errors.internal(error.message) from error
 
-    async def _ready(self) -> None:
+    async def _wait_until_listed(self) -> None:
         try:
             async with asyncio.timeout(self._ready_wait):
                 await self._listed.wait()
         except TimeoutError as error:
             raise NotReadyError from error
 
-    async def _appears(self, name: str) -> None:
+    async def _wait_for(self, name: str) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._missing_wait):
                 while name not in self._phases:
-                    await self._news.wait()
+                    await self._changes.wait()
 
-    def _tell(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
+    def _notify(self) -> None:
+        self._changes.set()
+        self._changes = asyncio.Event()
 
 
-def reduced(found: Mapping[str, Any]) -> dict[str, Any]:
-    """What has to be kept of a namespace."""
+def strip_namespace(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a namespace with nothing but its name and phase."""
     return {"metadata": {"name": _name(found)}, "status": {"phase": _phase(found)}}
 
 

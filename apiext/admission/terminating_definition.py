@@ -1,4 +1,4 @@
-"""No custom resource is created while its definition is being deleted.
+"""Rejects creates of custom resources while their definition is being deleted.
 
 Mirrors forbidCreateAdmission of apiextensions-apiserver pkg/apiserver/customresource_handler.go.
 """
@@ -12,38 +12,46 @@ from apiext.meta import errors
 
 
 @dataclass(slots=True)
-class Ending:
-    """Whether the end of a definition has begun."""
+class Termination:
+    """Whether the deletion of a definition has started."""
 
-    begun: bool = False
+    started: bool = False
 
 
 class ForbidCreate:
-    """Refuses every create once the end has begun, be it under way already, and leaves the rest to another admission."""
+    """Rejects creates after the deletion has started, also those in progress, and delegates everything else."""
 
-    __slots__ = ("_delegate", "_ending")
+    __slots__ = ("_delegate", "_termination")
 
-    def __init__(self, delegate: Admission, ending: Ending) -> None:
+    def __init__(self, delegate: Admission, termination: Termination) -> None:
         self._delegate = delegate
-        self._ending = ending
+        self._termination = termination
 
     def handles(self, operation: str) -> bool:
-        """Creates always: the end may begin while one is under way."""
+        """Return whether admission applies to an operation; to creates always, since the deletion may start during one."""
         return operation == CREATE or self._delegate.handles(operation)
 
     async def admit(self, attributes: Attributes) -> None:
-        """Raises StatusError (403) for a create."""
-        self._refuse_create(attributes)
+        """Reject a create, else delegate.
+
+        Raises:
+            StatusError: 403 for a create after the deletion has started, else that of the delegate.
+        """
+        self._reject_create(attributes)
         await self._delegate.admit(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
-        """Raises StatusError (403) for a create."""
-        await self._delegate.validate(attributes)
-        # last of all: what is refused late is not written, and what is written the deletion of all instances finds
-        self._refuse_create(attributes)
+        """Delegate, then reject a create.
 
-    def _refuse_create(self, attributes: Attributes) -> None:
-        if self._ending.begun and attributes.operation == CREATE:
+        Raises:
+            StatusError: 403 for a create after the deletion has started, else that of the delegate.
+        """
+        await self._delegate.validate(attributes)
+        # checked last: a create that passes here is stored before the instances are listed for deletion
+        self._reject_create(attributes)
+
+    def _reject_create(self, attributes: Attributes) -> None:
+        if self._termination.started and attributes.operation == CREATE:
             raise errors.forbidden(
                 attributes.resource.group_resource,
                 attributes.name,

@@ -1,5 +1,5 @@
-"""Who sends a request: client certificates, static tokens, front proxies, anonymous.
+"""Authentication: client certificates, static tokens, token reviews, front proxies.
 
-Owns the ways from credentials to a user. Must not know HTTP requests, nor what a user may do.
+Owns the conversion of credentials to a user. Must not know HTTP requests, nor permissions.
 Mirrors k8s.io/apiserver/pkg/authentication.
 """

@@ -1,27 +1,26 @@
-"""What the client certificate of a connection says: a user, or a front proxy.
+"""Client certificates: the common name is the user, each organization a group; those of front proxies name no user.
 
-The TLS layer has verified it against all authorities together; which of them it belongs to is found out here where it
-makes a difference. Mirrors apiserver pkg/authentication/request/x509 (the verifiers).
+TLS has verified a certificate against all authorities together. Which of them issued it is only determined where there are
+authorities of front proxies. Mirrors apiserver pkg/authentication/request/x509 (CommonNameUserConversion and the verifiers).
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
+import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from apiext.authentication.x509 import common_name, end_of, user_of
-from apiext.meta.request import Peer
-from apiext.meta.user import authenticated
+from apiext.meta.request import CREDENTIAL_ID, Peer, UserInfo, authenticated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from cryptography.x509 import Certificate
 
-    from apiext.meta.request import UserInfo
 
-
-class Authorities:
+class CertificateAuthorities:
     """The certificate authorities of a PEM text, which may be empty."""
 
     def __init__(self, pem: bytes) -> None:
@@ -29,14 +28,14 @@ class Authorities:
         self._certificates: Sequence[Certificate] | None = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Authorities) and self.pem == other.pem
+        return isinstance(other, CertificateAuthorities) and self.pem == other.pem
 
     def __hash__(self) -> int:
         return hash(self.pem)
 
     def issued(self, der: bytes) -> bool:
-        """Whether one of them has signed a certificate."""
-        # loaded when a front proxy is first told from a user, which most servers never have to
+        """Return whether one of the authorities signed a certificate."""
+        # imported with the first certificate that may be a front proxy's: it takes 50 ms
         from cryptography import x509
         from cryptography.exceptions import InvalidSignature
 
@@ -54,22 +53,23 @@ class Authorities:
 
 @dataclass(frozen=True, slots=True)
 class PeerIdentification:
-    """Tells what a verified certificate is good for."""
+    """Tells users and front proxies from each other by the authority of their certificate."""
 
-    clients: Authorities
-    proxies: Authorities | None = None
+    clients: CertificateAuthorities
+    proxies: CertificateAuthorities | None = None
+    """None where there are no front proxies."""
     proxy_names: frozenset[str] = frozenset()
     """Common names of front proxies; empty for any."""
 
     @property
     def pem(self) -> bytes:
-        """All authorities, by which TLS verifies certificates."""
+        """The PEM text of all authorities, for TLS."""
         return self.clients.pem + b"\n" + (self.proxies.pem if self.proxies else b"")
 
     def keeps(self, peer: Peer, certificate: Mapping[str, Any], der: bytes) -> bool:
-        """Whether a peer that was identified by other authorities may be taken for the same by these.
+        """Return whether a peer that other authorities identified is the same with these authorities.
 
-        Those with intermediate certificates may not: they are not at hand any more.
+        It is not for a certificate with intermediates: the connection keeps the leaf only.
         """
         nothing = Peer(ends=peer.ends)
         if self.proxies is None and not self.clients.issued(der):
@@ -77,21 +77,46 @@ class PeerIdentification:
         return peer in (self.identify(certificate, der), nothing)
 
     def identify(self, certificate: Mapping[str, Any], der: bytes) -> Peer:
-        """The peer of a connection.
-
-        `certificate` is in the form of `ssl.SSLObject.getpeercert()`, `der` its bytes.
-        """
-        ends = end_of(certificate)
+        """Return the peer of a connection by its certificate, in the form of `ssl.SSLObject.getpeercert()` and in DER."""
+        ends = _not_after(certificate)
         if self.proxies is None:
-            return Peer(user=_user(certificate, der), ends=ends)
-        named = not self.proxy_names or common_name(certificate) in self.proxy_names
+            return Peer(user=_authenticated_user(certificate, der), ends=ends)
+        named = not self.proxy_names or _common_name(certificate) in self.proxy_names
         is_proxy, is_client = named and self.proxies.issued(der), self.clients.issued(der)
-        # authorities that are not known yet refuse nobody
+        # an authority that has not been read from the cluster yet refuses no certificate
         refused = bool((self.clients.pem and not is_client) or (self.proxies.pem and not is_proxy))
-        user = _user(certificate, der) if is_client else None
+        user = _authenticated_user(certificate, der) if is_client else None
         return Peer(user=user, is_front_proxy=is_proxy, ends=ends, is_refused=refused and user is None)
 
 
-def _user(certificate: Mapping[str, Any], der: bytes) -> UserInfo | None:
-    user = user_of(certificate, der)
+def _authenticated_user(certificate: Mapping[str, Any], der: bytes) -> UserInfo | None:
+    user = certificate_user(certificate, der)
     return authenticated(user) if user else None
+
+
+def certificate_user(certificate: Mapping[str, Any], der: bytes) -> UserInfo | None:
+    """Return the user of a verified certificate, in the form of `ssl.SSLObject.getpeercert()` and in DER; None without a common name."""
+    name = _common_name(certificate)
+    if not name:
+        return None
+    return UserInfo(
+        name=name,
+        groups=tuple(_attributes(certificate, "organizationName")),
+        extra={CREDENTIAL_ID: (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)},
+    )
+
+
+def _common_name(certificate: Mapping[str, Any]) -> str:
+    """Return the last common name of the subject, as Go does, empty without one."""
+    names = _attributes(certificate, "commonName")
+    return names[-1] if names else ""
+
+
+def _not_after(certificate: Mapping[str, Any]) -> float:
+    """Return the end of validity in seconds since the epoch, infinity without one."""
+    end = certificate.get("notAfter")
+    return ssl.cert_time_to_seconds(end) if end else math.inf
+
+
+def _attributes(certificate: Mapping[str, Any], name: str) -> list[str]:
+    return [text for rdn in certificate.get("subject", ()) for key, text in rdn if key == name]

@@ -1,4 +1,4 @@
-"""Users that a front proxy vouches for with headers.
+"""Users in the headers of front proxies.
 
 Mirrors apiserver pkg/authentication/request/headerrequest.
 """
@@ -21,7 +21,7 @@ _MALFORMED: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
 
 @dataclass(frozen=True, slots=True)
 class RequestHeaders:
-    """Names of the headers, tried in order."""
+    """Names of the front-proxy headers, in order of precedence."""
 
     username: tuple[str, ...] = ()
     uid: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class RequestHeaders:
     extra_prefixes: tuple[str, ...] = ()
 
     def user(self, headers: Mapping[str, str]) -> UserInfo | None:
-        """The user that the headers name, None where they name nobody. `headers` may hold a name more than once."""
+        """Return the user that the headers name, None without a user name. `headers` may hold a name more than once."""
         name = _first(headers, self.username)
         if not name:
             return None
@@ -46,19 +46,19 @@ class RequestHeaders:
         return extra
 
 
-class LiveRequestHeaders:
-    """Those of the moment."""
+class DynamicRequestHeaders:
+    """Header names that may change while the server runs."""
 
     def __init__(self, current: RequestHeaders) -> None:
         self.current = current
 
     def user(self, headers: Mapping[str, str]) -> UserInfo | None:
-        """See RequestHeaders."""
+        """Return the user that the current headers name, None without a user name."""
         return self.current.user(headers)
 
 
 def _unescaped(key: str) -> str:
-    """A key that is not well escaped stays as it is."""
+    """Return the key with percent-escapes decoded, unchanged where one is invalid."""
     return key if _MALFORMED.search(key) else unquote(key)
 
 

@@ -1,4 +1,4 @@
-"""Bearer tokens that another server knows, its answers kept for a while.
+"""TokenReviews of another server, cached.
 
 Mirrors apiserver plugin/pkg/authenticator/token/webhook and pkg/authentication/token/cache.
 """
@@ -15,52 +15,53 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.meta.log import get_logger
 from apiext.meta.request import UserInfo
 from apiext.webhook.client import WebhookError
-from apiext.webhook.response_cache import Answers
+from apiext.webhook.response_cache import ResponseCache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PATH: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
 TIMEOUT: Final = 10.0
-"""Seconds for all calls about one token."""
+"""Seconds for all attempts to review one token."""
 _LOG: Final = get_logger(__name__)
-_KEPT: Final = 32_768
+_MAX_ENTRIES: Final = 32_768
+"""Cached reviews."""
 
 Post = Callable[[str, Any], Awaitable[Any]]
-"""Sends JSON to a path and returns the answer. Raises WebhookError."""
+"""Sends JSON to a path and returns the JSON answer. Raises WebhookError."""
 
 
 class TokenReviewError(Exception):
-    """The token is not known to be anybody's; the message says why."""
+    """A review reports an error, or failed; the message has the reason."""
 
 
 class TokenReviews:
-    """Asks whose a token is; many who show the same at once are one call.
+    """Reviews tokens; concurrent requests with the same token share one review.
 
-    `ttl` is how many seconds an answer is kept. What the other server finds wrong with a token, and a failure, is never kept.
-    With `audiences` a token counts only where it is meant for one of them.
+    A result is cached for `ttl` seconds, also that a token is not authenticated. An error is not cached.
+    With `audiences` a token has to be valid for one of them.
     """
 
     def __init__(self, post: Post, *, ttl: float, audiences: Sequence[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
         self._post = post
         self._ttl = ttl
         self._audiences = list(audiences)
-        self._answers: Answers[UserInfo | None] = Answers(most=_KEPT, clock=clock)
+        self._cache: ResponseCache[UserInfo | None] = ResponseCache(max_entries=_MAX_ENTRIES, clock=clock)
         self._secret = secrets.token_bytes(32)
 
     async def user(self, token: str) -> UserInfo | None:
-        """Whose the token is, None where it is nobody's.
+        """Return the user of a token, None where it is not authenticated.
 
         Raises:
-            TokenReviewError: something is wrong with the token, or the other server did not say.
+            TokenReviewError: the review reports an error, or failed.
         """
-        # tokens stay out of memory, and nobody can choose keys
+        # a keyed hash keeps tokens out of memory, and clients from choosing cache keys
         data = token.encode("utf-8", "surrogateescape")
         key = hashlib.blake2b(data, key=self._secret, digest_size=32).digest()
-        # bytes that are no text are nobody's token, and are asked about as what JSON can hold
-        return await self._answers.get(key, lambda: self._ask(data.decode(errors="replace")))
+        # a token that is not UTF-8 is never valid, but JSON has to hold it
+        return await self._cache.get(key, lambda: self._review(data.decode(errors="replace")))
 
-    async def _ask(self, token: str) -> tuple[UserInfo | None, float]:
+    async def _review(self, token: str) -> tuple[UserInfo | None, float]:
         spec: dict[str, Any] = {"token": token}
         if self._audiences:
             spec["audiences"] = self._audiences
@@ -73,13 +74,13 @@ class TokenReviews:
         except WebhookError as error:
             raise _failed(str(error)) from error
         try:
-            return self._read(answer.get("status") or {}), self._ttl
+            return self._user(answer.get("status") or {}), self._ttl
         except (AttributeError, TypeError, ValueError) as error:
-            raise _failed(f"an answer that cannot be used: {error}") from error
+            raise _failed(f"invalid answer: {error}") from error
 
-    def _read(self, status: dict[str, Any]) -> UserInfo | None:
-        meant_for = status.get("audiences") or self._audiences
-        if self._audiences and not set(self._audiences) & set(meant_for):
+    def _user(self, status: dict[str, Any]) -> UserInfo | None:
+        audiences = status.get("audiences") or self._audiences
+        if self._audiences and not set(self._audiences) & set(audiences):
             return None
         if not status.get("authenticated"):
             if status.get("error"):
@@ -94,7 +95,7 @@ class TokenReviews:
         )
 
 
-def _failed(why: str) -> TokenReviewError:
-    """It is wrongly set up, or away: whoever runs the server has to know."""
-    _LOG.error("a token could not be reviewed", error=why)
-    return TokenReviewError(why)
+def _failed(reason: str) -> TokenReviewError:
+    """Log a failed review, which is a problem of the server's setup, and return the error."""
+    _LOG.error("TokenReview failed", error=reason)
+    return TokenReviewError(reason)

@@ -1,5 +1,5 @@
-"""What a user may do.
+"""Authorization: permissions of a user, and impersonation.
 
-Owns decisions about a user and what the request is about. Must not know HTTP, nor how the user was found.
+Owns decisions about a user and a request's attributes. Must not know HTTP, nor authentication.
 Mirrors k8s.io/apiserver/pkg/authorization.
 """

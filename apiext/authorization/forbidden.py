@@ -1,4 +1,4 @@
-"""The refusal in the reference's words (apiserver pkg/endpoints/handlers/responsewriters/errors.go)."""
+"""The Status of a forbidden request (apiserver pkg/endpoints/handlers/responsewriters/errors.go)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def forbidden(user: UserInfo, info: RequestInfo, reason: str) -> errors.StatusError:
-    """403 that says who cannot do what, and why where that is known."""
+    """Return the 403 error for a request, with the reason where there is one."""
     message = sanitized(_message(user, info))
     if reason:
         message = f"{message}: {reason}"
@@ -31,5 +31,5 @@ def _message(user: UserInfo, info: RequestInfo) -> str:
 
 
 def sanitized(text: str) -> str:
-    """Nothing that a browser could take for HTML."""
+    """Return the text with HTML characters escaped."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

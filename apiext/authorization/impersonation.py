@@ -1,10 +1,11 @@
-"""Who may act as whom: each way of impersonation with the checks that it takes.
+"""Impersonation: its modes, and the checks of each mode.
 
 Mirrors apiserver pkg/endpoints/filters/impersonation (mode.go, constrained_impersonation.go).
 """
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -12,17 +13,15 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.authorization.authorizer import Decision, ReviewError, Verdict
 from apiext.authorization.forbidden import forbidden
-from apiext.authorization.impersonation_extra import wrong_extra
-from apiext.meta import errors, go_format
-from apiext.meta.names import dns1123_label, dns1123_subdomain
-from apiext.meta.request import RequestInfo, UserInfo
-from apiext.meta.user import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED
+from apiext.meta import errors, field, go_format
+from apiext.meta.names import dns1123_label, dns1123_subdomain, regex_error
+from apiext.meta.request import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICATED, RequestInfo, UserInfo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Decide = Callable[[UserInfo, RequestInfo], Awaitable[Verdict]]
-"""Decides whether a user may do something. Raises ReviewError."""
+"""Authorizes a request of a user. Raises ReviewError."""
 
 _GROUP: Final = "authentication.k8s.io"
 _NODE: Final = "system:node:"
@@ -33,35 +32,43 @@ _NODE_NAME: Final = "authentication.kubernetes.io/node-name"
 _NODE_KEYS: Final = "authentication.kubernetes.io/associated-node-keys"
 _ASSOCIATED: Final = "associated-node"
 _LEGACY: Final = "legacy"
-_REMEMBERED: Final = 10_000
-_MANY: Final = 4
-"""Checks of one kind from which on one for all of them is tried first."""
+_MAX_LAST_MODES: Final = 10_000
+"""Users whose last mode is cached."""
+_WILDCARD_FROM: Final = 4
+"""Checks of one kind from which a wildcard check is tried first."""
+_PATH_FORMAT: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_PATH: Final = re.compile(_PATH_FORMAT)
+_EXTRA_KEY: Final = field.Path("extra", "key")
 
 
 class Impersonation:
-    """Finds a way in which a user may act as another one: the one that it last used, then from the most to the least constrained.
+    """Tries the modes of impersonation: the requestor's last one, then from the most to the least constrained.
 
-    Without `constrained` modes whoever may act as somebody may do so for every request.
+    Without `constrained` there is only the legacy mode, whose permissions apply to every request.
     """
 
     def __init__(self, decide: Decide, *, constrained: bool = True) -> None:
         self._decide = decide
         self._modes = tuple(_MODES) if constrained else (_LEGACY,)
         self._last: OrderedDict[str, str] = OrderedDict()
-        """The mode that a user last used, by name."""
+        """The last mode of a requestor, by name."""
 
     async def user(self, requestor: UserInfo, wanted: UserInfo, info: RequestInfo) -> UserInfo:
-        """The user that the request counts as from now on. Raises StatusError: 403 with the first refusal."""
+        """Return the impersonated user.
+
+        Raises:
+            StatusError: 403, that of the first mode that applies.
+        """
         first: errors.StatusError | None = None
         for mode in self._order(requestor):
             if not _MODES[mode](wanted, requestor):
                 continue
             try:
-                user = await self._checked(mode, requestor, wanted, info)
-            except errors.StatusError as refusal:
-                first = first or refusal
+                user = await self._impersonated(mode, requestor, wanted, info)
+            except errors.StatusError as error:
+                first = first or error
             else:
-                self._remember(requestor, mode)
+                self._set_last(requestor, mode)
                 return user
         raise first or forbidden(requestor, info, "")
 
@@ -69,20 +76,20 @@ class Impersonation:
         last = self._last.get(requestor.name)
         return list(self._modes) if last is None else [last, *(mode for mode in self._modes if mode != last)]
 
-    def _remember(self, requestor: UserInfo, mode: str) -> None:
+    def _set_last(self, requestor: UserInfo, mode: str) -> None:
         self._last[requestor.name] = mode
         self._last.move_to_end(requestor.name)
-        if len(self._last) > _REMEMBERED:
+        if len(self._last) > _MAX_LAST_MODES:
             self._last.popitem(last=False)
 
-    async def _checked(self, mode: str, requestor: UserInfo, wanted: UserInfo, info: RequestInfo) -> UserInfo:
+    async def _impersonated(self, mode: str, requestor: UserInfo, wanted: UserInfo, info: RequestInfo) -> UserInfo:
         if mode == _LEGACY:
             return await _Checks(self._decide, requestor, "impersonate", constrained=False).user(wanted)
         return await self._constrained(mode, requestor, wanted, info)
 
     async def _constrained(self, mode: str, requestor: UserInfo, wanted: UserInfo, info: RequestInfo) -> UserInfo:
         if mode == _ASSOCIATED:
-            # which node it is does not count, only that it is the requestor's own
+            # the node itself does not matter, only that it is the requestor's own
             requestor = replace(requestor, extra={_NODE_KEYS: tuple(sorted(requestor.extra))})
         checks = _Checks(self._decide, requestor, f"impersonate:{mode}", constrained=True)
         await checks.check(replace(info, verb=f"impersonate-on:{mode}:{info.verb}"))
@@ -91,7 +98,7 @@ class Impersonation:
 
 @dataclass(frozen=True, slots=True)
 class _Checks:
-    """What a requestor has to be allowed to be somebody else with one verb."""
+    """The permissions that a requestor needs to impersonate a user with one verb."""
 
     decide: Decide
     requestor: UserInfo
@@ -101,7 +108,7 @@ class _Checks:
     async def user(self, wanted: UserInfo) -> UserInfo:
         groups = await self._name(wanted)
         if wanted.uid:
-            await self.check(self._about("uids", wanted.uid, group=_GROUP))
+            await self.check(self._attributes("uids", wanted.uid, group=_GROUP))
         await self._groups(wanted.groups)
         await self._extra(wanted.extra)
         if wanted.name == ANONYMOUS.name:
@@ -111,7 +118,11 @@ class _Checks:
         return replace(wanted, groups=groups)
 
     async def check(self, info: RequestInfo) -> None:
-        """Raises StatusError: 403."""
+        """Return if the requestor has a permission.
+
+        Raises:
+            StatusError: 403, the requestor does not have it.
+        """
         try:
             verdict = await self.decide(self.requestor, info)
         except ReviewError as error:
@@ -120,49 +131,49 @@ class _Checks:
             raise forbidden(self.requestor, info, verdict.reason)
 
     async def _name(self, wanted: UserInfo) -> tuple[str, ...]:
-        """Check the name; the groups that come with it."""
-        info, groups = self._about("users", wanted.name), wanted.groups
+        """Check the user name; return the groups, with those that the name implies. Raises StatusError (403)."""
+        info, groups = self._attributes("users", wanted.name), wanted.groups
         node, account = _node_name(wanted.name), _service_account(wanted.name)
         if node and self.constrained:
             info.resource, info.name = "nodes", "*" if self.verb.endswith(_ASSOCIATED) else node
-            self._refuse_groups(info, "a node", groups)
+            self._reject_groups(info, "a node", groups)
             groups = (_NODES,)
         if account is not None:
             info.resource, (info.namespace, info.name) = "serviceaccounts", account
             if self.constrained:
-                self._refuse_groups(info, "a service account", groups)
+                self._reject_groups(info, "a service account", groups)
             groups = groups or (_SERVICE_ACCOUNTS, f"{_SERVICE_ACCOUNTS}:{info.namespace}")
         await self.check(info)
         return groups
 
-    def _refuse_groups(self, info: RequestInfo, what: str, groups: tuple[str, ...]) -> None:
+    def _reject_groups(self, info: RequestInfo, what: str, groups: tuple[str, ...]) -> None:
         if groups:
             listed = " ".join(map(go_format.quote, groups))
             raise forbidden(self.requestor, info, f"when impersonating {what}, cannot impersonate groups [{listed}]")
 
     async def _groups(self, groups: tuple[str, ...]) -> None:
         if self.constrained and "" in groups:
-            raise forbidden(self.requestor, self._about("groups"), "impersonating the empty string group is not allowed")
+            raise forbidden(self.requestor, self._attributes("groups"), "impersonating the empty string group is not allowed")
         if self.constrained and MASTERS in groups:
-            raise forbidden(self.requestor, self._about("groups", MASTERS), "impersonating the system:masters group is not allowed")
-        if await self._may_all(self._about("groups", "*"), len(groups)):
+            raise forbidden(self.requestor, self._attributes("groups", MASTERS), "impersonating the system:masters group is not allowed")
+        if await self._has_wildcard(self._attributes("groups", "*"), len(groups)):
             return
         for group in groups:
-            await self.check(self._about("groups", group))
+            await self.check(self._attributes("groups", group))
 
     async def _extra(self, extra: Mapping[str, tuple[str, ...]]) -> None:
-        if self.constrained and (wrong := wrong_extra(extra)):
-            raise forbidden(self.requestor, self._about("userextras", group=_GROUP), wrong)
+        if self.constrained and (problem := _extra_problem(extra)):
+            raise forbidden(self.requestor, self._attributes("userextras", group=_GROUP), problem)
         count = max(len(extra), sum(map(len, extra.values())))
-        if await self._may_all(self._about("userextras", "*", "*", group=_GROUP), count):
+        if await self._has_wildcard(self._attributes("userextras", "*", "*", group=_GROUP), count):
             return
         for key, texts in extra.items():
             for text in texts:
-                await self.check(self._about("userextras", text, key, group=_GROUP))
+                await self.check(self._attributes("userextras", text, key, group=_GROUP))
 
-    async def _may_all(self, info: RequestInfo, count: int) -> bool:
-        """Whether one check stands for many."""
-        if not self.constrained or count < _MANY:
+    async def _has_wildcard(self, info: RequestInfo, count: int) -> bool:
+        """Return whether the wildcard check passes, which replaces `count` single checks."""
+        if not self.constrained or count < _WILDCARD_FROM:
             return False
         try:
             await self.check(info)
@@ -170,7 +181,7 @@ class _Checks:
             return False
         return True
 
-    def _about(self, resource: str, name: str = "", subresource: str = "", *, group: str = "") -> RequestInfo:
+    def _attributes(self, resource: str, name: str = "", subresource: str = "", *, group: str = "") -> RequestInfo:
         if self.constrained:
             group = _GROUP
         return RequestInfo(
@@ -178,18 +189,45 @@ class _Checks:
         )
 
 
+def _extra_problem(extra: Mapping[str, tuple[str, ...]]) -> str:
+    """Return why extra may not be impersonated, empty where it may."""
+    return next((problem for key, texts in extra.items() if (problem := _extra_entry_problem(key, texts))), "")
+
+
+def _extra_entry_problem(key: str, texts: tuple[str, ...]) -> str:
+    if not key:
+        return "impersonating the empty string key in extra is not allowed"
+    if problems := _extra_key_problems(key):
+        return f"impersonating an invalid key in extra is not allowed: {field.aggregate(problems)}"
+    if key != key.lower():
+        return f"impersonating a non-lowercase key in extra is not allowed: {go_format.quote(key)}"
+    if not texts:
+        return "impersonating empty values in extra is not allowed"
+    return "impersonating the empty string value in extra is not allowed" if "" in texts else ""
+
+
+def _extra_key_problems(key: str) -> list[field.FieldError]:
+    host, _, path = key.partition("/")
+    if not host or not path:
+        return [field.invalid(_EXTRA_KEY, key, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    problems = [field.invalid(_EXTRA_KEY, host, wrong) for wrong in dns1123_subdomain(host)]
+    if not _PATH.fullmatch(path):
+        problems.append(field.invalid(_EXTRA_KEY, path, regex_error("Invalid path", _PATH_FORMAT)))
+    return problems
+
+
 def _is_bare(user: UserInfo) -> bool:
     return not (user.uid or user.groups or user.extra)
 
 
 def _node_name(name: str) -> str:
-    """The node that a user name stands for, empty where it stands for none."""
+    """Return the node of a user name, empty where it is no node's."""
     node = name.removeprefix(_NODE)
     return node if node != name and not dns1123_subdomain(node) else ""
 
 
 def _service_account(name: str) -> tuple[str, str] | None:
-    """Namespace and name of the service account that a user name stands for."""
+    """Return namespace and name of the service account of a user name, None where it is none's."""
     rest = name.removeprefix(_SERVICE_ACCOUNT)
     namespace, colon, account = rest.partition(":")
     if rest == name or not colon or ":" in account or dns1123_label(namespace) or dns1123_subdomain(account):
@@ -201,28 +239,28 @@ def _with(groups: tuple[str, ...], group: str) -> tuple[str, ...]:
     return groups if group in groups else (*groups, group)
 
 
-def _fits_associated(wanted: UserInfo, requestor: UserInfo) -> bool:
+def _applies_to_associated(wanted: UserInfo, requestor: UserInfo) -> bool:
     node = _node_name(wanted.name)
     own = requestor.extra.get(_NODE_NAME, ())
     return _is_bare(wanted) and bool(node) and _service_account(requestor.name) is not None and own == (node,)
 
 
-def _fits_node(wanted: UserInfo, _requestor: UserInfo) -> bool:
+def _applies_to_node(wanted: UserInfo, _requestor: UserInfo) -> bool:
     return _is_bare(wanted) and bool(_node_name(wanted.name))
 
 
-def _fits_account(wanted: UserInfo, _requestor: UserInfo) -> bool:
+def _applies_to_account(wanted: UserInfo, _requestor: UserInfo) -> bool:
     return _is_bare(wanted) and _service_account(wanted.name) is not None
 
 
-def _fits_person(wanted: UserInfo, _requestor: UserInfo) -> bool:
+def _applies_to_user(wanted: UserInfo, _requestor: UserInfo) -> bool:
     return not _node_name(wanted.name) and _service_account(wanted.name) is None
 
 
 _MODES: Final[Mapping[str, Callable[[UserInfo, UserInfo], bool]]] = {
-    _ASSOCIATED: _fits_associated,
-    "arbitrary-node": _fits_node,
-    "serviceaccount": _fits_account,
-    "user-info": _fits_person,
+    _ASSOCIATED: _applies_to_associated,
+    "arbitrary-node": _applies_to_node,
+    "serviceaccount": _applies_to_account,
+    "user-info": _applies_to_user,
     _LEGACY: lambda _wanted, _requestor: True,
 }

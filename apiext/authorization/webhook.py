@@ -1,4 +1,7 @@
-"""Decisions of another server, kept for a while (apiserver plugin/pkg/authorizer/webhook/webhook.go)."""
+"""SubjectAccessReviews of another server, cached.
+
+Mirrors apiserver plugin/pkg/authorizer/webhook/webhook.go and pkg/endpoints/filters/authorization.go.
+"""
 
 from __future__ import annotations
 
@@ -7,47 +10,58 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.authorization.authorizer import ALLOWED, NO_OPINION, Decision, ReviewError, Verdict
-from apiext.authorization.subject_access_review import review_spec
 from apiext.meta import json_codec
+from apiext.meta.selectors import Operator, parse_field_selector, parse_label_selector
 from apiext.webhook.client import WebhookError
-from apiext.webhook.response_cache import Answers
+from apiext.webhook.response_cache import ResponseCache
 
 if TYPE_CHECKING:
     from apiext.meta.request import RequestInfo, UserInfo
 
 PATH: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 NAME: Final = "kubernetes.io/webhook"
-"""What refusals call it, as the reference's."""
-_KEPT: Final = 8192
-_LARGEST: Final = 10_000
-"""Characters of what a client chose, from which on a decision is not kept."""
+"""The authorizer's name in reasons."""
+_MAX_ENTRIES: Final = 8192
+"""Cached decisions."""
+_MAX_CACHED_LENGTH: Final = 10_000
+"""Characters of the request's attributes above which a decision is not cached (upstream maxControlledAttrCacheSize)."""
 
 Post = Callable[[str, Any], Awaitable[Any]]
-"""Sends JSON to a path and returns the answer. Raises WebhookError."""
+"""Sends JSON to a path and returns the JSON answer. Raises WebhookError."""
+
+_OPERATORS: Final = {
+    Operator.EQUALS: "In",
+    Operator.DOUBLE_EQUALS: "In",
+    Operator.IN: "In",
+    Operator.NOT_EQUALS: "NotIn",
+    Operator.NOT_IN: "NotIn",
+    Operator.EXISTS: "Exists",
+    Operator.DOES_NOT_EXIST: "DoesNotExist",
+}
 
 
-class Reviews:
-    """Asks for SubjectAccessReviews; many who ask the same at once are one call.
+class SubjectAccessReviews:
+    """Reviews requests; concurrent equal requests share one review.
 
-    `authorized_ttl` and `unauthorized_ttl` are how many seconds a decision is kept. A failure is never kept.
+    A decision is cached for `authorized_ttl` or `unauthorized_ttl` seconds. A failure is not cached.
     """
 
     def __init__(self, post: Post, *, authorized_ttl: float, unauthorized_ttl: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._post = post
         self._authorized_ttl = authorized_ttl
         self._unauthorized_ttl = unauthorized_ttl
-        self._answers: Answers[Verdict] = Answers(most=_KEPT, clock=clock)
+        self._cache: ResponseCache[Verdict] = ResponseCache(max_entries=_MAX_ENTRIES, clock=clock)
 
     async def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """The verdict; NO_OPINION is a refusal that another authorizer may overrule.
+        """Return the verdict; NO_OPINION where the other server neither allows nor denies the request.
 
         Raises:
-            ReviewError: the other server did not decide.
+            ReviewError: the review failed.
         """
         spec = review_spec(user, info)
-        return await self._answers.get(json_codec.dumps(spec), lambda: self._ask(spec, keep=_may_be_kept(info)))
+        return await self._cache.get(json_codec.dumps(spec), lambda: self._review(spec, cache=_is_cacheable(info)))
 
-    async def _ask(self, spec: dict[str, Any], *, keep: bool) -> tuple[Verdict, float]:
+    async def _review(self, spec: dict[str, Any], *, cache: bool) -> tuple[Verdict, float]:
         body = {"kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": spec}
         try:
             answer = await self._post(PATH, body | {"status": {"allowed": False}})
@@ -58,7 +72,7 @@ class Reviews:
         if allowed and denied:
             raise ReviewError("webhook subject access review returned both allow and deny response", denied=True)
         seconds = self._authorized_ttl if allowed else self._unauthorized_ttl
-        return _verdict(allowed=allowed, denied=denied, reason=reason), seconds if keep else 0
+        return _verdict(allowed=allowed, denied=denied, reason=reason), seconds if cache else 0
 
 
 def _verdict(*, allowed: bool, denied: bool, reason: str) -> Verdict:
@@ -69,6 +83,53 @@ def _verdict(*, allowed: bool, denied: bool, reason: str) -> Verdict:
     return Verdict(Decision.NO_OPINION, f"{NAME}: {reason}") if reason else NO_OPINION
 
 
-def _may_be_kept(info: RequestInfo) -> bool:
+def _is_cacheable(info: RequestInfo) -> bool:
     texts = (info.namespace, info.verb, info.group, info.version, info.resource, info.subresource, info.name, info.path)
-    return sum(map(len, texts)) < _LARGEST
+    return sum(map(len, texts)) < _MAX_CACHED_LENGTH
+
+
+def review_spec(user: UserInfo, info: RequestInfo) -> dict[str, Any]:
+    """Return the spec for a request; equal for all requests with equal attributes."""
+    about: dict[str, Any]
+    if info.is_resource:
+        about = {"resourceAttributes": _resource_attributes(info)}
+    else:
+        about = {"nonResourceAttributes": _present(path=info.path, verb=info.verb)}
+    extra = {key: list(texts) for key, texts in sorted(user.extra.items())}
+    return about | _present(user=user.name, groups=list(user.groups), extra=extra, uid=user.uid)
+
+
+def _resource_attributes(info: RequestInfo) -> dict[str, Any]:
+    return _present(
+        namespace=info.namespace,
+        verb=info.verb,
+        group=info.group,
+        version=info.version,
+        resource=info.resource,
+        subresource=info.subresource,
+        name=info.name,
+        fieldSelector=_present(requirements=_field_requirements(info.field_selector)),
+        labelSelector=_present(requirements=_label_requirements(info.label_selector)),
+    )
+
+
+def _field_requirements(text: str) -> list[dict[str, Any]]:
+    """Return the requirements of a field selector; none for an invalid one, since requirements only narrow the request."""
+    try:
+        requirements = parse_field_selector(text).requirements if text else ()
+    except ValueError:
+        return []
+    return [{"key": one.field, "operator": _OPERATORS[one.operator], "values": [one.value]} for one in requirements]
+
+
+def _label_requirements(text: str) -> list[dict[str, Any]]:
+    try:
+        requirements = parse_label_selector(text).requirements if text else ()
+    except ValueError:
+        return []
+    known = (one for one in requirements if one.operator in _OPERATORS)
+    return [{"key": one.key, "operator": _OPERATORS[one.operator], **_present(values=list(one.values))} for one in known]
+
+
+def _present(**members: Any) -> dict[str, Any]:
+    return {name: member for name, member in members.items() if member}

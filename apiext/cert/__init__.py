@@ -1,5 +1,5 @@
-"""Certificates as PEM texts: what they say, new ones, and when the next one is due.
+"""Certificates in PEM: reading, issuing and renewal.
 
-Owns the making of keys and certificates. Must not know where they are kept: files are server/tls's, Secrets the operator's.
+Owns the creation of keys and certificates. Must not know where they are stored: server/tls has files, the operator Secrets.
 Mirrors k8s.io/client-go/util/cert and k8s.io/client-go/util/keyutil.
 """

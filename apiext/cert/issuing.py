@@ -1,4 +1,4 @@
-"""New keys and certificates: an authority, and what it issues. EC P-256 throughout, which is quick to make and to use."""
+"""Issues keys and certificates, all with EC P-256: fast to generate and to use."""
 
 from __future__ import annotations
 
@@ -28,12 +28,16 @@ class Pem(NamedTuple):
 
 
 def new_authority(name: str, now: datetime.datetime, *, lifetime: datetime.timedelta = CA_LIFETIME) -> Pem:
-    """A certificate authority of its own."""
+    """Return a new, self-signed certificate authority."""
     return _authority(name, ec.generate_private_key(ec.SECP256R1()), now, lifetime)
 
 
 def renew_authority(name: str, authority: Pem, now: datetime.datetime) -> Pem:
-    """An authority's next certificate, with the same key: whoever trusts one of the two trusts what either has issued."""
+    """Return a new certificate of an authority with the same key, so that clients may trust either.
+
+    Raises:
+        ValueError, TypeError: the key is not a readable EC key.
+    """
     return _authority(name, _key(authority), now, CA_LIFETIME)
 
 
@@ -50,24 +54,18 @@ def _authority(name: str, key: ec.EllipticCurvePrivateKey, now: datetime.datetim
 
 
 def issue_serving(authority: Pem, hosts: Sequence[str], now: datetime.datetime) -> Pem:
-    """A certificate of a server that is reached under the hosts."""
+    """Return a serving certificate for hosts, each a DNS name or an IP address.
+
+    Raises:
+        ValueError: a name or the authority is invalid.
+    """
     names = x509.SubjectAlternativeName([_host(host) for host in hosts])
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "apiext")])
     return _issue(authority, subject, ExtendedKeyUsageOID.SERVER_AUTH, names, now)
 
 
-def hosts_of(pem: str) -> list[str]:
-    """The hosts that a certificate names; none where it cannot be read."""
-    try:
-        extensions = x509.load_pem_x509_certificate(pem.encode()).extensions
-        names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (ValueError, x509.ExtensionNotFound):
-        return []
-    return [str(name.value) for name in names]
-
-
 def belong_together(pair: Pem) -> bool:
-    """Whether a certificate and a key are there, and are one another's."""
+    """Return whether a certificate and a key are readable and belong together."""
     try:
         key = serialization.load_pem_private_key(pair.key.encode(), password=None)
         return x509.load_pem_x509_certificate(pair.cert.encode()).public_key() == key.public_key()
@@ -76,7 +74,7 @@ def belong_together(pair: Pem) -> bool:
 
 
 def issue_client(authority: Pem, user: str, groups: Sequence[str], now: datetime.datetime) -> Pem:
-    """A certificate of a client: the user's name and groups."""
+    """Return a client certificate with the user's name and groups."""
     organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
     subject = x509.Name([*organizations, x509.NameAttribute(NameOID.COMMON_NAME, user)])
     return _issue(authority, subject, ExtendedKeyUsageOID.CLIENT_AUTH, None, now)

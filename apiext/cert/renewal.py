@@ -1,4 +1,4 @@
-"""When certificates are due, wherever they are kept."""
+"""Decides when to renew certificates."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     import datetime
 
 RENEW_AT: Final = 0.8
-"""The share of its life after which a certificate is renewed."""
+"""The share of its lifetime after which a certificate is renewed."""
 
 
 def is_due(pem: str, authority: str, moment: datetime.datetime) -> bool:
-    """Whether a certificate has to be made anew: most of its life is over, or the authority has not issued it."""
+    """Return whether to issue a certificate again: at RENEW_AT of its lifetime, or where the authority did not issue it."""
     life = certificate.validity(pem)
     if life is None or not certificate.is_issued_by(pem, authority):
         return True
@@ -22,6 +22,6 @@ def is_due(pem: str, authority: str, moment: datetime.datetime) -> bool:
 
 
 def still_valid(bundle: str, moment: datetime.datetime) -> list[str]:
-    """The certificates of a bundle that have not ended yet."""
+    """Return the certificates of a bundle that have not expired."""
     ends = ((pem, certificate.end_of_validity(pem)) for pem in certificate.certificates(bundle))
     return [pem for pem, end in ends if end is not None and end > moment]

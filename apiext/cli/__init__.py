@@ -1,4 +1,4 @@
 """The commands of `apiext`.
 
-Owns flags and what is printed; a command imports what it needs when it runs. Must not do the work itself.
+This room owns flags and printed output. A command imports the modules that it uses when it runs. It must not implement behaviour.
 """

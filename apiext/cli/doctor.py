@@ -13,30 +13,31 @@ from apiext.meta.host_annotations import SERVE_SELECTOR
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from apiext.operator.checks.report import Report
-    from apiext.operator.checks.snapshot import Target
+    from apiext.operator.checks.sequence import Report
+    from apiext.operator.checks.snapshot import CheckTarget
     from apiext.operator.checks.verdict import Finding
     from apiext.webhook.kubeconfig import Endpoint
 
 _SIGNS: Final = {"ok": ("✓", "green"), "broken": ("✗", "bold red"), "untold": ("?", "yellow")}
 _WIDTH: Final = 20
+"""Characters of the column of check names."""
 
 
 @click.command()
 @click.argument("group", nargs=-1)
-@click.option("--kubeconfig", metavar="FILE", help="How to reach the host (default the pod's service account, else as kubectl has it).")
+@click.option("--kubeconfig", metavar="FILE", help="Kubeconfig of the host (default the pod's service account, else that of kubectl).")
 @click.option(
     "--crd-selector", metavar="SELECTOR", default=SERVE_SELECTOR, help=f"Labels of the host's CRDs to serve (default {SERVE_SELECTOR})."
 )
 @click.option("--service", metavar="NAMESPACE/NAME", help="Service of apiext on the host (default that of the APIServices).")
 @click.option("--service-port", metavar="PORT", type=click.IntRange(1, 65535), help="Port of --service (default that of the APIServices).")
-@click.option("--server", metavar="URL", help="Where apiext is reached from here (default https://NAME.NAMESPACE.svc:PORT of --service).")
-@click.option("--ca-file", metavar="FILE", help="Authorities of apiext's certificate (default the caBundle of the APIServices).")
+@click.option("--server", metavar="URL", help="URL of apiext from here (default https://NAME.NAMESPACE.svc:PORT of --service).")
+@click.option("--ca-file", metavar="FILE", help="CA of apiext's certificate (default the caBundle of the APIServices).")
 @click.option("-o", "--output", metavar="FORMAT", type=click.Choice(["text", "json"]), default="text", help="text (default) or json.")
 def doctor(group: tuple[str, ...], output: str, **flags: Any) -> int:
-    """Walk from the host to apiext, for all its groups or for GROUP, and tell which hop is broken, why, and what to do.
+    """Check the path from the host to apiext, for all groups or for GROUP, and print failed checks with cause and remedy.
 
-    Changes nothing. The exit code is 0 where nothing is broken, else 1.
+    Changes nothing. The exit code is 0 if all checks pass, else 1.
     """
     report = asyncio.run(_examine(_target(flags), _credentials(flags["kubeconfig"]), group))
     if output == "json":
@@ -46,9 +47,9 @@ def doctor(group: tuple[str, ...], output: str, **flags: Any) -> int:
     return 0 if report.ok else 1
 
 
-async def _examine(target: Target, load: Callable[[], Endpoint], group: Sequence[str]) -> Report:
+async def _examine(target: CheckTarget, load: Callable[[], Endpoint], group: Sequence[str]) -> Report:
     from apiext.operator.checks.connections import Connections
-    from apiext.operator.checks.report import examine
+    from apiext.operator.checks.sequence import examine
 
     connections = Connections(load)
     try:
@@ -57,10 +58,10 @@ async def _examine(target: Target, load: Callable[[], Endpoint], group: Sequence
         await connections.close()
 
 
-def _target(flags: dict[str, Any]) -> Target:
-    """What the flags say of apiext. Raises UsageError."""
+def _target(flags: dict[str, Any]) -> CheckTarget:
+    """Return the target of the flags. Raise UsageError for an invalid flag."""
     from apiext.meta.selectors import parse_label_selector
-    from apiext.operator.checks.snapshot import Service, Target
+    from apiext.operator.checks.snapshot import CheckTarget, Service
 
     try:
         parse_label_selector(flags["crd_selector"])
@@ -72,7 +73,7 @@ def _target(flags: dict[str, Any]) -> Target:
     server = (flags["server"] or "").rstrip("/")
     if server and not server.startswith("https://"):
         raise click.UsageError(f"--server: {server!r} does not begin with https://")
-    return Target(
+    return CheckTarget(
         selector=flags["crd_selector"],
         service=Service(namespace, name) if slash else None,
         port=flags["service_port"],
@@ -91,7 +92,7 @@ def _text(flag: str, path: str | None) -> str:
 
 
 def _credentials(given: str | None) -> Callable[[], Endpoint]:
-    """Reads the credentials for the host. Raises UsageError where there are none."""
+    """Return a function that loads the host's credentials. Raise UsageError if there are none."""
     import os
 
     from apiext.webhook import kubeconfig, service_account
@@ -122,14 +123,14 @@ def _print(report: Report) -> None:
     console = Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
     for title, findings in [("host", report.host), *((f"group {name}", found) for name, found in report.groups.items())]:
         console.print(Text(title, style="bold"))
-        unseen = [finding.hop for finding in findings if finding.verdict.state == "unseen"]
-        for finding in findings[: len(findings) - len(unseen)]:
+        skipped = [finding.check for finding in findings if finding.verdict.state == "unseen"]
+        for finding in findings[: len(findings) - len(skipped)]:
             console.print(_line(finding))
             if finding.broken:
                 console.print(Text(f"  {'':2}{'':{_WIDTH}}→ {finding.verdict.remedy}", style="bold"))
-        if unseen:
-            console.print(Text(f"  · {'not looked at':{_WIDTH}}{', '.join(unseen)}", style="dim"))
-    console.print(Text("All hops are fine." if report.ok else "A hop is broken.", style="green" if report.ok else "bold red"))
+        if skipped:
+            console.print(Text(f"  · {'not run':{_WIDTH}}{', '.join(skipped)}", style="dim"))
+    console.print(Text("All checks pass." if report.ok else "A check failed.", style="green" if report.ok else "bold red"))
 
 
 def _line(finding: Finding) -> Any:
@@ -137,4 +138,4 @@ def _line(finding: Finding) -> Any:
 
     sign, style = _SIGNS[finding.verdict.state]
     what = " ".join(finding.verdict.what.split())
-    return Text.assemble("  ", (f"{sign} {finding.hop:{_WIDTH}}", style), (what, style if finding.broken else ""))
+    return Text.assemble("  ", (f"{sign} {finding.check:{_WIDTH}}", style), (what, style if finding.broken else ""))

@@ -32,17 +32,17 @@ apiext.add_command(doctor)
 
 
 def main() -> NoReturn:
-    """Run the command. What goes wrong is told in one line for each problem, with an exit code other than 0."""
+    """Run the command. Print one line for each problem, and exit with a code other than 0."""
     try:
         code = apiext.main(prog_name="apiext", standalone_mode=False)
     except click.exceptions.Abort:
         code = 130
     except click.ClickException as error:
-        _complain(error.format_message())
+        _print_problems(error.format_message())
         code = error.exit_code
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _complain(text: str) -> None:
+def _print_problems(text: str) -> None:
     for line in text.splitlines():
         click.echo(f"apiext: {line}", err=True)

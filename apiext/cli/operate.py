@@ -12,42 +12,47 @@ from apiext.meta.host_annotations import SERVE_SELECTOR
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apiext.operator.options import Options
+    from apiext.operator.options import OperatorOptions
 
 _HOST: Final = (
-    ("kubeconfig", "FILE", "", "The host cluster, and how to get in; apiext is shown the same credentials (default the pod's own)."),
+    (
+        "kubeconfig",
+        "FILE",
+        "",
+        "Kubeconfig of the host cluster, also used for apiext (default the pod's service account).",
+    ),
     ("crd-selector", "SELECTOR", SERVE_SELECTOR, "Labels of the host's CRDs that apiext serves; empty for all."),
     ("service", "NAMESPACE/NAME", "", "Service by which the host reaches apiext."),
     ("service-port", "PORT", "443", "Port of --service."),
-    ("server", "URL", "", "Where the operator reaches apiext itself (default https://NAME.NAMESPACE.svc:PORT of --service)."),
-    ("ca-file", "FILE", "", "Authorities of apiext's certificate, followed as the file changes (default those of the system)."),
-    ("serving-secret", "NAMESPACE/NAME", "", "Secret of the host with these authorities as ca.crt, instead of --ca-file."),
+    ("server", "URL", "", "URL of apiext for the operator (default https://NAME.NAMESPACE.svc:PORT of --service)."),
+    ("ca-file", "FILE", "", "CA of apiext's certificate, reloaded when the file changes (default the system's authorities)."),
+    ("serving-secret", "NAMESPACE/NAME", "", "Secret of the host with the CA as ca.crt, instead of --ca-file."),
 )
-_MANAGE: Final = ("manage-serving-secret/--no-manage-serving-secret", False, "Make --serving-secret, and renew what is in it.")
-_LEADER_ELECT: Final = ("leader-elect/--no-leader-elect", True, "Act only while this operator holds the lease.")
+_MANAGE: Final = ("manage-serving-secret/--no-manage-serving-secret", False, "Create --serving-secret, and renew its certificates.")
+_LEADER_ELECT: Final = ("leader-elect/--no-leader-elect", True, "Reconcile only while this operator holds the lease.")
 _LEASE: Final = (
-    ("namespace", "NAMESPACE", "apiext-system", "Where the lease, apiext-operator, is kept."),
-    ("leader-elect-lease-duration", "DURATION", "15s", "Time after which another operator acts where the lease is not renewed."),
-    ("leader-elect-renew-deadline", "DURATION", "10s", "Time after which an operator that cannot renew the lease acts no longer."),
-    ("leader-elect-retry-period", "DURATION", "2s", "Time between attempts to get the lease, or to renew it."),
+    ("namespace", "NAMESPACE", "apiext-system", "Namespace of the lease apiext-operator."),
+    ("leader-elect-lease-duration", "DURATION", "15s", "Time without renewal after which another operator may take the lease."),
+    ("leader-elect-renew-deadline", "DURATION", "10s", "Time without renewal after which the leader stops reconciling."),
+    ("leader-elect-retry-period", "DURATION", "2s", "Time between attempts to acquire or renew the lease."),
 )
 _ETCD: Final = (
-    ("host-etcd-servers", "URLS", "", "The host's etcd, as https://host:port,...; objects that are given back are written there."),
+    ("host-etcd-servers", "URLS", "", "The host's etcd, as https://host:port,...; handover writes objects there."),
     ("host-etcd-prefix", "PREFIX", "/registry", "Prefix of the host's keys."),
-    ("host-etcd-cafile", "FILE", "", "Authorities of the host's etcd."),
-    ("host-etcd-certfile", "FILE", "", "Certificate to show to the host's etcd."),
+    ("host-etcd-cafile", "FILE", "", "CA of the host's etcd."),
+    ("host-etcd-certfile", "FILE", "", "Client certificate for the host's etcd."),
     ("host-etcd-keyfile", "FILE", "", "Key of --host-etcd-certfile."),
 )
 
 
 def _flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command all flags, in the order of --help."""
+    """Add all flags to a command, in the order of --help."""
     options = [
         *(_text(*flag) for flag in _HOST),
         _switch(*_MANAGE),
         _switch(*_LEADER_ELECT),
         *(_text(*flag) for flag in (*_LEASE, *_ETCD)),
-        _text("v", "N", "0", "Verbosity of the log; from 2 on what it does."),
+        _text("v", "N", "0", "Log verbosity; from 2 on, actions are logged."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -66,9 +71,9 @@ def _switch(names: str, default: bool, text: str) -> Callable[..., Any]:  # noqa
 @click.command()
 @_flags
 def operate(**flags: Any) -> None:
-    """Register apiext with a cluster, and take over the groups of CRDs that are meant for it.
+    """Register apiext with a host cluster, and adopt the selected CRDs.
 
-    Runs until SIGTERM or SIGINT. Of several operators one acts.
+    Runs until SIGTERM or SIGINT. Of several operators only the leader reconciles.
     """
     begin = time.perf_counter()
     from apiext.meta.flags import OptionsError
@@ -81,10 +86,10 @@ def operate(**flags: Any) -> None:
     _run(options, begin)
 
 
-def _run(options: Options, begin: float) -> None:
+def _run(options: OperatorOptions, begin: float) -> None:
     import uvloop
 
-    from apiext.operator.lifecycle import StartError
+    from apiext.operator.lifecycle import OperatorStartError
     from apiext.operator.lifecycle import operate as operate_until_stopped
     from apiext.server.log_output import configure_logging
 
@@ -96,5 +101,5 @@ def _run(options: Options, begin: float) -> None:
 
     try:
         uvloop.run(operate_until_stopped(options, started=started))
-    except StartError as error:
+    except OperatorStartError as error:
         raise click.ClickException(str(error)) from error

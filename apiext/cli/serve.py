@@ -12,10 +12,10 @@ import click
 from apiext.cli.flags import serve_flags
 
 if TYPE_CHECKING:
-    from apiext.server.options import Options
+    from apiext.server.options import ServerOptions
 
 _GC_THRESHOLDS: Final = (50_000, 20, 50)
-"""Requests leave next to no cycles behind, so looking for them seldom is enough."""
+"""Allocations, and collections of younger generations. Requests create few reference cycles."""
 
 
 @click.command()
@@ -23,9 +23,9 @@ _GC_THRESHOLDS: Final = (50_000, 20, 50)
 def serve(**flags: Any) -> None:
     """Serve until SIGTERM or SIGINT.
 
-    Without flags: on 127.0.0.1:6443, with an embedded store and certificates of its own, and a kubeconfig to use it with.
+    Without flags: on 127.0.0.1:6443, with an embedded store, generated certificates, and an admin kubeconfig.
     """
-    # nothing that is made while modules are loaded is garbage, and looking for it takes a tenth of the start
+    # imports create no garbage, and collections would take a tenth of the start
     gc.disable()
     begin = time.perf_counter()
     from apiext.meta.flags import OptionsError
@@ -42,14 +42,12 @@ def serve(**flags: Any) -> None:
         raise click.ClickException(str(error)) from error
 
 
-def _run(options: Options, begin: float) -> None:
+def _run(options: ServerOptions, begin: float) -> None:
     import uvloop
 
-    from apiext.meta.stack import make_room
     from apiext.server.lifecycle import serve as serve_until_stopped
     from apiext.server.log_output import configure_logging
 
-    make_room()
     configure_logging(options.verbosity)
 
     def started(facts: dict[str, str]) -> None:
@@ -71,7 +69,7 @@ def _welcome(facts: dict[str, str], seconds: float) -> str:
 
 
 def _short(path: Path) -> str:
-    """The path with the home folder as `~`, where a shell reads it so."""
+    """Return the path with the home directory as `~`, unless a shell would not expand it."""
     try:
         relative = path.relative_to(Path.home())
     except ValueError:

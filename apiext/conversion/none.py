@@ -1,19 +1,25 @@
-"""Conversion strategy None: every version is the same but for its name (conversion/nop_converter.go)."""
+"""Conversion strategy None: versions differ only in their names (conversion/nop_converter.go)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from apiext.meta.json_codec import Object
 
 
 class NoneConverter:
-    """Changes apiVersion and nothing else."""
+    """Implements InlineConverter: sets apiVersion and changes nothing else."""
 
     __slots__ = ()
 
-    def convert(self, obj: Object, api_version: str) -> Object:
-        """The same object with another apiVersion."""
+    async def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Object]:
+        """Implement Converter.convert."""
+        return [self.convert_inline(obj, api_version) for obj in objects]
+
+    def convert_inline(self, obj: Object, api_version: str) -> Object:
+        """Implement InlineConverter.convert_inline."""
         obj["apiVersion"] = api_version
         return obj

@@ -1,7 +1,7 @@
-"""The set of custom resource definitions: what they are, which are valid, which names they hold, and what became of them.
+"""CustomResourceDefinitions: types, codec, validation, catalog, controllers and sources.
 
-Owns the v1 type and its wire form, its defaults and validation, the catalogue that the rest of the server looks definitions up in,
-the controllers that keep a definition's conditions and end it, and the sources definitions come from. Must not know HTTP, nor serve
-anything.
+Owns the v1 type and its stored form, defaulting, validation and name acceptance, the informer and the catalog that the rest of the
+server reads, the controllers that reconcile the status and finalize definitions, and the sources of definitions other than the API.
+Must not know HTTP, and must not serve custom resources.
 Mirrors apiextensions-apiserver pkg/apis/apiextensions, pkg/apihelpers and pkg/controller.
 """

@@ -1,4 +1,4 @@
-"""The approval annotation that definitions in the community's groups need (apiextensions-apiserver pkg/apihelpers)."""
+"""API approval annotation that definitions in community groups need (apiextensions-apiserver pkg/apihelpers)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
 
 ANNOTATION: Final = "api-approved.kubernetes.io"
-_SEE: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
+_LINK: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?P<host>[^/?\x00-\x20\x7f]+)[^\x00-\x20\x7f]*")
 
 
 class Approval(Enum):
-    """What the annotation says; the value is the condition's status and reason."""
+    """State of the annotation; the value is status and reason of the condition."""
 
     INVALID = "False", "InvalidAnnotation"
     APPROVED = "True", "ApprovedAnnotation"
@@ -27,28 +27,28 @@ class Approval(Enum):
 
 
 def is_protected(group: str) -> bool:
-    """Whether a group belongs to the Kubernetes community."""
+    """Report whether a group belongs to the Kubernetes community."""
     return group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
 
 
 def approval(crd: Object) -> tuple[Approval, str]:
-    """The state of a definition's annotation, and why."""
+    """Return the state of a definition's approval annotation, and the message of the condition."""
     text = crd["metadata"].get("annotations", {}).get(ANNOTATION, "")
     wanted = f"protected groups must have approval annotation {go_format.quote(ANNOTATION)}"
     if not text:
-        return Approval.MISSING, f"{wanted}, {_SEE}"
+        return Approval.MISSING, f"{wanted}, {_LINK}"
     if text.startswith("unapproved"):
         return Approval.BYPASSED, f"not approved: {go_format.quote(text)}"
     url = _URL.fullmatch(text)
     if url is not None and url["host"].rpartition("@")[2]:
         return Approval.APPROVED, f"approved in {text}"
-    return Approval.INVALID, f'{wanted} with either a URL or a reason starting with "unapproved", {_SEE}'
+    return Approval.INVALID, f'{wanted} with either a URL or a reason starting with "unapproved", {_LINK}'
 
 
 def condition(crd: Object) -> Condition | None:
-    """The condition of a definition in a protected group; None in all other groups."""
+    """Return the approval condition of a definition in a community group, None for other groups."""
     if not is_protected(crd["spec"]["group"]):
         return None
-    state, why = approval(crd)
+    state, message = approval(crd)
     status, reason = state.value
-    return Condition(API_APPROVAL, status, reason, why)
+    return Condition(API_APPROVAL, status, reason, message)

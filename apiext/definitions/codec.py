@@ -1,65 +1,84 @@
-"""CustomResourceDefinitions between request bodies, stored bytes and dicts in canonical form."""
+"""Codec of CustomResourceDefinitions: request bodies, stored bytes, and dicts in canonical and compact form.
+
+The compact form lacks the empty lists and maps that only validation distinguishes from missing ones.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions import types, v1beta1
-from apiext.definitions.defaulting import set_defaults
 from apiext.meta import json_codec
-from apiext.meta.go_types import DecodeError, Decoder, Struct
+from apiext.meta.go_types import Decoder, Struct
 from apiext.meta.gvk import GroupResource, GroupVersionKind
+from apiext.storage.interface import Encoded
 
 if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
 
 GVK: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 RESOURCE: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+_WEBHOOK_PORT: Final = 443
+_SCHEMA_MAPS: Final = frozenset({"properties", "patternProperties", "dependencies", "definitions"})
+_SCHEMA_LISTS: Final = frozenset({"allOf", "oneOf", "anyOf"})
+_CONTAINERS: Final = _SCHEMA_MAPS | _SCHEMA_LISTS | {"enum", "required", "x-kubernetes-list-map-keys", "x-kubernetes-validations"}
+_NESTED: Final = _SCHEMA_LISTS | {"items", "not", "additionalProperties", "additionalItems"}
+_VERSION_LISTS: Final = frozenset({"additionalPrinterColumns", "selectableFields"})
 
 
 def canonical(obj: Object) -> Object:
-    """A definition with exactly the fields that Go's encoder writes, in its order, and defaults filled in."""
+    """Return a definition with exactly the fields that Go's encoder writes, in its order, with defaults."""
     return _complete(types.DEFINITION, obj)
 
 
 def _complete(struct: Struct, obj: Object) -> Object:
     crd: Object = struct.canonical(obj)
     crd["kind"], crd["apiVersion"] = GVK.kind, GVK.api_version
-    set_defaults(crd)
+    _set_defaults(crd)
     return struct.order(crd)
 
 
 class CRDCodec:
-    """The storage codec of apiextensions.k8s.io/v1 definitions: JSON of the v1beta1 type, in which kube-apiserver stores them."""
+    """Storage codec of apiextensions.k8s.io/v1 definitions. The stored form is JSON of the v1beta1 type, as in kube-apiserver."""
 
     __slots__ = ("__weakref__",)
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """The kind of the objects."""
+        """Return the kind of the objects."""
         return GVK
 
+    @property
+    def conversion(self) -> None:
+        """None: the codec converts by itself."""
+        return
+
     def decode_body(self, obj: Object, report: bool) -> list[str]:  # noqa: FBT001
-        """Bring a parsed request body into canonical form, in place; what strict decoding would refuse, if asked for.
+        """Convert a parsed request body to canonical form, in place.
+
+        Returns:
+            The errors of strict decoding if `report` is set, else none.
 
         Raises:
             ValueError: a field has the wrong type; the text is that of the reference's decoder.
         """
-        try:
-            strict = Decoder(report=report).run(types.DEFINITION, obj)
-            decoded = canonical(obj)
-        except RecursionError:
-            raise DecodeError("exceeded max depth") from None
+        strict = Decoder(report=report).run(types.DEFINITION, obj)
+        decoded = canonical(obj)
         obj.clear()
         obj.update(decoded)
         return strict
 
-    def encode(self, obj: Object) -> bytes:
-        """The bytes to store: canonical, without resourceVersion."""
-        return json_codec.dumps(v1beta1.to_storage(canonical(obj)), sort_keys=False) + b"\n"
+    def encode(self, obj: Object) -> Encoded:
+        """Return the bytes to store: canonical v1beta1, without resourceVersion."""
+        return Encoded(json_codec.dumps(v1beta1.to_storage(canonical(obj)), sort_keys=False) + b"\n")
 
     def decode(self, data: bytes) -> Object:
-        """A stored definition; its schemas are taken as they are. Raises ValueError."""
+        """Return a stored definition. Its schemas are not decoded again: they were canonical when stored.
+
+        Raises:
+            ValueError: the bytes are not a definition.
+        """
         obj = json_codec.loads(data)
         if not isinstance(obj, dict) or obj.get("kind") != GVK.kind:
             msg = f"not a {GVK.kind}"
@@ -68,10 +87,78 @@ class CRDCodec:
             obj = v1beta1.from_storage(obj)
         return _complete(v1beta1.READ, obj)
 
-    def reread(self, obj: Object, data: bytes) -> Object:
-        """The object as it is stored."""
-        return self.decode(data)
-
     def fields(self, obj: Object) -> dict[str, str]:
-        """The selectable fields."""
+        """Return the selectable fields."""
         return {"metadata.name": obj["metadata"].get("name", ""), "metadata.namespace": ""}
+
+
+# --- defaulting -----------------------------------------------------------------------------------------------------
+
+
+def _set_defaults(crd: Object) -> None:
+    """Set the defaults of a canonical definition, in place (apiextensions-apiserver pkg/apis/apiextensions/v1/defaults.go)."""
+    spec, status = crd["spec"], crd["status"]
+    names = spec["names"]
+    if not names.get("singular") and names["kind"]:
+        names["singular"] = names["kind"].lower()
+    if not names.get("listKind") and names["kind"]:
+        names["listKind"] = names["kind"] + "List"
+    spec["names"] = types.NAMES.order(names)
+    conversion = spec.get("conversion")
+    if conversion is None:
+        spec["conversion"] = {"strategy": "None"}
+        crd["spec"] = types.SPEC.order(spec)
+    else:
+        _set_conversion_defaults(conversion)
+    if not status["storedVersions"]:
+        stored = [version["name"] for version in spec["versions"] or () if version["storage"]]
+        if stored:
+            status["storedVersions"] = stored[:1]
+
+
+def _set_conversion_defaults(conversion: Object) -> None:
+    webhook = conversion.get("webhook")
+    if webhook is None:
+        return
+    client = webhook.get("clientConfig")
+    if client is None and webhook["conversionReviewVersions"] is None:
+        # The stored v1beta1 form has no place for an empty webhook.
+        del conversion["webhook"]
+    elif client is not None and "service" in client:
+        client["service"].setdefault("port", _WEBHOOK_PORT)
+        client["service"] = types.SERVICE.order(client["service"])
+
+
+# --- compact form ----------------------------------------------------------------------------------------------------
+
+
+def compact(spec: Object) -> Object:
+    """Return a canonical v1 spec whose versions have no empty lists and maps. Shares members with the given spec and changes none."""
+    versions = spec["versions"]
+    return spec | {"versions": [_compact_version(version) for version in versions]} if versions else spec
+
+
+def _compact_version(version: Object) -> Object:
+    kept = {key: member for key, member in version.items() if member or key not in _VERSION_LISTS}
+    validation = version.get("schema")
+    schema = validation.get("openAPIV3Schema") if validation else None
+    return kept | {"schema": validation | {"openAPIV3Schema": _compact_schema(schema)}} if validation and schema else kept
+
+
+def _compact_schema(value: Any) -> Any:
+    """Return the compact form of a schema, of a list of schemas, or of another value in the place of a schema."""
+    if isinstance(value, list):
+        return [_compact_schema(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    out = {}
+    for key, member in value.items():
+        if key in _NESTED:
+            compacted = _compact_schema(member)
+        elif key in _SCHEMA_MAPS and member:
+            compacted = {name: _compact_schema(child) for name, child in member.items()}
+        else:
+            compacted = member
+        if compacted or key not in _CONTAINERS:
+            out[key] = compacted
+    return out

@@ -21,7 +21,7 @@ CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What is known of one aspect of a definition."""
+    """Condition to write into a definition's status; without the time."""
 
     type: str
     status: str
@@ -29,7 +29,7 @@ class Condition:
     message: str
 
     def equals(self, existing: Object | None) -> bool:
-        """Whether a condition in a status says the same, at whatever time."""
+        """Report whether a condition in a status is equal, apart from its time."""
         return (
             existing is not None
             and existing["status"] == self.status
@@ -39,19 +39,19 @@ class Condition:
 
 
 def find(crd: Object, condition_type: str) -> Object | None:
-    """The condition of a type, if there is one."""
+    """Return the condition of a type, or None."""
     conditions: list[Object] = crd["status"]["conditions"] or []
     return next((condition for condition in conditions if condition["type"] == condition_type), None)
 
 
 def is_true(crd: Object, condition_type: str) -> bool:
-    """Whether the condition is there and True."""
+    """Report whether a condition exists and is True."""
     condition = find(crd, condition_type)
     return condition is not None and condition["status"] == "True"
 
 
 def put(crd: Object, condition: Condition) -> None:
-    """Set a condition; its time changes with its status only. Replaces the list of conditions and changes nothing in it."""
+    """Set a condition. Its time changes only with its status. Replaces the list of conditions instead of changing it."""
     fresh: dict[str, Any] = {
         "type": condition.type,
         "status": condition.status,
@@ -72,16 +72,16 @@ def put(crd: Object, condition: Condition) -> None:
 
 
 def remove(crd: Object, condition_type: str) -> None:
-    """Take a condition away."""
+    """Remove a condition."""
     conditions = [condition for condition in crd["status"]["conditions"] or [] if condition["type"] != condition_type]
     crd["status"] = crd["status"] | {"conditions": conditions}
 
 
 def has_cleanup_finalizer(crd: Object) -> bool:
-    """Whether the instances have yet to be deleted before the definition may go."""
+    """Report whether a definition has the cleanup finalizer: its instances are deleted before it is removed."""
     return CLEANUP_FINALIZER in crd["metadata"].get("finalizers", ())
 
 
 def is_being_deleted(crd: Object) -> bool:
-    """Whether somebody has asked for the definition's deletion."""
+    """Report whether a definition has a deletion timestamp."""
     return crd["metadata"].get("deletionTimestamp") is not None

@@ -1,7 +1,8 @@
-"""What keeps definitions' conditions true and finishes their deletion.
+"""Controllers of CustomResourceDefinitions: they reconcile the status and finalize deleted definitions.
 
-Driven by changes alone: whatever changes a definition puts its name into a queue, and one worker brings it up to date. Naming needs
-the order, since two definitions must not be given one name.
+One queue with one worker reconciles the names, the Established condition and the other conditions, since two definitions of a group
+must not be given the same name at the same time. Another queue finalizes definitions (finalizer.py). Both are filled by the catalog's
+change notifications only.
 Mirrors apiextensions-apiserver pkg/apiserver/apiserver.go (its controllers) and pkg/controller.
 """
 
@@ -10,111 +11,93 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from apiext.definitions import conditions
-from apiext.definitions.codec import CRDCodec
-from apiext.definitions.definition_watch import FAILURES, Feed
-from apiext.definitions.finalizer import Finalizer
-from apiext.definitions.naming import taken_names
-from apiext.definitions.reconcile import depends_on_schemas, reconciled
-from apiext.definitions.workqueue import WorkQueue
+from apiext.definitions.definition_informer import FAILURES
+from apiext.definitions.finalizer import Finalizer, needs_cleanup
+from apiext.definitions.naming import accepted_names
+from apiext.definitions.reconcile import depends_on_schemas, reconcile_status
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
-from apiext.storage.interface import InvalidObjectError, KeyNotFoundError, Preconditions
+from apiext.meta.workqueue import WorkQueue
+from apiext.storage.interface import InvalidObjectError, KeyNotFoundError, Preconditions, WriteOptions
 
 if TYPE_CHECKING:
-    from apiext.definitions.catalog import Catalog
+    from collections.abc import Callable
+
     from apiext.definitions.definition import Definition
+    from apiext.definitions.definition_informer import DefinitionInformer
     from apiext.definitions.finalizer import Instances
     from apiext.meta.json_codec import Object
-    from apiext.storage.interface import Codec, Item, Store
 
 _LOG: Final = get_logger(__name__)
 
 
-class Controllers:
-    """Runs everything that acts on definitions by itself.
+class DefinitionControllers:
+    """Runs the controllers of definitions. `instances` finds and deletes the custom resources of a definition."""
 
-    `instances` finds and deletes the instances of definitions.
-    """
-
-    __slots__ = ("_feed", "_finalizer", "_queue", "_store", "_tasks", "catalog", "codec")
-
-    def __init__(self, store: Store, catalog: Catalog, instances: Instances, *, codec: Codec | None = None) -> None:
-        self.catalog = catalog
-        self._store = store
-        self.codec = codec or CRDCodec()
-        self._feed = Feed(store, self.codec, catalog, self._changed)
-        self._finalizer = Finalizer(store, self.codec, instances, seen=self.observe, gone=self._feed.gone)
-        self._queue = WorkQueue(self._sync, failures=FAILURES, trouble="the status of a definition cannot be written", log=_LOG)
+    def __init__(self, informer: DefinitionInformer, instances: Instances) -> None:
+        self._informer = informer
+        self._catalog = informer.catalog
+        self._finalizer = Finalizer(informer, instances)
+        self._queue = WorkQueue(
+            self._sync, log=_LOG, event="definition status update failed, retrying", key_field="definition", retryable=FAILURES
+        )
         self._tasks: list[asyncio.Task[None]] = []
+        self._unsubscribe: Callable[[], None] | None = None
 
-    async def start(self) -> None:
-        """Read all definitions and act on them from now on; the catalogue is filled on return. Raises what the store raises."""
-        revision = await self._feed.list()
+    def start(self) -> None:
+        """Reconcile every definition that the catalog reports from now on. Call it before the informer starts."""
+        self._unsubscribe = self._catalog.subscribe(self._on_change)
         self._tasks = [
-            asyncio.create_task(self._feed.follow(revision), name="definitions-feed"),
-            asyncio.create_task(self._queue.run(), name="definitions-reconcile"),
+            asyncio.create_task(self._queue.run(), name="definition-status"),
+            asyncio.create_task(self._finalizer.run(), name="definition-finalizer"),
         ]
 
     async def close(self) -> None:
-        """Stop; what was begun can be taken up by the next start."""
-        await self._finalizer.close()
+        """Stop. The next start continues unfinished work."""
+        if self._unsubscribe is not None:
+            self._unsubscribe()
         await end_tasks(*self._tasks)
-        self._tasks.clear()
 
-    def observe(self, item: Item) -> None:
-        """Hear of a definition from whoever just wrote it, ahead of the watch."""
-        self._feed.seen(item)
-
-    async def refresh(self, name: str) -> None:
-        """Learn from the store how a definition is now, ahead of the watch. Raises what the store raises."""
-        known = self.catalog.get(name)
-        try:
-            self.observe(await self._store.get(name, self.codec))
-        except KeyNotFoundError:
-            if known is not None:
-                # the watch will tell when it went; it was after this
-                self._feed.gone(name, known.revision)
-
-    def forget(self, item: Item) -> None:
-        """Hear of a definition's removal from whoever removed it; the item has the revision of that."""
-        self._feed.gone(item.key, item.revision)
-
-    def _changed(self, name: str, definition: Definition | None) -> None:
-        if definition is None:
-            # Its names are free for others.
-            self._enqueue_group(name.partition(".")[2], besides=name)
+    def _on_change(self, old: Definition | None, new: Definition | None) -> None:
+        """Enqueue a changed definition; implements catalog.Listener."""
+        if new is None:
+            if old is not None:
+                # Other definitions may take the released names.
+                self._enqueue_waiting(old.group, except_for=old.name)
             return
-        self._queue.add(name)
-        if definition.is_terminating and conditions.has_cleanup_finalizer(definition.head):
-            self._finalizer.finalize(definition)
+        self._queue.add(new.name)
+        if needs_cleanup(new) and not (old is not None and old.uid == new.uid and needs_cleanup(old)):
+            self._finalizer.add(new.name)
 
-    def _enqueue_group(self, group: str, *, besides: str) -> None:
-        for definition in self.catalog.all():
-            if definition.group == group and definition.name != besides:
+    def _enqueue_waiting(self, group: str, *, except_for: str) -> None:
+        """Enqueue the definitions of a group that wait for names of others."""
+        for definition in self._catalog.all():
+            if definition.group == group and definition.name != except_for and not definition.names_accepted:
                 self._queue.add(definition.name)
 
     async def _sync(self, name: str) -> None:
-        definition = self.catalog.get(name)
+        """Write the reconciled status of a definition, if it differs."""
+        definition = self._catalog.get(name)
         if definition is None:
             return
         crd = definition.object if depends_on_schemas(definition.head) else definition.head
-        if self._reconciled(crd) is crd:
+        if self._reconcile_status(crd) is crd:
             return
         before = definition.head["status"]["acceptedNames"]
 
         async def update(existing: Object, _revision: int) -> Object:
-            return self._reconciled(existing)
+            return self._reconcile_status(existing)
 
+        informer, options = self._informer, WriteOptions(preconditions=Preconditions(uid=definition.uid))
         try:
-            item, _ = await self._store.guaranteed_update(name, self.codec, update, preconditions=Preconditions(uid=definition.uid))
+            item, _ = await informer.store.guaranteed_update(name, informer.codec, update, options)
         except (KeyNotFoundError, InvalidObjectError):
-            # Deleted, or deleted and made anew: the watch brings it.
+            # Deleted, or deleted and created again. The watch event brings the new state.
             return
-        self.observe(item)
-        after = self.catalog.get(name)
+        informer.observe(item)
+        after = self._catalog.get(name)
         if after is not None and after.head["status"]["acceptedNames"] != before:
-            self._enqueue_group(after.group, besides=name)
+            self._enqueue_waiting(after.group, except_for=name)
 
-    def _reconciled(self, crd: Object) -> Object:
-        return reconciled(crd, taken_names(self.catalog.all(), crd["spec"]["group"]))
+    def _reconcile_status(self, crd: Object) -> Object:
+        return reconcile_status(crd, accepted_names(self._catalog.all(), crd["spec"]["group"]))

@@ -1,4 +1,4 @@
-"""A definition as the rest of the server reads it: parsed once per change, immutable, with the answers at hand."""
+"""Parsed definition: immutable, created once per change, with the fields that the rest of the server reads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _AGE_DESCRIPTION: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the resource is called."""
+    """Names of the resource."""
 
     plural: str
     singular: str
@@ -37,8 +37,8 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A printer column."""
+class PrinterColumn:
+    """Additional printer column."""
 
     name: str
     type: str
@@ -48,8 +48,8 @@ class Column:
     priority: int = 0
 
 
-AGE: Final = Column("Age", "date", ".metadata.creationTimestamp", description=_AGE_DESCRIPTION)
-"""The column of versions that name none."""
+AGE: Final = PrinterColumn("Age", "date", ".metadata.creationTimestamp", description=_AGE_DESCRIPTION)
+"""Column of versions that declare none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,25 +61,25 @@ class Version:
     storage: bool
     deprecated: bool
     deprecation_warning: str | None
-    """As the definition gives it; None for the usual text."""
+    """Warning from the definition; None for the default text."""
     has_status: bool
     scale: Mapping[str, str] | None
-    """specReplicasPath, statusReplicasPath and perhaps labelSelectorPath."""
-    printer_columns: tuple[Column, ...]
-    """The version's own, or the age."""
+    """The fields specReplicasPath, statusReplicasPath and optionally labelSelectorPath; None without a scale subresource."""
+    printer_columns: tuple[PrinterColumn, ...]
+    """Declared columns, or the Age column."""
     selectable_fields: tuple[str, ...]
     """JSON paths."""
     read_schema: Callable[[], Mapping[str, Any] | None]
 
     @property
     def schema(self) -> Mapping[str, Any] | None:
-        """The openAPIV3Schema; read anew each time, so that a definition nobody uses costs next to nothing."""
+        """Return the openAPIV3Schema, parsed from the stored bytes with each call: unused definitions then take little memory."""
         return self.read_schema()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Definition:
-    """A CustomResourceDefinition at one revision; compared by identity."""
+    """CustomResourceDefinition at one revision; compared by identity."""
 
     name: str
     uid: str
@@ -89,32 +89,40 @@ class Definition:
     """The accepted names if there are any, else those of the spec."""
     versions: tuple[Version, ...]
     storage_version: Version
-    """What objects are stored in."""
+    """Version in which objects are stored."""
     preserve_unknown_fields: bool
     conversion_strategy: str
     revision: int
     is_established: bool
     is_terminating: bool
-    """Deletion has been asked for, so nothing new may be created."""
+    """Deletion was requested: no new instances may be created."""
     phase: str | None
-    """How far the copy of another server's definition is on its way (meta/host_annotations.py); None for what is no copy."""
+    """Phase of a mirror (meta/host_annotations.py); None for a definition that is not a mirror."""
     head: Object
-    """The definition itself, in canonical form, without the schemas; nobody changes it."""
+    """The definition in canonical form without schemas. Must not be changed."""
     read: Callable[[], Object]
 
     @property
     def object(self) -> Object:
-        """The whole definition, schemas included, which are read anew each time; nobody changes it."""
+        """Return the whole definition with its schemas, parsed from the stored bytes with each call. Must not be changed."""
         return self.read()
 
     @classmethod
     def from_object(cls, crd: Object, *, revision: int = 0) -> Definition:
-        """Read a definition in canonical form; revision 0 takes that of its metadata. Raises ValueError when it has no storage version."""
+        """Create a definition from its canonical form; revision 0 stands for the one in the metadata.
+
+        Raises:
+            ValueError: the definition has no storage version.
+        """
         return cls._make(crd, lambda: crd, revision or int(crd["metadata"].get("resourceVersion") or 0))
 
     @classmethod
     def from_item(cls, item: Item) -> Definition:
-        """Read a stored definition, keeping its bytes instead of its schemas. Raises ValueError when it has no storage version."""
+        """Create a definition from a stored item. Keeps the item's bytes instead of the schemas.
+
+        Raises:
+            ValueError: the definition has no storage version.
+        """
         return cls._make(item.object(), item.object, item.revision)
 
     @classmethod
@@ -147,30 +155,30 @@ class Definition:
 
     @property
     def resource(self) -> GroupResource:
-        """The resource it defines."""
+        """Return group and plural of the defined resource."""
         return GroupResource(self.group, self.names.plural)
 
     @property
     def kind(self) -> GroupKind:
-        """The kind it defines."""
+        """Return group and kind of the defined resource."""
         return GroupKind(self.group, self.names.kind)
 
     @property
     def served_versions(self) -> tuple[Version, ...]:
-        """The versions that clients can use, in the order of the spec."""
+        """Return the served versions in the order of the spec."""
         return tuple(version for version in self.versions if version.served)
 
     @property
     def names_accepted(self) -> bool:
-        """Whether no other definition holds one of its names."""
+        """Report whether the names do not conflict with those of other definitions (condition NamesAccepted)."""
         return conditions.is_true(self.head, conditions.NAMES_ACCEPTED)
 
     def version(self, name: str) -> Version | None:
-        """A version by its name, served or not."""
+        """Return a version by name, served or not, or None."""
         return next((version for version in self.versions if version.name == name), None)
 
     def condition(self, condition_type: str) -> Object | None:
-        """A condition as it stands in the status."""
+        """Return a condition of the status, or None."""
         return conditions.find(self.head, condition_type)
 
 
@@ -178,7 +186,7 @@ def _phase(annotations: Mapping[str, str]) -> str | None:
     if host_annotations.HOST_UID not in annotations:
         return None
     phase = annotations.get(host_annotations.PHASE) or host_annotations.IMPORTING
-    # in one that only a later version knows, nothing is written either
+    # A phase of a later release is treated as FROZEN: writes are refused.
     return phase if phase in host_annotations.PHASES else host_annotations.FROZEN
 
 
@@ -227,8 +235,8 @@ def _version(version: Object, read_schema: Callable[[], Mapping[str, Any] | None
     )
 
 
-def _column(column: Object) -> Column:
-    return Column(
+def _column(column: Object) -> PrinterColumn:
+    return PrinterColumn(
         name=column["name"],
         type=column["type"],
         json_path=column["jsonPath"],

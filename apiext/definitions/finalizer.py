@@ -1,4 +1,7 @@
-"""The end of a definition: its instances are deleted, then it goes (apiextensions-apiserver pkg/controller/finalizer)."""
+"""Finalizer of deleted definitions: deletes their instances, then removes the cleanup finalizer.
+
+Mirrors apiextensions-apiserver pkg/controller/finalizer/crd_finalizer.go.
+"""
 
 from __future__ import annotations
 
@@ -8,41 +11,41 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.definitions import conditions
 from apiext.definitions.conditions import CLEANUP_FINALIZER, TERMINATING, Condition
+from apiext.definitions.definition_informer import FAILURES
 from apiext.meta.backoff import Backoff
-from apiext.meta.errors import StatusError
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import end_tasks
-from apiext.storage.backend import BackendError
-from apiext.storage.interface import InvalidObjectError, KeyNotFoundError, Preconditions, StorageError
+from apiext.meta.workqueue import RequeueError, WorkQueue
+from apiext.storage.interface import InvalidObjectError, KeyNotFoundError, Preconditions, WriteOptions
 
 if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
+    from apiext.definitions.definition_informer import DefinitionInformer
     from apiext.meta.json_codec import Object
-    from apiext.storage.interface import Codec, Item, Store
 
 _LOG: Final = get_logger(__name__)
-_FIRST_PAUSE: Final = 0.05
-_LONGEST_PAUSE: Final = 5.0
-_PATIENCE: Final = 60.0
-"""Seconds after which instances that do not go are reported in the condition."""
-
-_FAILURES: Final = (StorageError, BackendError, StatusError)
+_WORKERS: Final = 100
+"""Definitions finalized at the same time. Each may wait for its instances for `_TIMEOUT` seconds."""
+_MIN_PAUSE_SECONDS: Final = 0.05
+_MAX_PAUSE_SECONDS: Final = 5.0
+"""Seconds between checks for remaining instances, and before retries: twice as long each time, from the first to the second."""
+_TIMEOUT: Final = 60.0
+"""Seconds after which remaining instances are reported in the condition."""
 
 
 class Instances(Protocol):
-    """The instances of definitions. Every method raises StatusError, StorageError or BackendError."""
+    """Instances of definitions. Every method raises StatusError, StorageError or BackendError."""
 
-    async def places(self, definition: Definition) -> Collection[str]:
-        """The namespaces that have instances, in order; "" for what lies outside of namespaces."""
+    async def namespaces(self, definition: Definition) -> Collection[str]:
+        """Return the namespaces that contain instances, sorted; "" stands for cluster-scoped instances."""
         ...
 
-    async def delete(self, definition: Definition, place: str) -> None:
-        """Delete all instances in a namespace; their finalizers may keep them."""
+    async def delete(self, definition: Definition, namespace: str) -> None:
+        """Delete all instances in a namespace. Instances with finalizers remain until those are removed."""
         ...
 
 
 OVERLAPPING: Final = frozenset({("apiregistration.k8s.io", "apiservices"), ("apiextensions.k8s.io", "customresourcedefinitions")})
-"""Groups and resources whose keys in the store are not the definition's to delete."""
+"""Groups and resources of built-in objects, which a definition of the same name must not delete."""
 
 _IN_PROGRESS: Final = Condition(TERMINATING, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
 _COMPLETED: Final = Condition(TERMINATING, "False", "InstanceDeletionCompleted", "removed all instances")
@@ -51,122 +54,108 @@ _OVERLAPS: Final = Condition(TERMINATING, "False", "OverlappingBuiltInResource",
 
 
 class _HasOtherFinalizersError(Exception):
-    """Somebody else keeps the definition."""
+    """Other finalizers keep the definition."""
 
 
-class _StillThereError(Exception):
-    """Instances do not go."""
+class _InstancesRemainError(RequeueError):
+    """Instances remain after the timeout."""
 
 
 class Finalizer:
-    """Takes the cleanup finalizer off definitions, one task for each that is being deleted."""
+    """Finalizes definitions that are being deleted."""
 
-    __slots__ = ("_codec", "_gone", "_instances", "_seen", "_store", "_tasks")
-
-    def __init__(
-        self,
-        store: Store,
-        codec: Codec,
-        instances: Instances,
-        *,
-        seen: Callable[[Item], None],
-        gone: Callable[[str, int], None],
-    ) -> None:
-        self._store = store
-        self._codec = codec
+    def __init__(self, informer: DefinitionInformer, instances: Instances) -> None:
+        self._informer = informer
         self._instances = instances
-        self._seen = seen
-        self._gone = gone
-        self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._queue = WorkQueue(
+            self._sync,
+            log=_LOG,
+            event="definition finalization failed, retrying",
+            key_field="definition",
+            retryable=FAILURES,
+            workers=_WORKERS,
+            pauses=(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS),
+        )
 
-    def finalize(self, definition: Definition) -> None:
-        """Begin, unless it has begun."""
-        key = definition.name, definition.uid
-        if key not in self._tasks:
-            task = asyncio.create_task(self._run(definition), name=f"definitions-finalize-{definition.name}")
-            self._tasks[key] = task
-            task.add_done_callback(lambda _: self._tasks.pop(key, None))
+    def add(self, name: str) -> None:
+        """Enqueue a definition. It is retried until it is finalized."""
+        self._queue.add(name)
 
-    async def close(self) -> None:
-        """Stop where it is."""
-        await end_tasks(*self._tasks.values())
+    async def run(self) -> None:
+        """Finalize enqueued definitions until cancelled."""
+        await self._queue.run()
 
-    async def _run(self, definition: Definition) -> None:
-        backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
-        while True:
-            try:
-                await self._terminate(definition)
-            except (KeyNotFoundError, InvalidObjectError):
-                return
-            except _StillThereError:
-                # It says so in its condition. The reference tells that it begins anew, too.
-                pass
-            except _FAILURES as error:
-                _LOG.warning("a definition cannot be finalized", definition=definition.name, error=str(error), retry_after=backoff.next)
-            except Exception:  # noqa: BLE001 -- a definition must not stay half deleted for ever
-                _LOG.exception("a definition cannot be finalized", definition=definition.name, retry_after=backoff.next)
-            else:
-                return
-            await backoff.pause()
+    async def _sync(self, name: str) -> None:
+        definition = self._informer.catalog.get(name)
+        if definition is None or not needs_cleanup(definition):
+            return
+        try:
+            await self._finalize(definition)
+        except (KeyNotFoundError, InvalidObjectError):
+            # Removed, or removed and created again. The watch event brings the new state.
+            return
 
-    async def _terminate(self, definition: Definition) -> None:
+    async def _finalize(self, definition: Definition) -> None:
         await self._report(definition, _IN_PROGRESS)
         if (definition.group, definition.names.plural) in OVERLAPPING:
             last = _OVERLAPS
         elif definition.is_established:
-            await self._empty(definition)
+            await self._delete_instances(definition)
             last = _COMPLETED
         else:
             last = _NEVER_ESTABLISHED
-        await self._release(definition, last)
+        await self._remove_finalizer(definition, last)
 
-    async def _empty(self, definition: Definition) -> None:
-        """Return when no instance is left. Raises, with the reason in the condition, for the deletion to begin anew."""
+    async def _delete_instances(self, definition: Definition) -> None:
+        """Delete all instances and wait until none is left. Reports a failure in the condition before it raises."""
         try:
-            places = await self._instances.places(definition)
-        except _FAILURES as error:
-            await self._fail(definition, "InstanceDeletionFailed", f"could not list instances: {_text([error])}")
+            namespaces = await self._instances.namespaces(definition)
+        except FAILURES as error:
+            await self._report_failure(definition, "InstanceDeletionFailed", f"could not list instances: {_text([error])}")
             raise
         failures: list[Exception] = []
-        for place in places:
+        for namespace in namespaces:
             try:
-                await self._instances.delete(definition, place)
-            except _FAILURES as error:
+                await self._instances.delete(definition, namespace)
+            except FAILURES as error:
                 failures.append(error)
         if failures:
-            await self._fail(definition, "InstanceDeletionFailed", f"could not issue all deletes: {_text(failures)}")
+            await self._report_failure(definition, "InstanceDeletionFailed", f"could not issue all deletes: {_text(failures)}")
             raise failures[0]
         try:
-            await self._wait(definition)
-        except (*_FAILURES, _StillThereError) as error:
-            await self._fail(definition, "InstanceDeletionCheck", f"could not confirm zero CustomResources remaining: {_text([error])}")
+            await self._wait_until_deleted(definition)
+        except (*FAILURES, _InstancesRemainError) as error:
+            message = f"could not confirm zero CustomResources remaining: {_text([error])}"
+            await self._report_failure(definition, "InstanceDeletionCheck", message)
             raise
 
-    async def _wait(self, definition: Definition) -> None:
-        """Return when no instance is left. Raises _StillThereError after a while: their finalizers keep them."""
-        loop, backoff = asyncio.get_running_loop(), Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
-        deadline = loop.time() + _PATIENCE
-        while await self._instances.places(definition):
+    async def _wait_until_deleted(self, definition: Definition) -> None:
+        """Wait until no instance is left. Raises _InstancesRemainError after `_TIMEOUT` seconds."""
+        loop, backoff = asyncio.get_running_loop(), Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
+        deadline = loop.time() + _TIMEOUT
+        while await self._instances.namespaces(definition):
             if loop.time() >= deadline:
-                raise _StillThereError("context deadline exceeded")
+                raise _InstancesRemainError("context deadline exceeded")
             await backoff.pause()
 
-    async def _fail(self, definition: Definition, reason: str, message: str) -> None:
+    async def _report_failure(self, definition: Definition, reason: str, message: str) -> None:
         await self._report(definition, Condition(TERMINATING, "True", reason, message))
 
     async def _report(self, definition: Definition, condition: Condition) -> None:
+        """Write the Terminating condition, if it differs."""
+
         async def update(existing: Object, _revision: int) -> Object:
             crd = dict(existing)
             if not condition.equals(conditions.find(existing, TERMINATING)):
                 conditions.put(crd, condition)
             return crd
 
-        self._seen(await self._write(definition, update))
+        await self._update(definition, update)
 
-    async def _release(self, definition: Definition, last: Condition) -> None:
-        """Take the finalizer off, which removes a definition that has no other."""
+    async def _remove_finalizer(self, definition: Definition, last: Condition) -> None:
+        """Remove the cleanup finalizer and write the last condition; delete the definition if it has no other finalizer."""
 
-        async def alone(existing: Object) -> None:
+        async def require_no_other(existing: Object) -> None:
             if existing["metadata"].get("finalizers", []) not in ([], [CLEANUP_FINALIZER]):
                 raise _HasOtherFinalizersError
 
@@ -176,21 +165,27 @@ class Finalizer:
             conditions.put(crd, last)
             return crd
 
+        informer = self._informer
+        options = WriteOptions(preconditions=Preconditions(uid=definition.uid), validate=require_no_other)
         try:
-            uid = Preconditions(uid=definition.uid)
-            item = await self._store.delete(definition.name, self._codec, preconditions=uid, validate=alone)
+            item = await informer.store.delete(definition.name, informer.codec, options)
         except _HasOtherFinalizersError:
-            self._seen(await self._write(definition, update))
+            await self._update(definition, update)
         else:
-            self._gone(definition.name, item.revision)
+            informer.forget(definition.name, item.revision)
 
-    async def _write(self, definition: Definition, update: Callable[[Object, int], Awaitable[Object]]) -> Item:
-        preconditions = Preconditions(uid=definition.uid)
-        item, _ = await self._store.guaranteed_update(definition.name, self._codec, update, preconditions=preconditions)
-        return item
+    async def _update(self, definition: Definition, update: Callable[[Object, int], Awaitable[Object]]) -> None:
+        informer, options = self._informer, WriteOptions(preconditions=Preconditions(uid=definition.uid))
+        item, _ = await informer.store.guaranteed_update(definition.name, informer.codec, update, options)
+        informer.observe(item)
+
+
+def needs_cleanup(definition: Definition) -> bool:
+    """Report whether a definition is being deleted and has the cleanup finalizer."""
+    return definition.is_terminating and conditions.has_cleanup_finalizer(definition.head)
 
 
 def _text(failures: Sequence[Exception]) -> str:
-    """Failures as one text, each once."""
+    """Return the distinct messages of failures in the format of apimachinery's aggregate error."""
     texts = list(dict.fromkeys(map(str, failures)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

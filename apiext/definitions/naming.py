@@ -1,4 +1,4 @@
-"""Which names a definition may have beside all others (apiextensions-apiserver pkg/controller/status/naming_controller.go)."""
+"""Acceptance of names within a group (apiextensions-apiserver pkg/controller/status/naming_controller.go)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from apiext.definitions.conditions import NAMES_ACCEPTED, Condition
-from apiext.definitions.equality import same
-from apiext.meta import go_format
+from apiext.meta import go_format, json_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,16 +16,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Taken:
-    """Names that are accepted in a group."""
+class AcceptedNames:
+    """Accepted names in a group."""
 
     resources: set[str] = field(default_factory=set)
     kinds: set[str] = field(default_factory=set)
 
 
-def taken_names(definitions: Iterable[Definition], group: str) -> Taken:
-    """All accepted names of a group."""
-    taken = Taken()
+def accepted_names(definitions: Iterable[Definition], group: str) -> AcceptedNames:
+    """Return all accepted names in a group."""
+    taken = AcceptedNames()
     for definition in definitions:
         if definition.group == group:
             names = definition.head["status"]["acceptedNames"]
@@ -36,12 +35,12 @@ def taken_names(definitions: Iterable[Definition], group: str) -> Taken:
 
 
 def needs_names(crd: Object) -> bool:
-    """Whether the names that a definition asks for differ from those it has."""
-    return not same(crd["spec"]["names"], crd["status"]["acceptedNames"])
+    """Report whether the names in the spec differ from the accepted ones."""
+    return not json_values.equal(crd["spec"]["names"], crd["status"]["acceptedNames"])
 
 
-def accept_names(crd: Object, taken: Taken) -> tuple[Object, Condition]:
-    """The names a definition gets, as near to those it asks for as can be, and the condition NamesAccepted."""
+def accept_names(crd: Object, taken: AcceptedNames) -> tuple[Object, Condition]:
+    """Return the names that a definition may use and the condition NamesAccepted. A name in conflict keeps its accepted value."""
     wanted, has = crd["spec"]["names"], crd["status"]["acceptedNames"]
     accepted, conflict = dict(has), None
     for key, reason, used in (
@@ -53,7 +52,7 @@ def accept_names(crd: Object, taken: Taken) -> tuple[Object, Condition]:
     ):
         problem = _short_names_problem(wanted, has, used) if key == "shortNames" else _problem(wanted.get(key, ""), has.get(key, ""), used)
         if problem:
-            # A later conflict hides an earlier one.
+            # As in the reference, a later conflict replaces an earlier one.
             conflict = Condition(NAMES_ACCEPTED, "False", reason, problem)
         else:
             _copy(wanted, accepted, key)

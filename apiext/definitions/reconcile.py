@@ -1,7 +1,7 @@
-"""The status a definition ought to have, all conditions at once.
+"""Reconciliation of a definition's status: all conditions in one write.
 
-The reference has a controller for each condition, and each writes the status anew. Here one write makes them all true together; the
-states in between promise a client nothing.
+The reference has a controller for each condition, and each writes the status. Here one write sets all conditions; clients cannot
+rely on the states in between.
 Mirrors apiextensions-apiserver pkg/controller: status, establish, nonstructuralschema, apiapproval.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.definitions import approval, conditions
 from apiext.definitions.conditions import ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, Condition
-from apiext.definitions.naming import Taken, accept_names, needs_names
+from apiext.definitions.naming import AcceptedNames, accept_names, needs_names
 from apiext.meta import field
 
 if TYPE_CHECKING:
@@ -22,32 +22,31 @@ _ESTABLISHED: Final = Condition(ESTABLISHED, "True", "InitialNamesAccepted", "th
 _BAD_CA_BUNDLE: Final = Condition(ESTABLISHED, "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
 
 
-def reconciled(crd: Object, taken: Taken) -> Object:
-    """The definition with its status brought up to date; the same object if there was nothing to do.
+def reconcile_status(crd: Object, taken: AcceptedNames) -> Object:
+    """Return the definition with a reconciled status, or the same object if nothing changes.
 
-    `taken` are the names accepted in its group, its own among them. Shares members with the given definition and changes none of them.
+    `taken` are the accepted names in its group, including its own. Shares members with the given definition and changes none of them.
     """
     status = crd["status"]
     out = dict(crd)
-    _names(out, taken)
+    _accept_names(out, taken)
     _establish(out)
-    _put(out, _non_structural(out), NON_STRUCTURAL_SCHEMA)
+    _set_condition(out, _non_structural(out), NON_STRUCTURAL_SCHEMA)
     approved = approval.condition(out)
     if approved is not None:
-        _put(out, approved, approved.type)
+        _set_condition(out, approved, approved.type)
     return crd if out["status"] is status else out
 
 
 def depends_on_schemas(crd: Object) -> bool:
-    """Whether the status depends on the schemas of a definition, which may be left out of it otherwise.
+    """Report whether the status depends on the schemas of a definition. If not, they may be left out.
 
-    Validation lets no definition that is pruned into the store unless all its schemas are structural. One that an older server let in
-    bears the condition.
+    Validation requires structural schemas unless preserveUnknownFields is set. A definition from an older server may have the condition.
     """
     return bool(crd["spec"].get("preserveUnknownFields")) or conditions.find(crd, NON_STRUCTURAL_SCHEMA) is not None
 
 
-def _put(crd: Object, condition: Condition | None, condition_type: str) -> None:
+def _set_condition(crd: Object, condition: Condition | None, condition_type: str) -> None:
     existing = conditions.find(crd, condition_type)
     if condition is None:
         if existing is not None:
@@ -56,7 +55,7 @@ def _put(crd: Object, condition: Condition | None, condition_type: str) -> None:
         conditions.put(crd, condition)
 
 
-def _names(crd: Object, taken: Taken) -> None:
+def _accept_names(crd: Object, taken: AcceptedNames) -> None:
     if not needs_names(crd):
         return
     accepted, condition = accept_names(crd, taken)
@@ -73,7 +72,7 @@ def _establish(crd: Object) -> None:
         return
     webhook = crd["spec"]["conversion"].get("webhook") or {}
     bundle = (webhook.get("clientConfig") or {}).get("caBundle")
-    _put(crd, _BAD_CA_BUNDLE if bundle and _is_malformed(bundle) else _ESTABLISHED, ESTABLISHED)
+    _set_condition(crd, _BAD_CA_BUNDLE if bundle and _is_malformed(bundle) else _ESTABLISHED, ESTABLISHED)
 
 
 def _is_malformed(bundle: str) -> bool:
@@ -85,7 +84,7 @@ def _is_malformed(bundle: str) -> bool:
 def _non_structural(crd: Object) -> Condition | None:
     if not depends_on_schemas(crd):
         return None
-    # loaded with the first definition of this kind, which few servers ever see
+    # Imported with the first definition of this kind. Most servers never have one.
     from apiext.schema.model import unsupported_field
     from apiext.schema.structural import structural_errors
 
@@ -96,9 +95,9 @@ def _non_structural(crd: Object) -> Condition | None:
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
             continue
-        unreadable = unsupported_field(schema)
-        if unreadable:
-            message = f"failed to check validation schema for version {version['name']}: {unreadable}"
+        unsupported = unsupported_field(schema)
+        if unsupported:
+            message = f"failed to check validation schema for version {version['name']}: {unsupported}"
             return Condition(NON_STRUCTURAL_SCHEMA, "Unknown", "StructuralError", message)
         path = field.Path("spec", "versions").index(index).child("schema", "openAPIV3Schema")
         errors += structural_errors(schema, path)

@@ -1,6 +1,6 @@
-"""The v1 CustomResourceDefinition as its Go type has it (apiextensions-apiserver pkg/apis/apiextensions/v1/types*.go).
+"""Go types of the v1 CustomResourceDefinition (apiextensions-apiserver pkg/apis/apiextensions/v1/types*.go).
 
-Fields stand in the order of the structs, which is the order in which they are written.
+Fields have the order of the Go structs, in which they are encoded.
 """
 
 # ruff: noqa: D102 -- the methods of the types are described by GoType
@@ -17,7 +17,7 @@ from apiext.meta.objectmeta import MANAGED_FIELDS_ENTRY, OBJECT_META
 
 
 class Bytes(GoType):
-    """[]byte, base64 in JSON."""
+    """Go type []byte, base64 in JSON."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ class Bytes(GoType):
         try:
             _decode_base64(value)
         except (ValueError, binascii.Error):
-            decoder.note(DecodeError(f"illegal base64 data at input byte {_bad_base64(value)}"))
+            decoder.save(DecodeError(f"illegal base64 data at input byte {_bad_base64(value)}"))
 
     def canonical(self, value: Any) -> Any:
         if isinstance(value, list):
@@ -56,7 +56,7 @@ def _decode_base64(text: str) -> bytes:
 
 
 def _bad_base64(text: str) -> int:
-    """The position at which Go's decoder stops: the first byte outside the alphabet, or the end of what is cut short."""
+    """Return the position at which Go's decoder fails: the first byte outside the alphabet, or the end of truncated data."""
     alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/\r\n"
     data = text.encode()
     bad = next((index for index, byte in enumerate(data) if byte not in alphabet), None)
@@ -64,7 +64,7 @@ def _bad_base64(text: str) -> int:
 
 
 class SchemaOrBool(GoType):
-    """JSONSchemaPropsOrBool."""
+    """Go type JSONSchemaPropsOrBool."""
 
     __slots__ = ()
 
@@ -79,7 +79,7 @@ class SchemaOrBool(GoType):
 
 
 class SchemaOrList(GoType):
-    """JSONSchemaPropsOrArray and JSONSchemaPropsOrStringArray; whatever else is given counts as neither, and is written as null."""
+    """Go types JSONSchemaPropsOrArray and JSONSchemaPropsOrStringArray. Other values count as empty, and are encoded as null."""
 
     __slots__ = ("_list",)
 
@@ -99,8 +99,8 @@ class SchemaOrList(GoType):
         return self._list.canonical(value) if isinstance(value, list) and value else None
 
 
-class Lists(Slice):
-    """A list of a version or its schema, which matters to validation where it is there and empty; `compact` takes it out afterwards."""
+class ExplicitSlice(Slice):
+    """List in a version or its schema. Validation distinguishes an empty one from a missing one; `compact` removes it before storage."""
 
     __slots__ = ()
 
@@ -108,8 +108,8 @@ class Lists(Slice):
         return value is None
 
 
-class Maps(Map):
-    """A map in a schema, which matters where it is empty as a list does."""
+class ExplicitMap(Map):
+    """Map in a schema. Validation distinguishes an empty one from a missing one."""
 
     __slots__ = ()
 
@@ -117,19 +117,19 @@ class Maps(Map):
         return value is None
 
 
-class Present(Pointer):
-    """A pointer to a type that writes null for some of its values, which are not nil."""
+class NonNilPointer(Pointer):
+    """Pointer to a type that encodes some non-nil values as null."""
 
     __slots__ = ()
 
     def canonical(self, value: Any) -> Any:
-        return NOTHING if value is None else self.to.canonical(value)
+        return NIL if value is None else self.to.canonical(value)
 
     def empty(self, value: Any) -> bool:
-        return value is NOTHING
+        return value is NIL
 
 
-NOTHING: Final = object()
+NIL: Final = object()
 
 STRING: Final = String()
 STRINGS: Final = Slice(STRING)
@@ -142,9 +142,9 @@ _COUNT: Final = Pointer(INT64)
 _NUMBER: Final = Pointer(Float())
 _TEXT: Final = Pointer(STRING)
 _FLAG: Final = Pointer(BOOL)
-_NAMED_SCHEMAS: Final = Maps(SCHEMA)
-_LISTED_SCHEMAS: Final = Lists(SCHEMA)
-_NAMES: Final = Lists(STRING)
+_NAMED_SCHEMAS: Final = ExplicitMap(SCHEMA)
+_LISTED_SCHEMAS: Final = ExplicitSlice(SCHEMA)
+_NAMES: Final = ExplicitSlice(STRING)
 _OR_BOOL: Final = Pointer(SchemaOrBool("v1.JSONSchemaPropsOrBool"))
 
 RULE: Final = Struct("ValidationRule").define(
@@ -176,11 +176,11 @@ SCHEMA.define(
     Field("minItems", _COUNT),
     Field("uniqueItems", BOOL),
     Field("multipleOf", _NUMBER),
-    Field("enum", Lists(JSON)),
+    Field("enum", ExplicitSlice(JSON)),
     Field("maxProperties", _COUNT),
     Field("minProperties", _COUNT),
     Field("required", _NAMES),
-    Field("items", Present(SchemaOrList("v1.JSONSchemaPropsOrArray", SCHEMAS))),
+    Field("items", NonNilPointer(SchemaOrList("v1.JSONSchemaPropsOrArray", SCHEMAS))),
     Field("allOf", _LISTED_SCHEMAS),
     Field("oneOf", _LISTED_SCHEMAS),
     Field("anyOf", _LISTED_SCHEMAS),
@@ -188,9 +188,9 @@ SCHEMA.define(
     Field("properties", _NAMED_SCHEMAS),
     Field("additionalProperties", _OR_BOOL),
     Field("patternProperties", _NAMED_SCHEMAS),
-    Field("dependencies", Maps(SchemaOrList("v1.JSONSchemaPropsOrStringArray", STRINGS), "v1.JSONSchemaDependencies")),
+    Field("dependencies", ExplicitMap(SchemaOrList("v1.JSONSchemaPropsOrStringArray", STRINGS), "v1.JSONSchemaDependencies")),
     Field("additionalItems", _OR_BOOL),
-    Field("definitions", Maps(SCHEMA, "v1.JSONSchemaDefinitions")),
+    Field("definitions", ExplicitMap(SCHEMA, "v1.JSONSchemaDefinitions")),
     Field(
         "externalDocs",
         Pointer(Struct("ExternalDocumentation").define(Field("description", STRING), Field("url", STRING))),
@@ -203,7 +203,7 @@ SCHEMA.define(
     Field("x-kubernetes-list-map-keys", _NAMES),
     Field("x-kubernetes-list-type", _TEXT),
     Field("x-kubernetes-map-type", _TEXT),
-    Field("x-kubernetes-validations", Lists(RULE, "v1.ValidationRules")),
+    Field("x-kubernetes-validations", ExplicitSlice(RULE, "v1.ValidationRules")),
 )
 
 NAMES: Final = Struct("CustomResourceDefinitionNames").define(
@@ -217,7 +217,7 @@ NAMES: Final = Struct("CustomResourceDefinitionNames").define(
 
 
 def column(path: str) -> Struct:
-    """CustomResourceColumnDefinition; versions differ in the name of the path."""
+    """Return the type CustomResourceColumnDefinition, whose path field is called differently in v1 and v1beta1."""
     return Struct("CustomResourceColumnDefinition").define(
         Field("name", STRING, omit_empty=False),
         Field("type", STRING, omit_empty=False),
@@ -245,12 +245,12 @@ SELECTABLE: Final = Struct("SelectableField").define(Field("jsonPath", STRING, o
 
 
 def validation(schema: GoType) -> Struct:
-    """CustomResourceValidation with the given type of schema."""
+    """Return the type CustomResourceValidation with a given schema type."""
     return Struct("CustomResourceValidation").define(Field("openAPIV3Schema", schema))
 
 
 def version(schema: GoType, column: Struct) -> Struct:
-    """CustomResourceDefinitionVersion with the given types of schema and column."""
+    """Return the type CustomResourceDefinitionVersion with given schema and column types."""
     return Struct("CustomResourceDefinitionVersion").define(
         Field("name", STRING, omit_empty=False),
         Field("served", BOOL, omit_empty=False),
@@ -259,8 +259,8 @@ def version(schema: GoType, column: Struct) -> Struct:
         Field("deprecationWarning", _TEXT),
         Field("schema", Pointer(validation(schema))),
         Field("subresources", Pointer(SUBRESOURCES)),
-        Field("additionalPrinterColumns", Lists(column)),
-        Field("selectableFields", Lists(SELECTABLE)),
+        Field("additionalPrinterColumns", ExplicitSlice(column)),
+        Field("selectableFields", ExplicitSlice(SELECTABLE)),
     )
 
 
@@ -318,13 +318,13 @@ _MANAGED: Final = Struct("ManagedFieldsEntry").define(
 
 METADATA: Final = Struct("ObjectMeta").define(
     *(field for field in OBJECT_META.by_name.values() if field.name != "managedFields"),
-    # Kept as text by the reference: its members are written in the order in which they came.
+    # FieldsV1 is raw JSON in the reference: its members keep their order.
     Field("managedFields", Slice(_MANAGED)),
 )
 
 
 def definition(spec: Struct) -> Struct:
-    """CustomResourceDefinition with the given type of spec."""
+    """Return the type CustomResourceDefinition with a given spec type."""
     return Struct("CustomResourceDefinition").define(
         Field("kind", STRING, embedded=("TypeMeta",)),
         Field("apiVersion", STRING, embedded=("TypeMeta",)),

@@ -1,7 +1,7 @@
-"""The v1beta1 form of a definition: what is stored, and what validation speaks about.
+"""The v1beta1 form of a definition, used for storage and in validation errors.
 
-kube-apiserver stores definitions as v1beta1, where a schema, subresources, columns and selectable fields that all versions share
-stand once, in the spec. Its internal type, whose field paths appear in error messages, has the same shape.
+kube-apiserver stores definitions as v1beta1. Schema, subresources, columns and selectable fields that are equal in all versions
+appear once, in the spec. The reference's internal type, whose field paths appear in error messages, has the same shape.
 Mirrors apiextensions-apiserver pkg/apis/apiextensions/v1/conversion.go and v1beta1.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions import types
-from apiext.definitions.equality import same
+from apiext.meta import json_values
 from apiext.meta.go_types import Bool, Field, Pointer, Raw, Slice, String, Struct
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ SHARED: Final = {
     "additionalPrinterColumns": "additionalPrinterColumns",
     "selectableFields": "selectableFields",
 }
-"""Fields of the spec, and of each version, that stand in the spec when all versions agree."""
+"""Fields of the spec that replace fields of the versions if all versions agree; the values are the version fields."""
 
 _SCHEMA: Final = Raw("v1beta1.JSONSchemaProps", keep_order=True)
-"""Schemas were canonical when they were written, and are taken as they are."""
+"""Schemas are not decoded again: they were canonical when stored."""
 _COLUMN: Final = types.column("JSONPath")
 
 _CONVERSION: Final = Struct("CustomResourceConversion", "v1beta1").define(
@@ -62,18 +62,18 @@ READ: Final = types.definition(
         Field("preserveUnknownFields", types.BOOL),
     )
 )
-"""The v1 type as it comes out of storage."""
+"""The v1 type without defaulting and decoding of schemas."""
 
 
 def to_storage(crd: Object) -> Object:
-    """The stored form of a canonical v1 definition."""
-    stored = {**crd, "apiVersion": API_VERSION, "spec": spec_of(crd["spec"])}
+    """Return the stored form of a canonical v1 definition."""
+    stored = {**crd, "apiVersion": API_VERSION, "spec": to_v1beta1_spec(crd["spec"])}
     metadata = {key: item for key, item in crd["metadata"].items() if key not in ("resourceVersion", "selfLink")}
     return _STORED.order(stored | {"metadata": metadata})
 
 
 def from_storage(stored: Object) -> Object:
-    """A v1 definition from its stored form, with the defaults of v1beta1."""
+    """Return the v1 definition of a stored form, with the defaults of v1beta1."""
     crd: Object = _STORED.canonical(stored)
     spec = crd["spec"]
     versions = spec.get("versions") or []
@@ -93,15 +93,15 @@ def from_storage(stored: Object) -> Object:
     return crd
 
 
-def spec_of(spec: Object) -> Object:
-    """The v1beta1 form of a canonical v1 spec, sharing its members."""
+def to_v1beta1_spec(spec: Object) -> Object:
+    """Return the v1beta1 form of a canonical v1 spec. Shares members with it."""
     versions = [_version_from_v1(version) for version in spec["versions"] or ()]
     out: Object = {key: spec[key] for key in ("group", "names", "scope")}
     if versions:
         out["version"] = versions[0]["name"]
     for shared, name in SHARED.items():
         first = versions[0].get(name) if versions else None
-        if first not in (None, []) and all(same(version.get(name), first) for version in versions):
+        if first not in (None, []) and all(json_values.equal(version.get(name), first) for version in versions):
             out[shared] = first
             for version in versions:
                 del version[name]

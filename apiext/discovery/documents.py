@@ -1,4 +1,4 @@
-"""The discovery documents as JSON objects, field by field in the order of the reference.
+"""The discovery documents as JSON objects, with the fields in the order of the reference.
 
 Mirrors meta/v1 (APIVersions, APIGroupList, APIGroup, APIResourceList) and apidiscovery.k8s.io/v2 (APIGroupDiscoveryList).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from apiext.discovery.resources import Group, Resource, ServedVersion, Subresource
+from apiext.discovery.resources import APIGroup, APIResource, APISubresource, APIVersion
 from apiext.meta.gvk import GroupVersion, GroupVersionKind
 from apiext.meta.json_codec import Object
 
@@ -15,8 +15,8 @@ AGGREGATED: tuple[str, str, str] = ("apidiscovery.k8s.io", "v2", "APIGroupDiscov
 """Group, version and kind of the aggregated document."""
 
 
-def api_versions(core: Group, address: str) -> Object:
-    """The document at /api; `address` is where clients reach the server."""
+def api_versions(core: APIGroup, address: str) -> Object:
+    """Return the document at /api; `address` is host and port of the server."""
     return {
         "kind": "APIVersions",
         "versions": [served.version for served in core.versions],
@@ -24,29 +24,29 @@ def api_versions(core: Group, address: str) -> Object:
     }
 
 
-def api_group_list(groups: Iterable[Group]) -> Object:
-    """The document at /apis; the core group is left out."""
-    ordered = sorted((group for group in groups if group.name), key=_by_service)
+def api_group_list(groups: Iterable[APIGroup]) -> Object:
+    """Return the document at /apis, without the core group."""
+    ordered = sorted((group for group in groups if group.name), key=_sort_key)
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(group) for group in ordered]}
 
 
-def _by_service(group: Group) -> tuple[int, str]:
-    """Where equal priority leaves a choice, the reference goes by the first name of the group's APIServices."""
+def _sort_key(group: APIGroup) -> tuple[int, str]:
+    """Return the sort key of a group: its priority, then the first name of its APIServices, as kube-aggregator sorts."""
     return -group.priority, min(f"{served.version}.{group.name}" for served in group.versions)
 
 
-def api_group(group: Group) -> Object:
-    """The document at /apis/<group>."""
+def api_group(group: APIGroup) -> Object:
+    """Return the document at /apis/<group>."""
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(group)}
 
 
-def _group(group: Group) -> Object:
+def _group(group: APIGroup) -> Object:
     versions = [{"groupVersion": f"{group.name}/{served.version}", "version": served.version} for served in group.versions]
     return {"name": group.name, "versions": versions, "preferredVersion": versions[0]}
 
 
-def api_resource_list(group: str, served: ServedVersion) -> Object:
-    """The document at /apis/<group>/<version>; that of the core group has no apiVersion, as it never had one."""
+def api_resource_list(group: str, served: APIVersion) -> Object:
+    """Return the document at /apis/<group>/<version>; that of the core group has no apiVersion, as upstream."""
     resources: list[Object] = []
     for resource in served.resources:
         resources.append(_resource(resource))
@@ -59,7 +59,7 @@ def api_resource_list(group: str, served: ServedVersion) -> Object:
     }
 
 
-def _resource(resource: Resource) -> Object:
+def _resource(resource: APIResource) -> Object:
     return {
         "name": resource.plural,
         "singularName": resource.singular,
@@ -71,7 +71,7 @@ def _resource(resource: Resource) -> Object:
     }
 
 
-def _names(resource: Resource) -> Object:
+def _names(resource: APIResource) -> Object:
     names: Object = {}
     if resource.short_names:
         names["shortNames"] = resource.short_names
@@ -80,7 +80,7 @@ def _names(resource: Resource) -> Object:
     return names
 
 
-def _subresource(resource: Resource, sub: Subresource) -> Object:
+def _subresource(resource: APIResource, sub: APISubresource) -> Object:
     foreign = sub.response_kind[:2] not in {resource.response_kind[:2], ("", "")}
     return {
         "name": f"{resource.plural}/{sub.name}",
@@ -92,18 +92,18 @@ def _subresource(resource: Resource, sub: Subresource) -> Object:
     }
 
 
-def group_discovery_items(groups: Iterable[Group]) -> list[Object]:
-    """The items of the aggregated document."""
+def group_discovery_items(groups: Iterable[APIGroup]) -> list[Object]:
+    """Return the items of the aggregated document."""
     return [_group_discovery(group) for group in groups]
 
 
 def group_discovery_list(items: list[Object]) -> Object:
-    """The aggregated document."""
+    """Return the aggregated document."""
     group, version, kind = AGGREGATED
     return {"kind": kind, "apiVersion": f"{group}/{version}", "metadata": {}, "items": items}
 
 
-def _group_discovery(group: Group) -> Object:
+def _group_discovery(group: APIGroup) -> Object:
     return {
         "metadata": {"name": group.name} if group.name else {},
         "versions": [
@@ -117,7 +117,7 @@ def _group_discovery(group: Group) -> Object:
     }
 
 
-def _resource_discovery(resource: Resource) -> Object:
+def _resource_discovery(resource: APIResource) -> Object:
     subresources = [
         {"subresource": sub.name, "responseKind": _kind(sub.response_kind), "verbs": sub.verbs} for sub in resource.subresources
     ]

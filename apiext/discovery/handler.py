@@ -1,4 +1,4 @@
-"""Answers at /api and /apis.
+"""Serves /api and /apis.
 
 Mirrors apiserver pkg/endpoints/discovery (and aggregated/), the version and group handlers of apiextensions-apiserver,
 and the order of kube-aggregator.
@@ -6,21 +6,23 @@ and the order of kube-aggregator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from aiohttp import hdrs, web
 
 from apiext.definitions.catalog import Catalog
 from apiext.discovery import documents
-from apiext.discovery.paths import Page, pages
-from apiext.discovery.resources import Group, collect
+from apiext.discovery.resources import APIGroup, collect
 from apiext.endpoints.responsewriters.cached_document import Document
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.endpoints.serializers.negotiation import PROTOBUF, YAML, Convert, MediaType, Offers, check_route, negotiate_output
 from apiext.meta import errors, json_codec
 from apiext.meta.builtin_resources import BuiltinGroupVersion
+from apiext.meta.json_codec import Object
 
 _PLAIN: Final = Offers()
 _GROUP, _VERSION, _KIND = documents.AGGREGATED
@@ -29,8 +31,47 @@ _PARAMS: Final = f"g={_GROUP};v={_VERSION};as={_KIND}"
 _NOT_GET: Final = "the server does not allow this method on the requested resource"
 
 
+@dataclass(frozen=True, slots=True)
+class DiscoveryPath:
+    """The document at a path."""
+
+    make: Callable[[str], Object]
+    """Returns the document of a server with that host and port."""
+    depends_on_address: bool = False
+    only_get: bool = False
+    """Whether other methods get 405, as upstream for built-in groups."""
+
+
+def discovery_paths(groups: Iterable[APIGroup], own_groups: Collection[str]) -> dict[tuple[str, ...], DiscoveryPath]:
+    """Return the document of each path; keys are the path segments."""
+    groups = tuple(groups)
+    table: dict[tuple[str, ...], DiscoveryPath] = {("apis",): DiscoveryPath(partial(_group_list, groups))}
+    for group in groups:
+        if group.name:
+            table["apis", group.name] = DiscoveryPath(partial(_group, group))
+        else:
+            table["api",] = DiscoveryPath(partial(documents.api_versions, group), depends_on_address=True, only_get=True)
+        for served in group.versions:
+            path = ("apis", group.name, served.version) if group.name else ("api", served.version)
+            document = documents.api_resource_list(group.name, served)
+            table[path] = DiscoveryPath(partial(_constant, document), only_get=group.name in own_groups)
+    return table
+
+
+def _group_list(groups: Iterable[APIGroup], _address: str) -> Object:
+    return documents.api_group_list(groups)
+
+
+def _group(group: APIGroup, _address: str) -> Object:
+    return documents.api_group(group)
+
+
+def _constant(document: Object, _address: str) -> Object:
+    return document
+
+
 class _RootOffers(Offers):
-    """What /api and /apis write: themselves, or the aggregated document."""
+    """The media types of /api and /apis: the plain and the aggregated document."""
 
     __slots__ = ()
 
@@ -42,10 +83,10 @@ _ROOT: Final = _RootOffers()
 
 
 class DiscoveryHandler:
-    """Answers discovery for what the catalog holds and for what is built in.
+    """Serves discovery of the catalog's definitions and the built-in resources.
 
-    What is answered follows the catalog at once. Documents are rendered when first asked for after a change.
-    `address` is host and port where clients reach the server; empty for the address that the request came to.
+    Every answer has the current state of the catalog. A document is rendered with its first request after a change.
+    `address` is host and port of the server; empty for the address that the request arrived at.
     """
 
     def __init__(self, catalog: Catalog, builtins: Sequence[BuiltinGroupVersion], *, address: str = "") -> None:
@@ -54,43 +95,47 @@ class DiscoveryHandler:
         self._own_groups = frozenset(builtin.group_version.group for builtin in builtins)
         self._address = address
         self._generation: int | None = None
-        self._groups: tuple[Group, ...] = ()
-        self._pages: dict[tuple[str, ...], Page] = {}
+        self._groups: tuple[APIGroup, ...] = ()
+        self._paths: dict[tuple[str, ...], DiscoveryPath] = {}
         self._rendered: dict[tuple[str, ...], Document] = {}
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer a request for /api, /apis or what is below them up to the version; raises StatusError (404, 405, 406)."""
+        """Answer a request for /api, /apis, a group or a version.
+
+        Raises:
+            StatusError: 404 for an unknown path, 405 for another method, 406 for other media types.
+        """
         self._refresh()
         parts = tuple(part for part in request.path.split("/") if part)
-        page = self._pages.get(parts)
-        if page is None or request.path == "/apis//":
+        entry = self._paths.get(parts)
+        if entry is None or request.path == "/apis//":
             return self._missing(parts)
-        if page.only_get and request.method != hdrs.METH_GET:
+        if entry.only_get and request.method != hdrs.METH_GET:
             raise errors.StatusError(405, "MethodNotAllowed", _NOT_GET, {})
-        if page.only_get:
+        if entry.only_get:
             check_route(request, _PLAIN.named)
-        # with a slash at its end, the reference serves /apis by another handler than without
+        # the reference serves /apis/ with another handler than /apis
         aggregates = len(parts) == 1 and request.path != "/apis/"
         media = negotiate_output(request, _ROOT if aggregates else _PLAIN)
         if media.convert is not None:
             return self._aggregated(request, parts[0], media)
-        address = self._where(request) if page.depends_on_address else ""
-        document = self._document((*parts, address), lambda: page.make(address), media)
+        address = self._server_address(request) if entry.depends_on_address else ""
+        document = self._document((*parts, address), lambda: entry.make(address), media)
         return document.reply(request)
 
     def _refresh(self) -> None:
-        """Forget what was rendered before the catalog changed."""
+        """Drop the rendered documents after a change of the catalog."""
         generation = self._catalog.generation
         if generation != self._generation:
             self._groups = collect(self._catalog.all(), self._builtins)
-            self._pages = pages(self._groups, self._own_groups)
+            self._paths = discovery_paths(self._groups, self._own_groups)
             self._rendered = {}
             self._generation = generation
 
     def _aggregated(self, request: web.BaseRequest, prefix: str, media: MediaType) -> Reply:
-        """The aggregated document, which clients keep by its ETag."""
+        """Return the aggregated document, or 304 for a client with its ETag."""
         groups = [group for group in self._groups if bool(group.name) == (prefix == "apis")]
-        # one ETag for all media types, told apart by Vary
+        # one ETag for all media types; Vary tells them apart
         etag = self._etag(prefix, groups)
         headers: dict[str, str] = {hdrs.ETAG: etag, hdrs.VARY: hdrs.ACCEPT, hdrs.CACHE_CONTROL: "public"}
         if request.headers.get(hdrs.IF_NONE_MATCH) == etag:
@@ -103,8 +148,8 @@ class DiscoveryHandler:
         )
         return document.reply(request, headers=headers)
 
-    def _etag(self, prefix: str, groups: Sequence[Group]) -> str:
-        """The reference's hash: that of the document before it has a kind."""
+    def _etag(self, prefix: str, groups: Sequence[APIGroup]) -> str:
+        """Return the ETag: the hash of the document before it has a kind, as upstream."""
         found = self._rendered.get((prefix, "hashed"))
         if found is None:
             content = {"metadata": {}, "items": documents.group_discovery_items(groups)}
@@ -112,15 +157,15 @@ class DiscoveryHandler:
         return found.etag
 
     def _document(self, key: tuple[str, ...], make: Callable[[], object], media: MediaType, *, content_type: str = "") -> Document:
-        """The rendered document, made once until the catalog changes."""
+        """Return a rendered document, rendered once for each state of the catalog."""
         key = (*key, media.type, "pretty" if media.pretty else "")
         found = self._rendered.get(key)
         if found is None:
             found = self._rendered[key] = Document(_render(make(), media), content_type or media.type)
         return found
 
-    def _where(self, request: web.BaseRequest) -> str:
-        """Host and port of the server."""
+    def _server_address(self, request: web.BaseRequest) -> str:
+        """Return host and port of the server."""
         if self._address or request.transport is None:
             return self._address
         name = request.transport.get_extra_info("sockname")
@@ -130,7 +175,7 @@ class DiscoveryHandler:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def _missing(self, parts: tuple[str, ...]) -> web.StreamResponse:
-        """404: a Status below what is built in, plain text elsewhere; raises StatusError."""
+        """Return 404 in plain text; raises it as StatusError below built-in groups."""
         if parts[:1] == ("api",) or (len(parts) == 3 and parts[1] in self._own_groups):
             raise errors.path_not_found()
         return text_reply("404 page not found", status=404)

@@ -22,12 +22,12 @@ _GROUP: Final = Message(
 
 
 class _Verbs(Message):
-    """A message that is a list of verbs."""
+    """A message with a list of verbs (meta/v1 Verbs)."""
 
     __slots__ = ()
 
     def write(self, obj: object) -> bytes:
-        """The verbs."""
+        """Encode the list."""
         return super().write({"items": obj})
 
 
@@ -79,10 +79,10 @@ MESSAGES: Final = {
     "APIResourceList": Message({1: ("groupVersion", _TEXT), 2: ("resources", _RESOURCE)}, repeated={"resources"}),
     "APIGroupDiscoveryList": list_message(_GROUP_DISCOVERY),
 }
-"""By the kind of a document."""
+"""Messages by the kind of the document."""
 
 
 def dumps(document: Object) -> bytes:
-    """The bytes of a document."""
+    """Encode a document."""
     kind = document["kind"]
     return protobuf.dumps(document.get("apiVersion", ""), kind, MESSAGES[kind].write(document))

@@ -1,12 +1,16 @@
-"""All groups, versions and resources of the server, in the order in which discovery lists them.
+"""The groups, versions and resources of the server, in the order of discovery.
 
-Mirrors apiextensions-apiserver pkg/apiserver/customresource_discovery_controller.go.
+Versions are ordered v2 before v1, v1 before v1beta1, all of these before any other name.
+Mirrors apiextensions-apiserver pkg/apiserver/customresource_discovery_controller.go and
+apimachinery pkg/version (CompareKubeAwareVersionStrings).
 """
 
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,20 +19,24 @@ from typing import Final
 from apiext.definitions.definition import Definition, Version
 from apiext.meta.builtin_resources import BuiltinGroupVersion, BuiltinResource
 from apiext.meta.gvk import GroupVersionKind
-from apiext.meta.version import kube_aware_key
 
 CUSTOM_GROUP_PRIORITY: Final = 1000
 CUSTOM_VERSION_PRIORITY: Final = 100
-# in the order in which the reference lists them for custom resources
+# in the reference's order
 _VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 _TERMINATING_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
 _SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 _SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 
+_KUBE_VERSION: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
+_STABILITY: Final = {"alpha": 0, "beta": 1, None: 2}
+_MAX_VERSION_NUMBER: Final = 2**63
+"""Version numbers from here on make a name that is no Kubernetes version."""
+
 
 @dataclass(frozen=True, slots=True)
-class Subresource:
-    """A path below an object."""
+class APISubresource:
+    """A subresource in one version."""
 
     name: str
     kind: str
@@ -37,55 +45,55 @@ class Subresource:
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class APIResource:
     """A resource in one version."""
 
     plural: str
     singular: str
     kind: str
     response_kind: GroupVersionKind
-    """Group and version are empty for a built-in resource."""
+    """Group and version are empty for a built-in resource, as upstream."""
     namespaced: bool
     verbs: tuple[str, ...]
     short_names: tuple[str, ...]
     categories: tuple[str, ...]
     storage_version_hash: str
-    subresources: tuple[Subresource, ...]
+    subresources: tuple[APISubresource, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ServedVersion:
+class APIVersion:
     """A version of a group with its resources, sorted by plural."""
 
     version: str
-    resources: tuple[Resource, ...]
+    resources: tuple[APIResource, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class APIGroup:
     """A group with its versions, the preferred one first."""
 
     name: str
     priority: int
-    versions: tuple[ServedVersion, ...]
+    versions: tuple[APIVersion, ...]
 
-    def version(self, name: str) -> ServedVersion | None:
-        """The version of that name."""
+    def version(self, name: str) -> APIVersion | None:
+        """Return the version of that name, None without one."""
         return next((served for served in self.versions if served.version == name), None)
 
 
 def storage_version_hash(kind: GroupVersionKind) -> str:
-    """What tells clients that the stored version changed; a client must not read anything else from it."""
+    """Return a hash that changes with the storage version of a resource."""
     digest = hashlib.sha256(f"{kind.group}/{kind.version}/{kind.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 
 
-def collect(definitions: Iterable[Definition], builtins: Sequence[BuiltinGroupVersion]) -> tuple[Group, ...]:
-    """All groups by their priority; a built-in version hides a custom one of the same name.
+def collect(definitions: Iterable[Definition], builtins: Sequence[BuiltinGroupVersion]) -> tuple[APIGroup, ...]:
+    """Return all groups by priority and name, the core group with an empty name included.
 
-    The core group, whose name is empty, is among them.
+    A built-in version replaces a custom one of the same name.
     """
-    versions: dict[str, dict[str, list[Resource]]] = defaultdict(lambda: defaultdict(list))
+    versions: dict[str, dict[str, list[APIResource]]] = defaultdict(lambda: defaultdict(list))
     group_priority: dict[str, int] = {}
     version_priority: dict[tuple[str, str], int] = {}
     for definition in definitions:
@@ -100,26 +108,26 @@ def collect(definitions: Iterable[Definition], builtins: Sequence[BuiltinGroupVe
         group_priority[group] = builtin.group_priority
         version_priority[group, version] = builtin.version_priority
     return tuple(
-        Group(name, group_priority[name], _ordered(name, versions[name], version_priority))
+        APIGroup(name, group_priority[name], _ordered(name, versions[name], version_priority))
         for name in sorted(versions, key=lambda group: (-group_priority[group], group))
     )
 
 
-def _ordered(group: str, versions: dict[str, list[Resource]], priorities: dict[tuple[str, str], int]) -> tuple[ServedVersion, ...]:
+def _ordered(group: str, versions: dict[str, list[APIResource]], priorities: dict[tuple[str, str], int]) -> tuple[APIVersion, ...]:
     names = sorted(versions, key=kube_aware_key)
     names.sort(key=lambda name: -priorities.get((group, name), CUSTOM_VERSION_PRIORITY))
-    return tuple(ServedVersion(name, tuple(sorted(versions[name], key=lambda resource: resource.plural))) for name in names)
+    return tuple(APIVersion(name, tuple(sorted(versions[name], key=lambda resource: resource.plural))) for name in names)
 
 
-def _custom(definition: Definition, served: Version) -> Resource:
+def _custom(definition: Definition, served: Version) -> APIResource:
     names = definition.names
     kind = GroupVersionKind(definition.group, served.name, names.kind)
     subresources = []
     if served.has_status:
-        subresources.append(Subresource("status", names.kind, kind, _SUBRESOURCE_VERBS))
+        subresources.append(APISubresource("status", names.kind, kind, _SUBRESOURCE_VERBS))
     if served.scale is not None:
-        subresources.append(Subresource("scale", _SCALE.kind, _SCALE, _SUBRESOURCE_VERBS))
-    return Resource(
+        subresources.append(APISubresource("scale", _SCALE.kind, _SCALE, _SUBRESOURCE_VERBS))
+    return APIResource(
         plural=names.plural,
         singular=names.singular,
         kind=names.kind,
@@ -134,7 +142,7 @@ def _custom(definition: Definition, served: Version) -> Resource:
 
 
 def _custom_hash(definition: Definition) -> str:
-    """Empty where the stored version is not served: the reference looks for it among the served ones only."""
+    """Return the storage version hash, empty where the storage version is not served, as upstream."""
     stored = definition.storage_version
     if not stored.served:
         return ""
@@ -142,8 +150,8 @@ def _custom_hash(definition: Definition) -> str:
     return storage_version_hash(GroupVersionKind(definition.group, stored.name, kind))
 
 
-def _builtin(resource: BuiltinResource) -> Resource:
-    return Resource(
+def _builtin(resource: BuiltinResource) -> APIResource:
+    return APIResource(
         plural=resource.plural,
         singular=resource.singular,
         kind=resource.kind.kind,
@@ -154,6 +162,38 @@ def _builtin(resource: BuiltinResource) -> Resource:
         categories=resource.categories,
         storage_version_hash=storage_version_hash(resource.hashed_kind or resource.kind),
         subresources=tuple(
-            Subresource(sub.name, sub.kind.kind, GroupVersionKind("", "", sub.kind.kind), sub.verbs) for sub in resource.subresources
+            APISubresource(sub.name, sub.kind.kind, GroupVersionKind("", "", sub.kind.kind), sub.verbs) for sub in resource.subresources
         ),
     )
+
+
+def compare_kube_aware(one: str, other: str) -> int:
+    """Return a positive number if `one` is preferred to `other`, zero if they are equal."""
+    if one == other:
+        return 0
+    first, second = _version_parts(one), _version_parts(other)
+    if first is not None and second is not None:
+        return (first > second) - (first < second)
+    if first is not None or second is not None:
+        return 1 if second is None else -1
+    # Neither is a Kubernetes version: alphabetical order.
+    return 1 if one < other else -1
+
+
+def _descending(one: str, other: str) -> int:
+    return -compare_kube_aware(one, other)
+
+
+kube_aware_key: Final = functools.cmp_to_key(_descending)
+"""Sort key that puts the preferred version first."""
+
+
+def _version_parts(version: str) -> tuple[int, int, int] | None:
+    matched = _KUBE_VERSION.fullmatch(version)
+    if matched is None:
+        return None
+    major, stability, minor = matched.groups()
+    numbers = int(major), int(minor or 0)
+    if max(numbers) >= _MAX_VERSION_NUMBER:
+        return None
+    return _STABILITY[stability], *numbers

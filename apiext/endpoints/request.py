@@ -1,4 +1,4 @@
-"""What the filters attach to a request for the handlers below them."""
+"""Keys of the values that filters attach to a request for the handlers."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from apiext.authorization.authorizer import Verdict
 from apiext.meta.request import Peer, RequestInfo, UserInfo
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-"""Anything that answers a request; it raises StatusError for an answer other than success."""
+"""Handles a request. Raises StatusError for a response other than success."""
 
 INFO: web.RequestKey[RequestInfo] = web.RequestKey("info", RequestInfo)
 USER: web.RequestKey[UserInfo] = web.RequestKey("user", UserInfo)
 Authorize = Callable[[UserInfo, RequestInfo], Awaitable[Verdict]]
-"""Whether a user may do something else than the request itself. Raises ReviewError."""
+"""Decides whether a user may perform another operation than the request. Raises ReviewError if that can not be decided."""
 AUTHORIZE: web.RequestKey[Authorize] = web.RequestKey("authorize", object)  # type: ignore[arg-type]
-"""Who decides about the deletion of what cannot be read; deletes have it, unless the feature is switched off."""
+"""The authorizer of deletions of unreadable objects. Deletes have it unless the feature is disabled."""
 WARNINGS: web.RequestKey[list[str]] = web.RequestKey("warnings", list)
-"""Texts for Warning headers, in order; whoever writes the response sends them."""
+"""Texts for Warning headers, in order; the response writers send them."""
 
 HEADERS: web.RequestKey[dict[str, str]] = web.RequestKey("headers", dict)
-"""Response headers that the filters ask for on any answer (Audit-Id, Cache-Control, ...)."""
+"""Headers that filters add to every response (Audit-Id, Cache-Control, ...)."""
 PEER: web.RequestKey[Peer] = web.RequestKey("peer", Peer)
-"""The client certificate of the connection, where there is one."""
+"""The client certificate of the connection, if there is one."""
 PROTOCOLS: web.RequestKey[str] = web.RequestKey("protocols", str)
-"""The protocols that a WebSocket is asked for with, where one of them was a token: without it."""
+"""The requested WebSocket protocols without the one that was a token; missing if none was."""

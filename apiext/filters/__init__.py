@@ -1,6 +1,6 @@
-"""What every request passes before it is served, one filter a file.
+"""The filters that every request passes, one per file.
 
-A filter is made of the next handler and its settings, and is a handler itself. Owns the headers, limits and identities
-of requests; must not know what is served. The order is server/handler_chain.py.
+A filter wraps the next handler, and is a handler itself. This room owns headers, limits and identities of requests; it must not know
+which resources are served. server/handler_chain.py defines the order.
 Mirrors k8s.io/apiserver/pkg/endpoints/filters and pkg/server/filters.
 """

@@ -1,55 +1,102 @@
-"""Finds out who sends a request (apiserver pkg/endpoints/filters/authentication.go).
+"""Authenticates requests (apiserver pkg/endpoints/filters/authentication.go, pkg/authentication/authenticatorfactory/delegating.go).
 
-In this order: the headers of a front proxy, the client certificate, a bearer token, anonymous.
+In this order: front-proxy headers, client certificate, bearer token, bearer token among WebSocket protocols, anonymous.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Final, Protocol
 
 from aiohttp import web
 
-from apiext.authentication.token_file import bearer_token
-from apiext.authentication.websocket_token import ProtocolError, bearer_of
+from apiext.authentication.bearer_token import WebSocketTokenError, bearer_token, websocket_token
+from apiext.authentication.token_review import TokenReviewError
 from apiext.endpoints.request import PEER, PROTOCOLS, USER, WARNINGS, Handler
 from apiext.endpoints.responsewriters.websocket import upgrades
-from apiext.filters.metrics import CertificateLives
-from apiext.filters.step import Step
+from apiext.filters.metrics import CertificateExpirations
+from apiext.filters.step import FilterStep
 from apiext.meta import errors
-from apiext.meta.request import Peer, UserInfo
-from apiext.meta.user import ANONYMOUS, authenticated
+from apiext.meta.log import get_logger
+from apiext.meta.request import ANONYMOUS, Peer, UserInfo, authenticated
 
-_BLANKS: Final = "the provided Authorization header contains extra space before the bearer token, and is ignored"
+_LOG: Final = get_logger(__name__)
+_EXTRA_SPACE: Final = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 
 
-class VouchedUsers(Protocol):
+class FrontProxyUsers(Protocol):
     """Reads users from the headers of front proxies."""
 
     def user(self, headers: Mapping[str, str]) -> UserInfo | None:
-        """The user that the headers name, None where they name nobody."""
+        """Return the user that the headers name, None without a user name."""
         ...
 
 
-class Credentials:
-    """What is known of clients without asking anybody."""
+class TokenReviewer(Protocol):
+    """Asks another server about tokens."""
+
+    async def user(self, token: str) -> UserInfo | None:
+        """Return the user of a token, None where it is not authenticated.
+
+        Raises:
+            TokenReviewError: the review reports an error, or failed.
+        """
+        ...
+
+
+class Authentication(FilterStep):
+    """Sets the request's user, or answers 401 to invalid credentials, and to none where anonymous requests are disabled.
+
+    `tokens` are the users of static tokens. Only a token that is not among them goes to the `reviewer`.
+    """
 
     def __init__(
         self,
+        handler: Handler,
         *,
         anonymous: bool,
         tokens: Mapping[str, UserInfo] | None = None,
-        front_proxy: VouchedUsers | None = None,
-        lives: CertificateLives | None = None,
+        front_proxy: FrontProxyUsers | None = None,
+        expirations: CertificateExpirations | None = None,
+        reviewer: TokenReviewer | None = None,
     ) -> None:
+        super().__init__(handler)
         self._anonymous = anonymous
         self._tokens = {token: authenticated(user) for token, user in (tokens or {}).items()}
         self._front_proxy = front_proxy
-        self._lives = lives or CertificateLives()
+        self._expirations = expirations or CertificateExpirations()
+        self._reviewer = reviewer
 
-    def certified(self, request: web.BaseRequest) -> UserInfo | None:
-        """Whom the connection's certificate stands for, or whom a front proxy's headers name; nobody once it has ended."""
+    def enter(self, request: web.BaseRequest) -> Awaitable[None] | None:
+        """Set the user; return what asks the reviewer, where there is one and the user is not known yet.
+
+        Raises:
+            StatusError: 401.
+        """
+        user = self._certificate_user(request)
+        if user is None:
+            token = _header_token(request)
+            user = self._tokens.get(token)
+            if user is None:
+                if self._reviewer is not None:
+                    return self._review(request, token, self._reviewer)
+                protocol_token = _protocol_token(request)
+                user = self._tokens.get(protocol_token) or self._anonymous_user(request, has_token=bool(token or protocol_token))
+        request[USER] = user
+        return None
+
+    async def _review(self, request: web.BaseRequest, token: str, reviewer: TokenReviewer) -> None:
+        """Set the user by the reviewer's answers. Raises StatusError (401)."""
+        user = await _reviewed(reviewer, token)
+        if user is None:
+            protocol_token = _protocol_token(request)
+            user = self._tokens.get(protocol_token) or await _reviewed(reviewer, protocol_token)
+            user = user or self._anonymous_user(request, has_token=bool(token or protocol_token))
+        request[USER] = user
+
+    def _certificate_user(self, request: web.BaseRequest) -> UserInfo | None:
+        """Return the user of front-proxy headers or of the client certificate, None without a certificate and after its end."""
         peer: Peer | None = request.get(PEER)
         if peer is None:
             return None
@@ -58,77 +105,57 @@ class Credentials:
             user = self._front_proxy.user(request.headers)
             if user is not None:
                 return authenticated(user)
-        self._lives.observe(left)
+        self._expirations.observe(left)
         return peer.user if left > 0 else None
 
-    def token(self, request: web.BaseRequest) -> str:
-        """The bearer token, empty where there is none."""
-        header = request.headers.get("Authorization")
-        token = bearer_token(header) if header else ""
-        if header and not token and header.strip().lower().startswith("bearer  "):
-            request[WARNINGS].append(_BLANKS)
-        return token
-
-    def offered(self, request: web.BaseRequest) -> str:
-        """The bearer token among the protocols of a WebSocket, empty where there is none.
+    def _anonymous_user(self, request: web.BaseRequest, *, has_token: bool) -> UserInfo:
+        """Return system:anonymous.
 
         Raises:
-            StatusError: 401, where it cannot be told.
-        """
-        headers = request.headers.getall("Sec-WebSocket-Protocol", ())
-        if not headers or not upgrades(request.headers):
-            return ""
-        try:
-            token, rest = bearer_of(headers)
-        except ProtocolError as error:
-            raise errors.unauthorized("Unauthorized") from error
-        if token:
-            request[PROTOCOLS] = rest
-        return token
-
-    def known(self, token: str) -> UserInfo | None:
-        """Whose a token of the file is."""
-        return self._tokens.get(token)
-
-    def nobody(self, request: web.BaseRequest, *, shown: bool) -> UserInfo:
-        """Who sends a request without a token that is somebody's.
-
-        Raises:
-            StatusError: 401, where it was `shown` with one, its certificate is worth nothing, or nobody may be anonymous.
+            StatusError: 401, for an invalid token or client certificate, or where anonymous requests are disabled.
         """
         peer: Peer | None = request.get(PEER)
-        if shown or not self._anonymous or (peer is not None and (peer.is_refused or peer.ends <= time.time())):
+        if has_token or not self._anonymous or (peer is not None and (peer.is_refused or peer.ends <= time.time())):
             raise errors.unauthorized("Unauthorized")
         return ANONYMOUS
 
 
-class Authentication(Step):
-    """Attaches the user. Who shows a wrong token or certificate, or nothing where nobody may be anonymous, gets 401."""
+def _header_token(request: web.BaseRequest) -> str:
+    """Return the bearer token of the Authorization header, empty without one."""
+    header = request.headers.get("Authorization")
+    token = bearer_token(header) if header else ""
+    if header and not token and header.strip().lower().startswith("bearer  "):
+        request[WARNINGS].append(_EXTRA_SPACE)
+    return token
 
-    def __init__(
-        self,
-        handler: Handler,
-        *,
-        anonymous: bool,
-        tokens: Mapping[str, UserInfo] | None = None,
-        front_proxy: VouchedUsers | None = None,
-        lives: CertificateLives | None = None,
-    ) -> None:
-        super().__init__(handler)
-        self._credentials = Credentials(anonymous=anonymous, tokens=tokens, front_proxy=front_proxy, lives=lives)
 
-    def enter(self, request: web.BaseRequest) -> None:
-        """Attach the user.
+def _protocol_token(request: web.BaseRequest) -> str:
+    """Return the bearer token among the protocols of a WebSocket, empty without one.
 
-        Raises:
-            StatusError: 401.
-        """
-        credentials = self._credentials
-        user = credentials.certified(request)
-        if user is None:
-            token = credentials.token(request)
-            user = credentials.known(token)
-            if user is None:
-                offered = credentials.offered(request)
-                user = credentials.known(offered) or credentials.nobody(request, shown=bool(token or offered))
-        request[USER] = user
+    Raises:
+        StatusError: 401, where the protocols hold an invalid token.
+    """
+    headers = request.headers.getall("Sec-WebSocket-Protocol", ())
+    if not headers or not upgrades(request.headers):
+        return ""
+    try:
+        token, rest = websocket_token(headers)
+    except WebSocketTokenError as error:
+        raise errors.unauthorized("Unauthorized") from error
+    if token:
+        request[PROTOCOLS] = rest
+    return token
+
+
+async def _reviewed(reviewer: TokenReviewer, token: str) -> UserInfo | None:
+    if not token:
+        return None
+    reason = "invalid bearer token"
+    try:
+        user = await reviewer.user(token)
+    except TokenReviewError as error:
+        user, reason = None, str(error)
+    if user is None:
+        _LOG.error("bearer token rejected", error=reason)
+        return None
+    return authenticated(user)

@@ -1,4 +1,4 @@
-"""Refuses what a user may not do (apiserver pkg/endpoints/filters/authorization.go)."""
+"""Refuses unauthorized requests (apiserver pkg/endpoints/filters/authorization.go)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from apiext.authorization.authorizer import ALLOWED, Authorizer, Decision, Verdi
 from apiext.authorization.forbidden import forbidden
 from apiext.endpoints.request import AUTHORIZE, INFO, USER, Handler
 from apiext.endpoints.responsewriters.status import status_reply
-from apiext.filters.step import Step
+from apiext.filters.step import FilterStep
 from apiext.meta.request import RequestInfo, UserInfo
 
 _DELETIONS: Final = ("delete", "deletecollection")
 _NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
 
 
-class Authorization(Step):
-    """Passes on what the authorizer allows and answers 403 to the rest."""
+class Authorization(FilterStep):
+    """Passes requests that the authorizer allows, and answers 403 to others."""
 
     def __init__(self, handler: Handler, *, authorizer: Authorizer, unsafe_deletion: bool = True) -> None:
         super().__init__(handler)
@@ -26,7 +26,7 @@ class Authorization(Step):
         self._unsafe_deletion = unsafe_deletion
 
     def enter(self, request: web.BaseRequest) -> web.StreamResponse | None:
-        """Answer where the user may not do what the request asks for."""
+        """Return 403 unless the user is authorized."""
         user, info = request[USER], request[INFO]
         verdict = self._authorizer.authorize(user, info)
         if verdict is ALLOWED or verdict.decision is Decision.ALLOW:

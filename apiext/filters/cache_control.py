@@ -1,16 +1,16 @@
-"""Keeps answers out of shared caches (apiserver pkg/endpoints/filters/cachecontrol.go)."""
+"""Excludes answers from shared caches (apiserver pkg/endpoints/filters/cachecontrol.go)."""
 
 from __future__ import annotations
 
 from aiohttp import web
 
 from apiext.endpoints.request import HEADERS
-from apiext.filters.step import Step
+from apiext.filters.step import FilterStep
 
 
-class CacheControl(Step):
-    """Asks for `no-cache, private` on every answer that does not say otherwise: all of them depend on who asks."""
+class CacheControl(FilterStep):
+    """Sets `Cache-Control: no-cache, private`, since every answer depends on the user."""
 
     def enter(self, request: web.BaseRequest) -> None:
-        """Ask for it."""
+        """Set the header of the answer."""
         request[HEADERS]["Cache-Control"] = "no-cache, private"

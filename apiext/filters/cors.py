@@ -1,4 +1,4 @@
-"""Lets scripts of other origins in (apiserver pkg/server/filters/cors.go)."""
+"""Cross-origin resource sharing (apiserver pkg/server/filters/cors.go)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aiohttp import web
 
 from apiext.endpoints.request import HEADERS, Handler
 from apiext.endpoints.responsewriters.response import Reply
-from apiext.filters.step import Step
+from apiext.filters.step import FilterStep
 
 _GRANTS: Final = {
     "Access-Control-Allow-Methods": "POST, GET, OPTIONS, PUT, DELETE, PATCH",
@@ -21,15 +21,15 @@ _GRANTS: Final = {
 }
 
 
-class CORS(Step):
-    """Grants access to origins that one of the patterns is found in, and answers their preflight requests."""
+class CORS(FilterStep):
+    """Grants access to origins that a pattern matches in part, and answers their preflight requests."""
 
     def __init__(self, handler: Handler, *, origins: Sequence[Any]) -> None:
         super().__init__(handler)
         self._origins = tuple(origins)
 
     def enter(self, request: web.BaseRequest) -> web.StreamResponse | None:
-        """Grant access; answer a preflight."""
+        """Set the headers of a granted origin; return the answer to a preflight request."""
         origin = request.headers.get("Origin", "")
         if origin and any(pattern.search(origin) for pattern in self._origins):
             request[HEADERS].update({"Access-Control-Allow-Origin": origin, **_GRANTS})

@@ -1,4 +1,4 @@
-"""Refuses what another server does not allow (apiserver pkg/endpoints/filters/authorization.go)."""
+"""Refuses requests that another server does not authorize (apiserver pkg/endpoints/filters/authorization.go)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Final
 
 from aiohttp import web
 
-from apiext.authorization.authorizer import Decision, ReviewError
+from apiext.authorization.authorizer import AuthorizationModes, Decision, ReviewError
 from apiext.authorization.forbidden import forbidden, sanitized
-from apiext.authorization.modes import Modes
 from apiext.endpoints.request import AUTHORIZE, INFO, USER, Handler
 from apiext.endpoints.responsewriters.status import status_reply, text_reply
 from apiext.meta import go_format
@@ -18,18 +17,18 @@ _NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
 
 
 class DelegatedAuthorization:
-    """Passes on what one of the modes allows.
+    """Passes requests that one of the modes allows.
 
-    Answers 403 to the rest, and 500 where nobody has allowed it and the delegate could not be asked.
+    Answers 403 to others, and 500 if no mode allows the request and its SubjectAccessReview failed.
     """
 
-    def __init__(self, handler: Handler, *, modes: Modes, unsafe_deletion: bool = True) -> None:
+    def __init__(self, handler: Handler, *, modes: AuthorizationModes, unsafe_deletion: bool = True) -> None:
         self._handler = handler
         self._modes = modes
         self._unsafe_deletion = unsafe_deletion
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Pass the request on where its user may do what it asks for."""
+        """Return the handler's answer to an authorized request, else 403 or 500."""
         user, info = request[USER], request[INFO]
         try:
             verdict = await self._modes.authorize(user, info)

@@ -1,4 +1,4 @@
-"""Strict transport security (apiserver pkg/server/filters/hsts.go)."""
+"""HTTP Strict Transport Security (apiserver pkg/server/filters/hsts.go)."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from aiohttp import web
 
 from apiext.endpoints.request import HEADERS, Handler
-from apiext.filters.step import Step
+from apiext.filters.step import FilterStep
 
 
-class HSTS(Step):
-    """Sends the directives with every answer."""
+class HSTS(FilterStep):
+    """Sets Strict-Transport-Security on every answer."""
 
     def __init__(self, handler: Handler, *, directives: Sequence[str]) -> None:
         super().__init__(handler)
         self._value = "; ".join(directives)
 
     def enter(self, request: web.BaseRequest) -> None:
-        """Ask for them."""
+        """Set the header of the answer."""
         request[HEADERS]["Strict-Transport-Security"] = self._value

@@ -1,4 +1,4 @@
-"""Lets a user act as another one (apiserver pkg/endpoints/filters/impersonation)."""
+"""Impersonation (apiserver pkg/endpoints/filters/impersonation)."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from apiext.meta.request import UserInfo
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-REQUESTOR: web.RequestKey[UserInfo] = web.RequestKey("requestor", UserInfo)
-"""Who acts as the user of a request, or tried to."""
+IMPERSONATOR: web.RequestKey[UserInfo] = web.RequestKey("requestor", UserInfo)
+"""The authenticated user of a request with impersonation headers."""
 _PREFIX: Final = b"impersonate-"
 _I: Final = ord("i")
 _LOWER: Final = 0x20
-"""The bit by which small letters differ from capital ones."""
+"""The bit that distinguishes ASCII lower case from upper case."""
 _USER: Final = "Impersonate-User"
 _UID: Final = "Impersonate-Uid"
 _GROUP: Final = "Impersonate-Group"
 _EXTRA: Final = "impersonate-extra-"
 _MALFORMED: Final = re.compile(r"%(?![0-9a-f]{2})")
-_NO_BYTES: Final = re.compile(r"[\ud800-\udfff]")
-"""What stands for bytes that are not UTF-8."""
+_NOT_UTF8: Final = re.compile(r"[\ud800-\udfff]")
+"""Surrogates that stand for bytes that are not UTF-8."""
 _NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
 
 
 class ImpersonationFilter:
-    """A filter: requests with the reference's headers for it are of another user from here on.
+    """Replaces the user of requests with impersonation headers.
 
-    Answers 400 where headers tell more about a user than who it is, and 403 where who sends them may not.
+    Answers 400 to headers without a user name, and 403 unless the authenticated user may impersonate.
     """
 
     def __init__(self, handler: Handler, *, decide: Decide, constrained: bool = True) -> None:
@@ -45,18 +45,18 @@ class ImpersonationFilter:
         self._impersonation = Impersonation(decide, constrained=constrained)
 
     def __call__(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
-        """Pass the request on."""
+        """Return the handler's answer to the request, as the impersonated user if its headers name one."""
         for name, _ in request.raw_headers:
-            # every request comes here: one letter tells most headers from the few that count
+            # compare one letter first: this runs for every header of every request
             if name[0] | _LOWER == _I and name[:12].lower() == _PREFIX:
-                return self._act(request)
+                return self._impersonate(request)
         return self._handler(request)
 
-    async def _act(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _impersonate(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
             wanted = wanted_user(request)
             if wanted is not None:
-                request[REQUESTOR] = requestor = request[USER]
+                request[IMPERSONATOR] = requestor = request[USER]
                 request[USER] = await self._impersonation.user(requestor, wanted, request[INFO])
         except errors.StatusError as error:
             return status_reply(request, error, _NO_SNIFFING)
@@ -64,17 +64,21 @@ class ImpersonationFilter:
 
 
 def wanted_user(request: web.BaseRequest) -> UserInfo | None:
-    """Whom the headers name, None where they name nobody. Raises StatusError: 400."""
+    """Return the user that the headers name, None without such headers.
+
+    Raises:
+        StatusError: 400, for groups, a UID or extra fields without a user name.
+    """
     headers = request.headers
-    name, uid = _readable(headers.get(_USER, "")), _readable(headers.get(_UID, ""))
-    groups = tuple(map(_readable, headers.getall(_GROUP, ())))
+    name, uid = _valid_text(headers.get(_USER, "")), _valid_text(headers.get(_UID, ""))
+    groups = tuple(map(_valid_text, headers.getall(_GROUP, ())))
     extra: dict[str, tuple[str, ...]] = {}
     for header, text in headers.items():
         if header[: len(_EXTRA)].lower() == _EXTRA:
             key = header[len(_EXTRA) :].lower()
-            # one that is not well escaped stays as it is
+            # keep malformed escapes
             key = key if _MALFORMED.search(key) else unquote(key)
-            extra[key] = (*extra.get(key, ()), _readable(text))
+            extra[key] = (*extra.get(key, ()), _valid_text(text))
     if name:
         return UserInfo(name=name, groups=groups, uid=uid, extra=extra)
     if uid or groups or extra:
@@ -83,13 +87,13 @@ def wanted_user(request: web.BaseRequest) -> UserInfo | None:
     return None
 
 
-def _readable(text: str) -> str:
-    """The text as it can be told to others and written into answers: what is checked is what the user is called from then on."""
-    return text if text.isascii() else _NO_BYTES.sub("\ufffd", text)
+def _valid_text(text: str) -> str:
+    """Replace bytes that are not UTF-8, so that authorization and answers use the same name."""
+    return text if text.isascii() else _NOT_UTF8.sub("\ufffd", text)
 
 
 def _strings(texts: Sequence[str]) -> str:
-    """A list as Go writes its source."""
+    """Return a list in Go syntax."""
     return f"[]string{{{', '.join(map(go_format.quote, texts))}}}" if texts else "[]string(nil)"
 
 

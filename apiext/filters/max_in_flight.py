@@ -1,4 +1,4 @@
-"""Limits how many requests are served at once (apiserver pkg/server/filters/maxinflight.go)."""
+"""Limits concurrent requests (apiserver pkg/server/filters/maxinflight.go)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from aiohttp import web
 
 from apiext.endpoints.request import INFO, USER, Handler
 from apiext.endpoints.responsewriters.status import text_reply
-from apiext.filters.metrics import RequestNumbers
-from apiext.meta.user import MASTERS
+from apiext.filters.metrics import RequestStats
+from apiext.meta.request import MASTERS
 
 _READING: Final = frozenset({"get", "list", "watch"})
 _RETRY_AFTER: Final = {"Retry-After": "1"}
 
 
 class InFlight:
-    """How many requests are served now, those that read and those that may change something."""
+    """Counts the current requests: read-only and mutating ones."""
 
     __slots__ = ("mutating", "read_only")
 
@@ -26,20 +26,20 @@ class InFlight:
 
 
 class MaxInFlight:
-    """Answers 429 when there are too many requests already; a limit of 0 is none.
+    """Answers 429 above the limit of concurrent requests; 0 disables a limit.
 
-    Long-running requests do not count, and members of system:masters are always served.
+    Long-running requests do not count. Members of system:masters are exempt.
     """
 
-    def __init__(self, handler: Handler, *, read_only: int, mutating: int, in_flight: InFlight, numbers: RequestNumbers) -> None:
+    def __init__(self, handler: Handler, *, read_only: int, mutating: int, in_flight: InFlight, stats: RequestStats) -> None:
         self._handler = handler
-        self._numbers = numbers
+        self._stats = stats
         self._read_only = read_only
         self._mutating = mutating
         self._now = in_flight
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Pass the request on where there is room for it."""
+        """Return the handler's answer, or 429 above the limit."""
         info, now = request[INFO], self._now
         if info.long_running:
             return await self._handler(request)
@@ -62,5 +62,5 @@ class MaxInFlight:
     async def _overflow(self, request: web.BaseRequest) -> web.StreamResponse:
         if MASTERS in request[USER].groups:
             return await self._handler(request)
-        self._numbers.dropped(request, 429)
+        self._stats.record_dropped(request, 429)
         return text_reply("Too many requests, please try again later.", status=429, headers=_RETRY_AFTER)

@@ -1,7 +1,6 @@
-"""Counts and times requests (apiserver pkg/endpoints/metrics/metrics.go).
+"""Request metrics (apiserver pkg/endpoints/metrics/metrics.go).
 
-Every request for a resource passes here, so counting is a few additions to numbers of its own series; the Prometheus form is made
-when someone asks for it (server/routes/metrics.py).
+Counting a request is a few additions, since every request pays for it. server/routes/metrics.py renders the Prometheus format.
 """
 
 from __future__ import annotations
@@ -20,25 +19,26 @@ from apiext.endpoints.responsewriters.response import has_begun
 from apiext.meta import errors
 from apiext.meta.request import RequestInfo
 
-BUCKETS: Final = (
+DURATION_BUCKETS: Final = (
     *(0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0),
     *(4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0),
 )
-"""Upper bounds of request_duration_seconds."""
-LIVES: Final = (0, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 345600, 604800, 2592000, 7776000, 15552000, 31104000)
-"""Upper bounds of client_certificate_expiration_seconds, from nothing to a year."""
+"""Upper bounds of request_duration_seconds, in seconds."""
+EXPIRATION_BUCKETS: Final = (0, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 345600, 604800, 2592000, 7776000, 15552000, 31104000)
+"""Upper bounds of client_certificate_expiration_seconds, in seconds."""
 _MAX_SERIES: Final = 10_000
+"""Label combinations; further ones share a series."""
 _READS: Final = frozenset({"GET", "HEAD"})
 _SUBRESOURCES: Final = frozenset({"", "status", "scale", "finalize"})
 _HEALTH: Final = frozenset({"healthz", "livez", "readyz"})
 _APPLY: Final = "application/apply-patch+yaml"
 _METHODS: Final = frozenset({"APPLY", "CONNECT", "DELETE", "GET", "LIST", "OPTIONS", "PATCH", "POST", "PUT", "WATCH"})
-LATE: Final = "deadline"
-"""With what a request is cancelled whose time is over."""
+DEADLINE_EXCEEDED: Final = "deadline"
+"""The cancellation message of a request that exceeded its deadline."""
 
 
 class Labels(NamedTuple):
-    """What requests are told apart by."""
+    """The labels of a series."""
 
     verb: str
     group: str
@@ -51,119 +51,119 @@ class Labels(NamedTuple):
 
 
 class Series:
-    """The numbers of requests with the same labels."""
+    """The counters of requests with the same labels."""
 
     __slots__ = ("buckets", "codes", "running", "seconds")
 
     def __init__(self) -> None:
         self.running = 0
-        """Long-running requests that are being served now."""
+        """Current long-running requests."""
         self.reset()
 
     def reset(self) -> None:
-        """Forget the requests that are over."""
+        """Reset the counters of finished requests."""
         self.codes: dict[int, int] = {}
-        self.buckets = [0] * (len(BUCKETS) + 1)
-        """Requests by duration, each counted in one bucket only; the last one has no bound."""
+        self.buckets = [0] * (len(DURATION_BUCKETS) + 1)
+        """Requests per duration bucket, not cumulative; the last bucket has no bound."""
         self.seconds = 0.0
 
 
-class CertificateLives:
-    """How long client certificates are still good when requests come by them (apiserver pkg/authentication/request/x509)."""
+class CertificateExpirations:
+    """The remaining validity of client certificates at each request (apiserver pkg/authentication/request/x509)."""
 
     __slots__ = ("buckets", "seconds")
 
     def __init__(self) -> None:
-        self.buckets = [0] * (len(LIVES) + 1)
-        """Requests by the seconds that are left, each counted in one bucket only; the last one has no bound."""
+        self.buckets = [0] * (len(EXPIRATION_BUCKETS) + 1)
+        """Requests per bucket of remaining seconds, not cumulative; the last bucket has no bound."""
         self.seconds = 0.0
 
     def observe(self, left: float) -> None:
-        """Count a request."""
-        self.buckets[bisect_left(LIVES, left)] += 1
+        """Count a request whose certificate expires in `left` seconds."""
+        self.buckets[bisect_left(EXPIRATION_BUCKETS, left)] += 1
         self.seconds += left
 
 
-class RequestNumbers:
-    """All series; their number is bounded."""
+class RequestStats:
+    """All series, at most _MAX_SERIES."""
 
     def __init__(self) -> None:
         self.series: dict[Labels, Series] = {}
-        self.certificates = CertificateLives()
+        self.certificates = CertificateExpirations()
         self.terminations: Counter[tuple[Labels, int]] = Counter()
-        """Requests that the server ended before they were done, by code."""
+        """Requests that the server terminated, by code."""
         self._other = Labels("other", "", "", "", "", "")
 
     def find(self, labels: Labels) -> Series:
-        """The series with the labels, a new one where there is none."""
+        """Return the series with the labels, a new one for new labels."""
         found = self.series.get(labels)
         if found is not None:
             return found
         return self.series.setdefault(labels if len(self.series) < _MAX_SERIES else self._other, Series())
 
-    def terminated(self, request: web.BaseRequest, code: int) -> None:
-        """Count a request that was given up."""
+    def record_termination(self, request: web.BaseRequest, code: int) -> None:
+        """Count a request that the server terminated."""
         labels = labels_of(request)._replace(dry_run="")
         if (labels, code) in self.terminations or len(self.terminations) < _MAX_SERIES:
             self.terminations[labels, code] += 1
 
-    def dropped(self, request: web.BaseRequest, code: int) -> None:
-        """Count a request that was not even begun."""
+    def record_dropped(self, request: web.BaseRequest, code: int) -> None:
+        """Count a request that the server refused unprocessed."""
         codes = self.find(labels_of(request)).codes
         codes[code] = codes.get(code, 0) + 1
-        self.terminated(request, code)
+        self.record_termination(request, code)
 
 
 class RequestMetrics:
-    """Counts requests for resources and for health, which somebody serves, by verb, resource and code."""
+    """Counts requests for served resources and for health checks by verb, resource and code."""
 
-    def __init__(self, handler: Handler, *, numbers: RequestNumbers) -> None:
+    def __init__(self, handler: Handler, *, stats: RequestStats) -> None:
         self._handler = handler
-        self._numbers = numbers
+        self._stats = stats
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Pass the request on."""
+        """Return the handler's answer. Raises what the handler raises."""
         info = request[INFO]
         if not info.is_resource and info.path[1:].rstrip("/") not in _HEALTH:
             return await self._handler(request)
-        running = self._numbers.find(labels_of(request)) if info.long_running else None
+        running = self._stats.find(labels_of(request)) if info.long_running else None
         if running is not None:
             running.running += 1
         start = time.perf_counter()
         code = 500
         try:
             response = await self._handler(request)
-            # where nothing is served the answer is no error but a text
+            # the plain-text 404 of a path that is not served is not counted
             code = response.status if response.status != 404 else 0
             return response
         except errors.StatusError as error:
-            code = 0 if _names_nothing(error, info) else error.code
+            code = 0 if _is_unserved(error, info) else error.code
             raise
         except asyncio.CancelledError as end:
-            # the client went away: of a watch that is how it ends, of anything else it is what nginx calls 499
-            gone = 504 if end.args == (LATE,) else 499
+            # the client disconnected: the usual end of a watch, else nginx's 499
+            gone = 504 if end.args == (DEADLINE_EXCEEDED,) else 499
             code = 200 if has_begun(request) else gone
             raise
         finally:
             if running is not None:
                 running.running -= 1
             if code:
-                _record(self._numbers.find(labels_of(request)), code, time.perf_counter() - start)
+                _record(self._stats.find(labels_of(request)), code, time.perf_counter() - start)
 
 
-def _names_nothing(error: errors.StatusError, info: RequestInfo) -> bool:
-    """Whether there is no such verb or subresource."""
+def _is_unserved(error: errors.StatusError, info: RequestInfo) -> bool:
+    """Return whether the error means an unknown verb or subresource."""
     return error.code == 405 or (error.code == 404 and info.subresource not in _SUBRESOURCES)
 
 
 def _record(series: Series, code: int, seconds: float) -> None:
     series.codes[code] = series.codes.get(code, 0) + 1
-    series.buckets[bisect_left(BUCKETS, seconds)] += 1
+    series.buckets[bisect_left(DURATION_BUCKETS, seconds)] += 1
     series.seconds += seconds
 
 
 def labels_of(request: web.BaseRequest) -> Labels:
-    """The labels of a request (CleanScope, cleanVerb and cleanDryRun of the reference)."""
+    """Return the labels of a request (CleanScope, cleanVerb and cleanDryRun of the reference)."""
     info, method = request[INFO], request.method
     if not info.is_resource:
         verb = "GET" if method == "HEAD" else method

@@ -1,4 +1,4 @@
-"""Turns an unexpected exception into an answer that gives nothing away (apiserver pkg/server/filters/wrap.go)."""
+"""Answers 500 after an unexpected exception (apiserver pkg/server/filters/wrap.go)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from aiohttp import web
 
 from apiext.endpoints.request import HEADERS, Handler
-from apiext.endpoints.responsewriters.response import BrokenOff, has_begun
+from apiext.endpoints.responsewriters.response import AbortedResponse, has_begun
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.filters.audit_id import HEADER
 from apiext.meta.log import get_logger
@@ -17,28 +17,28 @@ _MESSAGE: Final = "This request caused apiserver to panic. Look in the logs for 
 
 
 class PanicRecovery:
-    """Answers 500 where a handler fails with anything that is not meant for the client; the log gets the details.
+    """Logs an unexpected exception, and answers 500 without its details.
 
-    An answer that has begun cannot be taken back: its connection is closed.
+    If an answer has begun, it closes the connection instead.
     """
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Pass the request on."""
+        """Return the handler's answer, or 500."""
         try:
             return await self._handler(request)
-        except Exception as error:  # noqa: BLE001 -- the one place that keeps a defect from the client
-            if not (isinstance(error, ConnectionError) and _gone(request)):
+        except Exception as error:  # noqa: BLE001 -- the last resort for defects
+            if not (isinstance(error, ConnectionError) and _is_disconnected(request)):
                 audit_id = request.get(HEADERS, {}).get(HEADER, "")
                 _LOG.exception("request failed", method=request.method, uri=str(request.rel_url), audit_id=audit_id)
             if has_begun(request):
-                return BrokenOff()
+                return AbortedResponse()
             reply = text_reply(_MESSAGE, status=500)
             reply.force_close()
             return reply
 
 
-def _gone(request: web.BaseRequest) -> bool:
+def _is_disconnected(request: web.BaseRequest) -> bool:
     return request.transport is None or request.transport.is_closing()

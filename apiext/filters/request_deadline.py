@@ -1,4 +1,4 @@
-"""Ends requests that take too long.
+"""Cancels requests that exceed their deadline.
 
 Mirrors apiserver pkg/endpoints/filters/request_deadline.go, pkg/server/filters/timeout.go, and requestTimeoutUpperBound of
 pkg/endpoints/handlers/rest.go.
@@ -14,82 +14,85 @@ from aiohttp import web
 
 from apiext.endpoints.handlers import query_parameters
 from apiext.endpoints.request import INFO, Handler
-from apiext.endpoints.responsewriters.response import BrokenOff, Reply, has_begun
-from apiext.filters.metrics import LATE, RequestNumbers
+from apiext.endpoints.responsewriters.response import AbortedResponse, Reply, has_begun
+from apiext.filters.metrics import DEADLINE_EXCEEDED, RequestStats
 from apiext.meta import errors, json_codec
-from apiext.meta.duration import parse_duration
+from apiext.meta.time import parse_duration
 
-_SPAN: Final = 1.0
+_GROUP_SPAN: Final = 1.0
 """Seconds of arrivals that share a timer."""
-
-_WRITING: Final = 34.0
-"""Seconds for a write of one object, where more is allowed for others: the store may not answer, and its client is to know in time."""
+_WRITE_TIMEOUT: Final = 34.0
+"""Seconds for a write of one object (requestTimeoutUpperBound), if the request timeout is longer."""
 _WRITES: Final = frozenset({"create", "update", "patch", "delete"})
 _TEXT: Final = "text/plain; charset=utf-8"
 
 
 class RequestDeadline:
-    """Cancels a request when its time is over and answers 504; long-running requests have all the time they want.
+    """Cancels a request at its deadline and answers 504. Long-running requests have no deadline.
 
-    `maximum` is in seconds; a client can only ask for less, with `?timeout=`. Requests that arrive within a second end
-    together, when the time of the last of them is over: a timer of its own would cost each more than all else here.
-    `writing` is for writes of one object, in seconds.
+    `maximum` is the timeout in seconds, which `?timeout=` can shorten. `writing` is the timeout of writes of one object. Requests that
+    arrive within a second share the deadline of the last of them, since a timer each would cost more than the rest of this filter.
     """
 
-    def __init__(self, handler: Handler, *, maximum: float, numbers: RequestNumbers, writing: float = _WRITING) -> None:
+    def __init__(self, handler: Handler, *, maximum: float, stats: RequestStats, writing: float = _WRITE_TIMEOUT) -> None:
         self._handler = handler
-        self._numbers = numbers
+        self._stats = stats
         self._maximum = maximum
         self._writing = writing
         self._reads = _Arrivals(maximum)
         self._writes = _Arrivals(min(writing, maximum))
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Pass the request on, for a limited time. Raises StatusError: 400 when the time asked for is no duration."""
+        """Return the handler's answer, or 504 after the deadline.
+
+        Raises:
+            StatusError: 400, if `?timeout=` is not a duration; 504, for a write that exceeds the timeout of writes.
+        """
         info = request[INFO]
         if info.long_running:
             return await self._handler(request)
         writes = info.verb in _WRITES
         if "timeout" not in request.rel_url.raw_query_string:
             response = await self._within((self._writes if writes else self._reads).group(), request)
-            return self._late(request, self._maximum, writes=writes) if response is None else response
-        asked = self._asked(request)
+            return self._timed_out(request, self._maximum, writes=writes) if response is None else response
+        asked = self._timeout(request)
         end = time.monotonic() + asked
         response = await self._within(_Group(min(asked, self._writing) if writes else asked, span=0.0), request)
-        # what took less than a turn of the loop may be too late all the same
+        # a handler that never awaits is not cancelled
         if response is None or (time.monotonic() >= end and not has_begun(request)):
-            return self._late(request, asked, writes=writes)
+            return self._timed_out(request, asked, writes=writes)
         return response
 
     async def _within(self, group: _Group, request: web.BaseRequest) -> web.StreamResponse | None:
-        """The answer, None where it did not come in time."""
+        """Return the answer, None after the deadline."""
         task = asyncio.current_task()
         group.tasks.add(task)
         try:
             return await self._handler(request)
         except asyncio.CancelledError:
-            if group.took_back(task):
+            if group.uncancel(task):
                 return None
             raise
         finally:
             group.discard(task)
 
-    def _late(self, request: web.BaseRequest, allotted: float, *, writes: bool) -> web.StreamResponse:
-        """What the reference writes: a Status without a kind, of the type that Go takes it for.
+    def _timed_out(self, request: web.BaseRequest, allotted: float, *, writes: bool) -> web.StreamResponse:
+        """Return the reference's answer: a Status without kind and apiVersion, with the media type that Go detects.
 
-        Raises StatusError: a write had less time than was allotted.
+        Raises:
+            StatusError: 504, for a write that exceeds the timeout of writes.
         """
         if has_begun(request):
-            self._numbers.terminated(request, 504)
-            return BrokenOff()
+            self._stats.record_termination(request, 504)
+            return AbortedResponse()
         if writes and self._writing < allotted:
             raise errors.timeout("request did not complete within requested timeout - context deadline exceeded")
-        self._numbers.terminated(request, 504)
+        self._stats.record_termination(request, 504)
         status = errors.timeout("request did not complete within the allotted timeout").status()
         del status["kind"], status["apiVersion"]
         return Reply(json_codec.dumps(status, sort_keys=False) + b"\n", status=504, content_type=_TEXT)
 
-    def _asked(self, request: web.BaseRequest) -> float:
+    def _timeout(self, request: web.BaseRequest) -> float:
         text = query_parameters.text(query_parameters.parse_query(request), "timeout")
         if not text:
             return self._maximum
@@ -101,17 +104,17 @@ class RequestDeadline:
 
 
 class _Arrivals:
-    """Those who have equally long, grouped by when they come."""
+    """Groups requests with the same timeout by their arrival."""
 
     __slots__ = ("_group", "_seconds", "span")
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self.span = _SPAN if seconds >= 2 * _SPAN else 0.0
+        self.span = _GROUP_SPAN if seconds >= 2 * _GROUP_SPAN else 0.0
         self._group: _Group | None = None
 
     def group(self) -> _Group:
-        """The group of those who arrive now."""
+        """Return the group of requests that arrive now."""
         group = self._group
         if group is None or group.closed:
             group = self._group = _Group(self._seconds, span=self.span)
@@ -119,7 +122,7 @@ class _Arrivals:
 
 
 class _Group:
-    """Requests that end together, `seconds` after the last one could join."""
+    """Requests with a common deadline, `seconds` after the group closes to new ones."""
 
     __slots__ = ("_expired", "_timer", "closed", "tasks")
 
@@ -134,7 +137,7 @@ class _Group:
             self._timer = loop.call_later(seconds, self._expire)
 
     def _close(self, seconds: float) -> None:
-        """Nobody joins any more; those who are still there have their time from now on."""
+        """Close the group to new requests, and start the timeout of those that remain."""
         self.closed = True
         if self.tasks:
             self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
@@ -143,14 +146,14 @@ class _Group:
         self._expired = True
         for task in self.tasks:
             if task is not None:
-                task.cancel(LATE)
+                task.cancel(DEADLINE_EXCEEDED)
 
-    def took_back(self, task: asyncio.Task[object] | None) -> bool:
-        """Whether the task is being cancelled by this group and by nobody else; that is taken back."""
+    def uncancel(self, task: asyncio.Task[object] | None) -> bool:
+        """Undo the cancellation of a task by this group; return whether no other cancellation remains."""
         return self._expired and task is not None and task.uncancel() == 0
 
     def discard(self, task: asyncio.Task[object] | None) -> None:
-        """The request has been served; the last one stops the timer."""
+        """Remove an answered request; the last one stops the timer."""
         self.tasks.discard(task)
         if self.closed and not self.tasks:
             self._timer.cancel()

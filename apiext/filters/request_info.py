@@ -1,6 +1,6 @@
-"""Takes the path of a request apart: verb, group, version, namespace, resource, name.
+"""Parses the path of a request: verb, group, version, namespace, resource, name.
 
-Mirrors apiserver pkg/endpoints/request/requestinfo.go and pkg/endpoints/filters/requestinfo.go.
+Mirrors apiserver pkg/endpoints/request/requestinfo.go, pkg/endpoints/filters/requestinfo.go and pkg/server/filters/longrunning.go.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from apiext.authorization.forbidden import sanitized
 from apiext.endpoints.handlers.query_parameters import flag, parse_query, text
 from apiext.endpoints.request import INFO, Handler
 from apiext.endpoints.responsewriters.status import text_reply
-from apiext.filters.long_running import is_long_running
-from apiext.filters.step import Step
+from apiext.filters.step import FilterStep
 from apiext.meta import go_format
+from apiext.meta.host_annotations import IMPORT_PATH
 from apiext.meta.names import path_segment
 from apiext.meta.request import RequestInfo
 from apiext.meta.selectors import parse_field_selector
@@ -25,6 +25,8 @@ from apiext.meta.selectors import parse_field_selector
 _PREFIXES: Final = frozenset({"api", "apis"})
 _SPECIAL_VERBS: Final = frozenset({"proxy", "watch"})
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
+_LONG_RUNNING_VERBS: Final = frozenset({"watch", "proxy"})
+_LONG_RUNNING_SUBRESOURCES: Final = frozenset({"attach", "exec", "proxy", "log", "portforward"})
 _SELECTING: Final = frozenset({"list", "watch", "deletecollection"})
 _VERBS: Final = {
     "POST": "create",
@@ -37,49 +39,51 @@ _VERBS: Final = {
 
 
 class RequestInfoError(Exception):
-    """The path names no resource although it has to."""
+    """A special verb of the path lacks its resource."""
 
 
-_NO_BYTES: Final = re.compile(r"[\ud800-\udfff]")
-"""What stands for bytes that are not UTF-8."""
+_NOT_UTF8: Final = re.compile(r"[\ud800-\udfff]")
+"""Surrogates that stand for bytes that are not UTF-8."""
 _CACHED_PATHS: Final = 4096
-_LONGEST: Final = 256
+"""Entries."""
+_MAX_CACHED_PATH: Final = 256
+"""Characters."""
 
 
-class WithRequestInfo(Step):
-    """Attaches the RequestInfo; requests for the same path without a query share one."""
+class WithRequestInfo(FilterStep):
+    """Attaches the RequestInfo. Requests for the same path without a query share one."""
 
     def __init__(self, handler: Handler) -> None:
         super().__init__(handler)
-        self._known: dict[tuple[str, str], RequestInfo] = {}
+        self._cache: dict[tuple[str, str], RequestInfo] = {}
 
     def enter(self, request: web.BaseRequest) -> web.StreamResponse | None:
-        """Attach the RequestInfo; answer 500 where there can be none."""
+        """Attach the RequestInfo; return 500 if the path has none."""
         key = (request.method, request.raw_path)
-        info = self._known.get(key)
+        info = self._cache.get(key)
         if info is None:
             try:
                 info = request_info(request)
             except RequestInfoError as error:
                 uri = go_format.quote(str(request.rel_url))
                 return text_reply(sanitized(f"Internal Server Error: {uri}: failed to create RequestInfo: {error}"), status=500)
-            self._keep(key, info)
+            self._store(key, info)
         request[INFO] = info
         return None
 
-    def _keep(self, key: tuple[str, str], info: RequestInfo) -> None:
+    def _store(self, key: tuple[str, str], info: RequestInfo) -> None:
         path = key[1]
-        if len(path) <= _LONGEST and "?" not in path:
-            if len(self._known) >= _CACHED_PATHS:
-                self._known.clear()
-            self._known[key] = info
+        if len(path) <= _MAX_CACHED_PATH and "?" not in path:
+            if len(self._cache) >= _CACHED_PATHS:
+                self._cache.clear()
+            self._cache[key] = info
 
 
 def request_info(request: web.BaseRequest) -> RequestInfo:
-    """What a request is about.
+    """Return the RequestInfo of a request.
 
     Raises:
-        RequestInfoError: a special verb stands in the path without a resource.
+        RequestInfoError: a special verb of the path lacks its resource.
     """
     method, path = request.method, _path(request)
     info = RequestInfo(path=path, verb=method.lower())
@@ -113,19 +117,19 @@ def request_info(request: web.BaseRequest) -> RequestInfo:
 
 
 def _path(request: web.BaseRequest) -> str:
-    """The path without escapes; bytes that are no text are told as such, each by itself."""
+    """Return the unescaped path; U+FFFD replaces each byte that is not UTF-8."""
     path = request.path
     if path.isascii() and "%" not in path:
         return path
     raw = unquote_to_bytes(request.rel_url.raw_path.encode(errors="surrogateescape"))
-    return _NO_BYTES.sub("\ufffd", raw.decode(errors="surrogateescape"))
+    return _NOT_UTF8.sub("\ufffd", raw.decode(errors="surrogateescape"))
 
 
 def _name_resource(info: RequestInfo, parts: list[str]) -> None:
-    """Namespace, resource, name and subresource from the parts after the version."""
+    """Set namespace, resource, name and subresource from the parts after the version."""
     if parts[0] == "namespaces" and len(parts) > 1:
         info.namespace = parts[1]
-        # what follows the name of a namespace is a resource in it, but for the subresources of namespaces themselves
+        # a resource follows the name of the namespace, or a subresource of the namespace itself
         if len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
             del parts[:2]
     info.parts = tuple(parts)
@@ -137,7 +141,7 @@ def _name_resource(info: RequestInfo, parts: list[str]) -> None:
 
 
 def _refine_verb(info: RequestInfo, request: web.BaseRequest, *, special: bool) -> None:
-    """List, watch and deletecollection are what get and delete mean without a name."""
+    """Change get to list or watch, and delete to deletecollection, for requests without a name."""
     if not info.name:
         if info.verb == "get":
             info.verb = "watch" if _asks_for_watch(request) else "list"
@@ -156,7 +160,7 @@ def _asks_for_watch(request: web.BaseRequest) -> bool:
 
 
 def _selected_name(request: web.BaseRequest) -> str:
-    """The name that a field selector asks for, so that it counts as the request's."""
+    """Return the name that a field selector requires, which counts as the request's name."""
     if "fieldSelector" not in request.rel_url.raw_query_string:
         return ""
     selector = text(parse_query(request), "fieldSelector")
@@ -167,3 +171,10 @@ def _selected_name(request: web.BaseRequest) -> str:
     except ValueError:
         return ""
     return name if name and not path_segment(name) else ""
+
+
+def is_long_running(info: RequestInfo) -> bool:
+    """Return whether the request is exempt from timeouts and from limits of concurrent requests."""
+    if not info.is_resource:
+        return info.verb in _LONG_RUNNING_VERBS or info.path.startswith(IMPORT_PATH)
+    return info.verb in _LONG_RUNNING_VERBS or info.subresource in _LONG_RUNNING_SUBRESOURCES

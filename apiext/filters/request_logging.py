@@ -11,16 +11,16 @@ from aiohttp import web
 from apiext.endpoints.request import HEADERS, INFO, USER, Handler
 from apiext.endpoints.responsewriters.response import has_begun
 from apiext.filters.audit_id import HEADER
-from apiext.filters.impersonation import REQUESTOR
+from apiext.filters.impersonation import IMPERSONATOR
 from apiext.meta.log import get_logger
 
 _LOG: Final = get_logger(__name__)
 
 
 class RequestLogging:
-    """Logs requests with user, verb, resource, code and latency: all of them, or only those that failed inside the server.
+    """Logs requests with user, verb, resource, code and latency: all of them, or those with a code of 500 and above.
 
-    A request whose client has left counts as 499, a watch as what its client got.
+    A request whose client disconnected is logged as 499, or as 200 if its answer had begun.
     """
 
     def __init__(self, handler: Handler, *, everything: bool) -> None:
@@ -28,14 +28,14 @@ class RequestLogging:
         self._everything = everything
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Pass the request on."""
+        """Return the handler's answer. Raises what the handler raises."""
         start, code = time.perf_counter(), 500
         try:
             response = await self._handler(request)
             code = response.status
             return response
         except asyncio.CancelledError:
-            # the client has left: of a watch that is how it ends
+            # the client disconnected, which is the usual end of a watch
             code = 200 if has_begun(request) else 499
             raise
         finally:
@@ -45,7 +45,7 @@ class RequestLogging:
 
 def _log(request: web.BaseRequest, code: int, seconds: float) -> None:
     info = request[INFO]
-    user, requestor = request.get(USER), request.get(REQUESTOR)
+    user, requestor = request.get(USER), request.get(IMPERSONATOR)
     fields = {
         "verb": info.verb,
         "uri": str(request.rel_url),

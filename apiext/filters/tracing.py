@@ -1,4 +1,4 @@
-"""Spans of requests for OpenTelemetry (apiserver pkg/endpoints/filters/traces.go); loaded only where tracing is switched on."""
+"""OpenTelemetry spans of requests (apiserver pkg/endpoints/filters/traces.go); imported only if tracing is enabled."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from apiext.endpoints.request import HEADERS, INFO, USER, Handler
 from apiext.filters.audit_id import HEADER
-from apiext.meta.request import RequestInfo
-from apiext.meta.user import MASTERS
+from apiext.meta.request import MASTERS, RequestInfo
 
 _MONITORING: Final = "system:monitoring"
 _PRIVILEGED: Final = frozenset({MASTERS, _MONITORING})
 _LONGEST: Final = 64
-"""Characters of an audit id, which clients may choose."""
+"""Characters of an Audit-ID, which clients may choose."""
 
 
 class Tracing:
-    """Opens a span for each request, around all that comes after it.
+    """Opens a span for each request, around the filters behind it.
 
-    A trace that a client has begun is continued for privileged users; for others the new one links to it, so that
-    nobody else decides what is sampled.
+    The span continues the trace of a privileged client. For other clients it links to theirs, so that they do not control sampling.
     """
 
     def __init__(self, handler: Handler, *, tracer: Tracer) -> None:
@@ -33,7 +31,7 @@ class Tracing:
         self._propagator = TraceContextTextMapPropagator()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Pass the request on within its span."""
+        """Return the handler's answer. Raises what the handler raises."""
         parent = self._propagator.extract(request.headers, Context())
         links = []
         if _PRIVILEGED.isdisjoint(request[USER].groups):
@@ -57,7 +55,7 @@ class Tracing:
 
 
 def span_name(method: str, info: RequestInfo) -> str:
-    """Method and path with placeholders, so that there are not too many names."""
+    """Return the method and the path with placeholders, which bounds the number of span names."""
     if not info.is_resource:
         return method
     parts = ["", info.api_prefix, info.group, info.version]

@@ -1,6 +1,6 @@
-"""Opens the list of warnings that handlers add to (apiserver pkg/endpoints/filters/warning.go).
+"""Creates the list of warnings of a request (apiserver pkg/endpoints/filters/warning.go).
 
-Whoever writes the answer sends them: endpoints/responsewriters/response.py.
+endpoints/responsewriters/response.py sends them with the answer.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from aiohttp import web
 
 from apiext.endpoints.request import WARNINGS
-from apiext.filters.step import Step
+from apiext.filters.step import FilterStep
 
 
-class WarningRecorder(Step):
+class WarningRecorder(FilterStep):
     """Attaches an empty list of warnings."""
 
     def enter(self, request: web.BaseRequest) -> None:
-        """Attach it."""
+        """Attach the list."""
         request[WARNINGS] = []

@@ -1,8 +1,7 @@
-"""Work of heavy requests, away from the event loop, so that nobody waits for it.
+"""Background work: parts of heavy requests run in a thread, so that the event loop stays responsive.
 
-It has a thread of its own: many heavy requests keep nobody waiting who needs one of the loop's. It is one, for it shares
-the interpreter with the loop, and two would do no more; and of the work that waits, what goes on with a request comes
-before what begins one, so that few bodies lie parsed in memory at the same time.
+The thread is separate from the loop's default executor, which short blocking calls need. There is one, since all threads share the
+interpreter. Work that continues a request runs before work that starts one, which limits the number of parsed bodies in memory.
 """
 
 from __future__ import annotations
@@ -23,62 +22,66 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 is_heavy: ContextVar[bool] = ContextVar("is_heavy", default=False)
-"""Whether the request that is being worked on may take so much work that others would wait for it; set anew by each that writes."""
+"""Whether the current request is heavy. Each request that writes sets it."""
 
 THREADS: Final = 1
-_GOES_ON, _BEGINS = range(2)
+"""Threads for background work."""
+_CONTINUES, _STARTS = range(2)
 _EXECUTOR: Final = ThreadPoolExecutor(THREADS, "apiext-heavy")
 
 
 async def run(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Do a part of the work, in a thread if the request is heavy."""
-    return await _queue().do(_GOES_ON, partial(work, *args, **kwargs)) if is_heavy.get() else work(*args, **kwargs)
+    """Run a part of the work of the current request: in the thread if the request is heavy, else at once."""
+    return await _queue().do(_CONTINUES, partial(work, *args, **kwargs)) if is_heavy.get() else work(*args, **kwargs)
 
 
 async def begin(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Do the first part of a heavy request's work, in a thread."""
-    return await _queue().do(_BEGINS, partial(work, *args, **kwargs))
+    """Run the first part of the work of a heavy request in the thread."""
+    return await _queue().do(_STARTS, partial(work, *args, **kwargs))
 
 
 class _Queue:
-    """Who works and who waits, of one event loop. What waits when nobody wants its result any more is not done at all."""
+    """The queue of one event loop. Work whose caller was cancelled while it waited does not run."""
 
     def __init__(self) -> None:
         self._free = THREADS
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._numbers = itertools.count()
 
-    async def do(self, rank: int, work: Callable[[], T]) -> T:
-        """The result of the work, once it is its turn."""
+    async def do(self, priority: int, work: Callable[[], T]) -> T:
+        """Run work once a thread is free and return its result; a lower priority runs first."""
         loop = asyncio.get_running_loop()
-        await self._turn(loop, rank)
+        await self._wait_for_thread(loop, priority)
         doing = _EXECUTOR.submit(contextvars.copy_context().run, work)
         result = asyncio.wrap_future(doing)
-        # though the request may have been given up, its thread is busy until the work ends
-        doing.add_done_callback(partial(self._done, loop))
+        # A cancelled request leaves its thread busy until the work ends.
+        doing.add_done_callback(partial(self._release, loop))
         return await result
 
-    async def _turn(self, loop: asyncio.AbstractEventLoop, rank: int) -> None:
+    async def _wait_for_thread(self, loop: asyncio.AbstractEventLoop, priority: int) -> None:
         if self._free:
             self._free -= 1
             return
         turn: asyncio.Future[None] = loop.create_future()
-        heappush(self._waiting, (rank, next(self._numbers), turn))
+        heappush(self._waiting, (priority, next(self._numbers), turn))
         try:
             await turn
         except asyncio.CancelledError:
             if not turn.cancelled():
-                self._next()
+                self._wake_next()
             raise
 
-    def _done(self, loop: asyncio.AbstractEventLoop, _: Future[Any]) -> None:
-        """Called in the thread: first let the request see its result, for it may have more work, then the next one go."""
-        # the loop may be closed by now
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(loop.call_soon, self._next)
+    def _release(self, loop: asyncio.AbstractEventLoop, _: Future[Any]) -> None:
+        """Release the thread, after the request has seen its result: it may have more work, which runs first.
 
-    def _next(self) -> None:
-        """Give a thread to the next one that waits."""
+        Called in the thread.
+        """
+        # The loop may be closed.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(loop.call_soon, self._wake_next)
+
+    def _wake_next(self) -> None:
+        """Give the free thread to the next waiting caller."""
         while self._waiting:
             _, _, turn = heappop(self._waiting)
             if not turn.done():

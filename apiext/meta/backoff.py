@@ -1,4 +1,4 @@
-"""How long to wait between attempts: twice as long after each, up to a bound."""
+"""Exponential backoff: the pause doubles after each attempt, up to a bound."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 
 class Backoff:
-    """Seconds from `first` to `longest`; `next` are those of the pause to come."""
+    """Pauses from `first` to `longest` seconds; `next` is the coming pause."""
 
     __slots__ = ("_first", "_longest", "next")
 
@@ -16,14 +16,14 @@ class Backoff:
         self.next = first
 
     def reset(self) -> None:
-        """Begin anew, after a success."""
+        """Start again with the first pause, after a success."""
         self.next = self._first
 
     def take(self) -> float:
-        """The seconds of the pause that begins now; the one after it is longer."""
+        """Return the current pause in seconds and double the next one."""
         seconds, self.next = self.next, min(self.next * 2, self._longest)
         return seconds
 
     async def pause(self) -> None:
-        """Wait for that long."""
+        """Sleep for the current pause."""
         await asyncio.sleep(self.take())

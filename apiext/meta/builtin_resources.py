@@ -1,7 +1,7 @@
-"""The resources that are part of the server itself, described as plain data.
+"""The built-in resources of the server as plain data.
 
-Whoever serves, discovers or documents built-in resources reads them here; custom resources come from definitions.
-Mirrors what kube-apiserver's storage providers and apiextensions-apiserver install, as its discovery reports it.
+Serving, discovery and OpenAPI read built-in resources here; custom resources come from definitions. Mirrors what kube-apiserver's
+storage providers and apiextensions-apiserver install, as its discovery reports it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _STATUS_VERBS: Final = ("get", "patch", "update")
 
 @dataclass(frozen=True, slots=True)
 class BuiltinSubresource:
-    """A path below an object of a built-in resource."""
+    """A subresource of a built-in resource."""
 
     name: str
     verbs: tuple[str, ...]
     """Sorted, as discovery lists them."""
     kind: GroupVersionKind
-    """What its bodies are."""
+    """Kind of its bodies."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltinResource:
-    """One built-in resource in the one version it has."""
+    """A built-in resource, which has one version."""
 
     kind: GroupVersionKind
     plural: str
@@ -41,30 +41,30 @@ class BuiltinResource:
     subresources: tuple[BuiltinSubresource, ...] = ()
     """Sorted by name."""
     hashed_kind: GroupVersionKind | None = None
-    """What discovery's storageVersionHash is made of, where that is not `kind`."""
+    """Kind that discovery's storageVersionHash is made of, if that is not `kind`."""
 
     @property
     def list_kind(self) -> str:
-        """The kind of a list of it."""
+        """Return the kind of a list of the resource."""
         return f"{self.kind.kind}List"
 
     @property
     def resource(self) -> GroupVersionResource:
-        """The resource as a path names it."""
+        """Return the resource with its group and version."""
         return GroupVersionResource(self.kind.group, self.kind.version, self.plural)
 
     def subresource(self, name: str) -> BuiltinSubresource | None:
-        """The subresource of that name."""
+        """Return the subresource with a name, None if there is none."""
         return next((sub for sub in self.subresources if sub.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltinGroupVersion:
-    """A group and version that the server has on its own, with its place among all groups."""
+    """A group and version of built-in resources, with its priority among all groups."""
 
     group_version: GroupVersion
     group_priority: int
-    """Groups of a higher number are listed first; custom groups have 1000."""
+    """Groups with a higher priority are listed first; custom groups have 1000."""
     version_priority: int
     resources: tuple[BuiltinResource, ...]
     """Sorted by plural."""
@@ -102,7 +102,7 @@ CUSTOM_RESOURCE_DEFINITIONS: Final = BuiltinResource(
     short_names=("crd", "crds"),
     categories=("api-extensions",),
     subresources=(BuiltinSubresource("status", _STATUS_VERBS, _CRD),),
-    # the reference still hashes the version it stored first
+    # The reference hashes the version that it stored first.
     hashed_kind=GroupVersionKind("apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition"),
 )
 
@@ -110,13 +110,13 @@ CORE_V1: Final = BuiltinGroupVersion(GroupVersion("", "v1"), 18000, 1, (EVENTS, 
 APIEXTENSIONS_V1: Final = BuiltinGroupVersion(GroupVersion("apiextensions.k8s.io", "v1"), 16700, 15, (CUSTOM_RESOURCE_DEFINITIONS,))
 
 BUILTINS: Final = (CORE_V1, APIEXTENSIONS_V1)
-"""All that the server has standing alone."""
+"""Built-in groups of a standalone server."""
 AGGREGATED_BUILTINS: Final = (APIEXTENSIONS_V1,)
-"""What it has behind a kube-apiserver, which has namespaces and events itself."""
+"""Built-in groups behind a kube-apiserver, which has namespaces and events itself."""
 
 
 def find(resource: GroupVersionResource, builtins: tuple[BuiltinGroupVersion, ...] = BUILTINS) -> BuiltinResource | None:
-    """The built-in resource that a path names."""
+    """Return the built-in resource that a path names, None if there is none."""
     for group_version in builtins:
         if group_version.group_version == resource.group_version:
             return next((member for member in group_version.resources if member.plural == resource.resource), None)

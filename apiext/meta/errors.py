@@ -1,4 +1,4 @@
-"""Status errors: what a client is told, in the reference's words (apimachinery pkg/api/errors)."""
+"""Status errors in the reference's words (apimachinery pkg/api/errors)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class StatusError(Exception):
-    """An answer other than success; carries all that the Status object holds."""
+    """An error answer; carries the members of the Status object."""
 
     def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -24,11 +24,11 @@ class StatusError(Exception):
 
     @property
     def retry_after(self) -> int:
-        """Seconds for the Retry-After header, 0 for none."""
+        """Return the seconds of the Retry-After header, 0 for no header."""
         return int((self.details or {}).get("retryAfterSeconds", 0))
 
     def status(self) -> dict[str, Any]:
-        """The Status object."""
+        """Return the Status object."""
         body: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -53,39 +53,39 @@ def _of(resource: GroupResource, name: str = "", **more: Any) -> dict[str, Any]:
 
 
 def not_found(resource: GroupResource, name: str) -> StatusError:
-    """404 for an object that is not there."""
+    """Return a 404 NotFound for an object that does not exist."""
     return StatusError(404, "NotFound", f"{resource} {go_format.quote(name)} not found", _of(resource, name))
 
 
 def path_not_found() -> StatusError:
-    """404 for a path that nothing serves."""
+    """Return a 404 NotFound for a path that no handler serves."""
     return StatusError(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def already_exists(resource: GroupResource, name: str) -> StatusError:
-    """409 for a create of what exists."""
+    """Return a 409 AlreadyExists for a create of an existing object."""
     return StatusError(409, "AlreadyExists", f"{resource} {go_format.quote(name)} already exists", _of(resource, name))
 
 
 def generate_name_conflict(resource: GroupResource, name: str, retry_after: int) -> StatusError:
-    """409 when no free name was found for a generateName."""
+    """Return a 409 AlreadyExists for a generateName without a free name."""
     message = f"{resource} {go_format.quote(name)} already exists, the server was not able to generate a unique name for the object"
     return StatusError(409, "AlreadyExists", message, _of(resource, name, retryAfterSeconds=retry_after))
 
 
 def conflict(resource: GroupResource, name: str, why: str) -> StatusError:
-    """409 for a write based on an outdated object, or one that its state forbids."""
+    """Return a 409 Conflict for a write that is based on an outdated object or that the object's state forbids."""
     message = f"Operation cannot be fulfilled on {resource} {go_format.quote(name)}: {why}"
     return StatusError(409, "Conflict", message, _of(resource, name))
 
 
 def unauthorized(why: str) -> StatusError:
-    """401."""
+    """Return a 401 Unauthorized."""
     return StatusError(401, "Unauthorized", why or "not authorized")
 
 
 def forbidden(resource: GroupResource, name: str, why: str) -> StatusError:
-    """403 in the form of an admission or authorization refusal."""
+    """Return a 403 Forbidden as admission and authorization give it."""
     if not resource.group and not resource.resource:
         message = f"forbidden: {why}"
     elif not name:
@@ -96,17 +96,17 @@ def forbidden(resource: GroupResource, name: str, why: str) -> StatusError:
 
 
 def gone(message: str) -> StatusError:
-    """410 with reason Gone."""
+    """Return a 410 Gone."""
     return StatusError(410, "Gone", message)
 
 
 def expired(message: str) -> StatusError:
-    """410 with reason Expired: a resourceVersion or continue token too old to serve."""
+    """Return a 410 Expired for a resourceVersion or continue token that is too old."""
     return StatusError(410, "Expired", message)
 
 
 def invalid(kind: GroupKind, name: str, errors: Sequence[field.FieldError]) -> StatusError:
-    """422 made of field errors."""
+    """Return a 422 Invalid with the field errors as causes."""
     message = f"{kind} {go_format.quote(name)} is invalid"
     if errors:
         message += f": {field.aggregate(errors)}"
@@ -114,12 +114,12 @@ def invalid(kind: GroupKind, name: str, errors: Sequence[field.FieldError]) -> S
 
 
 def bad_request(message: str) -> StatusError:
-    """400."""
+    """Return a 400 BadRequest."""
     return StatusError(400, "BadRequest", message)
 
 
 def method_not_supported(resource: GroupResource, action: str) -> StatusError:
-    """405 for a verb that the resource does not have."""
+    """Return a 405 MethodNotAllowed for a verb that the resource does not support."""
     return StatusError(
         405,
         "MethodNotAllowed",
@@ -129,43 +129,43 @@ def method_not_supported(resource: GroupResource, action: str) -> StatusError:
 
 
 def not_acceptable(message: str) -> StatusError:
-    """406 when no media type that the client accepts can be given."""
+    """Return a 406 NotAcceptable for a client that accepts no available media type."""
     return StatusError(406, "NotAcceptable", message)
 
 
 def unsupported_media_type(message: str) -> StatusError:
-    """415 for a body in a media type that cannot be read."""
+    """Return a 415 UnsupportedMediaType for a body in an unknown media type."""
     return StatusError(415, "UnsupportedMediaType", message)
 
 
 def too_large(message: str) -> StatusError:
-    """413."""
+    """Return a 413 RequestEntityTooLarge."""
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
 
 
 def too_many_requests(message: str, retry_after: int) -> StatusError:
-    """429 with a time to wait in seconds."""
+    """Return a 429 TooManyRequests; `retry_after` is in seconds."""
     return StatusError(429, "TooManyRequests", message, _details(retryAfterSeconds=retry_after))
 
 
 def service_unavailable(why: str) -> StatusError:
-    """503."""
+    """Return a 503 ServiceUnavailable."""
     return StatusError(503, "ServiceUnavailable", why)
 
 
 def server_timeout(resource: GroupResource, operation: str, retry_after: int) -> StatusError:
-    """500 ServerTimeout: an operation that may be tried again."""
+    """Return a 500 ServerTimeout for an operation that the client can retry after `retry_after` seconds."""
     message = f"The {operation} operation against {resource} could not be completed at this time, please try again."
     return StatusError(500, "ServerTimeout", message, _of(resource, operation, retryAfterSeconds=retry_after))
 
 
 def timeout(message: str, retry_after: int = 0, causes: Sequence[dict[str, str]] = ()) -> StatusError:
-    """504 with a time to wait in seconds."""
+    """Return a 504 Timeout; `retry_after` is in seconds."""
     return StatusError(504, "Timeout", f"Timeout: {message}", _details(retryAfterSeconds=retry_after, causes=list(causes)))
 
 
 def too_large_resource_version(requested: int, current: int, retry_after: int = 1) -> StatusError:
-    """504 for a resourceVersion that the store has not reached (storage.NewTooLargeResourceVersionError)."""
+    """Return a 504 Timeout for a resourceVersion above the store's (storage.NewTooLargeResourceVersionError)."""
     return timeout(
         f"Too large resource version: {requested}, current: {current}",
         retry_after,
@@ -174,10 +174,10 @@ def too_large_resource_version(requested: int, current: int, retry_after: int = 
 
 
 def unknown(message: str) -> StatusError:
-    """500 without a reason: how the reference answers with an error that is none of its own kinds."""
+    """Return a 500 without a reason, as the reference answers errors that are not Status errors."""
     return StatusError(500, "", message)
 
 
 def internal(why: str) -> StatusError:
-    """500."""
+    """Return a 500 InternalError."""
     return StatusError(500, "InternalError", f"Internal error occurred: {why}", {"causes": [{"message": why}]})

@@ -1,4 +1,4 @@
-"""Field paths and field errors: validation speaks in these, and one place turns them into a Status.
+"""Field paths and field errors, which validation returns; errors.invalid turns them into a Status.
 
 Mirrors apimachinery pkg/util/validation/field.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Path:
-    """Where a value stands in an object; immutable, cheap to extend, printed only when asked."""
+    """The path of a value in an object: immutable, cheap to extend, converted to text on demand."""
 
     __slots__ = ("name", "parent", "subscript")
 
@@ -26,23 +26,23 @@ class Path:
         self.subscript: str | None = None
 
     def child(self, name: str, *more: str) -> Path:
-        """The path of a member (and of members below it)."""
+        """Return the path of a member; several names lead to a nested member."""
         path = _extend(self, name, None)
         for member in more:
             path = _extend(path, member, None)
         return path
 
     def index(self, position: int) -> Path:
-        """The path of a list element."""
+        """Return the path of a list element."""
         return _extend(self, None, str(position))
 
     def key(self, name: str) -> Path:
-        """The path of a map entry."""
+        """Return the path of a map entry."""
         return _extend(self, None, name)
 
     @property
     def is_root(self) -> bool:
-        """Whether this is the path of the object itself."""
+        """Return whether this is the path of the object itself."""
         return self.name is None and self.subscript is None
 
     def __str__(self) -> str:
@@ -69,11 +69,11 @@ def _extend(parent: Path, name: str | None, subscript: str | None) -> Path:
 
 
 ROOT: Final = Path()
-"""The path of the object itself."""
+"""Path of the object itself."""
 
 
 class ErrorType(Enum):
-    """The kinds of field errors: the value is the cause's reason, the label what messages begin with."""
+    """The types of field errors: the value is the reason of the cause, the label begins messages."""
 
     NOT_FOUND = "FieldValueNotFound", "Not found"
     REQUIRED = "FieldValueRequired", "Required value"
@@ -94,12 +94,12 @@ class ErrorType(Enum):
 
 
 OMIT: Final = object()
-"""A bad value that is not to be shown."""
+"""Bad value that messages do not show."""
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A bad value as it is to be shown."""
+    """A bad value in the form that messages show."""
 
     text: str
 
@@ -109,7 +109,7 @@ _WITHOUT_VALUE = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.T
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing wrong with one field; the text is made when asked for."""
+    """An error about one field; the text is made on demand."""
 
     type: ErrorType
     field: str
@@ -117,14 +117,14 @@ class FieldError:
     detail: str = ""
 
     def body(self) -> str:
-        """The message without the field's name."""
+        """Return the message without the field's path."""
         text = self.type.label
         if self.type not in _WITHOUT_VALUE and self.bad_value is not OMIT:
             text += f": {_value(self.bad_value)}"
         return f"{text}: {self.detail}" if self.detail else text
 
     def cause(self) -> dict[str, str]:
-        """The StatusCause of this error."""
+        """Return the StatusCause of the error."""
         cause = {"reason": self.type.reason, "message": self.body()}
         return cause | {"field": self.field} if self.field else cause
 
@@ -143,13 +143,13 @@ def _value(value: Any) -> str:
 
 
 def aggregate(errors: Iterable[FieldError]) -> str:
-    """All messages once each: one alone as it is, several in brackets (ErrorList.ToAggregate)."""
+    """Return the distinct messages: a single one as it is, several in brackets (ErrorList.ToAggregate)."""
     messages = list(dict.fromkeys(map(str, errors)))
     return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
 
 
 def distinct(errors: list[FieldError]) -> list[FieldError]:
-    """The errors without those that say what one before has said."""
+    """Return the errors without repeated messages."""
     if len(errors) < 2:
         return errors
     first: dict[str, FieldError] = {}
@@ -159,49 +159,55 @@ def distinct(errors: list[FieldError]) -> list[FieldError]:
 
 
 def required(path: Path, detail: str = "") -> FieldError:
-    """A value that must be there is not."""
+    """Return an error about a missing value."""
     return FieldError(ErrorType.REQUIRED, str(path), "", detail)
 
 
 def invalid(path: Path, value: Any, detail: str) -> FieldError:
-    """A malformed value."""
+    """Return an error about a malformed value."""
     return FieldError(ErrorType.INVALID, str(path), value, detail)
 
 
 def duplicate(path: Path, value: Any) -> FieldError:
-    """A value that must be unique is not."""
+    """Return an error about a repeated value that must be unique."""
     return FieldError(ErrorType.DUPLICATE, str(path), value)
 
 
 def not_found(path: Path, value: Any) -> FieldError:
-    """A value that names nothing."""
+    """Return an error about a value that refers to nothing."""
     return FieldError(ErrorType.NOT_FOUND, str(path), value)
 
 
 def not_supported(path: Path, value: Any, supported: Iterable[object]) -> FieldError:
-    """A value outside its enumeration; the supported values are listed in the order given."""
+    """Return an error about a value outside an enumeration; the supported values are listed in the given order."""
     quoted = ", ".join(go_format.quote(go_format.value(item)) for item in supported)
     return FieldError(ErrorType.NOT_SUPPORTED, str(path), value, f"supported values: {quoted}" if quoted else "")
 
 
 def forbidden(path: Path, detail: str) -> FieldError:
-    """A value that the present conditions forbid."""
+    """Return an error about a value that other conditions forbid."""
     return FieldError(ErrorType.FORBIDDEN, str(path), "", detail)
 
 
-def too_long(path: Path, max_length: int, unit: str = "byte") -> FieldError:
-    """A text of more than max_length units (bytes or characters); a negative limit is not named."""
-    detail = f"may not be more than {max_length} {unit if max_length == 1 else unit + 's'}" if max_length >= 0 else "value is too long"
+def too_long(path: Path, max_length: int) -> FieldError:
+    """Return an error about a string of more than max_length bytes.
+
+    The message does not name a negative limit.
+    """
+    detail = f"may not be more than {max_length} {'byte' if max_length == 1 else 'bytes'}" if max_length >= 0 else "value is too long"
     return FieldError(ErrorType.TOO_LONG, str(path), "<value omitted>", detail)
 
 
 def too_many(path: Path, actual: int, max_items: int) -> FieldError:
-    """A list of more than max_items items; a negative count or limit is not named."""
+    """Return an error about a list of more than max_items items.
+
+    The message does not name a negative count or limit.
+    """
     noun = "item" if max_items == 1 else "items"
     detail = f"must have at most {max_items} {noun}" if max_items >= 0 else "has too many items"
     return FieldError(ErrorType.TOO_MANY, str(path), actual if actual >= 0 else OMIT, detail)
 
 
 def internal(path: Path, detail: str) -> FieldError:
-    """An error that is not about the user's input."""
+    """Return an error that the user's input did not cause."""
     return FieldError(ErrorType.INTERNAL, str(path), "", detail)

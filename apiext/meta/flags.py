@@ -1,4 +1,4 @@
-"""Flags of a command: read one by one, and all that is wrong is told at once."""
+"""Reading of a command's flags; all problems are collected and reported together."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from apiext.meta.duration import parse_duration
+from apiext.meta.time import parse_duration
 
 TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 class OptionsError(Exception):
-    """Flags that cannot be used; `problems` holds one line for each."""
+    """Invalid flags; `problems` has one line for each."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -21,76 +21,76 @@ class OptionsError(Exception):
 
 
 class FlagReader:
-    """Flags by name, with underscores for dashes; a flag that is None was not given. What is wrong with them is kept in `problems`."""
+    """Reads flags by name (underscores for dashes); None means that the flag was not given. Problems are kept in `problems`."""
 
     def __init__(self, flags: Mapping[str, Any]) -> None:
         self._flags = flags
         self.problems: list[str] = []
 
-    def given(self, name: str) -> Any:
-        """What was given, as the command line has it."""
+    def value(self, name: str) -> Any:
+        """Return the value from the command line, None if there is none."""
         return self._flags.get(name)
 
-    def wrong(self, name: str, why: str) -> None:
-        """Keep what is wrong with a flag, once."""
+    def add_problem(self, name: str, why: str) -> None:
+        """Record a problem of a flag, once."""
         problem = f"--{name.replace('_', '-')}: {why}"
         if problem not in self.problems:
             self.problems.append(problem)
 
     def text(self, name: str, default: str = "") -> str:
-        """A text."""
-        value = self.given(name)
+        """Return a string."""
+        value = self.value(name)
         return default if value is None else str(value)
 
     def names(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """What stands between commas, of all times that the flag was given."""
-        value = self.given(name)
+        """Return the comma-separated values of all occurrences of the flag."""
+        value = self.value(name)
         if not value:
             return default
         return tuple(part for text in value for part in map(str.strip, text.split(",")) if part)
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """Whether it is true."""
+        """Return a boolean."""
         text = self.text(name)
         if not text:
             return default
         if text not in TRUE | FALSE:
-            self.wrong(name, f"{text!r} is neither true nor false")
+            self.add_problem(name, f"{text!r} is neither true nor false")
         return text in TRUE
 
     def number(self, name: str, default: int, *, least: int = 0, most: int = 2**31) -> int:
-        """A whole number in its bounds."""
+        """Return a whole number; record a problem if it is out of bounds."""
         text = self.text(name, str(default)).removeprefix("=")
         try:
             value = int(text)
         except ValueError:
-            self.wrong(name, f"{text!r} is not a whole number")
+            self.add_problem(name, f"{text!r} is not a whole number")
             return default
         if not least <= value <= most:
-            self.wrong(name, f"{value} is not between {least} and {most}")
+            self.add_problem(name, f"{value} is not between {least} and {most}")
         return value
 
     def seconds(self, name: str, default: float, *, least: float = 0.0) -> float:
-        """A duration, in seconds."""
+        """Return a duration in seconds; record a problem if it is malformed or too short."""
         text = self.text(name)
         if not text:
             return default
         try:
             value = parse_duration(text)
         except ValueError:
-            self.wrong(name, f"{text!r} is not a duration such as 30s or 1m30s")
+            self.add_problem(name, f"{text!r} is not a duration such as 30s or 1m30s")
             return default
         if value < least:
-            self.wrong(name, f"{text} is less than {least:g} s")
+            self.add_problem(name, f"{text} is less than {least:g} s")
         return value
 
     def path(self, name: str) -> Path | None:
-        """A path from the root, whatever there is."""
+        """Return an absolute path, which need not exist; None if the flag was not given."""
         text = self.text(name)
         return Path(text).expanduser().absolute() if text else None
 
-    def both_or_none(self, one: str, other: str) -> None:
-        """Two flags that need one another."""
-        if bool(self.given(one)) != bool(self.given(other)):
-            given, missing = (one, other) if self.given(one) else (other, one)
-            self.wrong(given, f"needs --{missing.replace('_', '-')} too")
+    def require_both(self, one: str, other: str) -> None:
+        """Record a problem if one of two flags is given without the other."""
+        if bool(self.value(one)) != bool(self.value(other)):
+            given, missing = (one, other) if self.value(one) else (other, one)
+            self.add_problem(given, f"needs --{missing.replace('_', '-')} too")

@@ -1,4 +1,4 @@
-"""Values printed as Go prints them, for messages that must equal the reference's."""
+"""Values as Go prints them, for messages that must equal the reference's."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ _SIMPLE_ESCAPES = {
     '"': '\\"',
 }
 _MAX_FIXED_EXPONENT = 21
+"""Decimal exponent from which on encoding/json uses the exponent form."""
 _MAX_PLAIN_EXPONENT = 6
+"""Decimal exponent from which on %v uses the exponent form."""
 _LAST_BMP = 0xFFFF
+"""Last code point that \\u can escape."""
 _FIRST_BYTE = 0xDC80
 _LAST_BYTE = 0xDCFF
+"""Last surrogate that stands for a byte (surrogateescape); _FIRST_BYTE is the first."""
 
 
 def quote(text: str) -> str:
-    """A string as Go's %q and strconv.Quote print it; what stands for bytes that are no text (surrogateescape), as these bytes."""
+    """Return a string as Go's %q and strconv.Quote print it; surrogate escapes stand for bytes that are not UTF-8."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(map(_escape, text)) + '"'
@@ -43,9 +47,9 @@ def _escape(char: str) -> str:
 
 
 def number(value: float, *, min_exponent: int = -4, max_exponent: int = _MAX_FIXED_EXPONENT) -> str:
-    """A number in Go's shortest form; exponents outside the limits are written as such.
+    """Return a number in Go's shortest form; exponents outside the limits use the exponent form.
 
-    %v turns to exponents from 1e+06 (see value), encoding/json below 1e-6 and from 1e+21.
+    %v uses the exponent form from 1e+06 (see value), encoding/json below 1e-6 and from 1e+21.
     """
     if isinstance(value, int):
         return str(value)
@@ -64,7 +68,7 @@ def number(value: float, *, min_exponent: int = -4, max_exponent: int = _MAX_FIX
 
 
 def _decimal(mantissa: str, exponent: int) -> tuple[str, str, int]:
-    """Split into sign, significant digits and the exponent of the first digit."""
+    """Split a float into sign, significant digits and the exponent of the first digit."""
     sign = "-" if mantissa.startswith("-") else ""
     whole, _, fraction = mantissa.lstrip("-").partition(".")
     digits = whole + fraction
@@ -82,7 +86,7 @@ def _fixed(digits: str, exponent: int) -> str:
 
 
 def value(item: object) -> str:
-    """A scalar as Go's %v prints it."""
+    """Return a scalar as Go's %v prints it."""
     if item is None:
         return "<nil>"
     if isinstance(item, bool):

@@ -23,9 +23,9 @@ class Time(GoType):
         if value is None:
             return
         if not isinstance(value, str):
-            decoder.refuse(value, "string")
+            decoder.fail(value, "string")
         try:
-            self.written(value)
+            self.formatted(value)
         except ValueError as error:
             raise DecodeError(str(error)) from None
 
@@ -33,12 +33,16 @@ class Time(GoType):
         if not isinstance(value, str):
             return None
         try:
-            return self.written(value)
+            return self.formatted(value)
         except ValueError:
             return None
 
-    def written(self, text: str) -> str | None:
-        """A time in the form in which it is stored; None for the zero time. Raises ValueError."""
+    def formatted(self, text: str) -> str | None:
+        """Return a time in its stored form, None for the zero time.
+
+        Raises:
+            ValueError: the text is no RFC 3339 time.
+        """
         return time.canonical(text)
 
     def empty(self, value: Any) -> bool:
@@ -50,6 +54,10 @@ class MicroTime(Time):
 
     __slots__ = ()
 
-    def written(self, text: str) -> str | None:
-        """A time in the form in which it is stored; None for the zero time. Raises ValueError."""
+    def formatted(self, text: str) -> str | None:
+        """Return a time in its stored form, None for the zero time.
+
+        Raises:
+            ValueError: the text is no RFC 3339 time.
+        """
         return time.canonical_micro(text)

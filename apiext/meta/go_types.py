@@ -1,8 +1,8 @@
-"""A small model of Go types: what encoding/json makes of a document, in errors and in output.
+"""A small model of Go types: the errors and the output of encoding/json for a document.
 
 A typed resource is read in two steps. `Decoder.run` walks the document in its own order and reports what Go's decoder reports: the
-first value of a wrong type, and for strict decoding the unknown fields. `GoType.canonical` then makes the document that Go's encoder
-would write: fields in the order of the struct, empty ones left out, nil where nothing was given. Mirrors sigs.k8s.io/json.
+first value of a wrong type, and for strict decoding the unknown fields. `GoType.canonical` then makes the document that Go's
+encoder would write: fields in the order of the struct, without empty `omitempty` fields, null for nil. Mirrors sigs.k8s.io/json.
 """
 
 # ruff: noqa: D102 -- the methods of the types are described by GoType
@@ -15,14 +15,15 @@ from typing import Any, NoReturn
 from apiext.meta import go_format
 
 _MAX_STRICT_ERRORS = 100
+"""Unknown fields that are reported at most."""
 
 
 class DecodeError(ValueError):
-    """A document that cannot be read into the type; the text is Go's."""
+    """A document that does not fit the type; the text is Go's."""
 
 
 class _TypeMismatch(Exception):  # noqa: N818
-    """A value of the wrong JSON type, before the place where it stands is known."""
+    """A value of the wrong JSON type, before its place is known."""
 
     def __init__(self, value: str, type_name: str, fields: tuple[str, ...] = ()) -> None:
         super().__init__(value)
@@ -31,7 +32,7 @@ class _TypeMismatch(Exception):  # noqa: N818
         self.fields = fields
 
     def at(self, struct: str, fields: tuple[str, ...]) -> DecodeError:
-        """The error with its place, as json.UnmarshalTypeError prints it."""
+        """Return the error with its place, as json.UnmarshalTypeError prints it."""
         path = ".".join((*fields, *self.fields))
         where = f"Go struct field {struct}.{path}" if struct or path else "Go value"
         return DecodeError(f"json: cannot unmarshal {self.value} into {where} of type {self.type_name}")
@@ -46,42 +47,46 @@ class Decoder:
         self.report = report
         self.saved: _Saved | None = None
         self.unknown_paths: dict[str, None] = {}
-        """Paths of the fields that the type does not have, if they are to be reported."""
+        """Paths of unknown fields, collected if `report` is set."""
         self.struct = ""
         self.fields: tuple[str, ...] = ()
         self.path = ""
 
     def run(self, go_type: GoType, value: Any) -> list[str]:
-        """Check a document; the strict errors if they are to be reported. Raises DecodeError."""
+        """Check a document and return the strict errors if `report` is set.
+
+        Raises:
+            DecodeError: a value has the wrong type.
+        """
         try:
             go_type.check(value, self)
         except _TypeMismatch as mismatch:
-            # A type's own decoder gave up: nothing after it is looked at, and its error comes before any saved one.
+            # A custom UnmarshalJSON failed: decoding stops, and its error takes precedence over a saved one.
             raise mismatch.at(self.struct, self.fields) from None
         if self.saved is not None:
             raise self.saved.error()
         return [f"unknown field {go_format.quote(path)}" for path in self.unknown_paths]
 
     def mismatch(self, value: Any, type_name: str) -> None:
-        """Note a value of the wrong type; only the first counts, and reading goes on."""
-        self.note(_TypeMismatch(describe(value), type_name))
+        """Save the error about a value of the wrong type if it is the first; decoding continues."""
+        self.save(_TypeMismatch(describe(value), type_name))
 
-    def note(self, error: _TypeMismatch | DecodeError) -> None:
-        """Keep an error if it is the first."""
+    def save(self, error: _TypeMismatch | DecodeError) -> None:
+        """Save an error if it is the first."""
         if self.saved is None:
             self.saved = _Saved(error, self.struct, self.fields)
 
-    def refuse(self, value: Any, type_name: str) -> NoReturn:
-        """A custom UnmarshalJSON refuses a value by its type, which ends the walk."""
+    def fail(self, value: Any, type_name: str) -> NoReturn:
+        """Stop decoding, as a custom UnmarshalJSON does on a value of the wrong type."""
         raise _TypeMismatch(describe(value), type_name)
 
     def unknown(self, name: str) -> None:
-        """Note a field that the type does not have."""
+        """Record an unknown field."""
         if self.report and len(self.unknown_paths) < _MAX_STRICT_ERRORS:
             self.unknown_paths[f"{self.path}.{name}" if self.path else name] = None
 
     def nested(self, go_type: GoType, value: Any) -> None:
-        """Check a value as a custom UnmarshalJSON does: a decoder of its own that is never strict; its error ends the walk."""
+        """Check a value as a custom UnmarshalJSON does: with a new decoder that is never strict; its error stops decoding."""
         inner = Decoder(report=False)
         try:
             go_type.check(value, inner)
@@ -94,7 +99,7 @@ class Decoder:
 
 @dataclass(frozen=True, slots=True)
 class _Saved:
-    """The first error and the place the decoder was at."""
+    """The first error and its place."""
 
     cause: _TypeMismatch | DecodeError
     struct: str
@@ -104,14 +109,14 @@ class _Saved:
         return self.cause.at(self.struct, self.fields) if isinstance(self.cause, _TypeMismatch) else self.cause
 
     def bare(self) -> Exception:
-        """As an error that an outer decoder puts into its own place."""
+        """Return the error as an outer decoder wraps it."""
         if isinstance(self.cause, _TypeMismatch):
             return _TypeMismatch(self.cause.value, self.cause.type_name, (*self.fields, *self.cause.fields))
         return self.cause
 
 
 def describe(value: Any) -> str:
-    """What Go calls a JSON value that it cannot use."""
+    """Return Go's name of the type of a JSON value."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, str):
@@ -128,23 +133,23 @@ class GoType:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        """As errors print it."""
+        """Name in errors."""
 
     def check(self, value: Any, decoder: Decoder) -> None:
-        """Report what is wrong with a decoded JSON value."""
+        """Report the errors of a decoded JSON value to the decoder."""
         raise NotImplementedError
 
     def canonical(self, value: Any) -> Any:
-        """The value as Go would write it back; what does not fit counts as absent."""
+        """Return the value as Go would write it; a value that does not fit counts as absent."""
         raise NotImplementedError
 
     def empty(self, value: Any) -> bool:
-        """Whether `omitempty` leaves a canonical value out."""
+        """Return whether `omitempty` omits a canonical value."""
         return not value
 
 
 class String(GoType):
-    """string, or a type made of it."""
+    """string, or a type based on it."""
 
     __slots__ = ()
 
@@ -176,7 +181,7 @@ class Bool(GoType):
 
 
 class Int(GoType):
-    """An integer of so many bits."""
+    """An integer of `bits` bits."""
 
     __slots__ = ("limit", "lowest")
 
@@ -191,7 +196,7 @@ class Int(GoType):
         if isinstance(value, bool) or not isinstance(value, int | float):
             decoder.mismatch(value, self.name)
         elif isinstance(value, float) or not self.lowest <= value < self.limit:
-            decoder.note(_TypeMismatch(f"number {go_format.number(value)}", self.name))
+            decoder.save(_TypeMismatch(f"number {go_format.number(value)}", self.name))
 
     def canonical(self, value: Any) -> Any:
         return value if isinstance(value, int) and self.lowest <= value < self.limit else 0
@@ -219,7 +224,7 @@ class Float(GoType):
 
 
 class Raw(GoType):
-    """Any JSON value; one that is kept as text keeps the order of its members."""
+    """Any JSON value; one that Go keeps as raw JSON keeps the order of its members."""
 
     __slots__ = ("keep_order",)
 
@@ -238,14 +243,14 @@ class Raw(GoType):
 
 
 def sort(value: Any) -> Any:
-    """A JSON value with the keys of its objects in order."""
+    """Return a JSON value with sorted keys."""
     if isinstance(value, dict):
         return {key: sort(value[key]) for key in sorted(value)}
     return [sort(item) for item in value] if isinstance(value, list) else value
 
 
 class Pointer(GoType):
-    """A pointer: null and absent are nil, and nil is left out."""
+    """A pointer: null and absent are nil, and nil is omitted."""
 
     __slots__ = ("to",)
 
@@ -286,10 +291,7 @@ class Slice(GoType):
         decoder.path = path
 
     def canonical(self, value: Any) -> Any:
-        if not isinstance(value, list):
-            return None
-        of = self.of
-        return [of.canonical(item) for item in value]
+        return list(map(self.of.canonical, value)) if isinstance(value, list) else None
 
 
 class Map(GoType):
@@ -316,8 +318,8 @@ class Map(GoType):
     def canonical(self, value: Any) -> Any:
         if not isinstance(value, dict):
             return None
-        of = self.of
-        return {key: of.canonical(value[key]) for key in sorted(value)}
+        keys = sorted(value)
+        return dict(zip(keys, map(self.of.canonical, map(value.__getitem__, keys)), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,15 +327,15 @@ class Field:
     """A field of a struct."""
 
     name: str
-    """In JSON."""
+    """Name in JSON."""
     type: GoType
     omit_empty: bool = True
     embedded: tuple[str, ...] = ()
-    """Names of the embedded structs that the field stands in."""
+    """Names of the embedded structs that contain the field."""
 
 
 class Struct(GoType):
-    """A struct; fields are matched by their exact names."""
+    """A struct; fields match by their exact names."""
 
     __slots__ = ("by_name", "rank", "required", "struct")
 
@@ -345,7 +347,10 @@ class Struct(GoType):
         self.required: tuple[Field, ...] = ()
 
     def define(self, *fields: Field) -> Struct:
-        """Set the fields, in the struct's order; apart from construction because types refer to themselves."""
+        """Set the fields in the struct's order and return the struct.
+
+        Separate from construction because types refer to themselves.
+        """
         self.by_name = {field.name: field for field in fields}
         self.rank = {field.name: index for index, field in enumerate(fields)}
         self.required = tuple(field for field in fields if not field.omit_empty)
@@ -379,13 +384,16 @@ class Struct(GoType):
         out = {}
         for name in names:
             field = by_name[name]
-            item = field.type.canonical(given.get(name))
+            item = given.get(name)
+            # no frame for pointers, since schemas nest deeply
+            go_type = field.type.to if item is not None and isinstance(field.type, Pointer) else field.type
+            item = go_type.canonical(item)
             if not field.omit_empty or not field.type.empty(item):
                 out[name] = item
         return out
 
     def order(self, value: dict[str, Any]) -> dict[str, Any]:
-        """The canonical members in the struct's order."""
+        """Return the canonical members in the struct's order."""
         return {name: value[name] for name in sorted(value, key=self.rank.__getitem__)}
 
     def empty(self, value: Any) -> bool:

@@ -44,17 +44,17 @@ class GroupVersionKind(NamedTuple):
 
     @property
     def group_version(self) -> GroupVersion:
-        """The group and version."""
+        """Return the group and version."""
         return GroupVersion(self.group, self.version)
 
     @property
     def group_kind(self) -> GroupKind:
-        """The kind without its version."""
+        """Return the kind without its version."""
         return GroupKind(self.group, self.kind)
 
     @property
     def api_version(self) -> str:
-        """The value of an object's apiVersion field."""
+        """Return the value of an object's apiVersion field."""
         return str(self.group_version)
 
     def __str__(self) -> str:
@@ -70,17 +70,21 @@ class GroupVersionResource(NamedTuple):
 
     @property
     def group_version(self) -> GroupVersion:
-        """The group and version."""
+        """Return the group and version."""
         return GroupVersion(self.group, self.version)
 
     @property
     def group_resource(self) -> GroupResource:
-        """The resource without its version."""
+        """Return the resource without its version."""
         return GroupResource(self.group, self.resource)
 
 
 def parse_group_version(api_version: str) -> GroupVersion:
-    """Split an apiVersion; raises ValueError in the reference's words when it has more than one slash."""
+    """Split an apiVersion.
+
+    Raises:
+        ValueError: it has more than one slash; the message is the reference's.
+    """
     if not api_version or api_version == "/":
         return GroupVersion("", "")
     parts = api_version.split("/")

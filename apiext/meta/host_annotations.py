@@ -1,4 +1,4 @@
-"""The marks by which a host cluster, its definitions and the copies here know of each other."""
+"""Labels, annotations, finalizers and conditions that connect a host cluster's definitions with their mirrors."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from typing import Final
 DOMAIN: Final = "apiext.dev"
 
 SERVE_LABEL: Final = f"{DOMAIN}/serve"
-"""Label of a definition on the host: serve its group here."""
+"""Label of a definition on the host: apiext serves its group."""
 SERVE_VALUE: Final = "true"
 SERVE_SELECTOR: Final = f"{SERVE_LABEL}={SERVE_VALUE}"
-"""Selects definitions with it."""
+"""Selector of definitions with this label."""
 
 HAND_OVER: Final = f"{DOMAIN}/hand-over"
-"""Annotation of a definition on the host: give its group back."""
+"""Annotation of a definition on the host: give its group back to the host."""
 HAND_OVER_VALUE: Final = "true"
 
 
-def is_asked_back(annotations: Mapping[str, str]) -> bool:
-    """Whether a definition of the host, by its annotations, asks to give its group back."""
+def wants_hand_over(annotations: Mapping[str, str]) -> bool:
+    """Return whether the annotations of a host's definition ask to give its group back."""
     return annotations.get(HAND_OVER) == HAND_OVER_VALUE
 
 
 INSTANCES_FINALIZER: Final = f"{DOMAIN}/instances"
-"""Finalizer of a definition on the host, while its instances are kept here."""
+"""Finalizer of a definition on the host while apiext stores its instances."""
 
 SERVICE: Final = f"{DOMAIN}/service"
-"""Annotation of what an apiext has on the host (definitions with the finalizer, APIServices, policies): its Service, as NAMESPACE/NAME."""
+"""Annotation of apiext's objects on the host (definitions with the finalizer, APIServices, policies): its Service, as NAMESPACE/NAME."""
 
 CONDITION: Final = "ServedByApiext"
 """Condition type of a definition on the host."""
 
 HOST_UID: Final = f"{DOMAIN}/host-uid"
-"""Annotation of a mirror, the copy of a host's definition: the uid that it has there."""
+"""Annotation of a mirror (the copy of a host's definition): uid of the host's definition."""
 
 HOST_REVISION: Final = f"{DOMAIN}/host-revision"
-"""Annotation of a mirror: the resourceVersion that the host's definition had when the mirror was last made to follow it."""
+"""Annotation of a mirror: resourceVersion of the host's definition that the mirror was last updated from."""
 
 PHASE: Final = f"{DOMAIN}/phase"
-"""Annotation of a mirror: how far its group is on the way here or back. Without one it is IMPORTING."""
+"""Annotation of a mirror: phase of moving its group to apiext or back. IMPORTING without the annotation."""
 IMPORTING: Final = "Importing"
 SERVING: Final = "Serving"
 FROZEN: Final = "Frozen"
@@ -47,8 +47,11 @@ LEAVING: Final = "Leaving"
 PHASES: Final = (IMPORTING, SERVING, FROZEN, LEAVING)
 
 IMPORT_PATH: Final = "/apiext/import/"
-"""Where objects of a mirror are put that the host has; the mirror's name follows."""
+"""Path prefix of imports of a mirror's objects from the host; the mirror's name follows."""
 
 REVISION_BASE: Final = 10**15
-"""What the revisions of mirrors' instances are greater than: more than a host's store gets to, and with apiext's own revisions still a
-number that every JSON parser reads exactly."""
+"""Lower bound of the revisions of mirrors' instances.
+
+It is above every revision that a host's store reaches, and apiext's revisions above it are still integers that every JSON parser
+reads exactly.
+"""

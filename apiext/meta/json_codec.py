@@ -5,60 +5,51 @@ Mirrors apimachinery pkg/util/json and the unstructured JSON scheme. Objects are
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 from typing import Any
 
 import orjson
 
-from apiext.meta import deep, go_format
+from apiext.meta import go_format, json_values
 
 Object = dict[str, Any]
-"""A Kubernetes object, or any JSON object, as a dict."""
+"""A Kubernetes object, or any JSON object."""
 
 _MAX_INT64 = 2**63 - 1
 _EXACT = 2**53
-# Every digit as "0", so that a look for fixed bytes finds numbers: much quicker than a pattern on the data itself.
+"""Magnitude up to which every integer is exact in float64."""
+# Every digit becomes "0", so that a search for fixed bytes finds numbers; that is much faster than a pattern on the data.
 _DIGITS = bytes(ord("0") if ord("0") <= code <= ord("9") else code for code in range(256))
 _LONG_INTEGER = b"0" * 19
+"""As many digits as the greatest int64 has."""
 _BEFORE_NUMBER = frozenset(b":,[- \t\r\n")
-# Patterns that begin with fixed bytes are quick to miss.
+# Patterns that begin with fixed bytes fail fast.
 _WHOLE_FLOAT = re.compile(rb"\.0(?:$|[,\]}])")
 _EXPONENT = re.compile(rb"e[+-][0-9]")
-# a number, not part of a longer string, whose shortest form may differ from Go's
+# A number outside strings whose shortest form may differ from Go's.
 _ODD_FLOAT = re.compile(rb"(?:^|[:,\[])-?(?:[0-9]+\.0(?:$|[,\]}])|[0-9.]+[eE]|0\.0000)")
-# Levels that orjson may refuse to read and to write.
-_DEEP_READ = 1000
-_DEEP_WRITTEN = 250
-# Nobody can guess it, so no text of a value holds it.
+_MAX_WRITTEN = 254
+"""Levels of nesting that orjson writes; only objects stored by kube-apiserver or an older version have more."""
+# Random, so that no string of a value contains it.
 _MARK = secrets.token_hex(16)
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 _SEPARATORS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 
 
 def loads(data: bytes) -> Any:
-    """Parse JSON; a whole-number float such as 1.0 stays a float. Raises ValueError on malformed input."""
-    parsed = _parsed(data)
-    digits = data.translate(_DIGITS)
-    if not _may_have_long_number(digits):
-        return parsed
-    try:
-        return _narrow(parsed)
-    except RecursionError:
-        return deep.copied(parsed, _narrow)
+    """Parse JSON; a whole-number float such as 1.0 stays a float.
 
-
-def _parsed(data: bytes) -> Any:
-    try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
-        if data.count(b"[") + data.count(b"{") < _DEEP_READ:
-            raise
-    return deep.loads(data)
+    Raises:
+        ValueError: the data is not JSON, or nested deeper than orjson reads (1,024 levels).
+    """
+    parsed = orjson.loads(data)
+    return json_values.transform(parsed, _narrow) if _may_have_long_number(data.translate(_DIGITS)) else parsed
 
 
 def _may_have_long_number(digits: bytes) -> bool:
-    """Whether many digits stand where a number begins; those that begin a string are no number, and far more frequent."""
+    """Return whether 19 digits stand where a number begins; within strings long digits are frequent and no numbers."""
     at = digits.find(_LONG_INTEGER)
     while at > 0 and digits[at - 1] not in _BEFORE_NUMBER:
         at = digits.find(_LONG_INTEGER, at + len(_LONG_INTEGER))
@@ -66,27 +57,28 @@ def _may_have_long_number(digits: bytes) -> bool:
 
 
 def _narrow(item: Any) -> Any:
-    """Turn integers outside int64 into floats, as Go's parser does."""
-    if isinstance(item, dict):
-        return {key: _narrow(member) for key, member in item.items()}
-    if isinstance(item, list):
-        return [_narrow(member) for member in item]
+    """Turn an integer outside int64 into a float, as Go's parser does."""
     if type(item) is int and not -_MAX_INT64 - 1 <= item <= _MAX_INT64:
         return float(item)
     return item
 
 
 def dumps(obj: Any, *, sort_keys: bool = True) -> bytes:
-    """Compact JSON with sorted keys, numbers and escapes as Go's encoder writes them, without a final newline."""
+    """Return compact JSON with sorted keys, numbers and escapes as Go's encoder writes them, without a final newline.
+
+    Raises:
+        TypeError: the value is no JSON value.
+    """
     option = orjson.OPT_SORT_KEYS if sort_keys else 0
     try:
         data = orjson.dumps(obj, option=option)
     except orjson.JSONEncodeError:
-        if deep.depth(obj) < _DEEP_WRITTEN:
+        if not json_values.is_deeper(obj, _MAX_WRITTEN):
             raise
-        return _html_safe(_unmarked(deep.dumps(obj, option | orjson.OPT_PASSTHROUGH_SUBCLASS, _gofloats, _go_float)))
+        marked = json.dumps(json_values.transform(obj, _marked), sort_keys=sort_keys, ensure_ascii=False, separators=(",", ":")).encode()
+        return _html_safe(_unmarked(marked))
     if _may_have_odd_float(data) and _ODD_FLOAT.search(data):
-        data = _unmarked(orjson.dumps(_gofloats(obj), option=option | orjson.OPT_PASSTHROUGH_SUBCLASS, default=_go_float))
+        data = _unmarked(orjson.dumps(json_values.transform(obj, _marked), option=option))
     return _html_safe(data)
 
 
@@ -109,23 +101,13 @@ def _html_safe(data: bytes) -> bytes:
     return data
 
 
-class _Float(float):
-    """A float that the encoder hands back to be written in Go's form."""
-
-
-def _gofloats(item: Any) -> Any:
-    if isinstance(item, dict):
-        return {key: _gofloats(member) for key, member in item.items()}
-    if isinstance(item, list):
-        return [_gofloats(member) for member in item]
-    if type(item) is float:
-        # Go writes whole numbers without a fraction, as integers are written.
-        return int(item) if abs(item) < _EXACT and item.is_integer() and item else _Float(item)
-    return item
-
-
-def _go_float(item: Any) -> str:
-    """The number between marks; orjson's own fragments are not to be trusted among many brackets, see deep."""
+def _marked(item: Any) -> Any:
+    """Return a float in Go's form between marks, which `_unmarked` removes with the quotes; anything else as it is."""
+    if type(item) is not float:
+        return item
+    # Go writes whole numbers without a fraction.
+    if item and abs(item) < _EXACT and item.is_integer():
+        return int(item)
     return f"{_MARK}{json_number(item)}{_MARK}"
 
 
@@ -135,16 +117,16 @@ def _unmarked(data: bytes) -> bytes:
 
 
 def json_number(number: float) -> str:
-    """A number as Go's encoding/json writes it."""
+    """Return a number as Go's encoding/json writes it."""
     text = go_format.number(number, min_exponent=-6)
-    # encoding/json cleans e-09 to e-9, but keeps e+21
+    # encoding/json shortens e-09 to e-9, but keeps e+21
     return re.sub(r"e-0(\d)$", r"e-\1", text)
 
 
 def pretty(data: bytes) -> bytes:
-    """JSON bytes indented by two spaces, as `?pretty=1` prints them.
+    """Return JSON indented by two spaces, as `?pretty=1` prints it.
 
-    What is nested deeper than some 250 levels stays in one line: indented it would be hundreds of times as long.
+    A value nested deeper than 254 levels stays on one line.
     """
     try:
         return _html_safe(orjson.dumps(orjson.loads(data), option=orjson.OPT_INDENT_2))

@@ -1,6 +1,6 @@
-"""Loggers with fields, as structlog's, that load nothing: structlog takes a quarter of a second, which a quiet start need not spend.
+"""Loggers with fields like structlog's, without its import time of a quarter of a second.
 
-The records go to the standard library's loggers with their fields aside; server/log_output.py has structlog write them.
+Records go to the standard library's loggers with their fields attached; server/log_output.py lets structlog write them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Logger:
-    """Logs an event, in words that never change, with fields for what does."""
+    """Logs events: a constant text, with fields for what varies."""
 
     __slots__ = ("_logger",)
 
@@ -18,26 +18,26 @@ class Logger:
         self._logger = logging.getLogger(name)
 
     def debug(self, event: str, **fields: Any) -> None:
-        """What only helps to find a defect."""
+        """Log an event that helps to find a defect."""
         self._logger.debug(event, extra={"fields": fields})
 
     def info(self, event: str, **fields: Any) -> None:
-        """What happens in the normal course."""
+        """Log an event of normal operation."""
         self._logger.info(event, extra={"fields": fields})
 
     def warning(self, event: str, **fields: Any) -> None:
-        """What the server can deal with, but should not have to."""
+        """Log a problem that the server handles."""
         self._logger.warning(event, extra={"fields": fields})
 
     def error(self, event: str, **fields: Any) -> None:
-        """What the server cannot deal with."""
+        """Log a problem that the server cannot handle."""
         self._logger.error(event, extra={"fields": fields})
 
     def exception(self, event: str, **fields: Any) -> None:
-        """An error, with the exception that is being handled."""
+        """Log an error with the exception that is being handled."""
         self._logger.exception(event, extra={"fields": fields})  # noqa: LOG004 -- for a caller that handles an exception
 
 
 def get_logger(name: str) -> Logger:
-    """The logger of a module."""
+    """Return the logger of a module."""
     return Logger(name)

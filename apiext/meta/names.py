@@ -1,4 +1,4 @@
-"""What names may look like; each function lists what is wrong with a value, in the reference's words.
+"""Rules for names; each function returns the reference's messages about a value.
 
 Mirrors apimachinery pkg/api/validate/content, pkg/util/validation and pkg/api/validation (generic.go).
 """
@@ -10,9 +10,13 @@ import re
 from typing import Final
 
 DNS1123_LABEL_MAX_LENGTH: Final = 63
+"""Bytes."""
 DNS1123_SUBDOMAIN_MAX_LENGTH: Final = 253
+"""Bytes."""
 _LABEL_KEY_MAX_LENGTH: Final = 63
+"""Bytes of the part behind the slash."""
 _LABEL_VALUE_MAX_LENGTH: Final = 63
+"""Bytes."""
 
 _LABEL_FORMAT: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN_FORMAT: Final = rf"{_LABEL_FORMAT}(\.{_LABEL_FORMAT})*"
@@ -21,7 +25,7 @@ _KEY_FORMAT: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE_FORMAT: Final = f"({_KEY_FORMAT})?"
 
 _LABEL: Final = re.compile(_LABEL_FORMAT)
-# The same language as the format of the messages, written so that hostile input does not make the matcher back up.
+# Matches the same names as the format in the messages, without backtracking on hostile input.
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 _DNS1035: Final = re.compile(_DNS1035_FORMAT)
 _KEY: Final = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
@@ -44,14 +48,16 @@ _VALUE_MESSAGE: Final = (
     "and must start and end with an alphanumeric character"
 )
 
-# No vowels and no digits that look like letters: random names spell nothing.
+# No vowels and no digits that look like letters, so that random names spell no words.
 _SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
+"""Random characters of a generated name."""
 _GENERATED_MAX_LENGTH: Final = 63
+"""Bytes of a generated name."""
 
 
 def regex_error(message: str, pattern: str, *examples: str) -> str:
-    """A message about a format, with examples and the pattern."""
+    """Return a message about a format, with examples and the pattern."""
     if not examples:
         return f"{message} (regex used for validation is '{pattern}')"
     shown = " or ".join(f"'{example}', " for example in examples)
@@ -59,7 +65,7 @@ def regex_error(message: str, pattern: str, *examples: str) -> str:
 
 
 def size(text: str) -> int:
-    """Length in bytes of UTF-8, which is what limits count."""
+    """Return the length in bytes of UTF-8, which limits count."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
@@ -68,7 +74,7 @@ def _max_length(limit: int, unit: str) -> str:
 
 
 def dns1123_label(value: str) -> list[str]:
-    """A label of a DNS name, lower case."""
+    """Check a label of a DNS name, lower case."""
     errors = []
     if size(value) > DNS1123_LABEL_MAX_LENGTH:
         errors.append(_max_length(DNS1123_LABEL_MAX_LENGTH, "characters"))
@@ -81,7 +87,7 @@ def dns1123_label(value: str) -> list[str]:
 
 
 def dns1123_subdomain(value: str) -> list[str]:
-    """A DNS name, lower case."""
+    """Check a DNS name, lower case."""
     return _subdomain(value, "characters")
 
 
@@ -97,7 +103,7 @@ def _subdomain(value: str, unit: str) -> list[str]:
 
 
 def dns1035_label(value: str) -> list[str]:
-    """A label of a DNS name that begins with a letter."""
+    """Check a label of a DNS name that begins with a letter."""
     errors = []
     if size(value) > DNS1123_LABEL_MAX_LENGTH:
         errors.append(_max_length(DNS1123_LABEL_MAX_LENGTH, "characters"))
@@ -107,7 +113,7 @@ def dns1035_label(value: str) -> list[str]:
 
 
 def label_key(value: str) -> list[str]:
-    """A qualified name: the key of a label or an annotation, a finalizer, a condition type."""
+    """Check a qualified name: the key of a label or an annotation, a finalizer, a condition type."""
     prefix, slash, name = value.rpartition("/")
     if (
         len(name) <= _LABEL_KEY_MAX_LENGTH
@@ -133,7 +139,7 @@ def label_key(value: str) -> list[str]:
 
 
 def label_value(value: str) -> list[str]:
-    """The value of a label."""
+    """Check the value of a label."""
     if not value or (len(value) <= _LABEL_VALUE_MAX_LENGTH and _KEY.fullmatch(value)):
         return []
     errors = []
@@ -145,29 +151,29 @@ def label_value(value: str) -> list[str]:
 
 
 def path_segment(name: str, prefix: bool = False) -> list[str]:  # noqa: FBT001, FBT002
-    """A name that can stand in a URL path and in a storage key; of a prefix, something may follow."""
+    """Check a name that becomes part of a URL path and a storage key; a prefix may be followed by more."""
     if not prefix and name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{part}'" for part in ("/", "%") if part in name]
 
 
 def name_is_dns_subdomain(name: str, prefix: bool = False) -> list[str]:  # noqa: FBT001, FBT002
-    """The name of an object, or the beginning of one."""
+    """Check the name of an object, or a prefix of one."""
     return dns1123_subdomain(_mask_trailing_dash(name) if prefix else name)
 
 
 def name_is_dns_label(name: str, prefix: bool = False) -> list[str]:  # noqa: FBT001, FBT002
-    """The name of a namespace, or the beginning of one."""
+    """Check the name of a namespace, or a prefix of one."""
     return dns1123_label(_mask_trailing_dash(name) if prefix else name)
 
 
 def _mask_trailing_dash(name: str) -> str:
-    """Something that is valid whenever the prefix may become a valid name."""
+    """Return a text that is valid if the prefix can begin a valid name."""
     return f"{name[:-2]}a" if len(name) > 1 and name.endswith("-") else name
 
 
 def generate_name(base: str) -> str:
-    """A name made of a prefix and five random characters; the prefix is cut so that the name keeps to 63 bytes."""
+    """Return a prefix with five random characters; the prefix is cut so that the name has at most 63 bytes."""
     longest = _GENERATED_MAX_LENGTH - _SUFFIX_LENGTH
     if size(base) > longest:
         base = base.encode("utf-8", "surrogatepass")[:longest].decode("utf-8", "replace")

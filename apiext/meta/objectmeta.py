@@ -1,14 +1,14 @@
-"""The shape of metadata: what the reference's typed ObjectMeta makes of the JSON in an object's `metadata`.
+"""The canonical form of metadata: what the reference's typed ObjectMeta makes of an object's `metadata`.
 
-Mirrors apiextensions-apiserver pkg/apiserver/schema/objectmeta (coerce.go): unknown fields go, empty ones go, times become whole
-seconds of UTC, null members of maps and lists become empty. Metadata in this form already, which is the rule, is only looked at.
+Mirrors apiextensions-apiserver pkg/apiserver/schema/objectmeta (coerce.go): unknown and empty fields are dropped, times become
+whole seconds of UTC, null members of maps and lists become empty. Canonical metadata, the usual case, is only checked.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta import json_codec, time, unstructured
+from apiext.meta import time, unstructured
 from apiext.meta.go_times import Time
 from apiext.meta.go_types import Bool, DecodeError, Decoder, Field, Int, Map, Pointer, Raw, Slice, String, Struct
 
@@ -62,10 +62,10 @@ OBJECT_META: Final = Struct("ObjectMeta").define(
 
 
 def coerce(obj: Object, *, drop_malformed: bool = False, report: bool = False, path: str = "metadata") -> tuple[list[str], bool]:
-    """Bring `obj["metadata"]`, if it is there, into the form it is stored in.
+    """Bring `obj["metadata"]` into its stored form.
 
-    With `drop_malformed`, fields of a wrong type are left out. With `report`, the paths of unknown fields come back, below `path`.
-    The second result tells whether anything was changed; the metadata is replaced then, not altered.
+    With `drop_malformed`, fields of a wrong type are dropped. With `report`, the first result has the paths of unknown fields,
+    below `path`. The second result is whether the metadata changed; then it is a new dict.
 
     Raises:
         DecodeError: a field has the wrong type (without `drop_malformed`), or the metadata is no object; the text is Go's.
@@ -81,11 +81,8 @@ def coerce(obj: Object, *, drop_malformed: bool = False, report: bool = False, p
 
 
 def _decode(metadata: Any, *, drop_malformed: bool, report: bool) -> tuple[Object, list[str]]:
-    # The reference writes the metadata as JSON, in the order of its keys, and reads it again into its type.
-    try:
-        document = _remarshal(metadata)
-    except RecursionError:
-        document = json_codec.loads(json_codec.dumps(metadata))
+    # The reference writes the metadata as JSON with sorted keys and reads it again into its type.
+    document = _remarshal(metadata)
     decoder = Decoder(report=report)
     try:
         decoder.run(OBJECT_META, document)
@@ -112,7 +109,7 @@ def _decodes(document: Object) -> bool:
 
 
 def _remarshal(value: Any) -> Any:
-    """A JSON value as it is after it was written and read again: keys in order, whole numbers without a fraction."""
+    """Return a JSON value as it is after it was written and read again: sorted keys, whole numbers without a fraction."""
     if isinstance(value, dict):
         return {key: _remarshal(value[key]) for key in sorted(value)}
     if isinstance(value, list):
@@ -122,11 +119,11 @@ def _remarshal(value: Any) -> Any:
     return value
 
 
-# --- the quick look ---------------------------------------------------------------------------------------------------
+# --- fast path --------------------------------------------------------------------------------------------------------
 
 
 def is_canonical(metadata: Any) -> bool:
-    """Whether decoding would change nothing."""
+    """Return whether metadata is in its stored form already."""
     if type(metadata) is not dict:
         return False
     for name, member in metadata.items():

@@ -1,6 +1,6 @@
-"""The rules of metadata that all objects keep (apimachinery pkg/api/validation/objectmeta.go, meta/v1/validation).
+"""Validation of metadata (apimachinery pkg/api/validation/objectmeta.go, meta/v1/validation).
 
-The metadata is in the form that objectmeta.coerce gives it. Functions list field errors, in the reference's order.
+The metadata has the form of objectmeta.coerce. Functions return field errors in the reference's order.
 """
 
 from __future__ import annotations
@@ -18,26 +18,29 @@ if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
 
 NameRule = Callable[[str, bool], list[str]]
-"""What is wrong with a name (or, if the flag is set, with the beginning of one)."""
+"""Returns the problems of a name, or of a prefix of one if the flag is set."""
 
 IMMUTABLE: Final = "field is immutable"
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 FINALIZER_ORPHAN: Final = "orphan"
 FINALIZER_FOREGROUND: Final = "foregroundDeletion"
 MAX_ANNOTATIONS_SIZE: Final = 256 * 1024
+"""Bytes of all keys and values."""
 _MAX_MANAGER_LENGTH: Final = 128
+"""Bytes."""
 _MAX_SUBRESOURCE_LENGTH: Final = 256
-_LONGEST_LABEL: Final = 128
-"""Characters of key and value up to which it is remembered whether a label is valid."""
+"""Bytes."""
+_MAX_CACHED_LABEL_LENGTH: Final = 128
+"""Characters of key and value up to which the validity of a label is cached."""
 _METADATA: Final = field.Path("metadata")
 _BANNED_OWNER: Final = GroupVersionKind("", "v1", "Event")
-_MOST_SHOWN: Final = 4 << 20
-"""Characters of owners that errors show: each error about a second controller shows all of them."""
+_MAX_SHOWN_OWNERS: Final = 4 << 20
+"""Characters of owner references shown in all errors: each error about a second controller shows every reference."""
 _OWNER_ORDER: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
 
 def validate(metadata: Object, *, namespaced: bool, name_rule: NameRule, path: Path = _METADATA) -> list[FieldError]:
-    """Everything wrong with the metadata of a new object, whose name has been generated if it was to be (ValidateObjectMeta)."""
+    """Return the errors of a new object's metadata, after a generated name was filled in (ValidateObjectMeta)."""
     errors: list[FieldError] = []
     prefix = metadata.get("generateName")
     if prefix:
@@ -55,23 +58,23 @@ def validate(metadata: Object, *, namespaced: bool, name_rule: NameRule, path: P
     return errors
 
 
-def validate_update(new: Object, old: Object, *, path: Path = _METADATA) -> list[FieldError]:
-    """Everything wrong with changed metadata (ValidateObjectMetaUpdate)."""
+def validate_update(new: Object, old: Object) -> list[FieldError]:
+    """Return the errors of changed metadata (ValidateObjectMetaUpdate)."""
     errors: list[FieldError] = []
     if "deletionTimestamp" in old:
-        errors += _no_new_finalizers(new.get("finalizers", ()), old.get("finalizers", ()), path.child("finalizers"))
+        errors += _no_new_finalizers(new.get("finalizers", ()), old.get("finalizers", ()), _METADATA.child("finalizers"))
     if not new.get("resourceVersion"):
-        errors.append(field.invalid(path.child("resourceVersion"), "", "must be specified for an update"))
-    errors += _generation(new, path)
+        errors.append(field.invalid(_METADATA.child("resourceVersion"), "", "must be specified for an update"))
+    errors += _generation(new, _METADATA)
     if new.get("generation", 0) < old.get("generation", 0):
-        errors.append(field.invalid(path.child("generation"), new.get("generation", 0), "must not be decremented"))
+        errors.append(field.invalid(_METADATA.child("generation"), new.get("generation", 0), "must not be decremented"))
     for name, nothing in _IMMUTABLE_FIELDS:
         if new.get(name, nothing) != old.get(name, nothing):
-            errors.append(field.invalid(path.child(name), new.get(name, nothing), IMMUTABLE))
+            errors.append(field.invalid(_METADATA.child(name), new.get(name, nothing), IMMUTABLE))
     for member, rule in _MEMBER_RULES:
-        # Finalizers are not looked at again: those that nobody could add today may still be taken away one by one.
+        # Finalizers are not validated again: invalid old ones can still be removed one by one.
         if member in new and member != "finalizers":
-            errors += rule(new[member], path.child(member))
+            errors += rule(new[member], _METADATA.child(member))
     return errors
 
 
@@ -99,10 +102,10 @@ def _generation(metadata: Object, path: Path) -> list[FieldError]:
 
 
 def validate_labels(labels: dict[str, str], path: Path) -> list[FieldError]:
-    """Keys are qualified names, values are label values."""
+    """Return the errors of labels: keys are qualified names, values are label values."""
     errors: list[FieldError] = []
     for key, value in labels.items():
-        if len(key) + len(value) <= _LONGEST_LABEL and _is_label(key, value):
+        if len(key) + len(value) <= _MAX_CACHED_LABEL_LENGTH and _is_label(key, value):
             continue
         if problems := names.label_key(key):
             errors += [field.invalid(path, key, message) for message in problems]
@@ -111,13 +114,13 @@ def validate_labels(labels: dict[str, str], path: Path) -> list[FieldError]:
     return errors
 
 
-@lru_cache(maxsize=1024)  # objects of one kind have the same few labels, and each write looks at them three times
+@lru_cache(maxsize=1024)  # Objects of one kind have the same few labels, and each write checks them three times.
 def _is_label(key: str, value: str) -> bool:
     return not names.label_key(key) and not names.label_value(value)
 
 
 def validate_annotations(annotations: dict[str, str], path: Path) -> list[FieldError]:
-    """Keys are qualified names in any case; all together keep to a size."""
+    """Return the errors of annotations: keys are qualified names in any case, the total size is limited."""
     errors: list[FieldError] = []
     total = 0
     for key, value in annotations.items():
@@ -133,7 +136,7 @@ def _owner_references(owners: list[Object], path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
     controller = ""
     shown: field.Printed | None = None
-    told = 0
+    shown_size = 0
     for index, owner in enumerate(owners):
         errors += _owner_reference(owner, path.index(index))
         if owner.get("controller"):
@@ -141,9 +144,9 @@ def _owner_references(owners: list[Object], path: Path) -> list[FieldError]:
             if controller:
                 detail = f'Only one reference can have Controller set to true. Found "true" in references for {controller} and {name}'
                 shown = shown or _as_written(owners)
-                if told < _MOST_SHOWN:
+                if shown_size < _MAX_SHOWN_OWNERS:
                     errors.append(field.invalid(path, shown, detail))
-                told += len(shown.text)
+                shown_size += len(shown.text)
             else:
                 controller = name
     return errors
@@ -168,7 +171,7 @@ def _owner_reference(owner: Object, path: Path) -> list[FieldError]:
 
 
 def _as_written(owners: Any) -> field.Printed:
-    # Bad values are shown as JSON with sorted keys, but these are structs of the reference: their fields stand in its order.
+    # Bad values are shown as JSON with sorted keys, but these are structs of the reference, whose fields keep their order.
     ordered = _in_order(owners) if isinstance(owners, dict) else [_in_order(owner) for owner in owners]
     return field.Printed(json_codec.dumps(ordered, sort_keys=False).decode())
 
@@ -178,7 +181,7 @@ def _in_order(owner: Object) -> Object:
 
 
 def validate_finalizers(finalizers: list[str], path: Path) -> list[FieldError]:
-    """Names are qualified; orphaning and foreground deletion exclude each other."""
+    """Return the errors of finalizers: names are qualified, orphaning and foreground deletion exclude each other."""
     errors = [field.invalid(path, name, message) for name in finalizers for message in names.label_key(name)]
     if FINALIZER_ORPHAN in finalizers and FINALIZER_FOREGROUND in finalizers:
         detail = f"finalizer {FINALIZER_ORPHAN} and {FINALIZER_FOREGROUND} cannot be both set"
@@ -213,7 +216,7 @@ def _managed_fields(entries: list[Object], path: Path) -> list[FieldError]:
 
 
 def validate_field_manager(manager: str, path: Path) -> list[FieldError]:
-    """The name of a field manager: short, and printable."""
+    """Return the errors of a field manager's name: short and printable."""
     errors = []
     if names.size(manager) > _MAX_MANAGER_LENGTH:
         errors.append(field.too_long(path, _MAX_MANAGER_LENGTH))

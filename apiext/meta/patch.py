@@ -1,7 +1,7 @@
 """JSON patch (RFC 6902) and JSON merge patch (RFC 7386) on decoded documents.
 
 Mirrors apiserver pkg/endpoints/handlers/patch.go and what the reference's patch library accepts: negative indices, "replace" of a
-member that is not there, "test" of an absent member against null. Documents given are never changed and share nothing with the results.
+missing member, "test" of an absent member against null. The given documents are never changed.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta import deep, errors, go_types, json_codec, json_literals
+from apiext.meta import errors, go_types, json_codec, json_values
 from apiext.meta.go_types import DecodeError, Decoder, Field, Raw, Slice, String, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 MAX_OPERATIONS: Final = 10_000
+"""Operations of one JSON patch."""
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
-"""What the "copy" operations of one patch may add to a document."""
+"""Bytes that the "copy" operations of one patch may add to a document."""
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _STRICT_OPERATIONS: Final = Slice(
@@ -28,25 +29,14 @@ _STRICT_OPERATIONS: Final = Slice(
 
 Operations = list[dict[str, Any] | None]
 
+_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"(?=\s*:)|("(?:[^"\\]|\\.)*+"|-?[0-9][0-9.eE+-]*|true|false|null)', re.DOTALL)
+"""A key, or (as its group) a scalar value."""
+_AMBIGUOUS: Final = re.compile(rb"[\\<>&\x80-\xff]|[0-9][.eE]|-0")
+"""Bytes of every string or number that has more than one spelling."""
+
 
 class _RefusedError(Exception):
-    """An operation does not apply."""
-
-
-def deep_copy(value: Any) -> Any:
-    """A JSON value that shares no object or list with the one given."""
-    try:
-        return _copied(value)
-    except RecursionError:
-        return deep.copied(value)
-
-
-def _copied(value: Any) -> Any:
-    if type(value) is dict:
-        return {key: _copied(member) if type(member) in _NESTED else member for key, member in value.items()}
-    if type(value) is list:
-        return [_copied(item) if type(item) in _NESTED else item for item in value]
-    return value
+    """An operation that does not apply."""
 
 
 _NESTED: Final = frozenset({dict, list})
@@ -55,13 +45,12 @@ _NESTED: Final = frozenset({dict, list})
 # --- JSON patch -------------------------------------------------------------------------------------------------------
 
 
-def parse_json_patch(data: bytes, *, strict: bool = True) -> tuple[Operations, list[str]]:
-    """The operations of a JSON patch; with `strict`, also what strict decoding finds wrong with them.
+def parse_json_patch(document: Any, *, strict: bool = True) -> tuple[Operations, list[str]]:
+    """Return the operations of a JSON patch and, with `strict`, the errors of strict decoding.
 
     Raises:
-        StatusError: 400 for what is no list of operations, 413 for too many of them.
+        StatusError: 400 if the patch is no list of operations, 413 if it has more than MAX_OPERATIONS.
     """
-    document = _loads(data)
     warnings: list[str] = []
     if strict:
         try:
@@ -80,19 +69,15 @@ def parse_json_patch(data: bytes, *, strict: bool = True) -> tuple[Operations, l
     return document, warnings
 
 
-def spelled_tests(operations: Operations, data: bytes) -> list[Any]:
-    """How the values of the tests that a JSON patch begins with are spelled, for `json_patch`; nothing where that is beyond doubt."""
-    if not json_literals.may_be_odd(data):
+def leading_test_literals(operations: Operations, data: bytes) -> list[Any]:
+    """Return the spelling of the values of the leading "test" operations, for `json_patch`.
+
+    The result is empty if every scalar of the patch has only one spelling.
+    """
+    if not has_ambiguous_spelling(data):
         return []
     count = next((index for index, operation in enumerate(operations) if not operation or operation.get("op") != "test"), len(operations))
-    return [operation.get("value", "null") for operation in json_literals.spelled(data)[:count]] if count else []
-
-
-def _loads(data: bytes) -> Any:
-    try:
-        return json_codec.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise errors.bad_request("invalid JSON patch") from error
+    return [operation.get("value", "null") for operation in literals(data)[:count]] if count else []
 
 
 def _not_a_patch(value: Any, type_name: str) -> errors.StatusError:
@@ -100,33 +85,45 @@ def _not_a_patch(value: Any, type_name: str) -> errors.StatusError:
 
 
 def rejected() -> errors.StatusError:
-    """What is said of a patch that does not apply."""
+    """Return the error (422) about a patch that does not apply."""
     return errors.StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {})
 
 
+def too_deep() -> errors.StatusError:
+    """Return the error (400) about a patch whose result is nested too deeply."""
+    return errors.bad_request(f"the patched object is nested deeper than {json_values.MAX_DEPTH} levels")
+
+
 def json_patch(document: Any, operations: Operations, spelled: Sequence[Any] = ()) -> Any:
-    """The document with the operations applied in order; `spelled` (of `spelled_tests`) is how tested values have to be written in JSON.
+    """Return the document with the operations applied in order.
+
+    `spelled` (from `leading_test_literals`) has the JSON spelling that tested values must have.
 
     Raises:
-        StatusError: 422 when one of them does not apply; as in the reference it does not tell which.
+        StatusError: 422 if an operation does not apply, as in the reference without saying which; 400 if the result is nested
+            deeper than MAX_DEPTH and deeper than the document was.
     """
-    patched = _Document(deep_copy(document))
     try:
+        patched = _Document(json_values.copy(document))
         for index, operation in enumerate(operations):
             kind = operation.get("op") if operation else None
             apply = _OPERATIONS.get(kind) if isinstance(kind, str) else None
             if operation is None or apply is None:
                 raise _RefusedError
             apply(patched, operation)
-            if index < len(spelled) and not json_literals.is_spelled(_found(patched, operation["path"]), spelled[index]):
+            if index < len(spelled) and not matches_literals(_found(patched, operation["path"]), spelled[index]):
                 raise _RefusedError
     except _RefusedError as error:
         raise rejected() from error
+    except RecursionError as error:
+        raise too_deep() from error
+    if json_values.is_deeper(patched.root, json_values.MAX_DEPTH) and json_values.depth(patched.root) > json_values.depth(document):
+        raise too_deep()
     return patched.root
 
 
 class _Document:
-    """What is being patched, and how much has been copied inside it."""
+    """The patched document and the number of bytes copied inside it."""
 
     __slots__ = ("copied", "root")
 
@@ -135,7 +132,7 @@ class _Document:
         self.copied = 0
 
     def find(self, pointer: str) -> tuple[Any, str]:
-        """The object or list that holds what a pointer names, and its key there."""
+        """Return the object or list that contains the target of a pointer, and the key of the target in it."""
         parts = pointer.split("/")
         if len(parts) < 2:
             raise _RefusedError
@@ -148,7 +145,7 @@ class _Document:
 
 
 def _unescape(part: str) -> str:
-    # In one pass over the text: "~01" is "~1".
+    # In one pass: "~01" is "~1".
     return re.sub("~[01]", lambda match: "/" if match.group() == "~1" else "~", part) if "~" in part else part
 
 
@@ -166,7 +163,7 @@ def _position(items: list[Any], key: str) -> int:
 
 
 def _get(at: Any, key: str) -> Any:
-    """A member, None if an object has none of the name."""
+    """Return a member, None if an object has no such member."""
     return at[_position(at, key)] if type(at) is list else at.get(key)
 
 
@@ -200,7 +197,7 @@ def _pointer(operation: dict[str, Any], name: str) -> str:
 
 def _apply_add(document: _Document, operation: dict[str, Any]) -> None:
     at, key = document.find(_pointer(operation, "path"))
-    _add(at, key, deep_copy(operation.get("value")))
+    _add(at, key, json_values.copy(operation.get("value")))
 
 
 def _apply_remove(document: _Document, operation: dict[str, Any]) -> None:
@@ -208,7 +205,7 @@ def _apply_remove(document: _Document, operation: dict[str, Any]) -> None:
 
 
 def _apply_replace(document: _Document, operation: dict[str, Any]) -> None:
-    pointer, value = _pointer(operation, "path"), deep_copy(operation.get("value"))
+    pointer, value = _pointer(operation, "path"), json_values.copy(operation.get("value"))
     if not pointer:
         if type(value) not in _NESTED:
             raise _RefusedError
@@ -230,7 +227,7 @@ def _apply_move(document: _Document, operation: dict[str, Any]) -> None:
 
 def _apply_copy(document: _Document, operation: dict[str, Any]) -> None:
     at, key = document.find(_pointer(operation, "from"))
-    value = deep_copy(_get(at, key))
+    value = json_values.copy(_get(at, key))
     if value is not None:
         document.copied += len(json_codec.dumps(value))
     if document.copied > MAX_COPIED_BYTES:
@@ -239,7 +236,7 @@ def _apply_copy(document: _Document, operation: dict[str, Any]) -> None:
 
 
 def _apply_test(document: _Document, operation: dict[str, Any]) -> None:
-    if not same(_found(document, _pointer(operation, "path")), operation.get("value")):
+    if not json_values.equal(_found(document, _pointer(operation, "path")), operation.get("value")):
         raise _RefusedError
 
 
@@ -257,21 +254,15 @@ _OPERATIONS: Final[dict[str, Callable[[_Document, dict[str, Any]], None]]] = {
 }
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal: true is not 1, and 1 is not 1.0, which is how they are written and stored."""
-    return deep.equal(one, other)
-
-
 # --- JSON merge patch -------------------------------------------------------------------------------------------------
 
 
-def parse_merge_patch(data: bytes, *, strict: bool = True) -> Any:
-    """A merge patch, usually an object.
+def parse_merge_patch(document: Any, *, strict: bool = True) -> Any:
+    """Return a merge patch, usually an object.
 
     Raises:
-        StatusError: 400 for what cannot be one.
+        StatusError: 400 for a value that no merge patch can be.
     """
-    document = _loads(data)
     if isinstance(document, dict):
         return document
     if strict and document is not None:
@@ -281,13 +272,12 @@ def parse_merge_patch(data: bytes, *, strict: bool = True) -> Any:
     return document
 
 
-def parse_strategic_patch(data: bytes) -> Any:
-    """A strategic merge patch: an object, or null for one that changes nothing.
+def parse_strategic_patch(document: Any) -> Any:
+    """Return a strategic merge patch: an object, empty for null.
 
     Raises:
-        StatusError: 400 for what cannot be one.
+        StatusError: 400 if the document is no object.
     """
-    document = _loads(data)
     if document is not None and not isinstance(document, dict):
         raise errors.bad_request(_no_object(document))
     return document or {}
@@ -298,14 +288,14 @@ def _no_object(document: Any) -> str:
 
 
 def merge_patch(document: Any, patch: Any) -> Any:
-    """The document with the patch merged in: null removes a member, objects merge, all else replaces.
+    """Return the document with the patch merged in: null removes a member, objects are merged, other values replace.
 
-    The result shares with the document what the patch does not reach, which makes a small patch of a large object cheap.
+    The result shares unchanged parts with the document, so that a small patch of a large object is cheap.
     """
     if type(document) is not dict:
         return _without_nulls(patch)
     if type(patch) is not dict:
-        return deep_copy(patch)
+        return json_values.copy(patch)
     top = [document]
     pending: list[tuple[Any, Any, dict[str, Any]]] = [(top, 0, patch)]
     while pending:
@@ -319,21 +309,51 @@ def merge_patch(document: Any, patch: Any) -> Any:
             elif type(member) is dict:
                 pending.append((merged, key, member))
             else:
-                merged[key] = deep_copy(member)
+                merged[key] = json_values.copy(member)
     return top[0]
 
 
 def _without_nulls(value: Any) -> Any:
-    """A new value as a patch brings it; in lists, nulls stay."""
-    if type(value) not in _NESTED:
-        return value
-    try:
-        return _stripped(value)
-    except RecursionError:
-        return deep.without_nulls(value)
-
-
-def _stripped(value: Any) -> Any:
+    """Return a copy whose objects have no null members; lists keep their nulls."""
     if type(value) is dict:
-        return {key: _stripped(member) for key, member in value.items() if member is not None}
-    return [_stripped(item) for item in value] if type(value) is list else value
+        return {key: _without_nulls(member) for key, member in value.items() if member is not None}
+    return [_without_nulls(item) for item in value] if type(value) is list else value
+
+
+def has_ambiguous_spelling(data: bytes) -> bool:
+    """Return whether a scalar of a JSON document may have another spelling than Go writes."""
+    return _AMBIGUOUS.search(data) is not None
+
+
+def literals(data: bytes) -> Any:
+    """Return a JSON document in which each scalar is replaced by its characters.
+
+    Raises:
+        ValueError: the data is not JSON.
+    """
+    return json_codec.loads(_TOKEN.sub(_quoted, data))
+
+
+def _quoted(match: re.Match[bytes]) -> bytes:
+    literal: bytes | None = match[1]
+    if literal is None:
+        return match[0]
+    return b'"%b"' % literal.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+
+
+def matches_literals(value: Any, spelling: Any) -> bool:
+    """Return whether Go writes a value as `spelling` (from `literals`) has it; the order of members does not matter."""
+    pending = [(value, spelling)]
+    while pending:
+        one, other = pending.pop()
+        if type(one) is dict:
+            if type(other) is not dict or one.keys() != other.keys():
+                return False
+            pending += [(member, other[key]) for key, member in one.items()]
+        elif type(one) is list:
+            if type(other) is not list or len(one) != len(other):
+                return False
+            pending += zip(one, other, strict=True)
+        elif type(other) is not str or json_codec.dumps(one).decode() != other:
+            return False
+    return True

@@ -1,4 +1,4 @@
-"""Quantities: amounts with a suffix, as quotas have them (apimachinery pkg/api/resource/quantity.go)."""
+"""Quantities: numbers with a suffix, as quotas use them (apimachinery pkg/api/resource/quantity.go)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T"
 _BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL_SUFFIX: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
 _BINARY_SUFFIX: Final = {exponent: suffix for suffix, exponent in _BINARY.items()}
-_MOST: Final = Decimal(2**63 - 1)
-"""Of what has a binary suffix."""
+_MAX_BINARY: Final = Decimal(2**63 - 1)
+"""Greatest amount with a binary suffix."""
 _EXACT: Final = decimal.Context(prec=100, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 _NANO: Final = Decimal("1e-9")
-_FAST: Final = 18
-"""Digits that an int64 always has room for."""
+_INT64_DIGITS: Final = 18
+"""Digits that an int64 always holds."""
 
 
 class Format(Enum):
-    """Which suffixes a quantity is written with."""
+    """The family of suffixes that a quantity is written with."""
 
     DECIMAL = "DecimalSI"
     BINARY = "BinarySI"
@@ -33,19 +33,19 @@ class Format(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An amount, and the way in which it is written."""
+    """An amount and its format."""
 
     amount: Decimal
     format: Format = Format.DECIMAL
     text: str = field(default="", compare=False)
-    """As it was read, where that is written well enough to stay."""
+    """The text that was parsed, if it is canonical enough to keep."""
 
     def __add__(self, other: Quantity) -> Quantity:
-        """The sum, written as the first one is, or as the other where that is nothing."""
+        """Return the sum in the format of the first quantity, or of the other one if the first is zero."""
         return Quantity(_EXACT.add(self.amount, other.amount), self.format if self.amount else other.format)
 
     def __str__(self) -> str:
-        """The canonical form, unless it was read in another one that may stay."""
+        """Return the canonical form, or the parsed text if it may stay."""
         if self.text or not self.amount:
             return self.text or "0"
         if self.format is Format.BINARY and abs(self.amount) >= 1024 and self.amount == self.amount.to_integral_value():
@@ -57,7 +57,11 @@ class Quantity:
 
 
 def parse(text: str) -> Quantity:
-    """Read a quantity. Raises ValueError where it is none."""
+    """Parse a quantity.
+
+    Raises:
+        ValueError: the text is no quantity.
+    """
     found = _SHAPE.fullmatch(text)
     if found is None:
         raise ValueError("it is no quantity")
@@ -78,26 +82,26 @@ def parse(text: str) -> Quantity:
 def _of_decimal(text: str, number: str, amount: Decimal, exponent: int, written: Format) -> Quantity:
     digits, fraction = _digits(number)
     scale = exponent - len(fraction)
-    stays = len(digits) <= _FAST and scale >= -9 and scale % 3 == 0 and not digits.startswith("0") and not digits.endswith("000")
+    stays = len(digits) <= _INT64_DIGITS and scale >= -9 and scale % 3 == 0 and not digits.startswith("0") and not digits.endswith("000")
     return Quantity(_rounded(amount.scaleb(exponent, _EXACT)), written, text if stays else "")
 
 
 def _of_binary(text: str, number: str, amount: Decimal, power: int) -> Quantity:
     digits, fraction = _digits(number)
-    stays = not fraction and len(digits) + 3 * power < _FAST - 3 and int(digits) % 8 != 0
+    stays = not fraction and len(digits) + 3 * power < _INT64_DIGITS - 3 and int(digits) % 8 != 0
     amount = _EXACT.multiply(amount, Decimal(1024**power))
-    capped = max(min(_rounded(amount), _MOST), -_MOST)
+    capped = max(min(_rounded(amount), _MAX_BINARY), -_MAX_BINARY)
     return Quantity(capped, Format.DECIMAL if 0 < abs(capped) < 1 else Format.BINARY, text if stays else "")
 
 
 def _digits(number: str) -> tuple[str, str]:
-    """All digits but leading zeros, and those behind the point."""
+    """Return all digits without leading zeros, and the digits behind the point."""
     whole, _, fraction = number.lstrip("+-").partition(".")
     return (whole.lstrip("0") or "0") + fraction, fraction
 
 
 def _rounded(amount: Decimal) -> Decimal:
-    """The amount in billionths, away from nothing."""
+    """Return the amount in billionths, rounded away from zero."""
     exponent = amount.as_tuple().exponent
     if isinstance(exponent, int) and exponent < -9:
         return amount.quantize(_NANO, decimal.ROUND_UP, _EXACT)
@@ -105,7 +109,7 @@ def _rounded(amount: Decimal) -> Decimal:
 
 
 def _thousands(amount: Decimal) -> tuple[int, int]:
-    """A whole number without trailing zeros, and the power of ten to multiply it with: a multiple of three."""
+    """Return a whole number without trailing zeros and its power of ten, a multiple of three."""
     sign, digits, exponent = amount.normalize(_EXACT).as_tuple()
     power = int(exponent)
     number = int("".join(map(str, digits))) * 10 ** (power % 3)

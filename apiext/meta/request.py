@@ -1,21 +1,27 @@
-"""What a request is about, as the filters worked it out and all rooms below read it.
+"""Attributes of a request, which the filters set and all other rooms read, and the well-known users and groups.
 
-Mirrors apiserver pkg/endpoints/request (RequestInfo) and pkg/authentication/user (Info).
+Mirrors apiserver pkg/endpoints/request (RequestInfo) and pkg/authentication/user.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+MASTERS: Final = "system:masters"
+"""Group that is allowed everything."""
+AUTHENTICATED: Final = "system:authenticated"
+UNAUTHENTICATED: Final = "system:unauthenticated"
+CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
+
 
 @dataclass(frozen=True, slots=True)
 class UserInfo:
-    """Who sent the request."""
+    """The user that sent the request."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -23,25 +29,29 @@ class UserInfo:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
+ANONYMOUS: Final = UserInfo(name="system:anonymous", groups=(UNAUTHENTICATED,))
+"""User of requests without credentials."""
+
+
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who a connection's client certificate stands for, found out once per connection."""
+    """The identity of a connection's client certificate, determined once for each connection."""
 
     user: UserInfo | None = None
-    """The user that the certificate names."""
+    """User that the certificate names."""
     is_front_proxy: bool = False
-    """Whether its headers may say who the user is."""
+    """Whether the certificate is a front proxy's, whose X-Remote headers name the user."""
     ends: float = math.inf
-    """When the certificate ends, in seconds since the epoch."""
+    """Expiry of the certificate in seconds since the epoch."""
     is_refused: bool = False
-    """Whether the certificate is none of those that somebody who is let in may have: then its holder is not anonymous, either."""
+    """Whether the certificate is invalid for every purpose: requests with it are rejected instead of being anonymous."""
 
 
 @dataclass(slots=True)
 class RequestInfo:
-    """The request's path taken apart: verb and resource for API paths, verb and path for all others.
+    """The parsed path of a request: verb and resource for API paths, verb and path for others.
 
-    Requests for the same path share it: never modify it.
+    Requests for the same path share it; it must not be modified.
     """
 
     is_resource: bool = False
@@ -57,8 +67,15 @@ class RequestInfo:
     subresource: str = ""
     name: str = ""
     parts: tuple[str, ...] = ()
-    """The path from the resource on."""
+    """Path segments from the resource on."""
     field_selector: str = ""
     label_selector: str = ""
     long_running: bool = False
-    """Whether neither timeouts nor limits of concurrency hold for the request."""
+    """Whether the request is exempt from timeouts and concurrency limits."""
+
+
+def authenticated(user: UserInfo) -> UserInfo:
+    """Return the user with the group of authenticated users added, unless it is the anonymous user."""
+    if user.name == ANONYMOUS.name or AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
+        return user
+    return replace(user, groups=(*user.groups, AUTHENTICATED))

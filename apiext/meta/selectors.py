@@ -1,4 +1,4 @@
-"""Label and field selectors: parsed with the reference's grammar, refused in its words, matched fast.
+"""Label and field selectors: parsed with the reference's grammar and errors, and matched.
 
 Mirrors apimachinery pkg/labels and pkg/fields.
 """
@@ -21,7 +21,7 @@ _MAX_INT64: Final = 2**63 - 1
 
 
 class Operator(StrEnum):
-    """How a requirement relates a key to values (apimachinery pkg/selection)."""
+    """The operators of requirements (apimachinery pkg/selection)."""
 
     IN = "in"
     NOT_IN = "notin"
@@ -34,15 +34,6 @@ class Operator(StrEnum):
     DOES_NOT_EXIST = "!"
 
 
-_BINARY: Final = (
-    Operator.IN,
-    Operator.NOT_IN,
-    Operator.EQUALS,
-    Operator.DOUBLE_EQUALS,
-    Operator.NOT_EQUALS,
-    Operator.GREATER_THAN,
-    Operator.LESS_THAN,
-)
 _OPERATORS: Final = {
     "in": Operator.IN,
     "notin": Operator.NOT_IN,
@@ -52,6 +43,7 @@ _OPERATORS: Final = {
     ">": Operator.GREATER_THAN,
     "<": Operator.LESS_THAN,
 }
+_BINARY: Final = tuple(_OPERATORS.values())
 _JOINTS: Final = {
     Operator.IN: " in ",
     Operator.NOT_IN: " notin ",
@@ -64,7 +56,7 @@ _JOINTS: Final = {
 
 
 def _integer(text: str) -> int | None:
-    """An int64 as Go's ParseInt reads it, None for anything else."""
+    """Return an int64 as Go's ParseInt reads it, None for anything else."""
     if not _INTEGER.fullmatch(text):
         return None
     number = int(text)
@@ -73,14 +65,14 @@ def _integer(text: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class LabelRequirement:
-    """One condition on one label; the values are sorted."""
+    """A condition on one label; the values are sorted."""
 
     key: str
     operator: Operator
     values: tuple[str, ...] = ()
 
     def matches(self, labels: dict[str, str]) -> bool:
-        """Whether labels satisfy the condition."""
+        """Return whether labels satisfy the condition."""
         value = labels.get(self.key)
         match self.operator:
             case Operator.EQUALS | Operator.DOUBLE_EQUALS | Operator.IN:
@@ -109,14 +101,14 @@ class LabelRequirement:
 
 
 class LabelSelector:
-    """All of its requirements must hold; without any it selects everything."""
+    """A label selector: all requirements must hold; without any it selects everything."""
 
     __slots__ = ("equality", "requirements")
 
     def __init__(self, requirements: Iterable[LabelRequirement] = ()) -> None:
         self.requirements = tuple(sorted(requirements, key=lambda requirement: requirement.key))
         self.equality = self._single_equality()
-        """Key and value when the selector asks for just this one label: scans of a large list take a shortcut."""
+        """Key and value of a selector with a single equality, which list scans check directly."""
 
     def _single_equality(self) -> tuple[str, str] | None:
         if len(self.requirements) != 1:
@@ -127,11 +119,11 @@ class LabelSelector:
 
     @property
     def empty(self) -> bool:
-        """Whether everything is selected."""
+        """Return whether the selector selects everything."""
         return not self.requirements
 
     def matches(self, labels: dict[str, str]) -> bool:
-        """Whether labels satisfy every requirement."""
+        """Return whether labels satisfy every requirement."""
         if self.equality is not None:
             return labels.get(self.equality[0]) == self.equality[1]
         return all(requirement.matches(labels) for requirement in self.requirements)
@@ -141,31 +133,31 @@ class LabelSelector:
 
 
 class _Tokens:
-    """A label selector taken apart, with the place the parser has reached."""
+    """The tokens of a label selector and the parser's position."""
 
     def __init__(self, text: str) -> None:
         self._items = list(_lex(text))
         self._position = 0
 
     def peek(self) -> tuple[str, str]:
-        """Kind and literal of the next token; `in` and `notin` count as identifiers."""
+        """Return kind and literal of the next token; `in` and `notin` are identifiers."""
         kind, literal = self._items[self._position]
         return ("identifier" if kind in ("in", "notin") else kind), literal
 
     def take(self) -> tuple[str, str]:
-        """Like peek, and go on."""
+        """Return the next token and advance."""
         token = self.peek()
         self._position += 1
         return token
 
     def take_operator(self) -> tuple[str, str]:
-        """The next token with `in` and `notin` as operators."""
+        """Return the next token, with `in` and `notin` as operators, and advance."""
         self._position += 1
         return self._items[self._position - 1]
 
 
 def _lex(text: str) -> Iterable[tuple[str, str]]:
-    # a NUL ends the text for the reference, whose reader tells the end by it
+    # The reference's lexer takes a NUL for the end of the text.
     text = text.partition("\0")[0]
     position = 0
     while position < len(text):
@@ -185,7 +177,7 @@ def _lex(text: str) -> Iterable[tuple[str, str]]:
 
 
 def _symbol(text: str, position: int) -> tuple[str, str, int]:
-    """The longest operator that begins here; symbols that begin none are an error token."""
+    """Return the longest operator that begins here; other symbols are an error token."""
     start, found = position, ""
     while position < len(text) and text[position] in _SYMBOLS:
         position += 1
@@ -200,7 +192,11 @@ def _symbol(text: str, position: int) -> tuple[str, str, int]:
 
 
 def parse_label_selector(text: str) -> LabelSelector:
-    """Parse `a=b,c in (d,e),!f`; raises ValueError in the reference's words."""
+    """Parse `a=b,c in (d,e),!f`.
+
+    Raises:
+        ValueError: the selector is malformed; the message is the reference's.
+    """
     tokens = _Tokens(text)
     requirements: list[LabelRequirement] = []
     while True:
@@ -270,12 +266,12 @@ def _values(tokens: _Tokens) -> set[str]:
     if kind not in ("identifier", ","):
         raise ValueError(f"found '{literal}', expected: ',', ')' or identifier")
     values = _identifiers(tokens)
-    tokens.take()  # the closing parenthesis, which ended the list
+    tokens.take()  # The closing parenthesis, which ends the list.
     return values
 
 
 def _identifiers(tokens: _Tokens) -> set[str]:
-    """Values up to the closing parenthesis; nothing between two commas, or at either end, is the empty value."""
+    """Return the values up to the closing parenthesis; an empty place between commas or at an end is the empty value."""
     values: set[str] = set()
     while True:
         kind, literal = tokens.take()
@@ -306,14 +302,14 @@ def _exact_value(tokens: _Tokens) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FieldRequirement:
-    """One condition on one selectable field: equal, or not equal; an absent field counts as empty."""
+    """A condition on one selectable field: equal or not equal; an absent field is empty."""
 
     field: str
     operator: Operator
     value: str
 
     def matches(self, fields: dict[str, str]) -> bool:
-        """Whether the fields satisfy the condition."""
+        """Return whether the fields satisfy the condition."""
         return (fields.get(self.field, "") == self.value) is (self.operator is Operator.EQUALS)
 
     def __str__(self) -> str:
@@ -322,7 +318,7 @@ class FieldRequirement:
 
 
 class FieldSelector:
-    """All of its requirements must hold; without any it selects everything."""
+    """A field selector: all requirements must hold; without any it selects everything."""
 
     __slots__ = ("requirements",)
 
@@ -331,22 +327,22 @@ class FieldSelector:
 
     @property
     def empty(self) -> bool:
-        """Whether everything is selected."""
+        """Return whether the selector selects everything."""
         return not self.requirements
 
     def matches(self, fields: dict[str, str]) -> bool:
-        """Whether the fields satisfy every requirement."""
+        """Return whether the fields satisfy every requirement."""
         return all(requirement.matches(fields) for requirement in self.requirements)
 
     def requires_exact(self, name: str) -> str | None:
-        """The one value that a field must have, None when the selector does not say."""
+        """Return the value that a field must equal, None if the selector does not require one."""
         for requirement in self.requirements:
             if requirement.field == name and requirement.operator is Operator.EQUALS:
                 return requirement.value
         return None
 
     def transform(self, function: Callable[[str, str], tuple[str, str]]) -> FieldSelector:
-        """A selector with every field and value replaced; a pair that becomes empty is left out. Lets errors of the function pass."""
+        """Return a selector with the function applied to each field and value; pairs that become empty are dropped."""
         replaced = ((function(old.field, old.value), old.operator) for old in self.requirements)
         return FieldSelector(FieldRequirement(name, operator, value) for (name, value), operator in replaced if name or value)
 
@@ -355,7 +351,11 @@ class FieldSelector:
 
 
 def parse_field_selector(text: str) -> FieldSelector:
-    """Parse `metadata.name=a,spec.b!=c`; raises ValueError in the reference's words."""
+    """Parse `metadata.name=a,spec.b!=c`.
+
+    Raises:
+        ValueError: the selector is malformed; the message is the reference's.
+    """
     requirements = []
     for term in sorted(_terms(text)):
         if not term:
@@ -371,7 +371,7 @@ def parse_field_selector(text: str) -> FieldSelector:
 
 
 def _terms(text: str) -> list[str]:
-    """Split at commas that no backslash protects."""
+    """Split a text at commas without a backslash before them."""
     return re.findall(r"((?:\\.|\\$|[^,\\])*)(?:,|$)", text, re.DOTALL) if text else []
 
 

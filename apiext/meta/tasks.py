@@ -1,4 +1,4 @@
-"""Tasks of the event loop, and their end."""
+"""Cancellation of asyncio tasks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 async def end_tasks(*tasks: asyncio.Future[Any]) -> None:
-    """Cancel tasks, and return when they have ended, whatever they ended with."""
+    """Cancel tasks and wait until they have ended; their results and exceptions are ignored."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Times as metav1.Time and metav1.MicroTime read and write them: RFC 3339 in, UTC out."""
+"""Times as metav1.Time and metav1.MicroTime read and write them (RFC 3339 in, UTC out), and durations in Go's syntax (`1h30m`)."""
 
 from __future__ import annotations
 
@@ -34,19 +34,33 @@ _MICRO_PARTS: Final = (
     _ZONE,
 )
 
+_DURATION_UNITS: Final = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "\u00b5s": 1e-6,
+    "\u03bcs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+}
+_DURATION_PART: Final = re.compile(r"(?P<number>[0-9]*(?:\.[0-9]*)?)(?P<unit>[^0-9.]*)")
+_MAX_DURATION_SECONDS: Final = (2**63 - 1) / 1e9
+"""Seconds of the longest duration, an int64 of nanoseconds."""
+
 
 def now() -> str:
-    """This moment in whole seconds, as the server records it in metadata."""
-    return written(datetime.now(UTC))
+    """Return the current time in whole seconds, as metadata records it."""
+    return rfc3339(datetime.now(UTC))
 
 
-def written(moment: datetime) -> str:
-    """A moment of UTC in the form in which metadata holds it."""
+def rfc3339(moment: datetime) -> str:
+    """Return a UTC time in the form of metadata."""
     return f"{moment.year:04}-{moment.month:02}-{moment.day:02}T{moment.hour:02}:{moment.minute:02}:{moment.second:02}Z"
 
 
 def is_canonical(text: object) -> bool:
-    """Whether a value is a time in exactly the form in which it is stored, and not the zero time."""
+    """Return whether a value is a time in its stored form and not the zero time."""
     if type(text) is not str or _WHOLE.fullmatch(text) is None or text.startswith("0001-01-01T00:00:00"):
         return False
     try:
@@ -57,26 +71,38 @@ def is_canonical(text: object) -> bool:
 
 
 def canonical(text: str) -> str | None:
-    """A time in the form in which it is stored; None for the zero time. Raises ValueError in the words of Go's time package."""
+    """Return a time in its stored form, None for the zero time.
+
+    Raises:
+        ValueError: the text is no RFC 3339 time; the message is that of Go's time package.
+    """
     if is_canonical(text):
         return text
     moment = parse(text)
-    return None if moment == _ZERO else written(moment)
+    return None if moment == _ZERO else rfc3339(moment)
 
 
 def parse(text: str) -> datetime:
-    """The moment that an RFC 3339 time tells. Raises ValueError in the words of Go's time package."""
+    """Parse an RFC 3339 time.
+
+    Raises:
+        ValueError: the text is no RFC 3339 time; the message is that of Go's time package.
+    """
     found = _scan(text, _PARTS, _LAYOUT)
     return _moment(text, found, found[-1])
 
 
 def canonical_micro(text: str) -> str | None:
-    """A MicroTime in the form in which it is stored; None for the zero time. Raises ValueError in the words of Go's time package."""
+    """Return a MicroTime in its stored form, None for the zero time.
+
+    Raises:
+        ValueError: the text is no RFC 3339 time; the message is that of Go's time package.
+    """
     found = _scan(text, _MICRO_PARTS, _MICRO_LAYOUT)
     moment = _moment(text, found, found[-1])
     if moment == _ZERO and found[-2] == ".000000":
         return None
-    return f"{written(moment)[:-1]}{found[-2]}Z"
+    return f"{rfc3339(moment)[:-1]}{found[-2]}Z"
 
 
 def _scan(text: str, parts: tuple[tuple[str, re.Pattern[str], tuple[str, int, int] | None], ...], whole: str) -> list[str]:
@@ -111,3 +137,31 @@ def _moment(text: str, found: list[str], zone: str) -> datetime:
 
 def _error(text: str, what: str) -> ValueError:
     return ValueError(f"parsing time {go_format.quote(text)}{what}")
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds of a duration.
+
+    Raises:
+        ValueError: the text is no duration; the message is Go's.
+    """
+    rest = text[1:] if text[:1] in {"+", "-"} else text
+    if rest == "0":
+        return 0.0
+    if not rest:
+        raise ValueError(f"time: invalid duration {go_format.quote(text)}")
+    seconds = sum(_seconds(match, text) for match in _DURATION_PART.finditer(rest) if match.group())
+    if seconds > _MAX_DURATION_SECONDS:
+        raise ValueError(f"time: invalid duration {go_format.quote(text)}")
+    return -seconds if text[0] == "-" else seconds
+
+
+def _seconds(match: re.Match[str], text: str) -> float:
+    number, unit = match["number"], match["unit"]
+    if number in {"", "."} or not number.isascii():
+        raise ValueError(f"time: invalid duration {go_format.quote(text)}")
+    if not unit:
+        raise ValueError(f"time: missing unit in duration {go_format.quote(text)}")
+    if unit not in _DURATION_UNITS:
+        raise ValueError(f"time: unknown unit {go_format.quote(unit)} in duration {go_format.quote(text)}")
+    return float(number) * _DURATION_UNITS[unit]

@@ -1,4 +1,4 @@
-"""Members deep in an object, by the path that a CRD names (apimachinery pkg/apis/meta/v1/unstructured/helpers.go)."""
+"""Access to nested members of an object by the path that a CRD names (apimachinery pkg/apis/meta/v1/unstructured/helpers.go)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
 
 def get_int(obj: Object, path: Sequence[str]) -> int | None:
-    """A whole number, None if there is none. Raises ValueError in the reference's words when something else stands there."""
+    """Return the integer at a path, None if it is absent.
+
+    Raises:
+        ValueError: the value is no integer; the message is the reference's.
+    """
     found, value = _get(obj, path)
     if found and type(value) is not int:
         raise _wrong_type(path, value, "int64")
@@ -21,7 +25,11 @@ def get_int(obj: Object, path: Sequence[str]) -> int | None:
 
 
 def get_string(obj: Object, path: Sequence[str]) -> str | None:
-    """A text, None if there is none. Raises ValueError in the reference's words when something else stands there."""
+    """Return the string at a path, None if it is absent.
+
+    Raises:
+        ValueError: the value is no string; the message is the reference's.
+    """
     found, value = _get(obj, path)
     if found and type(value) is not str:
         raise _wrong_type(path, value, "string")
@@ -29,10 +37,10 @@ def get_string(obj: Object, path: Sequence[str]) -> str | None:
 
 
 def put(obj: Object, path: Sequence[str], value: Any) -> None:
-    """Set a member, making the objects on the way; what is on the way is copied, not changed, except obj itself.
+    """Set a member and create the objects that lead to it; existing ones except obj itself are copied, not changed.
 
     Raises:
-        ValueError: something that is no object is on the way; the text is the reference's.
+        ValueError: a value on the path is no object; the message is the reference's.
     """
     at = obj
     for depth, name in enumerate(path[:-1]):
@@ -60,20 +68,20 @@ def _get(obj: Object, path: Sequence[str]) -> tuple[bool, Any]:
 
 def _wrong_type(path: Sequence[str], value: Any, expected: str) -> ValueError:
     where = ".".join(path)
-    return ValueError(f".{where} accessor error: {printed(value)} is of the type {type_name(value)}, expected {expected}")
+    return ValueError(f".{where} accessor error: {go_string(value)} is of the type {type_name(value)}, expected {expected}")
 
 
 def type_name(value: Any) -> str:
-    """The Go type of a JSON value, as %T prints it."""
+    """Return the Go type of a JSON value, as %T prints it."""
     return _TYPES.get(type(value), "<nil>")
 
 
-def printed(value: Any) -> str:
-    """A JSON value as Go's %v prints it."""
+def go_string(value: Any) -> str:
+    """Return a JSON value as Go's %v prints it."""
     if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{printed(value[key])}' for key in sorted(value))}]"
+        return f"map[{' '.join(f'{key}:{go_string(value[key])}' for key in sorted(value))}]"
     if isinstance(value, list):
-        return f"[{' '.join(map(printed, value))}]"
+        return f"[{' '.join(map(go_string, value))}]"
     return go_format.value(value)
 
 

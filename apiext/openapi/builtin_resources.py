@@ -1,4 +1,4 @@
-"""Built-in resources as OpenAPI describes them, and the documents of discovery.
+"""The operations of built-in resources and of discovery.
 
 Mirrors apiserver pkg/endpoints (installer.go, discovery/*.go) and pkg/server/routes/version.go.
 """
@@ -10,7 +10,7 @@ from typing import Final
 
 from apiext.meta.builtin_resources import BuiltinGroupVersion, BuiltinResource
 from apiext.openapi import naming
-from apiext.openapi.operations import BUILTIN_TYPES, Documented, Operation
+from apiext.openapi.operations import BUILTIN_TYPES, DocumentedResource, Operation
 
 _ACTIONS: Final = {
     "list": ("list",),
@@ -23,14 +23,14 @@ _ACTIONS: Final = {
 }
 
 
-def documented(group_version: BuiltinGroupVersion) -> list[Documented]:
-    """The resources of a group and version, for their operations."""
+def documented(group_version: BuiltinGroupVersion) -> list[DocumentedResource]:
+    """Return the resources of a group and version."""
     return [_documented(resource) for resource in group_version.resources]
 
 
-def _documented(resource: BuiltinResource) -> Documented:
+def _documented(resource: BuiltinResource) -> DocumentedResource:
     subresources = tuple((sub.name, naming.builtin_model_name(sub.kind), _actions(sub.verbs)) for sub in resource.subresources)
-    return Documented(
+    return DocumentedResource(
         kind=resource.kind,
         plural=resource.plural,
         namespaced=resource.namespaced,
@@ -43,7 +43,7 @@ def _documented(resource: BuiltinResource) -> Documented:
 
 
 def discovery(group_versions: Iterable[BuiltinGroupVersion]) -> dict[str, tuple[Operation, ...]]:
-    """The operations of discovery by the document that they stand in."""
+    """Return the operations of discovery by the path of their v3 document."""
     found: dict[str, tuple[Operation, ...]] = {
         "version": (_discovery("/version/", "getCodeVersion", "version", naming.VERSION_INFO, types=BUILTIN_TYPES[:1]),),
         "apis": (_discovery("/apis/", "getAPIVersions", "apis", f"{naming.META}.APIGroupList"),),

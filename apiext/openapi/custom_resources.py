@@ -1,4 +1,4 @@
-"""A version of a CRD as OpenAPI describes it: its definitions and its operations.
+"""The OpenAPI definitions and the documented resource of a CRD's version.
 
 Mirrors apiextensions-apiserver pkg/controller/openapi/builder (generateBuilder, buildKubeNative, buildListSchema).
 """
@@ -12,9 +12,9 @@ from apiext.definitions.validation.schemas import has_invalid_type, nodes
 from apiext.meta.field import Path
 from apiext.meta.gvk import GroupVersionKind
 from apiext.openapi import naming, schemas
-from apiext.openapi.operations import Documented
+from apiext.openapi.builtin_definitions import V3_PREFIX
+from apiext.openapi.operations import DocumentedResource
 from apiext.openapi.schemas import Schema
-from apiext.openapi.types import V3_PREFIX
 from apiext.schema.model import Props, unsupported_field
 from apiext.schema.structural import structural_errors
 
@@ -25,8 +25,8 @@ _GVK: Final = "x-kubernetes-group-version-kind"
 _SELECTABLE: Final = "x-kubernetes-selectable-fields"
 
 
-def documented(definition: Definition, version: Version) -> Documented:
-    """The resource in that version, for its operations."""
+def documented(definition: Definition, version: Version) -> DocumentedResource:
+    """Return the resource of a version."""
     names = definition.head["spec"]["names"]
     kind = GroupVersionKind(definition.group, version.name, names["kind"])
     model = naming.model_name(kind)
@@ -36,7 +36,7 @@ def documented(definition: Definition, version: Version) -> Documented:
         subresources.append(("status", model, actions))
     if version.scale is not None:
         subresources.append(("scale", naming.SCALE, actions))
-    return Documented(
+    return DocumentedResource(
         kind=kind,
         plural=names["plural"],
         namespaced=definition.namespaced,
@@ -47,7 +47,7 @@ def documented(definition: Definition, version: Version) -> Documented:
 
 
 def definitions(definition: Definition, version: Version, *, v2: bool) -> dict[str, Schema]:
-    """The schema of the kind and that of its list, by name."""
+    """Return the definitions of the kind and of its list by name."""
     resource = documented(definition, version)
     selectable = [{"fieldPath": path.removeprefix(".")} for path in version.selectable_fields]
     kind = _kind_schema(definition, version, v2=v2)
@@ -60,7 +60,7 @@ def definitions(definition: Definition, version: Version, *, v2: bool) -> dict[s
 
 def _kind_schema(definition: Definition, version: Version, *, v2: bool) -> Schema:
     props = published_schema(version)
-    # with no schema, naming any field would make kubectl refuse all others
+    # kubectl rejects unknown fields beside known ones: without a schema there must be no known field
     if props is None:
         return {"type": "object"}
     preserve = definition.preserve_unknown_fields or props.get("x-kubernetes-preserve-unknown-fields") is True
@@ -72,7 +72,7 @@ def _kind_schema(definition: Definition, version: Version, *, v2: bool) -> Schem
 
 
 def published_schema(version: Version) -> Props | None:
-    """The schema of a version, if it is structural."""
+    """Return the schema of a version, None where it is not structural, as an old server may have admitted it."""
     props: Props | None = version.schema
     if props is None or unsupported_field(props) or any(map(has_invalid_type, nodes(props))):
         return None
@@ -81,7 +81,7 @@ def published_schema(version: Version) -> Props | None:
     return props
 
 
-def _list_schema(definition: Definition, resource: Documented, *, v2: bool) -> Schema:
+def _list_schema(definition: Definition, resource: DocumentedResource, *, v2: bool) -> Schema:
     prefix = V2_PREFIX if v2 else V3_PREFIX
     list_kind = _list_kind(definition)
     return {
@@ -103,7 +103,7 @@ def _list_schema(definition: Definition, resource: Documented, *, v2: bool) -> S
 
 
 def _reference(name: str, description: str, *, v2: bool) -> Schema:
-    """A reference with a description; in v3 nothing may stand beside a reference."""
+    """Return a reference with a description; in v3 it needs an allOf, since a reference allows no other field."""
     if v2:
         return {"description": description, "$ref": V2_PREFIX + name}
     return {"description": description, "allOf": [{"$ref": V3_PREFIX + name}]}

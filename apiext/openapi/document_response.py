@@ -1,4 +1,4 @@
-"""A document as its readers want it: only if it changed, only some of its bytes, or compressed.
+"""Conditional, partial and compressed responses with a document.
 
 Mirrors ServeContent of Go's net/http (fs.go) and NYTimes/gziphandler around it, as kube-openapi uses both.
 """
@@ -22,7 +22,7 @@ from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.responsewriters.status import text_reply
 
 COMPRESS_FROM: Final = 1400
-"""Bytes that fit in one packet are not worth compressing."""
+"""Bytes from which a body is compressed (gziphandler DefaultMinSize)."""
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _ETAG: Final = re.compile(r'(?:W/)?"[!\x23-\x7e\x80-\uffff]*"')
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
@@ -30,23 +30,23 @@ _DATES: Final = ("%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S %Z", "%a %b
 
 
 def content_reply(request: web.BaseRequest, document: Document, headers: Mapping[str, str], *, compress: bool = False) -> Reply:
-    """The answer to a request for a document: 200, 206, 304, 412 or 416, by what the request's headers ask for."""
-    own = {hdrs.LAST_MODIFIED: formatdate(document.made, usegmt=True), **headers}
-    met = _precondition(request, own.get(hdrs.ETAG, ""), document.made)
-    if met == 304:
+    """Return the response to a request for a document: 200, 206, 304, 412 or 416."""
+    own = {hdrs.LAST_MODIFIED: formatdate(document.created, usegmt=True), **headers}
+    code = _precondition(request, own.get(hdrs.ETAG, ""), document.created)
+    if code == 304:
         if hdrs.ETAG in own:
             del own[hdrs.LAST_MODIFIED]
         return Reply(status=304, headers=own)
-    if met == 412:
-        # of what has no ETag the reference finds out the type only when it writes it
+    if code == 412:
+        # without an ETag the reference sets the type only when it writes the body
         return Reply(status=412, headers=own | ({hdrs.CONTENT_TYPE: document.content_type} if hdrs.ETAG in own else {}))
     wanted = request.headers.get(hdrs.RANGE, "")
-    if wanted and not _range_applies(request, own.get(hdrs.ETAG, ""), document.made):
+    if wanted and not _range_applies(request, own.get(hdrs.ETAG, ""), document.created):
         wanted = ""
     try:
         ranges = _ranges(wanted, len(document.body))
     except _RangeError as error:
-        rest = {name: text for name, text in own.items() if name not in _NOT_OF_ERRORS} | error.headers
+        rest = {name: text for name, text in own.items() if name not in _DOCUMENT_HEADERS} | error.headers
         return text_reply(str(error), status=416, headers=rest)
     own[hdrs.ACCEPT_RANGES] = "bytes"
     compress = compress and accepts_gzip(request) and request.method != hdrs.METH_HEAD
@@ -60,26 +60,26 @@ def content_reply(request: web.BaseRequest, document: Document, headers: Mapping
 # --- conditions -----------------------------------------------------------------------------------------------------
 
 
-def _precondition(request: web.BaseRequest, etag: str, made: int) -> int:
-    """The code of the answer where a condition is not met, else 200."""
+def _precondition(request: web.BaseRequest, etag: str, created: int) -> int:
+    """Return 304 or 412 where a condition is not met, else 200."""
     reads = request.method in {hdrs.METH_GET, hdrs.METH_HEAD}
     match = request.headers.get(hdrs.IF_MATCH, "")
     if match:
-        if not _lists(match, partial(_is_same, etag)):
+        if not _has_match(match, partial(_strong_match, etag)):
             return 412
-    elif (since := _date(request.headers.get(hdrs.IF_UNMODIFIED_SINCE, ""))) is not None and made > since:
+    elif (since := _date(request.headers.get(hdrs.IF_UNMODIFIED_SINCE, ""))) is not None and created > since:
         return 412
     known = request.headers.get(hdrs.IF_NONE_MATCH, "")
     if known:
-        if not _lists(known, partial(_is_alike, etag)):
+        if not _has_match(known, partial(_weak_match, etag)):
             return 200
         return 304 if reads else 412
     since = _date(request.headers.get(hdrs.IF_MODIFIED_SINCE, ""))
-    return 304 if reads and since is not None and made <= since else 200
+    return 304 if reads and since is not None and created <= since else 200
 
 
-def _lists(header: str, wanted: Callable[[str], bool]) -> bool:
-    """Whether a list of ETags holds one that is wanted, or stands for all; it ends where it is malformed."""
+def _has_match(header: str, matches: Callable[[str], bool]) -> bool:
+    """Return whether a list of ETags has a matching one or `*`; entries after a malformed one are ignored."""
     rest = header.strip()
     while rest:
         if rest[0] == ",":
@@ -90,22 +90,22 @@ def _lists(header: str, wanted: Callable[[str], bool]) -> bool:
         found = _ETAG.match(rest)
         if found is None:
             return False
-        if wanted(found[0]):
+        if matches(found[0]):
             return True
         rest = rest[found.end() :].lstrip()
     return False
 
 
-def _is_same(etag: str, other: str) -> bool:
+def _strong_match(etag: str, other: str) -> bool:
     return etag == other and etag.startswith('"')
 
 
-def _is_alike(etag: str, other: str) -> bool:
+def _weak_match(etag: str, other: str) -> bool:
     return etag.removeprefix("W/") == other.removeprefix("W/")
 
 
 def _date(text: str) -> int | None:
-    """Seconds since the epoch of an HTTP date; None for what is none."""
+    """Return an HTTP date in seconds since the epoch, None where it is invalid."""
     for form in _DATES:
         try:
             return int(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp())
@@ -114,24 +114,24 @@ def _date(text: str) -> int | None:
     return None
 
 
-def _range_applies(request: web.BaseRequest, etag: str, made: int) -> bool:
-    """Whether the client's part is of this very document (If-Range)."""
+def _range_applies(request: web.BaseRequest, etag: str, created: int) -> bool:
+    """Return whether If-Range allows a partial response."""
     known = request.headers.get(hdrs.IF_RANGE, "")
     if not known or request.method not in {hdrs.METH_GET, hdrs.METH_HEAD}:
         return True
     found = _ETAG.match(known.lstrip())
-    return _is_same(etag, found[0]) if found else _date(known) == made
+    return _strong_match(etag, found[0]) if found else _date(known) == created
 
 
 # --- ranges ---------------------------------------------------------------------------------------------------------
 
 
-_NOT_OF_ERRORS: Final = frozenset({hdrs.CACHE_CONTROL, hdrs.ETAG, hdrs.LAST_MODIFIED})
-"""What an error does not say although the document does."""
+_DOCUMENT_HEADERS: Final = frozenset({hdrs.CACHE_CONTROL, hdrs.ETAG, hdrs.LAST_MODIFIED})
+"""Headers of the document that an error does not have."""
 
 
 class _RangeError(Exception):
-    """Bytes that there are not, or that make no sense; `headers` tell how many there are."""
+    """The Range header is invalid or not satisfiable; `headers` are those of the response."""
 
     def __init__(self, text: str, headers: Mapping[str, str]) -> None:
         super().__init__(text)
@@ -140,32 +140,32 @@ class _RangeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """Bytes of a document."""
+    """A range of bytes of a document."""
 
     start: int
     end: int
-    """After the last one."""
+    """Exclusive."""
 
     def header(self, size: int) -> str:
         return f"bytes {self.start}-{self.end - 1}/{size}"
 
 
 def _ranges(header: str, size: int) -> list[_Range]:
-    """The parts that a Range header asks for; none for the whole document. Raises _RangeError."""
+    """Return the ranges of a Range header, none for the whole document. Raises _RangeError."""
     if not header:
         return []
     unit, equals, listed = header.partition("=")
     if unit != "bytes" or not equals:
         raise _RangeError("invalid range", {})
-    asked = [_range(part, size) for part in map(str.strip, listed.split(",")) if part]
-    found = [one for one in asked if one is not None]
-    if asked and not found:
+    requested = [_range(part, size) for part in map(str.strip, listed.split(",")) if part]
+    found = [one for one in requested if one is not None]
+    if requested and not found:
         raise _RangeError("invalid range: failed to overlap", {hdrs.CONTENT_RANGE: f"bytes */{size}"})
     return found if sum(one.end - one.start for one in found) <= size else []
 
 
 def _range(part: str, size: int) -> _Range | None:
-    """One part; None where it begins after the end. Raises _RangeError."""
+    """Return one range, None where it starts after the end of the document. Raises _RangeError."""
     first, dash, last = map(str.strip, part.partition("-"))
     if not dash:
         raise _RangeError("invalid range", {})
@@ -189,7 +189,7 @@ def _number(text: str) -> int:
 
 
 def _part(document: Document, ranges: Sequence[_Range], headers: Mapping[str, str], *, compress: bool) -> Reply:
-    """206: the one part, or several in a body of the type multipart/byteranges."""
+    """Return 206 with one range, or with several as multipart/byteranges."""
     size = len(document.body)
     own, content_type = dict(headers), document.content_type
     if len(ranges) == 1:

@@ -1,4 +1,4 @@
-"""Answers at /openapi/v2, /openapi/v3 and below.
+"""Serves /openapi/v2, /openapi/v3 and the documents below.
 
 Mirrors kube-openapi pkg/handler and pkg/handler3.
 """
@@ -33,20 +33,19 @@ _V2_TYPES: Final = (JSON, _OLD_PROTOBUF, _PROTOBUF)
 _V3_TYPES: Final = (JSON, _V3_PROTOBUF, _OLD_V3_PROTOBUF)
 _V2_VARY: Final = f"{hdrs.ACCEPT_ENCODING}, {hdrs.ACCEPT}"
 _AGGREGATOR: Final = "system:aggregator"
-"""Who asks in the name of a host's aggregator for what it is to merge."""
+"""The user of kube-aggregator's own requests, which merge the documents of API servers."""
 _FORWARDED: Final = "X-Forwarded-Uri"
-"""What a host's aggregator adds to requests of its clients."""
+"""The header that kube-aggregator adds to proxied requests."""
 
 
 class OpenAPIHandler:
-    """Answers OpenAPI for what the catalog holds and for what is built in.
+    """Serves OpenAPI of the catalog's definitions and the built-in resources.
 
-    A host's aggregator takes any server that names a document for the one to ask, and does not pass redirects on. So it is
-    not told of documents that the host has too, and its clients get the newest document whatever hash they ask for.
+    kube-aggregator proxies a document to any server whose index has it, and does not follow redirects. So its index omits the
+    documents that the host has itself, and its clients get the current document for an outdated hash.
 
-    What is answered follows the catalog at once. A document is made outside the event loop when first asked for after
-    one of its definitions changed; the v3 index needs none of them. Documents call themselves by the first two parts of
-    `version`.
+    The index has the current state of the catalog and needs no document. A document is built in a thread with its first
+    request after a change of its definitions. Documents have the first two parts of `version`.
     """
 
     def __init__(self, catalog: Catalog, builtins: Sequence[BuiltinGroupVersion], *, version: str = "v1.37") -> None:
@@ -57,8 +56,8 @@ class OpenAPIHandler:
         self._sources: dict[str, Source] = {}
         self._merged = Source("")
         self._index = self._aggregated_index = b""
-        self._made: dict[str, tuple[str, asyncio.Future[Document]]] = {}
-        """By document: the hash of what it was made from, and the document."""
+        self._documents: dict[str, tuple[str, asyncio.Future[Document]]] = {}
+        """Hash of the source and document, by path and media type."""
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request below /openapi."""
@@ -75,15 +74,17 @@ class OpenAPIHandler:
         return text_reply("404 page not found", status=404)
 
     def _refresh(self) -> None:
-        """Follow the catalog; documents whose definitions did not change are kept."""
+        """Rebuild the index after a change of the catalog, and drop the documents of removed sources."""
         generation = self._catalog.generation
         if generation == self._generation:
             return
         self._sources = sources(self._catalog.all(), self._builtins)
         self._merged = merged(self._sources.values())
         self._index = _index_of(self._sources)
-        self._aggregated_index = _index_of({path: source for path, source in self._sources.items() if not source.is_also_the_hosts})
-        self._made = {key: made for key, made in self._made.items() if key.partition(" ")[0] in self._sources or key.startswith(_V2)}
+        self._aggregated_index = _index_of({path: source for path, source in self._sources.items() if not source.is_on_host})
+        self._documents = {
+            key: entry for key, entry in self._documents.items() if key.partition(" ")[0] in self._sources or key.startswith(_V2)
+        }
         self._generation = generation
 
     async def _answer_v2(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -104,33 +105,33 @@ class OpenAPIHandler:
             return Reply(status=404)
         chosen = _accepted(request, _V3_TYPES)
         if not chosen:
-            # a header without any clause is not answered at all, which Go makes an empty answer
+            # the reference writes nothing for a header without any clause: an empty 200
             return Reply(status=406, headers={hdrs.VARY: hdrs.ACCEPT}) if clauses(request.headers[hdrs.ACCEPT]) else Reply()
         content_type, make = (JSON, self._v3_json) if chosen == JSON else (_V3_PROTOBUF, self._v3_protobuf)
         headers: dict[str, str] = {hdrs.ETAG: f'"{source.hash}"', hdrs.VARY: hdrs.ACCEPT}
-        asked = request.query.get("hash", "")
-        if asked and asked != source.hash and _FORWARDED not in request.headers:
+        requested = request.query.get("hash", "")
+        if requested and requested != source.hash and _FORWARDED not in request.headers:
             return Reply(status=301, headers={**headers, hdrs.LOCATION: _url(path, source), hdrs.CONTENT_TYPE: content_type})
-        if asked == source.hash:
-            # a URL with its hash never means anything else
+        if requested == source.hash:
+            # the document of a hash never changes
             in_a_year = datetime.now(UTC) + timedelta(days=365)
             headers[hdrs.CACHE_CONTROL] = "public, immutable"
             headers[hdrs.EXPIRES] = in_a_year.strftime("%a, %d %b %Y %H:%M:%S UTC")
         return content_reply(request, await self._document(f"{path} {content_type}", source, make), headers)
 
     async def _document(self, key: str, source: Source, make: Callable[[Source], Document]) -> Document:
-        """The document made from a source; requests that come while it is being made wait for the same one."""
-        found = self._made.get(key)
+        """Return the document of a source; concurrent requests share one build. Raises what `make` raises, uncached."""
+        found = self._documents.get(key)
         if found is None or found[0] != source.hash:
             task = asyncio.ensure_future(asyncio.to_thread(make, source))
-            found = self._made[key] = source.hash, task
+            found = self._documents[key] = source.hash, task
         try:
             return await asyncio.shield(found[1])
         except asyncio.CancelledError:
             raise
         except BaseException:
-            if self._made.get(key) is found:
-                del self._made[key]
+            if self._documents.get(key) is found:
+                del self._documents[key]
             raise
 
     def _v3_json(self, source: Source) -> Document:
@@ -159,7 +160,7 @@ def _url(path: str, source: Source) -> str:
 
 
 def _accepted(request: web.BaseRequest, types: Sequence[str]) -> str:
-    """The media type to answer with, empty for none; here parameters mean nothing, and any half of a type may be a wildcard."""
+    """Return the media type of the answer, empty for none; parameters are ignored, and either half of a type may be a wildcard."""
     for clause in clauses(request.headers.get(hdrs.ACCEPT) or "*/*"):
         for media_type in types:
             kind, _, subtype = media_type.partition("/")

@@ -19,47 +19,51 @@ _BUILTIN_PACKAGES: Final = {
 
 
 def model_name(kind: GroupVersionKind) -> str:
-    """Name of the definition of a custom kind: the group's labels reversed, then version and kind."""
+    """Return the definition name of a custom kind: the group's labels reversed, then version and kind."""
     group = ".".join(reversed(kind.group.split(".")))
     return f"{group}.{kind.version}.{kind.kind}"
 
 
 def builtin_model_name(kind: GroupVersionKind) -> str:
-    """Name of the definition of a built-in kind."""
+    """Return the definition name of a built-in kind.
+
+    Raises:
+        KeyError: no built-in definitions have the group.
+    """
     return f"{_BUILTIN_PACKAGES[kind.group]}.{kind.version}.{kind.kind}"
 
 
 def document_path(group_version: GroupVersion) -> str:
-    """Where the v3 document of a group and version stands below /openapi/v3."""
+    """Return the path of a group and version's v3 document below /openapi/v3."""
     return f"apis/{group_version}" if group_version.group else f"api/{group_version}"
 
 
 def operation_id(verb: str, rest: str, group_version: GroupVersion) -> str:
-    """Id of an operation: the verb, group and version, then what it works on."""
+    """Return an operation ID: verb, group, version, then `rest`."""
     group, version = _trimmed(group_version)
     return verb + _identifier(group, capital=True) + _identifier(version, capital=True) + _identifier(rest, capital=True)
 
 
 def tag(group_version: GroupVersion) -> str:
-    """The tag of all operations of a group and version."""
+    """Return the tag of the operations of a group and version."""
     group, version = _trimmed(group_version)
     return f"{_identifier(group)}_{_identifier(version)}"
 
 
 def article(noun: str) -> str:
-    """What stands between a verb and a noun: "a" or "an", or nothing before a plural, with spaces around it."""
+    """Return the article of a noun between spaces: "a" or "an", one space before a plural."""
     if noun.endswith("s") and not noun.endswith("ss"):
         return " "
     return " an " if noun[:1].lower() in set("aeiou") else " a "
 
 
 def group_name(group: str) -> str:
-    """A built-in group as tags name it."""
+    """Return the name of a built-in group in tags."""
     return _identifier(_trimmed(GroupVersion(group, ""))[0])
 
 
 def capitalized(name: str) -> str:
-    """A name as a part of an operation's id."""
+    """Return a name as a part of an operation ID."""
     return _identifier(name, capital=True)
 
 
@@ -68,7 +72,7 @@ def _trimmed(group_version: GroupVersion) -> tuple[str, str]:
 
 
 def _identifier(text: str, *, capital: bool = False) -> str:
-    """Letters, digits and underscores only; a letter after anything else becomes a capital."""
+    """Return letters, digits and underscores only; a letter after any other character becomes a capital."""
     letters = []
     for index, char in enumerate(text):
         if char.isalpha() or char == "_" or (index and char.isdigit()):

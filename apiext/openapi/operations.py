@@ -1,4 +1,4 @@
-"""What can be done with a resource: its operations, apart from how OpenAPI v2 and v3 write them down.
+"""The operations of a resource, independent of OpenAPI v2 and v3.
 
 Mirrors apiextensions-apiserver pkg/controller/openapi/builder (generateBuilder, buildRoute).
 """
@@ -32,20 +32,20 @@ _BUILTIN_PATCH_CODES: Final = ((200, "OK"), (201, "Created"))
 
 
 @dataclass(frozen=True, slots=True)
-class Documented:
-    """A resource in one version, as its operations are documented."""
+class DocumentedResource:
+    """A resource in one version."""
 
     kind: GroupVersionKind
     plural: str
     namespaced: bool
     model: str
-    """Definition of its objects."""
+    """Definition name of the kind."""
     list_model: str
     subresources: tuple[tuple[str, str, tuple[str, ...]], ...]
-    """Name, definition of its bodies, and actions of each."""
+    """Name, definition name and actions of each."""
     actions: tuple[str, ...] = ("list", "post", "deletecollection", "get", "put", "delete", "patch")
     builtin: bool = False
-    """Whether the kind is built in, which the reference documents in more detail."""
+    """Whether the kind is built in: upstream documents more parameters and media types for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +59,28 @@ class Operation:
     tag: str
     description: str
     response: str
-    """Definition of an answer of success."""
+    """Definition name of a successful response."""
     kind: GroupVersionKind | None = None
-    """None for what is no resource."""
+    """None for a non-resource path."""
     parameters: tuple[Parameter, ...] = ()
     """Sorted by name."""
     body: str = ""
-    """Definition of the body, empty for none."""
+    """Definition name of the request body, empty without one."""
     consumes: tuple[str, ...] = OBJECT_TYPES
-    """Media types of the body."""
+    """Media types of the request body."""
     produces: tuple[str, ...] = OBJECT_TYPES
-    """Media types of the answer."""
+    """Media types of the response."""
     codes: tuple[tuple[int, str], ...] = ((200, "OK"),)
-    """Status codes of success, with their descriptions."""
+    """Status codes of success and their descriptions."""
 
     @property
     def body_required(self) -> bool:
-        """Whether there must be a body."""
+        """Whether the request needs a body."""
         return self.action not in {"delete", "deletecollection"}
 
 
-def operations(resource: Documented) -> Iterator[Operation]:
-    """All operations of a resource."""
+def operations(resource: DocumentedResource) -> Iterator[Operation]:
+    """Yield all operations of a resource."""
     group_version = resource.kind.group_version
     root = f"/apis/{group_version}" if group_version.group else f"/api/{group_version}"
     plain = f"{root}/{resource.plural}"
@@ -106,8 +106,8 @@ def operations(resource: Documented) -> Iterator[Operation]:
         yield from _watches(resource, root, plain.replace(root, f"{root}/watch"), scope)
 
 
-def _watches(resource: Documented, root: str, plain: str, scope: str) -> Iterator[Operation]:
-    """The paths of watches from before there was a parameter for them."""
+def _watches(resource: DocumentedResource, root: str, plain: str, scope: str) -> Iterator[Operation]:
+    """Yield the deprecated operations below /watch."""
     if resource.namespaced:
         everywhere = f"{resource.kind.kind}ListForAllNamespaces"
         yield _operation(resource, f"{root}/watch/{resource.plural}", "watchlist", "watch", everywhere)
@@ -118,7 +118,7 @@ def _watches(resource: Documented, root: str, plain: str, scope: str) -> Iterato
 _VERBS: Final = {"get": "read", "put": "replace", "patch": "patch", "delete": "delete"}
 
 
-def _operation(resource: Documented, path: str, action: str, verb: str, rest: str, *, sub: str = "", model: str = "") -> Operation:
+def _operation(resource: DocumentedResource, path: str, action: str, verb: str, rest: str, *, sub: str = "", model: str = "") -> Operation:
     model = model or resource.model
     builtin = resource.builtin
     by_action = parameters.BY_BUILTIN_ACTION if builtin else parameters.BY_ACTION

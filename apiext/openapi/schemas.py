@@ -1,4 +1,4 @@
-"""The schema of a custom resource as OpenAPI publishes it.
+"""Converts the structural schema of a custom resource to OpenAPI.
 
 Mirrors apiextensions-apiserver pkg/apiserver/schema (kubeopenapi.go, unfold.go), pkg/controller/openapi/v2/conversion.go
 and buildKubeNative of pkg/controller/openapi/builder.
@@ -47,7 +47,7 @@ KIND: Final[Schema] = {"description": "The type of this object, in CamelCase.", 
 
 
 def structural(props: Props) -> Schema:
-    """A node of a structural schema for OpenAPI v3, with int-or-string spelled out."""
+    """Convert a node to OpenAPI v3; int-or-string becomes anyOf."""
     schema = _fields(props)
     _add_children(schema, props, structural)
     _add_junctors(schema, props)
@@ -57,14 +57,14 @@ def structural(props: Props) -> Schema:
 
 
 def downgraded(props: Props) -> Schema:
-    """A node of a structural schema with only what OpenAPI v2, and kubectl in it, can take."""
+    """Convert a node to OpenAPI v2, without fields that v2 or kubectl does not support."""
     node = {key: member for key, member in props.items() if key not in _JUNCTORS and key not in {"not", "default"}}
     preserve = node.get("x-kubernetes-preserve-unknown-fields") is True
     if node.pop("nullable", False):
         node["type"] = ""
         node["items"] = node["properties"] = None
     if preserve:
-        # unknown fields would break beside known ones
+        # kubectl rejects unknown fields beside known ones
         node["items"] = node["properties"] = None
     if (node.get("type") == "array" and not node.get("items")) or (node.get("type") == "object" and preserve):
         node["type"] = ""
@@ -81,7 +81,7 @@ def downgraded(props: Props) -> Schema:
 
 
 def _nested(props: Props) -> Schema:
-    """A node inside allOf, anyOf, oneOf or not, which constrains values only."""
+    """Convert a node inside allOf, anyOf, oneOf or not."""
     schema = _fields(props)
     if props.get("items") is not None:
         schema["items"] = _nested(props["items"])
@@ -92,7 +92,7 @@ def _nested(props: Props) -> Schema:
 
 
 def _fields(props: Props) -> Schema:
-    """All of a node but the nodes below it; what is empty is left out."""
+    """Return the non-empty fields of a node without its children."""
     schema: Schema = {key: props[key] for key in _TEXTS if props.get(key)}
     schema |= {key: True for key in _FLAGS if props.get(key) is True}
     schema |= {key: props[key] for key in _PRESENT if props.get(key) is not None}
@@ -121,7 +121,7 @@ def _add_junctors(schema: Schema, props: Props) -> None:
 
 
 def _unfold(schema: Schema, props: Props) -> None:
-    """Say "integer or string" with anyOf, unless the schema does already."""
+    """Add anyOf integer or string, unless the schema has it."""
     either = [dict(clause) for clause in _EITHER]
     if props.get("anyOf") == _EITHER:
         return
@@ -134,7 +134,7 @@ def _unfold(schema: Schema, props: Props) -> None:
 
 
 def add_object_fields(schema: Schema, object_meta: Schema, *, v2: bool) -> None:
-    """Add apiVersion, kind and metadata to a resource's schema, and to the embedded resources in it."""
+    """Add apiVersion, kind and metadata to the schema of a kind and of its embedded resources."""
     properties = schema.setdefault("properties", {})
     properties |= {"metadata": object_meta, "apiVersion": API_VERSION, "kind": KIND}
     _add_embedded(schema, object_meta, v2=v2)
@@ -146,7 +146,7 @@ def _add_embedded(schema: Schema, object_meta: Schema, *, v2: bool) -> None:
     for child in children:
         _add_embedded(child, object_meta, v2=v2)
     if v2 and schema.get("x-kubernetes-preserve-unknown-fields"):
-        # kubectl would refuse unknown fields beside these
+        # kubectl rejects unknown fields beside known ones
         return
     if schema.get("x-kubernetes-embedded-resource"):
         properties = schema.setdefault("properties", {})

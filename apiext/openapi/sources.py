@@ -1,6 +1,6 @@
-"""What each document is made from, and the hash that tells whether it has to be made anew.
+"""The source of each document, and its hash.
 
-Mirrors apiextensions-apiserver pkg/controller/openapi and openapiv3 (which definition goes into which document).
+Mirrors apiextensions-apiserver pkg/controller/openapi and openapiv3 (the definitions of each document).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from apiext.openapi.schemas import Schema
 
 _CORE: Final = GroupVersion("", "v1")
 _ALL_GROUPS: Final = (_CORE, GroupVersion("apiextensions.k8s.io", "v1"), GroupVersion("apiextensions.k8s.io", "v1beta1"))
-"""Also a version that is known although it is not served."""
+"""Upstream's scheme knows v1beta1 although it is not served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +29,24 @@ class Source:
     """The parts of one document."""
 
     hash: str
-    """Upper-case hex; the same as long as the parts are the same, also in other processes."""
+    """Upper-case hex; equal for equal parts, in any process."""
     builtins: tuple[BuiltinGroupVersion, ...] = ()
     discovery: tuple[Operation, ...] = ()
     customs: tuple[tuple[Definition, Version], ...] = ()
 
     @property
-    def is_also_the_hosts(self) -> bool:
-        """Whether a host in front of this server has the document itself: its built-in versions, and definitions that are followed."""
+    def is_on_host(self) -> bool:
+        """Whether the host has the document too: it has built-in versions and mirrored definitions only."""
         return all(definition.phase is not None for definition, _ in self.customs)
 
     def v3(self, title_version: str) -> dict[str, Any]:
-        """The v3 document; takes time."""
+        """Build the v3 document; it takes up to seconds."""
         groups = {_CORE, *(one.group_version for one in self.builtins)}
         version = "" if self.customs else title_version
         return v3_document.build(self._operations(), self._schemas(v2=False), sorted(groups), version=version)
 
     def v2(self, title_version: str) -> dict[str, Any]:
-        """The v2 document; takes time."""
+        """Build the v2 document; it takes up to seconds."""
         return v2_document.build(self._operations(), self._schemas(v2=True), _ALL_GROUPS, title_version)
 
     def _operations(self) -> Iterator[Operation]:
@@ -65,7 +65,7 @@ class Source:
 
 
 def sources(definitions: Iterable[Definition], builtins: Sequence[BuiltinGroupVersion]) -> dict[str, Source]:
-    """The source of each v3 document by its path; a built-in version hides a custom one of the same name."""
+    """Return the source of each v3 document by path; a built-in version replaces a custom one of the same name."""
     customs: dict[str, list[tuple[Definition, Version]]] = defaultdict(list)
     for definition in sorted(definitions, key=lambda definition: definition.name):
         if definition.is_established:
@@ -79,7 +79,7 @@ def sources(definitions: Iterable[Definition], builtins: Sequence[BuiltinGroupVe
 
 
 def merged(all_sources: Iterable[Source]) -> Source:
-    """The source of the v2 document."""
+    """Return the source of the v2 document."""
     parts = list(all_sources)
     return Source(
         _sha512("\n".join(source.hash for source in parts)),
@@ -90,7 +90,7 @@ def merged(all_sources: Iterable[Source]) -> Source:
 
 
 def _hash(path: str, parts: Iterable[tuple[Definition, Version]]) -> str:
-    """Made of what the definitions are, not of what is made from them: the index must not wait for all documents."""
+    """Return the hash of the definitions, not of the document: the index must not build all documents."""
     lines = [apiext.__version__, path]
     lines += [f"{part.name},{part.uid},{part.object['metadata'].get('generation', 0)}" for part, _ in parts]
     return _sha512("\n".join(lines))

@@ -13,23 +13,23 @@ from typing import Any, Final
 from apiext.meta import json_codec
 from apiext.meta.gvk import GroupVersion
 from apiext.openapi import naming
+from apiext.openapi.builtin_definitions import V3_PREFIX, closure, references
 from apiext.openapi.custom_resources import V2_PREFIX
 from apiext.openapi.operations import Operation
 from apiext.openapi.parameters import Parameter
 from apiext.openapi.schemas import Schema
-from apiext.openapi.types import V3_PREFIX, closure, references
 from apiext.openapi.v3_document import TOKEN, common_parameters, extensions
 
 _UNSHARED: Final = frozenset({"name", "fieldValidation", "dryRun"})
-"""Names of parameters that old clients look for in place."""
+"""Parameters that are not shared: old clients read them from the operation."""
 _FNV_OFFSET: Final = 0xCBF29CE484222325
 _FNV_PRIME: Final = 0x100000001B3
 
 
 def build(operations: Iterable[Operation], definitions: dict[str, Schema], groups: Iterable[GroupVersion], version: str) -> dict[str, Any]:
-    """The document for these operations; `definitions` are those of custom kinds, in v2 form.
+    """Build the document of these operations; `definitions` are those of custom kinds, in v2.
 
-    `groups` are those that know the kinds of every group.
+    `groups` are the groups with the common kinds, such as DeleteOptions.
     """
     by_path: dict[str, list[Operation]] = defaultdict(list)
     used: set[str] = {f"{naming.META}.{name}" for name in ("ObjectMeta", "ListMeta")}
@@ -38,7 +38,7 @@ def build(operations: Iterable[Operation], definitions: dict[str, Schema], group
         used |= {operation.body, operation.response}
     shared: dict[str, Any] = {}
     paths = {path: _path(by_path[path], shared) for path in sorted(by_path)}
-    builtin = {name: _plain(schema) for name, schema in closure(used, groups).items()}
+    builtin = {name: _to_v2(schema) for name, schema in closure(used, groups).items()}
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": version},
@@ -50,22 +50,22 @@ def build(operations: Iterable[Operation], definitions: dict[str, Schema], group
     }
 
 
-def _plain(schema: Any) -> Any:
-    """A built-in definition in v2 form: references stand beside other fields, defaults are left out."""
+def _to_v2(schema: Any) -> Any:
+    """Convert a built-in definition to v2: references beside other fields, no defaults."""
     if isinstance(schema, list):
-        return [_plain(member) for member in schema]
+        return [_to_v2(member) for member in schema]
     if not isinstance(schema, dict):
         return schema
     plain: dict[str, Any] = {}
     for key, member in schema.items():
         if key == "properties":
-            plain[key] = {name: _plain(child) for name, child in member.items()}
+            plain[key] = {name: _to_v2(child) for name, child in member.items()}
         elif key == "allOf" and len(member) == 1 and "$ref" in member[0]:
             plain["$ref"] = V2_PREFIX + next(references(member))
         elif key == "$ref":
             plain[key] = V2_PREFIX + member.removeprefix(V3_PREFIX)
         elif key != "default":
-            plain[key] = _plain(member)
+            plain[key] = _to_v2(member)
     return plain
 
 
@@ -117,14 +117,14 @@ def _parameter(parameter: Parameter, shared: dict[str, Any]) -> dict[str, Any]:
 
 
 def _share(document: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
-    """A reference to the parameter, which stands once in the whole document."""
+    """Add a parameter to the shared ones, and return a reference to it."""
     name = f"{document['name']}-{_short_hash(json_codec.dumps(document))}"
     shared[name] = document
     return {"$ref": f"#/parameters/{name}"}
 
 
 def _short_hash(data: bytes) -> str:
-    """The first six bytes of FNV-1, as text for a URL."""
+    """Return the first six bytes of the FNV-1 hash in URL-safe base64."""
     digest = _FNV_OFFSET
     for byte in data:
         digest = (digest * _FNV_PRIME) & 0xFFFFFFFFFFFFFFFF ^ byte

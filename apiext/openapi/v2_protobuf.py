@@ -1,4 +1,4 @@
-"""OpenAPI v2 in Protobuf, which is how client-go asks for it.
+"""OpenAPI v2 in Protobuf, the form that client-go requests.
 
 Mirrors the messages of gnostic's openapiv2/OpenAPIv2.proto, as far as the documents of this room use them.
 """
@@ -9,27 +9,27 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from apiext.meta.stack import roomy
-from apiext.openapi.gnostic import Field, any_value, double, field, integer, mapping, message, sized, text
+from apiext.meta.protobuf_wire import delimited
+from apiext.openapi.gnostic import Field, any_value, double, field, integer, mapping, message, tag, text
 
 
 def encode(document: Mapping[str, Any]) -> bytes:
-    """A v2 document as the message Document."""
+    """Encode a v2 document as the message Document."""
     return message(_DOCUMENT, document)
 
 
 def _nested(fields: Mapping[str, Field], extensions: int, value: Mapping[str, Any]) -> bytes:
-    return sized(message(fields, value, extensions, _WHOLE))
+    return delimited(message(fields, value, extensions, _WHOLE))
 
 
 def _value(value: Any) -> bytes:
-    """Any that may itself be a list."""
+    """Encode a value of any type that may be a list."""
     return any_value(value)
 
 
 def _strings(values: Iterable[str]) -> bytes:
-    """A message that is a list of strings."""
-    return sized(b"".join(field(1, text, value) for value in values))
+    """Encode a message with a list of strings."""
+    return delimited(b"".join(field(1, text, value) for value in values))
 
 
 def _type(value: str | list[str]) -> bytes:
@@ -37,19 +37,19 @@ def _type(value: str | list[str]) -> bytes:
 
 
 def _additional(value: Any) -> bytes:
-    return sized(field(2, integer, value) if isinstance(value, bool) else field(1, _schema, value))
+    return delimited(field(2, integer, value) if isinstance(value, bool) else tag(1, _schema) + _schema(value))
 
 
 def _items(value: Mapping[str, Any]) -> bytes:
-    return sized(field(1, _schema, value))
+    return delimited(tag(1, _schema) + _schema(value))
 
 
 def _schema(value: Mapping[str, Any]) -> bytes:
-    return roomy(partial(_nested, _SCHEMA, 31), value)
+    return delimited(message(_SCHEMA, value, 31, _WHOLE))
 
 
 def _schema_item(value: Mapping[str, Any]) -> bytes:
-    return sized(field(1, _schema, value))
+    return delimited(field(1, _schema, value))
 
 
 def _reference(value: Mapping[str, Any]) -> bytes:
@@ -57,16 +57,16 @@ def _reference(value: Mapping[str, Any]) -> bytes:
 
 
 def _parameter(value: Mapping[str, Any]) -> bytes:
-    """Parameter: one of a body and three others, by where it stands."""
+    """Encode a Parameter: a body, query or path parameter."""
     if value["in"] == "body":
-        return sized(field(1, partial(_nested, _BODY, 6), value))
+        return delimited(field(1, partial(_nested, _BODY, 6), value))
     number, fields, extensions = (3, _QUERY, 23) if value["in"] == "query" else (4, _PATH, 22)
     sub = partial(_nested, fields, extensions)
-    return sized(field(2, lambda inner: sized(field(number, sub, inner)), value))
+    return delimited(field(2, lambda inner: delimited(field(number, sub, inner)), value))
 
 
 def _parameters_item(value: Mapping[str, Any]) -> bytes:
-    return sized(field(2, _reference, value) if "$ref" in value else field(1, _parameter, value))
+    return delimited(field(2, _reference, value) if "$ref" in value else field(1, _parameter, value))
 
 
 def _response(value: Mapping[str, Any]) -> bytes:
@@ -74,7 +74,7 @@ def _response(value: Mapping[str, Any]) -> bytes:
 
 
 def _response_value(value: Mapping[str, Any]) -> bytes:
-    return sized(field(1, _response, value))
+    return delimited(field(1, _response, value))
 
 
 def _operation(value: Mapping[str, Any]) -> bytes:
@@ -86,9 +86,9 @@ def _path_item(value: Mapping[str, Any]) -> bytes:
 
 
 def _security_definition(value: Mapping[str, Any]) -> bytes:
-    """SecurityDefinitionsItem: an API key is the only one in use."""
+    """Encode a SecurityDefinitionsItem, always an API key."""
     fields: Mapping[str, Field] = {"type": (1, text), "name": (2, text), "in": (3, text), "description": (4, text)}
-    return sized(field(2, partial(_nested, fields, 5), value))
+    return delimited(field(2, partial(_nested, fields, 5), value))
 
 
 _WHOLE: Final = frozenset({_value, _type})

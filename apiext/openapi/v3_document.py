@@ -11,23 +11,24 @@ from typing import Any, Final
 
 from apiext.meta.gvk import GroupVersion
 from apiext.openapi import naming
+from apiext.openapi.builtin_definitions import V3_PREFIX, closure, references
 from apiext.openapi.operations import Operation
 from apiext.openapi.parameters import Parameter
 from apiext.openapi.schemas import Schema
-from apiext.openapi.types import V3_PREFIX, closure, references
 
 _OBJECT_META: Final = f"{naming.META}.ObjectMeta"
 _INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 TOKEN: Final = {"description": "Bearer Token authentication", "type": "apiKey", "name": "authorization", "in": "header"}
-"""How clients authenticate."""
+"""The security scheme of bearer tokens."""
 
 
 def build(
     operations: Iterable[Operation], definitions: dict[str, Schema], groups: Iterable[GroupVersion], *, version: str = ""
 ) -> dict[str, Any]:
-    """The document for these operations; `definitions` are those of custom kinds.
+    """Build the document of these operations; `definitions` are those of custom kinds.
 
-    A document of what is built in names the `version` of the server. `groups` are those that know the kinds of every group.
+    A document of built-in resources has the `version` of the server. `groups` are the groups with the common kinds, such as
+    DeleteOptions.
     """
     by_path: dict[str, list[Operation]] = defaultdict(list)
     used: set[str] = set()
@@ -35,7 +36,7 @@ def build(
         by_path[operation.path].append(operation)
         used |= {operation.body, operation.response}
     for definition in definitions.values():
-        # also where a kind without a schema does not refer to it
+        # a kind without a schema has no reference to it
         used.update(references(definition), (_OBJECT_META,))
     components: dict[str, Any] = {"schemas": dict(sorted({**closure(used, groups), **definitions}.items()))}
     if version:
@@ -57,7 +58,7 @@ def _path(path_operations: list[Operation]) -> dict[str, Any]:
 
 
 def common_parameters(path_operations: list[Operation]) -> set[Parameter]:
-    """The parameters that all operations of a path have; they are listed once for the path."""
+    """Return the parameters of all operations of a path."""
     counted = Counter(parameter for operation in path_operations for parameter in operation.parameters)
     return {parameter for parameter, count in counted.items() if count == len(path_operations)}
 
@@ -82,7 +83,7 @@ def _operation(operation: Operation, common: set[Parameter]) -> dict[str, Any]:
 
 
 def extensions(operation: Operation) -> dict[str, Any]:
-    """What tells which action on which kind an operation is."""
+    """Return the extensions with action and kind of an operation."""
     if operation.kind is None:
         return {}
     return {"x-kubernetes-action": operation.action, "x-kubernetes-group-version-kind": operation.kind._asdict()}

@@ -9,24 +9,24 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from apiext.meta.stack import roomy
-from apiext.openapi.gnostic import Encoder, Field, any_value, double, field, integer, mapping, message, sized, text
+from apiext.meta.protobuf_wire import delimited
+from apiext.openapi.gnostic import Encoder, Field, any_value, double, field, integer, mapping, message, tag, text
 
 
 def encode(document: Mapping[str, Any]) -> bytes:
-    """A v3 document as the message Document."""
+    """Encode a v3 document as the message Document."""
     return message(_DOCUMENT, document)
 
 
 def _nested(fields: Mapping[str, Field], extensions: int, value: Mapping[str, Any]) -> bytes:
-    return sized(message(fields, value, extensions, _WHOLE))
+    return delimited(message(fields, value, extensions, _WHOLE))
 
 
 def _or_reference(encoder: Encoder, value: Mapping[str, Any]) -> bytes:
-    """One of a thing and a reference to one."""
+    """Encode a value or a reference to it."""
     if isinstance(value.get("$ref"), str):
-        return sized(field(2, _reference, value))
-    return sized(field(1, encoder, value))
+        return delimited(field(2, _reference, value))
+    return delimited(field(1, encoder, value))
 
 
 def _reference(value: Mapping[str, Any]) -> bytes:
@@ -34,32 +34,34 @@ def _reference(value: Mapping[str, Any]) -> bytes:
 
 
 def _schema(value: Mapping[str, Any]) -> bytes:
-    return roomy(partial(_nested, _SCHEMA, 36), value)
+    return delimited(message(_SCHEMA, value, 36, _WHOLE))
 
 
 def _schema_or_reference(value: Mapping[str, Any]) -> bytes:
-    return _or_reference(_schema, value)
+    if isinstance(value.get("$ref"), str):
+        return delimited(field(2, _reference, value))
+    return delimited(tag(1, _schema) + delimited(message(_SCHEMA, value, 36, _WHOLE)))
 
 
 def _items(value: Mapping[str, Any]) -> bytes:
-    return sized(field(1, _schema_or_reference, value))
+    return delimited(tag(1, _schema_or_reference) + _schema_or_reference(value))
 
 
 def _additional(value: Any) -> bytes:
-    return sized(field(2, integer, value) if isinstance(value, bool) else field(1, _schema_or_reference, value))
+    return delimited(field(2, integer, value) if isinstance(value, bool) else tag(1, _schema_or_reference) + _schema_or_reference(value))
 
 
 def _default(value: Any) -> bytes:
-    """DefaultType: a number, a boolean or a text; there is no place for anything else."""
+    """Encode a DefaultType: a number, a boolean or a string; any other value is dropped."""
     if isinstance(value, bool):
-        return sized(field(2, integer, value))
+        return delimited(field(2, integer, value))
     if isinstance(value, str):
-        return sized(field(3, text, value))
-    return sized(field(1, double, value) if isinstance(value, int | float) else b"")
+        return delimited(field(3, text, value))
+    return delimited(field(1, double, value) if isinstance(value, int | float) else b"")
 
 
 def _value(value: Any) -> bytes:
-    """Any that may itself be a list."""
+    """Encode a value of any type that may be a list."""
     return any_value(value)
 
 

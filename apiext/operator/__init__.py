@@ -1,7 +1,19 @@
 """The operator of a cluster in which apiext serves: `apiext operate`.
 
-Owns which groups the host proxies to apiext (APIServices), the way of a group's objects there and back (adoption), what is said of it on
-the host (conditions, events), which hop to apiext is broken (hops), the servers' certificate as a Secret of the host (serving), and that
-only one of several operators acts (lease). Must not serve anything, nor know how apiext works inside: it talks to the host and to apiext
-over HTTP, and to the host's etcd where objects are given back. kopf tells what changes on the host; it writes nothing.
+Owns the APIServices of the groups that the host proxies to apiext, the move of a group's objects to apiext and back (adoption), conditions
+and events on the host (reporting), the checks of the path to apiext (checks), the servers' certificate in a Secret of the host
+(serving_certificate), and leader election. Must not serve requests, and must not know how apiext works inside: it talks to the host and to
+apiext over HTTP, and to the host's etcd to hand objects back.
+
+kopf watches the host's definitions and APIServices, logs in, and retries the start (host_watch.py). It does not do the following:
+
+- It watches one API server. apiext's definitions, and the one Secret that the operator may read, are followed by Reflector.
+- Its high-level handlers write annotations and finalizers to each object that they handle. The operator may write only its own condition,
+  finalizer and annotations to other people's definitions, so it uses event handlers and indices, which write nothing.
+- Its handlers and their retries belong to one object. A reconciliation concerns a group: objects of two servers. Hence the work queue.
+- It does not report deletions that it missed while disconnected. See host_watch.py.
+- Its peering needs a custom resource. Leader election uses a Lease, as all components of Kubernetes do.
+- It posts an Event for each message. EventRecorder counts repeated ones, as client-go does.
+- It stops at a fatal error of a watch and cancels all tasks of its event loop. host_watch.py restarts it and cancels its tasks only.
+- Its liveness endpoint closes while it restarts, that is while the host is away. A probe would then restart operators for no benefit.
 """

@@ -1,33 +1,33 @@
-"""Clients of the host and of apiext: JSON over HTTP, one call each; who calls decides what is tried again."""
+"""Clients of the host and of apiext: JSON over HTTP. Each call is one attempt; the caller decides what is retried."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
 import orjson
 
+from apiext.operator.checks.connections import trusting
+from apiext.webhook import kubeconfig, service_account
 from apiext.webhook.client import WebhookClient, WebhookError
+from apiext.webhook.pager import Pager
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from apiext.operator.options import HostEtcdConfig, OperatorOptions
     from apiext.webhook.kubeconfig import Endpoint
 
 Json = dict[str, Any]
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 API_SERVICES: Final = "/apis/apiregistration.k8s.io/v1/apiservices"
-_MERGE: Final = {"Content-Type": "application/merge-patch+json"}
-_TIMEOUT: Final = 30.0
-_PAGE: Final = 500
-_QUOTED: Final = 200
-"""Bytes of an answer that are told where it is no Status."""
+_MERGE_PATCH: Final = {"Content-Type": "application/merge-patch+json"}
+_TIMEOUT_SECONDS: Final = 30.0
+_MAX_QUOTED_BYTES: Final = 200
+"""Most bytes of a response without a Status that an error message quotes."""
 
 
 class ApiError(Exception):
-    """A call without success: the code of the answer (0 without one), and the reason and message of its Status."""
+    """A failed call: the HTTP status code (0 without a response), and the reason and message of the Status."""
 
     def __init__(self, message: str, *, code: int = 0, reason: str = "") -> None:
         super().__init__(message)
@@ -35,21 +35,21 @@ class ApiError(Exception):
         self.reason = reason
 
 
-class Api:
-    """One server. Its endpoint may change meanwhile; calls that are under way then end without an answer."""
+class ApiClient:
+    """A client of one server. All calls raise ApiError; calls in progress fail when the endpoint is replaced."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self.client = WebhookClient(endpoint, timeout=_TIMEOUT, backoff=())
+        self.client = WebhookClient(endpoint, timeout=_TIMEOUT_SECONDS, backoff=())
 
     @property
     def url(self) -> str:
-        """Where the server is."""
+        """The URL of the server."""
         return self._endpoint.url
 
-    async def use(self, endpoint: Endpoint) -> None:
-        """Call at another endpoint from now on."""
-        old, self._endpoint, self.client = self.client, endpoint, WebhookClient(endpoint, timeout=_TIMEOUT, backoff=())
+    async def set_endpoint(self, endpoint: Endpoint) -> None:
+        """Send all further calls to another endpoint."""
+        old, self._endpoint, self.client = self.client, endpoint, WebhookClient(endpoint, timeout=_TIMEOUT_SECONDS, backoff=())
         await old.close()
 
     async def close(self) -> None:
@@ -57,11 +57,11 @@ class Api:
         await self.client.close()
 
     async def get(self, path: str) -> Json:
-        """The object at a path. Raises ApiError."""
+        """Return the object at a path. Raises ApiError."""
         return await self._call("GET", path)
 
     async def find(self, path: str) -> Json | None:
-        """The object at a path, None where the server says that there is none. Raises ApiError."""
+        """Return the object at a path, None if the server answers 404. Raises ApiError."""
         try:
             return await self._call("GET", path)
         except ApiError as error:
@@ -70,83 +70,82 @@ class Api:
             raise
 
     async def items(self, path: str) -> list[Json]:
-        """All objects of a collection, as they are now; the path has no query. Raises ApiError."""
-        return (await self.listing(path))[0]
-
-    async def listing(self, path: str) -> tuple[list[Json], int]:
-        """All objects of a collection, and as of which revision. Raises ApiError."""
-        found: list[Json] = []
-        token = ""
-        while True:
-            page = await self._call("GET", f"{path}?limit={_PAGE}{f'&continue={quote(token)}' if token else ''}")
-            found += page.get("items") or ()
-            metadata = page.get("metadata") or {}
-            token = metadata.get("continue") or ""
-            if not token:
-                return found, int(metadata.get("resourceVersion") or 0)
+        """Return all objects of a collection. Raises ApiError."""
+        items, _revision = await Pager(self._fetch).list(path)
+        return items
 
     async def post(self, path: str, body: Any) -> Json:
-        """Create. Raises ApiError."""
+        """Create an object. Raises ApiError."""
         return await self._call("POST", path, body)
 
     async def put(self, path: str, body: Any) -> Json:
-        """Replace. Raises ApiError."""
+        """Replace an object. Raises ApiError."""
         return await self._call("PUT", path, body)
 
     async def patch(self, path: str, body: Any) -> Json:
-        """Merge; a resourceVersion in the body's metadata is a precondition. Raises ApiError."""
-        return await self._call("PATCH", path, body, headers=_MERGE)
+        """Apply a JSON merge patch; a resourceVersion in its metadata is a precondition. Raises ApiError."""
+        return await self._call("PATCH", path, body, headers=_MERGE_PATCH)
 
     async def delete(self, path: str, body: Any = None) -> Json:
-        """Delete, with DeleteOptions. Raises ApiError."""
+        """Delete an object, with DeleteOptions. Raises ApiError."""
         return await self._call("DELETE", path, body)
 
-    async def ask(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None) -> tuple[int, bytes]:
-        """Code and content of an answer, whatever it says. Raises ApiError where there is none."""
+    async def request(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None) -> tuple[int, bytes]:
+        """Return the status code and the body of the response, success or not. Raises ApiError if there is no response."""
         try:
             return await self.client.ask(path, method=method, body=body, headers=headers)
         except WebhookError as error:
             raise ApiError(str(error), code=error.code) from error
 
-    def refusal(self, method: str, path: str, code: int, data: bytes) -> ApiError:
-        """What an answer without success says, in the words of its Status where it has one."""
-        said = _object(data)
-        text = data[:_QUOTED].decode(errors="replace").strip()
-        message = said.get("message") or f"it answers with code {code}, and nothing that can be used: {text!r}"
-        return ApiError(f'{method} "{self.url}{path}": {message}', code=code, reason=said.get("reason") or "")
+    def status_error(self, method: str, path: str, code: int, data: bytes) -> ApiError:
+        """Return the error for a response without success, with the message of its Status if it has one."""
+        status = _json_object(data)
+        text = data[:_MAX_QUOTED_BYTES].decode(errors="replace").strip()
+        message = status.get("message") or f"unusable response with code {code}: {text!r}"
+        return ApiError(f'{method} "{self.url}{path}": {message}', code=code, reason=status.get("reason") or "")
+
+    async def _fetch(self, path: str) -> tuple[Json, int]:
+        return await self.get(path), 0
 
     async def _call(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Json:
-        code, data = await self.ask(method, path, body, headers=headers)
-        said = _object(data)
-        if code < 200 or code >= 300 or not said:
-            raise self.refusal(method, path, code, data)
-        return said
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostEtcd:
-    """Where the host keeps its objects, for those that are given back."""
-
-    servers: tuple[str, ...]
-    prefix: str = "/registry"
-    cafile: Path | None = None
-    certfile: Path | None = None
-    keyfile: Path | None = None
+        code, data = await self.request(method, path, body, headers=headers)
+        found = _json_object(data)
+        if code < 200 or code >= 300 or not found:
+            raise self.status_error(method, path, code, data)
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clients:
-    """What the operator can reach."""
+    """The servers that the operator talks to."""
 
-    host: Api
-    apiext: Api
-    host_etcd: HostEtcd | None = None
+    host: ApiClient
+    apiext: ApiClient
+    host_etcd: HostEtcdConfig | None = None
 
 
-def _object(data: bytes) -> Json:
-    """An answer's object; an empty one where it is none."""
+def host_endpoint(options: OperatorOptions) -> Endpoint:
+    """Return the endpoint of the host. Raises KubeconfigError."""
+    return kubeconfig.load(options.kubeconfig) if options.kubeconfig else service_account.load()
+
+
+def apiext_endpoint(options: OperatorOptions, ca_bundle: str) -> Endpoint:
+    """Return the endpoint of apiext, with the credentials for the host, which apiext authenticates by asking the host.
+
+    The certificate must have the name by which kube-apiserver calls apiext, and an authority of the CA bundle (PEM).
+
+    Raises:
+        KubeconfigError: the credentials for the host cannot be read.
+    """
+    host = host_endpoint(options)
+    name = f"{options.service.name}.{options.service.namespace}.svc"
+    return replace(host, url=options.server, context=trusting(ca_bundle, host.context), server_name=name)
+
+
+def _json_object(data: bytes) -> Json:
+    """Return the JSON object of a response, an empty one if it has none."""
     try:
-        answer = orjson.loads(data)
+        found = orjson.loads(data)
     except ValueError:
         return {}
-    return answer if isinstance(answer, dict) else {}
+    return found if isinstance(found, dict) else {}

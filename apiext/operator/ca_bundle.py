@@ -1,4 +1,4 @@
-"""Whose certificates of apiext the host should believe, where a file says it."""
+"""Sources of the CA bundle of apiext's certificate."""
 
 from __future__ import annotations
 
@@ -12,96 +12,101 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LOG: Final = get_logger(__name__)
-_LOOK: Final = 1.0
-"""Seconds between looks at the file, which costs next to nothing; a mounted volume changes in ways that not every notification tells."""
+_POLL_SECONDS: Final = 1.0
+"""Interval of reads of the file; file notifications do not report every kind of update of a mounted volume."""
 
 
-class Authorities(Protocol):
-    """Authorities in PEM that may change."""
+class CABundleSource(Protocol):
+    """A CA bundle in PEM that may change."""
 
     bundle: str
-    """Empty until they are known."""
+    """Empty until it is known."""
 
     async def run(self) -> None:
-        """Keep them up to date until it is cancelled."""
+        """Keep the bundle up to date until cancelled."""
         ...
 
     async def changed(self, known: str) -> str:
-        """The authorities, once they are others than the known ones."""
+        """Wait until the bundle differs from the known one, and return it."""
         ...
 
-    def spread(self, bundle: str) -> None:
-        """The host believes these now."""
+    def mark_distributed(self, bundle: str) -> None:
+        """Note that all APIServices have a CA bundle."""
         ...
 
 
-class Announced:
-    """Authorities that are told to who waits for others than it knows; `bundle` is empty until the first are known."""
+class PublishedBundle:
+    """A CA bundle, and the notification of those who wait for its change."""
 
     def __init__(self) -> None:
         self.bundle = ""
         self._changed = asyncio.Event()
 
-    def announce(self, bundle: str) -> None:
-        """These hold from now on."""
+    def publish(self, bundle: str) -> None:
+        """Set the bundle."""
         if bundle != self.bundle:
             self.bundle = bundle
             self._changed.set()
 
     async def changed(self, known: str) -> str:
-        """See Authorities."""
+        """Wait until the bundle differs from the known one, and return it."""
         while self.bundle == known:
             self._changed.clear()
             await self._changed.wait()
         return self.bundle
 
 
-class AuthorityFile(Announced):
-    """Those of a file, which is read again when it changes; what is no certificate is told, and changes nothing."""
+class CABundleFile(PublishedBundle):
+    """The CA bundle of a file, read again when it changes; an invalid file is logged, and the last bundle stays."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._path = path
         self._problem = ""
-        self._look()
+        self._read()
 
     async def run(self) -> None:
-        """See Authorities."""
+        """Read the file periodically until cancelled."""
         while True:
-            await asyncio.sleep(_LOOK)
-            self._look()
+            await asyncio.sleep(_POLL_SECONDS)
+            self._read()
 
-    def spread(self, bundle: str) -> None:
-        """See Authorities."""
+    def mark_distributed(self, bundle: str) -> None:
+        """Do nothing."""
 
-    def _look(self) -> None:
+    def _read(self) -> None:
         try:
-            bundle = read_authorities(self._path)
+            bundle = read_ca_bundle(self._path)
         except (OSError, ValueError) as error:
             if str(error) != self._problem:
-                _LOG.error("authorities cannot be used; those before stay", file=str(self._path), error=str(error))
+                _LOG.error("invalid CA bundle file, keeping the last bundle", file=str(self._path), error=str(error))
             self._problem = str(error)
             return
         self._problem = ""
-        self.announce(bundle)
+        self.publish(bundle)
 
 
-class SystemAuthorities(Announced):
-    """Those that the host believes anyway: none are named, ever."""
+class SystemCABundle(PublishedBundle):
+    """The empty CA bundle: the host trusts its system's authorities."""
 
     async def run(self) -> None:
-        """See Authorities."""
+        """Wait until cancelled."""
         await asyncio.Event().wait()
 
-    def spread(self, bundle: str) -> None:
-        """See Authorities."""
+    def mark_distributed(self, bundle: str) -> None:
+        """Do nothing."""
 
 
-def read_authorities(path: Path) -> str:
-    """The certificates of a file. Raises OSError, or ValueError where it holds none that can be used."""
+def read_ca_bundle(path: Path) -> str:
+    """Return the certificates of a file in PEM.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it has no valid certificate.
+    """
     text = path.read_text(encoding="ascii", errors="replace")
     try:
-        # an empty text would mean the system's
+        # an empty text would load the system's authorities
         ssl.create_default_context(cadata=text or " ")
     except (ssl.SSLError, ValueError) as error:
         raise ValueError("it holds no certificate in PEM that can be used") from error

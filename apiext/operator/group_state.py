@@ -1,4 +1,4 @@
-"""A group as the operator finds it, and who should serve it."""
+"""The state of a group on host and apiext, and its desired routing."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
 
 
 class Routing(Enum):
-    """Where the host should send the requests of a group that has definitions on the host."""
+    """The server that should answer requests for a group that has definitions on the host."""
 
     APIEXT = "apiext"
     HOST = "host"
     AS_IT_IS = "as it is"
-    """Whatever the APIServices say now; only those that apiext has are kept in order."""
+    """Keep the present routing; repair only APIServices that apiext owns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """What is left to do for a group once its steps have been taken."""
+    """The result of the adoption steps of a group."""
 
     routing: Routing
     after: float | None = None
-    """Seconds after which the group is looked at again, whether or not anything changes; None for the usual time."""
+    """Seconds until the next reconciliation if nothing changes; None for the usual interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupState:
-    """One group, as it was read last. Objects are those of the API, by name; they must not be changed."""
+    """The objects of one group by name, as last read. They must not be changed."""
 
     name: str
     selector: LabelSelector
     crds: Mapping[str, Json] = field(default_factory=dict)
     """Definitions of the host."""
     definitions: Mapping[str, Json] = field(default_factory=dict)
-    """Definitions of apiext: mirrors of the host's, and its own."""
+    """Definitions of apiext: mirrors of the host's definitions, and its own."""
     api_services: Mapping[str, Json] = field(default_factory=dict)
-    """APIServices of the host for versions of the group."""
+    """APIServices of the group's versions on the host."""
     guarded: bool = False
     """Whether the host has the ValidatingAdmissionPolicy of the group."""
     service: str = ""
@@ -53,12 +53,12 @@ class GroupState:
 
     @property
     def selected(self) -> dict[str, Json]:
-        """Definitions of the host that are to be served by apiext."""
+        """Definitions of the host that the selector matches."""
         return {name: crd for name, crd in self.crds.items() if self.selector.matches(labels_of(crd))}
 
     @property
     def unselected(self) -> dict[str, Json]:
-        """The others; as long as there are any, the group cannot be served by apiext."""
+        """Definitions of the host that the selector does not match; apiext cannot serve a group that has any."""
         return {name: crd for name, crd in self.crds.items() if not self.selector.matches(labels_of(crd))}
 
     @property
@@ -68,69 +68,69 @@ class GroupState:
 
     @property
     def held(self) -> dict[str, Json]:
-        """Definitions of the host with the finalizer of apiext, which may keep instances of them."""
+        """Definitions of the host with the finalizer of apiext, which may store instances of them."""
         return {name: crd for name, crd in self.crds.items() if is_held(crd)}
 
     @property
-    def taken_by(self) -> str:
-        """The Service of another apiext that has the group, empty where none has."""
+    def other_service(self) -> str:
+        """The Service of another apiext that owns the group, empty if there is none."""
         services = (service_of(crd) for crd in self.held.values() if is_of_another(crd, self.service))
         return min(services, default="")
 
     @property
-    def hand_over_asked(self) -> bool:
-        """Whether a definition of the host asks to give the group back."""
-        return any(host_annotations.is_asked_back(annotations_of(crd)) for crd in self.crds.values())
+    def hand_back_requested(self) -> bool:
+        """Whether a definition of the host requests the hand-over of the group."""
+        return any(host_annotations.wants_hand_over(annotations_of(crd)) for crd in self.crds.values())
 
     @property
     def mirrors(self) -> dict[str, Json]:
-        """Definitions of apiext that follow one of the host."""
+        """Definitions of apiext that mirror one of the host."""
         return {name: found for name, found in self.definitions.items() if host_annotations.HOST_UID in annotations_of(found)}
 
     @property
     def own(self) -> dict[str, Json]:
-        """Definitions of apiext that have nothing to do with the host's."""
+        """Definitions of apiext that mirror none of the host."""
         return {name: found for name, found in self.definitions.items() if host_annotations.HOST_UID not in annotations_of(found)}
 
     def phase(self, name: str) -> str | None:
-        """The phase of a mirror, None where there is no such mirror."""
+        """Return the phase of a mirror, None if there is no such mirror."""
         found = self.mirrors.get(name)
         return None if found is None else annotations_of(found).get(host_annotations.PHASE) or host_annotations.IMPORTING
 
 
-class Hands(Protocol):
-    """What the steps of a group may ask of the operator while they go on."""
+class GroupActions(Protocol):
+    """Operations of the operator for the steps of one group."""
 
     def read(self) -> Awaitable[GroupState]:
-        """The group as it is now on both sides. Raises ApiError."""
+        """Read the group from both servers. Raises ApiError."""
         ...
 
     def route(self, routing: Routing) -> Awaitable[None]:
-        """Write all APIServices of the group so, and return when the host has taken them. Raises ApiError."""
+        """Write all APIServices of the group for a routing. Raises ApiError."""
         ...
 
 
 def is_held(crd: Json) -> bool:
-    """Whether a definition of the host has the finalizer of apiext."""
+    """Return whether a definition of the host has the finalizer of apiext."""
     return host_annotations.INSTANCES_FINALIZER in (crd["metadata"].get("finalizers") or ())
 
 
 def labels_of(found: Json) -> dict[str, str]:
-    """The labels of an object."""
+    """Return the labels of an object."""
     return found["metadata"].get("labels") or {}
 
 
 def annotations_of(found: Json) -> dict[str, str]:
-    """The annotations of an object."""
+    """Return the annotations of an object."""
     return found["metadata"].get("annotations") or {}
 
 
 def condition_of(found: Json, type: str) -> Json:
-    """A condition of an object, empty where it has none of that type."""
+    """Return a condition of an object, empty if it has none of that type."""
     conditions = (found.get("status") or {}).get("conditions") or ()
     return next((one for one in conditions if one.get("type") == type), {})
 
 
 def served_versions(definitions: Iterable[Json]) -> set[str]:
-    """The versions that any of some definitions serves."""
+    """Return the versions that at least one of the definitions serves."""
     return {version["name"] for found in definitions for version in found["spec"]["versions"] if version.get("served")}

@@ -1,6 +1,6 @@
-"""What the operator writes to definitions of the host: a condition, its finalizer, stored versions; and nothing else.
+"""Changes that the operator makes to definitions of the host: a condition, its finalizer, and stored versions.
 
-But for a category that comes and goes when a group has changed hands (adoption/touching.py).
+The only other change is a category that is added and removed again after a take-over or hand-over (adoption/watch_reset.py).
 """
 
 from __future__ import annotations
@@ -12,24 +12,27 @@ from apiext.meta import host_annotations, time
 from apiext.operator import group_state
 from apiext.operator.api_clients import CRDS, ApiError, Json
 from apiext.operator.apiservices.ownership import is_of_another, service_of
-from apiext.operator.reporting.reporter import Reason
+from apiext.operator.reporting.reporter import ConditionReason
 
 if TYPE_CHECKING:
-    from apiext.operator.api_clients import Api
+    from apiext.operator.api_clients import ApiClient
 
 Change = Callable[[Json], Json | None]
-"""The merge patch that an object needs, None for none."""
-_ATTEMPTS: Final = 8
+"""Returns the merge patch for an object, None if it needs no change."""
+_MAX_ATTEMPTS: Final = 8
 
 
-async def amend(host: Api, crd: Json, change: Change, *, status: bool = False) -> Json | None:
-    """Change a definition of the host, from the state that is known and then from what it is; None where it has gone.
+async def amend(host: ApiClient, crd: Json, change: Change, *, status: bool = False) -> Json | None:
+    """Change a definition of the host; after a conflict, read it and change it again. Return it, None if it was deleted.
 
-    An object of the same name with another uid is another definition, and is left alone. Raises ApiError.
+    A definition of the same name with another uid is not changed.
+
+    Raises:
+        ApiError: a call failed, or the last of 8 attempts ended in a conflict.
     """
     path = f"{CRDS}/{crd['metadata']['name']}"
     found = crd
-    for attempt in range(_ATTEMPTS):
+    for attempt in range(_MAX_ATTEMPTS):
         patch = change(found)
         if patch is None:
             return found
@@ -39,7 +42,7 @@ async def amend(host: Api, crd: Json, change: Change, *, status: bool = False) -
         except ApiError as error:
             if error.code == 404:
                 return None
-            if error.code != 409 or attempt == _ATTEMPTS - 1:
+            if error.code != 409 or attempt == _MAX_ATTEMPTS - 1:
                 raise
         fresh = await host.find(path)
         if fresh is None or fresh["metadata"]["uid"] != crd["metadata"]["uid"]:
@@ -48,32 +51,32 @@ async def amend(host: Api, crd: Json, change: Change, *, status: bool = False) -
     return found
 
 
-def condition(reason: Reason, message: str) -> Change:
-    """Say how it is with apiext; the time of the condition is that of its last change between True and False."""
+def condition(reason: ConditionReason, message: str) -> Change:
+    """Return the change that sets apiext's condition; lastTransitionTime changes only with the status."""
 
     def change(crd: Json) -> Json | None:
         state = "True" if reason.is_served else "False"
-        said: dict[str, Any] = {"type": host_annotations.CONDITION, "status": state, "reason": reason.value, "message": message}
+        new: dict[str, Any] = {"type": host_annotations.CONDITION, "status": state, "reason": reason.value, "message": message}
         before = condition_of(crd)
-        if before is not None and {**said, "lastTransitionTime": before.get("lastTransitionTime")} == before:
+        if before is not None and {**new, "lastTransitionTime": before.get("lastTransitionTime")} == before:
             return None
         same = before is not None and before.get("status") == state
-        said["lastTransitionTime"] = before["lastTransitionTime"] if before is not None and same else time.now()
+        new["lastTransitionTime"] = before["lastTransitionTime"] if before is not None and same else time.now()
         others = [one for one in (crd.get("status") or {}).get("conditions") or () if one.get("type") != host_annotations.CONDITION]
-        return {"status": {"conditions": [*others, said]}}
+        return {"status": {"conditions": [*others, new]}}
 
     return change
 
 
 def condition_of(crd: Json) -> Json | None:
-    """The condition of apiext, None without it."""
+    """Return apiext's condition of a definition, None if it has none."""
     return dict(group_state.condition_of(crd, host_annotations.CONDITION)) or None
 
 
 def hold(service: str) -> Change:
-    """Keep a definition until the apiext behind a Service has no instances of it. One that is being deleted takes no finalizer any more.
+    """Return the change that adds the finalizer of the apiext behind a Service. A terminating definition accepts no new finalizer.
 
-    The change raises ApiError where another apiext has it.
+    The change raises ApiError if another apiext owns the definition.
     """
 
     def change(crd: Json) -> Json | None:
@@ -94,7 +97,7 @@ def hold(service: str) -> Change:
 
 
 def release(crd: Json) -> Json | None:
-    """Let the definition go."""
+    """Return the patch that removes the finalizer, None if there is none."""
     finalizers = list(crd["metadata"].get("finalizers") or ())
     if host_annotations.INSTANCES_FINALIZER not in finalizers:
         return None
@@ -103,7 +106,7 @@ def release(crd: Json) -> Json | None:
 
 
 def stored(versions: list[str]) -> Change:
-    """Have these among the stored versions, as far as the definition has them at all."""
+    """Return the change that adds to the stored versions those of these versions that the definition has."""
 
     def change(crd: Json) -> Json | None:
         known = {version["name"] for version in crd["spec"]["versions"]}

@@ -1,89 +1,177 @@
-"""Changes of definitions and APIServices on the host, as kopf sees them.
+"""The watch of the host's definitions and APIServices, by kopf: its handlers feed the watched state, and nothing else lists these.
 
-kopf watches with a loop and a thread of its own: when it ends, or fails, it takes every task of its loop along. It only looks: handlers of
-low-level events make it write no annotations, no finalizers and no events.
+kopf does not report what was deleted while its watch was interrupted, nor when a list is complete. Its indices make up for both: handlers
+of events run only after all watched resources are indexed, so the first event of a run finds a complete list, which replaces the state.
+If kopf lists a second time in the same run, it is restarted with empty indices.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import kopf
 
 from apiext.meta.host_annotations import DOMAIN
 from apiext.meta.log import get_logger
-from apiext.webhook.client_session import open_session
+from apiext.webhook.client import open_session
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection
+
     from apiext.operator.api_clients import Json
+    from apiext.operator.watched_state import WatchedState
     from apiext.webhook.kubeconfig import Endpoint
 
 _LOG: Final = get_logger(__name__)
-_BACKOFFS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
-_AGAIN: Final = 2.0
-"""Seconds until kopf is started again after it has failed."""
-_PATIENCE: Final = 5.0
-_RESOURCES: Final = (("apiextensions.k8s.io", "v1", "customresourcedefinitions"), ("apiregistration.k8s.io", "v1", "apiservices"))
-
-Told = Callable[[str, "str | None", "Json"], None]
-"""Is told the plural, what has happened (ADDED, MODIFIED, DELETED, or None for an object of a list), and the object."""
+_RETRY_SECONDS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Pauses between kopf's attempts of one request."""
+_RESTART_SECONDS: Final = 2.0
+"""Pause before kopf is started again after a failure."""
+_SHUTDOWN_SECONDS: Final = 5.0
+"""Time for kopf's root tasks to end by themselves."""
+_KOPF_FOLDER: Final = str(Path(kopf.__file__).parent)
+_CRDS: Final = "customresourcedefinitions"
+_API_SERVICES: Final = "apiservices"
+_GROUPS: Final = {_CRDS: "apiextensions.k8s.io", _API_SERVICES: "apiregistration.k8s.io"}
 
 
 class HostWatch:
-    """Calls back in the loop of whoever starts it.
+    """Runs kopf in the current event loop, and starts it again when it fails.
 
-    kopf lists at the beginning and where a watch cannot go on; what has gone until then is never told, so whoever is told of
-    an object of a list has to see for himself what is not there any more.
+    `load` returns the credentials for the host. `startup` is kopf's startup handler: it takes the number of failed attempts, and raises
+    kopf.TemporaryError to be retried. `on_spawn` is called after kopf has installed its signal handlers, which would end only kopf.
     """
 
-    def __init__(self, load: Callable[[], Endpoint], told: Told) -> None:
+    def __init__(
+        self, load: Callable[[], Endpoint], state: WatchedState, startup: Callable[[int], Awaitable[None]], on_spawn: Callable[[], None]
+    ) -> None:
         self._load = load
-        self._told = told
-        self._stop = threading.Event()
-        self._loop = asyncio.get_running_loop()
-        self._thread = threading.Thread(target=self._run, name="kopf", daemon=True)
+        self._state = state
+        self._startup = startup
+        self._on_spawn = on_spawn
+        self._sessions: list[kopf.AiohttpSession] = []
+        self._restart = asyncio.Event()
+        self._unreported: set[str] | None = None
+        """UIDs of listed objects whose first event is due; None until all resources are listed."""
+        self.synced = asyncio.Event()
+        """Set when the state holds a complete list of both resources."""
 
-    def start(self) -> None:
-        """Begin to watch."""
-        self._thread.start()
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        while True:
+            self._restart.clear()
+            self._unreported = None
+            if not await self._run_once():
+                await asyncio.sleep(_RESTART_SECONDS)
 
-    async def stop(self) -> None:
-        """End it; it is left behind where it takes long."""
-        self._stop.set()
-        await asyncio.to_thread(self._thread.join, _PATIENCE)
+    def restart(self) -> None:
+        """List and watch again, because the state may be wrong."""
+        self._restart.set()
 
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                kopf.run(registry=self._registry(), settings=_settings(), standalone=True, clusterwide=True, stop_flag=self._stop)
-            except Exception as error:  # noqa: BLE001 -- whatever ends it, it has to go on
-                _LOG.warning("the host cannot be watched; it is tried again", error=str(error) or type(error).__name__)
-            self._stop.wait(_AGAIN)
+    async def _run_once(self) -> bool:
+        """Run kopf until it fails or has to be restarted; return whether a restart was requested."""
+        # kopf.operator() would cancel every task of the loop that was created after its start, also those that are not kopf's
+        tasks = await kopf.spawn_tasks(registry=self._registry(), settings=_settings(), standalone=True, clusterwide=True)
+        self._on_spawn()
+        restart = asyncio.create_task(self._restart.wait())
+        try:
+            done, _ = await asyncio.wait({*tasks, restart}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            restart.cancel()
+            await _end(tasks)
+            # kopf does not close them after some failures
+            while self._sessions:
+                await self._sessions.pop().aiohttp_session.close()
+        if restart in done:
+            return True
+        errors = [error for task in done if not task.cancelled() and (error := task.exception())]
+        _LOG.warning("host watch failed, restarting", seconds=_RESTART_SECONDS, error="; ".join(map(_text, errors)))
+        return False
 
     def _registry(self) -> kopf.OperatorRegistry:
         registry = kopf.OperatorRegistry()
 
         async def login(**_: Any) -> kopf.AiohttpSession:
             endpoint = self._load()
-            return kopf.AiohttpSession(server=endpoint.url, aiohttp_session=open_session(endpoint))
+            self._sessions.append(kopf.AiohttpSession(server=endpoint.url, aiohttp_session=open_session(endpoint)))
+            return self._sessions[-1]
+
+        async def startup(*, retry: int, **_: Any) -> None:
+            await self._startup(retry)
 
         kopf.on.login(registry=registry, id="login")(login)
-        for group, version, plural in _RESOURCES:
-            kopf.on.event(group, version, plural, registry=registry, id=plural, param=plural)(self._on_event)
+        kopf.on.startup(registry=registry, id="startup")(startup)
+        for plural, group in _GROUPS.items():
+            kopf.index(group, "v1", plural, registry=registry, id=plural)(_index_by_name)
+            kopf.on.event(group, "v1", plural, registry=registry, id=plural, param=plural)(self._on_event)
         return registry
 
-    async def _on_event(self, *, event: Any, param: Any = None, **_: Any) -> None:
-        self._loop.call_soon_threadsafe(self._told, param, event["type"], event["object"])
+    async def _on_event(self, *, event: Any, param: Any = None, **indices: Any) -> None:
+        kind, found = event["type"], event["object"]
+        cache = self._state.crds if param == _CRDS else self._state.api_services
+        if self._unreported is None:
+            self._take_lists(_objects(indices[_CRDS]), _objects(indices[_API_SERVICES]))
+        if kind is None:
+            self._check_listed_once(found["metadata"]["uid"])
+        elif kind == "DELETED":
+            cache.delete(found)
+        else:
+            cache.update(found)
+
+    def _take_lists(self, crds: list[Json], api_services: list[Json]) -> None:
+        self._unreported = {found["metadata"]["uid"] for found in (*crds, *api_services)}
+        self._state.crds.replace(crds)
+        self._state.api_services.replace(api_services)
+        self.synced.set()
+
+    def _check_listed_once(self, uid: str) -> None:
+        """Restart kopf if an object is listed that is not part of the first list of this run."""
+        if self._unreported is not None and uid in self._unreported:
+            self._unreported.remove(uid)
+        elif not self._restart.is_set():
+            _LOG.info("host watch was interrupted, listing again")
+            self.restart()
+
+
+async def _end(tasks: Collection[asyncio.Task[Any]]) -> None:
+    """End kopf's root tasks, then the tasks that they leave behind: other watchers if one failed."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks, timeout=_SHUTDOWN_SECONDS)
+    while left := [task for task in asyncio.all_tasks() if _is_of_kopf(task)]:
+        for task in left:
+            task.cancel()
+        # kopf may swallow a cancellation while it closes a stream
+        await asyncio.wait(left, timeout=1.0)
+
+
+def _is_of_kopf(task: asyncio.Task[Any]) -> bool:
+    """Return whether a task runs a coroutine of kopf's package; tasks do not expose their context before Python 3.12."""
+    code = getattr(task.get_coro(), "cr_code", None)
+    return code is not None and code.co_filename.startswith(_KOPF_FOLDER)
+
+
+def _index_by_name(*, name: str, body: kopf.Body, **_: Any) -> dict[str, Json]:
+    return {name: dict(body)}
+
+
+def _objects(index: kopf.Index[str, Json]) -> list[Json]:
+    return [found for store in index.values() for found in store]
 
 
 def _settings() -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     settings.scanning.disabled = True
-    settings.networking.error_backoffs = _BACKOFFS
-    # kopf takes its finalizer off what it does not handle, so it has one that nobody else uses
+    settings.networking.error_backoffs = _RETRY_SECONDS
+    # kopf would kill the process some time after the end of its own tasks
+    settings.process.ultimate_exiting_timeout = None
+    # kopf removes its finalizer from objects that it does not handle, so it gets a name that nothing else uses
     settings.persistence.finalizer = f"{DOMAIN}/kopf"
     return settings
+
+
+def _text(error: BaseException) -> str:
+    return str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""The operator from its start to its end."""
+"""Start, run and shutdown of the operator."""
 
 from __future__ import annotations
 
@@ -8,52 +8,57 @@ import signal
 import socket
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta.backoff import Backoff
+import kopf
+
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
-from apiext.operator.api_clients import API_SERVICES, CRDS, Api, ApiError
-from apiext.operator.ca_bundle import AuthorityFile, SystemAuthorities
-from apiext.operator.connection_settings import of_host
+from apiext.operator.api_clients import API_SERVICES, CRDS, ApiClient, ApiError, host_endpoint
+from apiext.operator.ca_bundle import CABundleFile, SystemCABundle
 from apiext.operator.host_watch import HostWatch
-from apiext.operator.leader_election.leader_session import Term
-from apiext.operator.leader_election.lease import NAME, Elector
+from apiext.operator.leader_election.leader_session import LeaderSession
+from apiext.operator.leader_election.lease import NAME, LeaderElector
 from apiext.operator.reporting.diagnosis import Diagnosis
-from apiext.operator.reporting.event_recorder import Recorder
-from apiext.operator.serving_certificate.factory import open_serving_secret
+from apiext.operator.reporting.event_recorder import EventRecorder
+from apiext.operator.serving_certificate.secret import open_serving_secret
+from apiext.operator.watched_state import WatchedState
 from apiext.webhook.kubeconfig import KubeconfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apiext.operator.api_clients import Json
-    from apiext.operator.ca_bundle import Authorities
-    from apiext.operator.options import Options
+    from apiext.operator.ca_bundle import CABundleSource
+    from apiext.operator.options import OperatorOptions
 
 _LOG: Final = get_logger(__name__)
-_FIRST, _LONGEST = 1.0, 15.0
-"""Seconds between attempts to reach the host at the start."""
-_AGAIN: Final = 2.0
+_LONGEST_RETRY_SECONDS: Final = 15.0
+"""Longest pause between attempts to reach the host at the start."""
+_SESSION_RETRY_SECONDS: Final = 2.0
+"""Pause between two sessions without leader election."""
 
 
-class StartError(Exception):
-    """The operator cannot start; the message says why."""
+class OperatorStartError(Exception):
+    """The operator cannot start; the message gives the reason."""
 
 
-async def operate(options: Options, *, started: Callable[[dict[str, str]], None]) -> None:
-    """Operate until SIGTERM or SIGINT; `started` is told once the host has answered.
+async def operate(options: OperatorOptions, *, started: Callable[[dict[str, str]], None]) -> None:
+    """Operate until SIGTERM or SIGINT; call `started` with the main settings when the host has answered.
 
     Raises:
-        StartError: there are no credentials for the host that can be used.
+        OperatorStartError: the credentials for the host cannot be read.
     """
     try:
-        endpoint = of_host(options)
+        endpoint = host_endpoint(options)
     except KubeconfigError as error:
-        raise StartError(f"the host cannot be reached: {error}") from error
+        raise OperatorStartError(f"invalid credentials for the host: {error}") from error
     stopped = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    operator = _Operator(options, Api(endpoint))
-    running, stopping = asyncio.create_task(operator.run(started)), asyncio.create_task(stopped.wait())
+
+    def take_signals() -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+
+    operator = _Operator(options, ApiClient(endpoint), started=started, take_signals=take_signals)
+    take_signals()
+    running, stopping = asyncio.create_task(operator.run()), asyncio.create_task(stopped.wait())
     try:
         await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -64,53 +69,78 @@ async def operate(options: Options, *, started: Callable[[dict[str, str]], None]
 
 
 class _Operator:
-    def __init__(self, options: Options, host: Api) -> None:
+    def __init__(
+        self,
+        options: OperatorOptions,
+        host: ApiClient,
+        *,
+        started: Callable[[dict[str, str]], None] = lambda _: None,
+        take_signals: Callable[[], None] = lambda: None,
+    ) -> None:
         self._options = options
         self._host = host
+        self._started: Callable[[dict[str, str]], None] | None = started
         self._identity = f"{socket.gethostname()}_{secrets.token_hex(8)}"
-        self._recorder = Recorder(host, instance=self._identity)
+        self._recorder = EventRecorder(host, instance=self._identity)
         self._diagnosis = Diagnosis(options)
-        self._term: Term | None = None
+        self._state = WatchedState(options.selector, self._on_change, str(options.service))
+        self._watch = HostWatch(lambda: host_endpoint(options), self._state, self.reach_host, take_signals)
+        self._session: LeaderSession | None = None
 
-    async def run(self, started: Callable[[dict[str, str]], None]) -> None:
-        """Act whenever it is this operator's turn, until it is cancelled."""
-        await self._reach_host()
-        started(self._facts())
-        watch = HostWatch(lambda: of_host(self._options), self._told)
-        watch.start()
-        try:
-            if self._options.leader_elect:
-                namespace, timing = self._options.namespace, self._options.timing
-                await Elector(self._host, namespace=namespace, identity=self._identity, timing=timing).run(self._act)
-            while True:
-                await self._act_alone()
-                await asyncio.sleep(_AGAIN)
-        finally:
-            await watch.stop()
+    async def run(self) -> None:
+        """Watch the host, and run a leader session whenever this operator is the leader, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._watch.run())
+            tasks.create_task(self._lead())
 
     async def close(self) -> None:
         """Close the connections."""
         await self._diagnosis.close()
         await self._host.close()
 
-    async def _act(self) -> None:
-        self._term = Term(self._options, self._host, self._authorities(), self._recorder, self._diagnosis)
+    async def reach_host(self, retry: int) -> None:
+        """Return when the host lets this operator read definitions and APIServices.
+
+        Raises:
+            kopf.TemporaryError: the host does not; kopf calls again.
+        """
         try:
-            await self._term.run()
+            for path in (CRDS, API_SERVICES):
+                await self._host.get(f"{path}?limit=1")
+        except ApiError as error:
+            problem = "the operator's user lacks a right on the host" if error.code == 403 else "the host cannot be reached"
+            raise kopf.TemporaryError(f"{problem}: {error}", delay=min(2.0**retry, _LONGEST_RETRY_SECONDS)) from error
+        if self._started is not None:
+            started, self._started = self._started, None
+            started(self._facts())
+
+    async def _lead(self) -> None:
+        await self._watch.synced.wait()
+        options = self._options
+        if options.leader_elect:
+            await LeaderElector(self._host, namespace=options.namespace, identity=self._identity, timing=options.timing).run(
+                self._run_session
+            )
+        while True:
+            try:
+                await self._run_session()
+            except Exception:  # noqa: BLE001 -- the operator retries whatever the error is
+                _LOG.exception("leader session failed, retrying", seconds=_SESSION_RETRY_SECONDS)
+            await asyncio.sleep(_SESSION_RETRY_SECONDS)
+
+    async def _run_session(self) -> None:
+        source = self._ca_bundle_source()
+        self._session = LeaderSession(self._options, self._host, source, self._recorder, self._diagnosis, self._state, self._watch.restart)
+        try:
+            await self._session.run()
         finally:
-            self._term = None
+            self._session = None
 
-    async def _act_alone(self) -> None:
-        try:
-            await self._act()
-        except Exception:  # noqa: BLE001 -- it has to go on, whatever it was
-            _LOG.exception("acting failed")
+    def _on_change(self, group: str) -> None:
+        if self._session is not None:
+            self._session.on_change(group)
 
-    def _told(self, plural: str, happened: str | None, found: Json) -> None:
-        if self._term is not None:
-            self._term.told(plural, happened, found)
-
-    def _authorities(self) -> Authorities:
+    def _ca_bundle_source(self) -> CABundleSource:
         options = self._options
         if options.serving_secret is not None:
             secret, service = options.serving_secret, options.service
@@ -121,22 +151,7 @@ class _Operator:
                 server=options.server,
                 manage=options.manage_serving_secret,
             )
-        return AuthorityFile(options.ca_file) if options.ca_file else SystemAuthorities()
-
-    async def _reach_host(self) -> None:
-        """Return when the host lets this operator read what it is about."""
-        backoff, told = Backoff(_FIRST, _LONGEST), ""
-        while True:
-            try:
-                for path in (CRDS, API_SERVICES):
-                    await self._host.get(f"{path}?limit=1")
-                return
-            except ApiError as error:
-                if str(error) != told:
-                    event = "the operator's user lacks a right on the host" if error.code == 403 else "the host cannot be reached"
-                    _LOG.warning(f"{event}; it is tried again", error=str(error))
-                told = str(error)
-            await backoff.pause()
+        return CABundleFile(options.ca_file) if options.ca_file else SystemCABundle()
 
     def _facts(self) -> dict[str, str]:
         options = self._options
@@ -145,5 +160,5 @@ class _Operator:
             "apiext": options.server,
             "service": f"{options.service}, port {options.port}",
             "definitions": str(options.selector) or "all of the host",
-            "lease": f"{options.namespace}/{NAME}" if options.leader_elect else "none: it acts alone",
+            "lease": f"{options.namespace}/{NAME}" if options.leader_elect else "none: this operator always leads",
         }

@@ -1,4 +1,4 @@
-"""What `apiext operate` is told."""
+"""Options of `apiext operate`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from urllib.parse import urlsplit
 
 from apiext.meta.flags import FlagReader, OptionsError
 from apiext.meta.selectors import LabelSelector, parse_label_selector
-from apiext.operator.api_clients import HostEtcd
-from apiext.operator.ca_bundle import read_authorities
-from apiext.operator.leader_election.lease import Timing
+from apiext.operator.ca_bundle import read_ca_bundle
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """An object of a namespace."""
+class NamespacedName:
+    """Name of an object in a namespace (apimachinery types.NamespacedName)."""
 
     namespace: str
     name: str
@@ -27,31 +25,51 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """All options, in a form that can be used."""
+class LeaseTiming:
+    """LeaseDuration, RenewDeadline and RetryPeriod of client-go, in seconds."""
+
+    lease: float = 15.0
+    renew: float = 10.0
+    retry: float = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostEtcdConfig:
+    """The host's etcd, to which objects are handed back."""
+
+    servers: tuple[str, ...]
+    prefix: str = "/registry"
+    cafile: Path | None = None
+    certfile: Path | None = None
+    keyfile: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorOptions:
+    """The validated options."""
 
     kubeconfig: Path | None
-    """None for the cluster that the process runs in."""
+    """None for the service account of the pod."""
     selector: LabelSelector
-    service: Named
+    service: NamespacedName
     port: int
     server: str
     ca_file: Path | None
-    serving_secret: Named | None
+    serving_secret: NamespacedName | None
     manage_serving_secret: bool
     namespace: str
     leader_elect: bool
-    timing: Timing
-    host_etcd: HostEtcd | None
+    timing: LeaseTiming
+    host_etcd: HostEtcdConfig | None
     verbosity: int = 0
 
 
-def read_options(flags: Mapping[str, Any]) -> Options:
-    """Read the flags as the command line has them. Raises OptionsError with all that is wrong."""
+def read_options(flags: Mapping[str, Any]) -> OperatorOptions:
+    """Return the options for the flags of the command line. Raises OptionsError with all problems."""
     reader = _Reader(flags)
-    service = reader.named("service") or Named("", "")
+    service = reader.named("service") or NamespacedName("", "")
     port = reader.number("service_port", 443, least=1, most=65535)
-    options = Options(
+    options = OperatorOptions(
         kubeconfig=reader.file("kubeconfig"),
         selector=_selector(reader),
         service=service,
@@ -59,9 +77,9 @@ def read_options(flags: Mapping[str, Any]) -> Options:
         server=_server(reader) or f"https://{service.name}.{service.namespace}.svc:{port}",
         ca_file=reader.file("ca_file"),
         serving_secret=reader.named("serving_secret"),
-        manage_serving_secret=bool(reader.given("manage_serving_secret")),
+        manage_serving_secret=bool(reader.value("manage_serving_secret")),
         namespace=reader.text("namespace"),
-        leader_elect=bool(reader.given("leader_elect")),
+        leader_elect=bool(reader.value("leader_elect")),
         timing=_timing(reader),
         host_etcd=_host_etcd(reader),
         verbosity=reader.number("v", 0),
@@ -73,7 +91,7 @@ def read_options(flags: Mapping[str, Any]) -> Options:
 
 
 class _Reader(FlagReader):
-    """Knows files, and objects of a namespace, too."""
+    """Reads flags, including files and NAMESPACE/NAME."""
 
     def file(self, name: str) -> Path | None:
         path = self.path(name)
@@ -81,72 +99,72 @@ class _Reader(FlagReader):
             try:
                 path.open("rb").close()
             except OSError as error:
-                self.wrong(name, f"{path}: {error.strerror}")
+                self.add_problem(name, f"{path}: {error.strerror}")
         return path
 
-    def named(self, name: str) -> Named | None:
+    def named(self, name: str) -> NamespacedName | None:
         text = self.text(name)
         if not text:
             return None
         namespace, _, rest = text.partition("/")
         if not namespace or not rest or "/" in rest:
-            self.wrong(name, f"{text!r} is not NAMESPACE/NAME")
+            self.add_problem(name, f"{text!r} is not NAMESPACE/NAME")
             return None
-        return Named(namespace, rest)
+        return NamespacedName(namespace, rest)
 
 
-def _check(reader: _Reader, options: Options) -> None:
-    if not reader.given("service"):
-        reader.wrong("service", "it must say where the host finds apiext, as NAMESPACE/NAME")
+def _check(reader: _Reader, options: OperatorOptions) -> None:
+    if not reader.value("service"):
+        reader.add_problem("service", "it must say where the host finds apiext, as NAMESPACE/NAME")
     if options.ca_file and options.serving_secret:
-        reader.wrong("ca_file", "--serving-secret says the same; give one of them")
+        reader.add_problem("ca_file", "--serving-secret says the same; give one of them")
     elif options.ca_file and not any(problem.startswith("--ca-file") for problem in reader.problems):
         try:
-            read_authorities(options.ca_file)
+            read_ca_bundle(options.ca_file)
         except (OSError, ValueError) as error:
-            reader.wrong("ca_file", f"{options.ca_file}: {error}")
+            reader.add_problem("ca_file", f"{options.ca_file}: {error}")
     if options.manage_serving_secret and not options.serving_secret:
-        reader.wrong("manage_serving_secret", "needs --serving-secret")
+        reader.add_problem("manage_serving_secret", "needs --serving-secret")
 
 
 def _selector(reader: _Reader) -> LabelSelector:
     try:
         return parse_label_selector(reader.text("crd_selector"))
     except ValueError as error:
-        reader.wrong("crd_selector", str(error))
+        reader.add_problem("crd_selector", str(error))
         return LabelSelector()
 
 
 def _server(reader: _Reader) -> str:
     text = reader.text("server").rstrip("/")
     if text and (urlsplit(text).scheme != "https" or not urlsplit(text).hostname):
-        reader.wrong("server", f"{text!r} is not an https:// URL")
+        reader.add_problem("server", f"{text!r} is not an https:// URL")
     return text
 
 
-def _timing(reader: _Reader) -> Timing:
-    timing = Timing(
+def _timing(reader: _Reader) -> LeaseTiming:
+    timing = LeaseTiming(
         lease=reader.seconds("leader_elect_lease_duration", 1.0),
         renew=reader.seconds("leader_elect_renew_deadline", 1.0),
         retry=reader.seconds("leader_elect_retry_period", 1.0),
     )
     if timing.lease < 1 or timing.renew >= timing.lease:
-        reader.wrong("leader_elect_lease_duration", "it must be a second at least, and more than --leader-elect-renew-deadline")
+        reader.add_problem("leader_elect_lease_duration", "it must be a second at least, and more than --leader-elect-renew-deadline")
     if not 0 < timing.retry < timing.renew:
-        reader.wrong("leader_elect_retry_period", "it must be more than 0s, and less than --leader-elect-renew-deadline")
+        reader.add_problem("leader_elect_retry_period", "it must be more than 0s, and less than --leader-elect-renew-deadline")
     return timing
 
 
-def _host_etcd(reader: _Reader) -> HostEtcd | None:
+def _host_etcd(reader: _Reader) -> HostEtcdConfig | None:
     servers = tuple(part for part in map(str.strip, reader.text("host_etcd_servers").split(",")) if part)
     for one in servers:
         if not _is_url(one):
-            reader.wrong("host_etcd_servers", f"{one!r} is not http://host:port or https://host:port")
+            reader.add_problem("host_etcd_servers", f"{one!r} is not http://host:port or https://host:port")
     cafile, certfile, keyfile = (reader.file(f"host_etcd_{part}") for part in ("cafile", "certfile", "keyfile"))
-    reader.both_or_none("host_etcd_certfile", "host_etcd_keyfile")
+    reader.require_both("host_etcd_certfile", "host_etcd_keyfile")
     if not servers:
         return None
-    return HostEtcd(servers=servers, prefix=reader.text("host_etcd_prefix"), cafile=cafile, certfile=certfile, keyfile=keyfile)
+    return HostEtcdConfig(servers=servers, prefix=reader.text("host_etcd_prefix"), cafile=cafile, certfile=certfile, keyfile=keyfile)
 
 
 def _is_url(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the operator's user must be allowed on the host, and what of it is missing."""
+"""The permissions that the operator's user needs on the host, and a check for missing ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from apiext.operator.api_clients import ApiError
 from apiext.operator.leader_election.lease import NAME
 
 if TYPE_CHECKING:
-    from apiext.operator.api_clients import Api, Json
+    from apiext.operator.api_clients import ApiClient, Json
 
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
-class Right(NamedTuple):
+class Permission(NamedTuple):
     """One verb on a resource."""
 
     verb: str
@@ -22,7 +22,7 @@ class Right(NamedTuple):
     resource: str
     subresource: str = ""
     namespace: str = ""
-    """Where it is needed; empty for everywhere."""
+    """Empty for all namespaces."""
     name: str = ""
 
     def __str__(self) -> str:
@@ -33,35 +33,35 @@ class Right(NamedTuple):
 _CRDS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _EVERYWHERE: Final = (
-    *(Right(verb, *_CRDS) for verb in ("get", "list", "watch", "patch", "delete")),
-    Right("patch", *_CRDS, subresource="status"),
-    *(Right(verb, "apiregistration.k8s.io", "apiservices") for verb in ("get", "list", "watch", "create", "patch", "delete")),
-    *(Right(verb, _ADMISSION, "validatingadmissionpolicies") for verb in ("get", "list", "create", "update", "patch", "delete")),
-    *(Right(verb, _ADMISSION, "validatingadmissionpolicybindings") for verb in ("get", "create", "update", "delete")),
-    # what the host enforces, and nobody any more for groups that are taken over
-    *(Right("list", _ADMISSION, kind) for kind in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")),
-    Right("list", _ADMISSION, "mutatingadmissionpolicies"),
-    # what is told of definitions, which have no namespace; and what tells whether a policy bites
-    *(Right(verb, "", "events", namespace="default") for verb in ("create", "patch")),
-    Right("create", "", "configmaps", namespace="default"),
+    *(Permission(verb, *_CRDS) for verb in ("get", "list", "watch", "patch", "delete")),
+    Permission("patch", *_CRDS, subresource="status"),
+    *(Permission(verb, "apiregistration.k8s.io", "apiservices") for verb in ("get", "list", "watch", "create", "patch", "delete")),
+    *(Permission(verb, _ADMISSION, "validatingadmissionpolicies") for verb in ("get", "list", "create", "update", "patch", "delete")),
+    *(Permission(verb, _ADMISSION, "validatingadmissionpolicybindings") for verb in ("get", "create", "update", "delete")),
+    # to report features that are not enforced any more after a take-over
+    *(Permission("list", _ADMISSION, kind) for kind in ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")),
+    Permission("list", _ADMISSION, "mutatingadmissionpolicies"),
+    # events about definitions, which have no namespace; and the dry runs that test whether a policy is enforced
+    *(Permission(verb, "", "events", namespace="default") for verb in ("create", "patch")),
+    Permission("create", "", "configmaps", namespace="default"),
 )
 
 
-def needed(namespace: str) -> tuple[Right, ...]:
-    """All of them, with the lease in a namespace. Objects of the groups that are taken over come on top."""
+def required_permissions(namespace: str) -> tuple[Permission, ...]:
+    """Return all permissions, with the Lease in a namespace. Those for the objects of adopted groups are not included."""
     leases = ("coordination.k8s.io", "leases")
-    held = (Right(verb, *leases, namespace=namespace, name=NAME) for verb in ("get", "update"))
-    return (*_EVERYWHERE, *held, Right("create", *leases, namespace=namespace))
+    held = (Permission(verb, *leases, namespace=namespace, name=NAME) for verb in ("get", "update"))
+    return (*_EVERYWHERE, *held, Permission("create", *leases, namespace=namespace))
 
 
-async def missing(host: Api, namespace: str) -> list[Right]:
-    """The rights that the host says are missing; none where it does not answer."""
-    rights = needed(namespace)
-    found = await asyncio.gather(*(_lacks(host, right) for right in rights))
-    return [right for right, lacks in zip(rights, found, strict=True) if lacks]
+async def missing_permissions(host: ApiClient, namespace: str) -> list[Permission]:
+    """Return the permissions that the host denies; a failed review counts as allowed."""
+    required = required_permissions(namespace)
+    found = await asyncio.gather(*(_lacks(host, permission) for permission in required))
+    return [permission for permission, lacks in zip(required, found, strict=True) if lacks]
 
 
-async def _lacks(host: Api, right: Right) -> bool:
+async def _lacks(host: ApiClient, right: Permission) -> bool:
     attributes = {
         "verb": right.verb,
         "group": right.group,

@@ -1,4 +1,4 @@
-"""One look at one group: its way to apiext or back, its APIServices, and what is said of both."""
+"""Reconciliation of one group: adoption, APIServices, finalizers, stored versions, and the reports about them."""
 
 from __future__ import annotations
 
@@ -10,41 +10,43 @@ from apiext.meta.log import get_logger
 from apiext.operator import host_definitions
 from apiext.operator.adoption.reconcile import forget_group, reconcile_group
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiError
-from apiext.operator.apiservices.plan import Act, available, plan, unavailable
+from apiext.operator.apiservices.plan import Action, available, plan, unavailable
 from apiext.operator.apiservices.registrar import Registrar, foreign_message
 from apiext.operator.group_state import Desired, Routing, annotations_of
 from apiext.operator.reporting.group_reporter import GroupReporter
-from apiext.operator.reporting.reporter import Reason
+from apiext.operator.reporting.reporter import ConditionReason
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from apiext.operator.api_clients import Clients, Json
-    from apiext.operator.apiservices.plan import Target
+    from apiext.operator.apiservices.plan import ServiceTarget
     from apiext.operator.group_state import GroupState
-    from apiext.operator.reporting.event_recorder import Recorder
-    from apiext.operator.watched_state import Watched
+    from apiext.operator.reporting.event_recorder import EventRecorder
+    from apiext.operator.watched_state import WatchedState
 
 _LOG: Final = get_logger(__name__)
-_SOON: Final = 0.5
-_OBSTACLE: Final = 30.0
-"""Seconds after which it is looked again at what cannot be reached, and at what somebody else has."""
-_GRACE: Final = 2.0
-"""Seconds for which something may be unavailable: the host looks some time after a change."""
-_PATIENT: Final = frozenset({0, 409, 429, 500, 502, 503, 504})
-"""Codes of what often passes by itself; a condition speaks of it when it does not."""
-_FAILURES: Final = 3
+_UNKNOWN_RETRY_SECONDS: Final = 0.5
+"""Pause while apiext has not listed its definitions yet."""
+_OBSTACLE_RETRY_SECONDS: Final = 30.0
+"""Pause while apiext is unreachable, or another server owns the group."""
+_UNAVAILABLE_GRACE_SECONDS: Final = 2.0
+"""Time for which an APIService may be unavailable without a report: the host updates the condition with a delay."""
+_TEMPORARY_CODES: Final = frozenset({0, 409, 429, 500, 502, 503, 504})
+"""Codes of errors that are reported only after several failures."""
+_REPORTED_FAILURES: Final = 3
+"""Failures in a row after which a temporary error is reported."""
 
 
 class Reconciler:
-    """Looks at groups; `diagnose` says which hop on the way to a group is broken, empty where it finds none."""
+    """Reconciles groups. `diagnose` returns the first failed check of a group, empty if all pass."""
 
     def __init__(
         self,
         clients: Clients,
-        watched: Watched,
-        recorder: Recorder,
-        target: Callable[[], Target],
+        watched: WatchedState,
+        recorder: EventRecorder,
+        target: Callable[[], ServiceTarget],
         diagnose: Callable[[str], Awaitable[str]],
         *,
         clock: Callable[[], float] = time.monotonic,
@@ -60,66 +62,66 @@ class Reconciler:
         self._unavailable: dict[str, float] = {}
         self._clock = clock
 
-    async def look(self, name: str) -> float | None:
-        """Do what is due for a group; the seconds until the next look that it needs. Raises ApiError."""
+    async def reconcile(self, name: str) -> float | None:
+        """Reconcile a group; return the seconds until the next call, None for the next change. Raises ApiError."""
         if not self._watched.concerns(name, self._target()):
             for kept in (self._reporters, self._failures, self._unavailable):
                 kept.pop(name, None)
             return None
         reporter = self._reporter(name)
         try:
-            after = await self._looked(self._watched.group(name), reporter)
+            after = await self._reconcile_group(self._watched.group(name), reporter)
         except ApiError as error:
             await self._failed(name, reporter, error)
             raise
         self._failures.pop(name, None)
         return after
 
-    async def _looked(self, group: GroupState, reporter: GroupReporter) -> float | None:
-        if group.taken_by:
+    async def _reconcile_group(self, group: GroupState, reporter: GroupReporter) -> float | None:
+        if group.other_service:
             for crd in group.selected.values():
                 await reporter.event(
-                    crd, "LeftAlone", f"group {group.name} is with the apiext behind Service {group.taken_by}", warning=True
+                    crd, "LeftAlone", f"group {group.name} is with the apiext behind Service {group.other_service}", warning=True
                 )
-            return _OBSTACLE
+            return _OBSTACLE_RETRY_SECONDS
         reporter.obstacle = await self._obstacle(group)
         if not self._watched.known:
-            # it says why, where it does not answer
+            # raises the reason if apiext does not respond
             await self._clients.apiext.get(f"{CRDS}?limit=1")
-            return _SOON
-        desired, asked = await self._adopted(group, reporter)
-        await self._let_go(self._watched.group(group.name))
-        await self._remember_stored(self._watched.group(group.name))
-        planned = await self._registrar.keep(group.name, desired.routing, asked=asked)
+            return _UNKNOWN_RETRY_SECONDS
+        desired, decided = await self._adopt(group, reporter)
+        await self._release_finalizers(self._watched.group(group.name))
+        await self._copy_stored_versions(self._watched.group(group.name))
+        planned = await self._registrar.apply(group.name, desired.routing, decided=decided)
         for found in planned.foreign:
             await reporter.event(found, "LeftAlone", foreign_message(found), warning=True)
         for version in planned.kept:
-            await self._tell_kept(group.name, version, reporter)
+            await self._report_kept(group.name, version, reporter)
         if group.guarded and not self._watched.group(group.name).crds:
             await forget_group(group.name, self._clients)
             self._watched.guarded.discard(group.name)
-        soon = _GRACE if group.name in self._unavailable and not reporter.obstacle else None
-        later = _OBSTACLE if reporter.obstacle or planned.foreign else None
+        soon = _UNAVAILABLE_GRACE_SECONDS if group.name in self._unavailable and not reporter.obstacle else None
+        later = _OBSTACLE_RETRY_SECONDS if reporter.obstacle or planned.foreign else None
         return min((seconds for seconds in (desired.after, soon, later) if seconds is not None), default=None)
 
-    async def _adopted(self, group: GroupState, reporter: GroupReporter) -> tuple[Desired, bool]:
-        """Who should serve the group, and whether its own steps say so."""
+    async def _adopt(self, group: GroupState, reporter: GroupReporter) -> tuple[Desired, bool]:
+        """Run the adoption steps; return the desired routing, and whether the steps have decided it."""
         if not group.crds:
             return Desired(routing=Routing.AS_IT_IS), False
         if not (group.selected or group.held or group.mirrors or group.guarded):
             return Desired(routing=Routing.AS_IT_IS if group.own else Routing.HOST), False
         foreign = plan(group, Routing.APIEXT, self._target()).foreign
         if foreign:
-            await reporter.condition(group.selected.values(), Reason.BLOCKED, foreign_message(foreign[0]))
-            return Desired(routing=Routing.AS_IT_IS, after=_OBSTACLE), False
-        hands = Hands(group.name, self._clients, self._watched, self._registrar)
-        desired = await reconcile_group(group, self._clients, reporter, hands)
+            await reporter.condition(group.selected.values(), ConditionReason.BLOCKED, foreign_message(foreign[0]))
+            return Desired(routing=Routing.AS_IT_IS, after=_OBSTACLE_RETRY_SECONDS), False
+        actions = ReconcilerActions(group.name, self._clients, self._watched, self._registrar)
+        desired = await reconcile_group(group, self._clients, reporter, actions)
         if desired.routing is Routing.APIEXT:
             self._watched.guarded.add(group.name)
         return desired, True
 
-    async def _let_go(self, group: GroupState) -> None:
-        """Definitions that are being deleted may go when apiext has no copy of them any more, and with it no instances."""
+    async def _release_finalizers(self, group: GroupState) -> None:
+        """Remove the finalizer from terminating definitions whose mirrors, and so their objects, are gone."""
         for crd in group.held.values():
             if not crd["metadata"].get("deletionTimestamp"):
                 continue
@@ -127,33 +129,33 @@ class Reconciler:
             mirror = await self._clients.apiext.find(f"{CRDS}/{name}")
             if mirror is not None and annotations_of(mirror).get(host_annotations.HOST_UID) == crd["metadata"]["uid"]:
                 continue
-            self._learnt(await host_definitions.amend(self._clients.host, crd, host_definitions.release), crd)
-            _LOG.info("a definition that is being deleted is let go", crd=name)
+            self._store(await host_definitions.amend(self._clients.host, crd, host_definitions.release), crd)
+            _LOG.info("finalizer of terminating definition removed", crd=name)
 
-    async def _remember_stored(self, group: GroupState) -> None:
-        """Versions that objects are stored in at apiext must not be taken from the host's definition."""
+    async def _copy_stored_versions(self, group: GroupState) -> None:
+        """Copy the stored versions of mirrors to the host's definitions, so that they cannot be removed there."""
         for name, mirror in group.mirrors.items():
             crd = group.crds.get(name)
             if crd is not None and annotations_of(mirror).get(host_annotations.HOST_UID) == crd["metadata"]["uid"]:
                 versions = list((mirror.get("status") or {}).get("storedVersions") or ())
-                self._learnt(await host_definitions.amend(self._clients.host, crd, host_definitions.stored(versions), status=True), crd)
+                self._store(await host_definitions.amend(self._clients.host, crd, host_definitions.stored(versions), status=True), crd)
 
     async def _obstacle(self, group: GroupState) -> str:
-        """What keeps the group's requests from apiext, empty where nothing does, or only for a moment."""
-        wrong = {step.name for step in plan(group, Routing.AS_IT_IS, self._target()).steps if step.act is Act.REPAIR}
+        """Return why requests do not reach apiext, empty if they do or within the grace period."""
+        wrong = {step.name for step in plan(group, Routing.AS_IT_IS, self._target()).steps if step.action is Action.REPAIR}
         found = unavailable(group, self._target())
         if found is None or found["metadata"]["name"] in wrong:
             self._unavailable.pop(group.name, None)
             return ""
         since = self._unavailable.setdefault(group.name, self._clock())
-        if self._clock() < since + _GRACE:
+        if self._clock() < since + _UNAVAILABLE_GRACE_SECONDS:
             return ""
-        name, said = found["metadata"]["name"], available(found)[1]
-        message = f"APIService {name} is not available: {await self._diagnose(group.name) or said}"
+        name, reason = found["metadata"]["name"], available(found)[1]
+        message = f"APIService {name} is not available: {await self._diagnose(group.name) or reason}"
         await self._recorder.record(found, "NotAvailable", message, warning=True)
         return message
 
-    async def _tell_kept(self, group: str, version: str, reporter: GroupReporter) -> None:
+    async def _report_kept(self, group: str, version: str, reporter: GroupReporter) -> None:
         found = self._watched.group(group).api_services.get(f"{version}.{group}")
         message = f"apiext has definitions of {group}/{version}, too, which kube-apiserver serves: they are not registered"
         if found is not None:
@@ -161,45 +163,45 @@ class Reconciler:
 
     async def _failed(self, name: str, reporter: GroupReporter, error: ApiError) -> None:
         self._failures[name] = self._failures.get(name, 0) + 1
-        if error.code not in _PATIENT or self._failures[name] >= _FAILURES:
-            await reporter.condition(self._watched.group(name).selected.values(), Reason.FAILED, str(error))
+        if error.code not in _TEMPORARY_CODES or self._failures[name] >= _REPORTED_FAILURES:
+            await reporter.condition(self._watched.group(name).selected.values(), ConditionReason.FAILED, str(error))
 
     def _reporter(self, name: str) -> GroupReporter:
         if name not in self._reporters:
-            self._reporters[name] = GroupReporter(self._clients.host, self._recorder, self._watched.crds.changed)
+            self._reporters[name] = GroupReporter(self._clients.host, self._recorder, self._watched.crds.update)
         return self._reporters[name]
 
-    def _learnt(self, after: Json | None, before: Json) -> None:
+    def _store(self, after: Json | None, before: Json) -> None:
         if after is None:
-            self._watched.crds.gone(before["metadata"]["name"])
+            self._watched.crds.remove(before["metadata"]["name"])
         elif after is not before:
-            self._watched.crds.changed(after)
+            self._watched.crds.update(after)
 
 
-class Hands:
-    """See group.Hands: what the steps of one group may ask for."""
+class ReconcilerActions:
+    """The operations of the reconciler for one group (implements group_state.GroupActions)."""
 
-    def __init__(self, group: str, clients: Clients, watched: Watched, registrar: Registrar) -> None:
+    def __init__(self, group: str, clients: Clients, watched: WatchedState, registrar: Registrar) -> None:
         self._group = group
         self._clients = clients
         self._watched = watched
         self._registrar = registrar
 
     async def read(self) -> GroupState:
-        """See group.Hands."""
+        """Read the group from both servers. Raises ApiError."""
         known = self._watched.group(self._group)
         for name in known.crds:
             found = await self._clients.host.find(f"{CRDS}/{name}")
-            self._watched.crds.gone(name) if found is None else self._watched.crds.changed(found)
+            self._watched.crds.remove(name) if found is None else self._watched.crds.update(found)
         for name in known.api_services:
             found = await self._clients.host.find(f"{API_SERVICES}/{name}")
-            self._watched.api_services.gone(name) if found is None else self._watched.api_services.changed(found)
+            self._watched.api_services.remove(name) if found is None else self._watched.api_services.update(found)
         for name in {**known.crds, **known.definitions}:
             found = await self._clients.apiext.find(f"{CRDS}/{name}")
-            self._watched.definitions.gone(name) if found is None else self._watched.definitions.changed(found)
+            self._watched.definitions.remove(name) if found is None else self._watched.definitions.update(found)
         return self._watched.group(self._group)
 
     async def route(self, routing: Routing) -> None:
-        """See group.Hands."""
+        """Write all APIServices of the group for a routing. Raises ApiError."""
         await self.read()
         await self._registrar.route(self._group, routing)

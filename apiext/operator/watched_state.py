@@ -1,4 +1,4 @@
-"""What the operator knows of the host and of apiext, from lists and from changes in whatever order they come."""
+"""Local copy of the objects that the operator watches: definitions and APIServices of the host, and definitions of apiext."""
 
 from __future__ import annotations
 
@@ -9,115 +9,111 @@ from apiext.operator.apiservices.plan import Owner, owner
 from apiext.operator.group_state import GroupState, is_held, labels_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from apiext.meta.selectors import LabelSelector
     from apiext.operator.api_clients import Json
-    from apiext.operator.apiservices.plan import Target
+    from apiext.operator.apiservices.plan import ServiceTarget
 
 
-class Collection:
-    """Objects by name, each in the latest state that was told. `changed` is called with the group of what is not as before."""
+class ObjectCache:
+    """Objects by name, each in the newest state seen, from watch events and from responses to the operator's own writes.
 
-    def __init__(self, changed: Callable[[str], None]) -> None:
+    Calls `on_change` with the group of each object whose relevant content differs from the state before.
+    """
+
+    def __init__(self, on_change: Callable[[str], None]) -> None:
         self._objects: dict[str, Json] = {}
         self._groups: dict[str, dict[str, Json]] = {}
-        self._seen: dict[str, int] = {}
-        self._changed = changed
+        self._revisions: dict[str, int] = {}
+        """Newest resourceVersion seen by name, also of deleted objects."""
+        self._on_change = on_change
 
     @property
     def newest(self) -> int:
-        """The latest revision that was told; a list that was asked for afterwards can only be older where the server was restored."""
-        return max(self._seen.values(), default=0)
+        """Newest resourceVersion seen; a later list of the server has a lower one only if the server's store was restored."""
+        return max(self._revisions.values(), default=0)
 
     def of(self, group: str) -> dict[str, Json]:
-        """The objects of a group."""
+        """Return the objects of a group by name."""
         return dict(self._groups.get(group, {}))
 
-    def all(self) -> Iterable[Json]:
-        """All objects."""
-        return self._objects.values()
+    def all(self) -> list[Json]:
+        """Return all objects."""
+        return list(self._objects.values())
 
-    def listed(self, objects: Sequence[Json], revision: int) -> None:
-        """These are all objects as of a revision; what was told of later states stays."""
-        names = {found["metadata"]["name"] for found in objects}
-        for found in objects:
-            self.changed(found)
-        for name, found in list(self._objects.items()):
-            if name not in names and self._seen.get(name, 0) <= revision:
-                self._drop(name, found)
-        self._seen = {name: self._seen[name] for name in self._objects}
+    def replace(self, objects: Iterable[Json]) -> None:
+        """Replace the content by a complete list, also if its resourceVersions are lower than those seen before."""
+        self._revisions.clear()
+        found = {one["metadata"]["name"]: one for one in objects}
+        for one in found.values():
+            self.update(one)
+        for name in self._objects.keys() - found.keys():
+            self.remove(name)
 
-    def replaced(self, objects: Sequence[Json]) -> None:
-        """These are all objects, whatever was told before."""
-        self._seen.clear()
-        names = {found["metadata"]["name"] for found in objects}
-        for found in objects:
-            self.changed(found)
-        for name, found in list(self._objects.items()):
-            if name not in names:
-                self._drop(name, found)
-
-    def changed(self, found: Json) -> None:
-        """An object is new or not what it was, unless something later has been told."""
+    def update(self, found: Json) -> None:
+        """Store an object, unless a newer state of it is known."""
         name = found["metadata"]["name"]
-        if not self._is_news(name, found):
+        if not self._is_newer(name, found):
             return
-        before = self._objects.get(name)
-        self._objects[name] = found
-        group = _group(found)
+        before, group = self._objects.get(name), _group(found)
         if before is not None and _group(before) != group:
-            self._drop(name, before)
-            self._objects[name] = found
+            self.remove(name)
+        self._objects[name] = found
         self._groups.setdefault(group, {})[name] = found
-        if before is None or _gist(before) != _gist(found):
-            self._changed(group)
+        if before is None or _relevant(before) != _relevant(found):
+            self._on_change(group)
 
-    def deleted(self, found: Json) -> None:
-        """An object has gone; this is its last state."""
+    def delete(self, found: Json) -> None:
+        """Remove an object by its last state, unless a newer object of that name is known."""
         name = found["metadata"]["name"]
-        if self._is_news(name, found):
-            self.gone(name)
+        if self._is_newer(name, found):
+            self.remove(name)
 
-    def gone(self, name: str) -> None:
-        """There is no such object."""
-        before = self._objects.get(name)
-        if before is not None:
-            self._drop(name, before)
-
-    def _drop(self, name: str, found: Json) -> None:
+    def remove(self, name: str) -> None:
+        """Remove the object of that name, if there is one."""
+        found = self._objects.pop(name, None)
+        if found is None:
+            return
         group = _group(found)
-        self._objects.pop(name, None)
         members = self._groups.get(group, {})
         members.pop(name, None)
         if not members:
             self._groups.pop(group, None)
-        self._changed(group)
+        self._on_change(group)
 
-    def _is_news(self, name: str, found: Json) -> bool:
+    def _is_newer(self, name: str, found: Json) -> bool:
         revision = _revision(found)
-        if revision < self._seen.get(name, 0):
+        if revision < self._revisions.get(name, 0):
             return False
-        self._seen[name] = revision
+        self._revisions[name] = revision
         return True
 
 
-class Watched:
-    """Definitions and APIServices of the host, and definitions of apiext."""
+class WatchedState:
+    """What the operator knows of the host (for as long as it runs) and of apiext (for one leader session)."""
 
-    def __init__(self, selector: LabelSelector, changed: Callable[[str], None], service: str = "") -> None:
+    def __init__(self, selector: LabelSelector, on_change: Callable[[str], None], service: str = "") -> None:
         self._selector = selector
         self._service = service
-        self.crds = Collection(changed)
-        self.api_services = Collection(changed)
-        self.definitions = Collection(changed)
+        self._on_change = on_change
+        self.crds = ObjectCache(on_change)
+        """Definitions of the host."""
+        self.api_services = ObjectCache(on_change)
+        """APIServices of the host."""
+        self.reset_session()
+
+    def reset_session(self) -> None:
+        """Forget what the previous leader session knew of apiext."""
+        self.definitions = ObjectCache(self._on_change)
+        """Definitions of apiext."""
         self.known = False
-        """Whether apiext has said which definitions it has."""
+        """Whether apiext has listed its definitions."""
         self.guarded: set[str] = set()
         """Groups with a ValidatingAdmissionPolicy of apiext."""
 
     def group(self, name: str) -> GroupState:
-        """A group as it was told last."""
+        """Return the state of a group."""
         return GroupState(
             name=name,
             selector=self._selector,
@@ -128,24 +124,24 @@ class Watched:
             service=self._service,
         )
 
-    def concerns(self, name: str, target: Target) -> bool:
-        """Whether a group is one of those."""
+    def concerns(self, name: str, target: ServiceTarget) -> bool:
+        """Return whether the operator has to reconcile a group."""
         group = self.group(name)
-        if group.taken_by:
+        if group.other_service:
             return bool(group.selected)
         ours = any(owner(found, target) is Owner.APIEXT for found in group.api_services.values())
         return bool(group.selected or group.held or group.definitions or group.guarded or ours)
 
-    def groups(self, target: Target) -> set[str]:
-        """The groups that have anything to do with apiext."""
+    def groups(self, target: ServiceTarget) -> set[str]:
+        """Return the groups that the operator has to reconcile, and possibly some of another apiext."""
         chosen = {_group(crd) for crd in self.crds.all() if self._selector.matches(labels_of(crd)) or is_held(crd)}
         served = {_group(found) for found in self.definitions.all()}
         registered = {_group(found) for found in self.api_services.all() if owner(found, target) is Owner.APIEXT}
         return chosen | served | registered | self.guarded
 
 
-def _gist(found: Json) -> Json:
-    """What there may be something to do about: not what the operator itself says on it, which would call it again and again."""
+def _relevant(found: Json) -> Json:
+    """Return an object without what the operator itself writes to it: these writes must not trigger another reconciliation."""
     metadata = {name: value for name, value in found["metadata"].items() if name not in {"resourceVersion", "managedFields"}}
     status = found.get("status") or {}
     conditions = [one for one in status.get("conditions") or () if one.get("type") != host_annotations.CONDITION]

@@ -1,4 +1,4 @@
-"""The codec of built-in types: bodies and stored bytes take the form of their Go type."""
+"""The codec of built-in types, in the form of their Go structs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from apiext.meta import json_codec
 from apiext.meta.go_types import Decoder
 from apiext.registry import protobuf
+from apiext.storage.interface import Encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TypedCodec:
-    """Objects of one Go type; stored as JSON, and read from JSON or from the protobuf of kube-apiserver."""
+    """Encodes objects of one Go type as JSON; decodes JSON and the protobuf of kube-apiserver."""
 
     __slots__ = ("__weakref__", "_default", "_fields", "_gvk", "_message", "_struct")
 
@@ -38,19 +39,24 @@ class TypedCodec:
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """Group, version and kind of the objects."""
+        """Return group, version and kind of the objects."""
         return self._gvk
 
+    @property
+    def conversion(self) -> None:
+        """Return None: the codec converts by itself."""
+        return
+
     def decode_body(self, obj: Object, report: bool) -> list[str]:  # noqa: FBT001
-        """Bring a parsed request body into the form of the type, in place; what strict decoding would refuse, if asked for.
+        """Bring a parsed request body into the form of the type, in place; return the strict decoding errors if `report` is set.
 
         Raises:
-            ValueError: a field has the wrong type; the text is that of the reference's decoder.
+            ValueError: a field has the wrong type; the message is the reference's.
         """
         strict = Decoder(report=report).run(self._struct, obj)
         metadata = obj.get("metadata") or {}
         if metadata.get("managedFields") == []:
-            # Go tells an empty list from none, and both this and a single empty entry take the record away.
+            # Go distinguishes an empty list from none; an empty list and one empty entry both reset managedFields.
             metadata["managedFields"] = [{}]
         typed = self._typed(obj)
         obj.clear()
@@ -58,26 +64,26 @@ class TypedCodec:
         return strict
 
     def decode(self, data: bytes) -> Object:
-        """A stored object. Raises ValueError."""
+        """Return a stored object.
+
+        Raises:
+            ValueError: the data cannot be decoded.
+        """
         if data.startswith(protobuf.PREFIX):
             return self._typed(protobuf.read(data, self._message))
         obj = json_codec.loads(data)
         Decoder(report=False).run(self._struct, obj)
         return self._typed(obj)
 
-    def encode(self, obj: Object) -> bytes:
-        """The bytes to store."""
+    def encode(self, obj: Object) -> Encoded:
+        """Implement Codec.encode."""
         typed = self._typed(obj)
         for name in ("resourceVersion", "selfLink"):
             typed["metadata"].pop(name, None)
-        return json_codec.dumps(typed, sort_keys=False) + b"\n"
-
-    def reread(self, obj: Object, data: bytes) -> Object:
-        """The object as it is stored."""
-        return self.decode(data)
+        return Encoded(json_codec.dumps(typed, sort_keys=False) + b"\n")
 
     def fields(self, obj: Object) -> dict[str, str]:
-        """The selectable fields."""
+        """Return the selectable fields."""
         return self._fields(obj)
 
     def _typed(self, obj: Object) -> Object:

@@ -1,6 +1,6 @@
-"""The v1 Namespace and Event as their Go types have them (k8s.io/api core/v1), in JSON and in protobuf.
+"""core/v1 Namespace and Event as their Go structs define them, in JSON and protobuf (k8s.io/api core/v1).
 
-Fields stand in the order of the structs, which is the order in which they are written.
+Fields are in the order of the structs, which is the order of the encoded JSON.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""The rules of custom resources in one version (apiextensions-apiserver pkg/registry/customresource: strategy.go, validator.go)."""
+"""The strategy of custom resources in one version (apiextensions-apiserver pkg/registry/customresource: strategy.go, validator.go)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-import orjson
-
-from apiext.meta import deep, field, go_format, names, objectmeta_rules, unstructured
+from apiext.meta import field, go_format, json_values, names, objectmeta_rules, unstructured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,28 +21,28 @@ _MAX_INT32: Final = 2**31 - 1
 
 
 class ObjectRules(Protocol):
-    """What a strategy asks of the compiled schema of its version; nothing is changed."""
+    """The validations of a version's compiled schema; they change nothing."""
 
     def validate_values(self, obj: Object, old: Object | None = None) -> list[FieldError]:
-        """What is wrong with the values of an object, its own metadata apart; what was so before may be let pass."""
+        """Return the errors of an object's values, except for its metadata; with `old`, unchanged invalid values may pass (ratcheting)."""
         ...
 
     def validate_status(self, obj: Object, old: Object | None = None) -> list[FieldError]:
-        """What is wrong with the values of its status."""
+        """Return the errors of the values of the status."""
         ...
 
     def validate_resources(self, obj: Object) -> list[FieldError]:
-        """What is wrong with kind and metadata of embedded resources."""
+        """Return the errors of kind and metadata of embedded resources."""
         ...
 
     def validate_lists(self, obj: Object, old: Object | None = None) -> list[FieldError]:
-        """Repetitions in lists that are sets or maps, unless there were some before."""
+        """Return the duplicates in lists of type set or map, unless `old` has duplicates there."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where a custom resource keeps what its scale subresource shows; the paths are as the CRD has them (".spec.replicas")."""
+    """JSON paths of the scale subresource, as in the CRD (".spec.replicas")."""
 
     spec_replicas: str
     status_replicas: str
@@ -52,12 +50,12 @@ class ScalePaths:
 
 
 def split_path(path: str) -> list[str]:
-    """The members that a simple JSON path goes through."""
+    """Return the members of a simple JSON path."""
     return path.removeprefix(".").split(".")
 
 
 class CustomResourceStrategy:
-    """Generation counts what is no metadata, and no status where that is a subresource; status is not for create and update then."""
+    """Implements Strategy. Counts generations, and protects the status where it is a subresource."""
 
     __slots__ = ("has_status", "kind", "namespaced", "rules", "scale")
 
@@ -83,13 +81,13 @@ class CustomResourceStrategy:
         self.scale = scale
 
     def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
-        """No status where that is a subresource; the first generation."""
+        """Drop the status where it is a subresource; set the first generation."""
         if self.has_status:
             obj.pop("status", None)
         obj["metadata"]["generation"] = 1
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """The old status where that is a subresource; another generation if anything but metadata changes."""
+        """Keep the old status where it is a subresource; increase the generation if anything but metadata changes."""
         if self.has_status:
             if "status" in old:
                 obj["status"] = old["status"]
@@ -99,7 +97,7 @@ class CustomResourceStrategy:
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
-        """Kind and version; then metadata, values, replicas, embedded resources and lists."""
+        """Validate kind and version; then metadata, values, replicas, embedded resources and lists."""
         errors = self.type_errors(obj)
         if errors:
             return errors
@@ -110,7 +108,7 @@ class CustomResourceStrategy:
         return errors + self.rules.validate_resources(obj) + self.rules.validate_lists(obj)
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
-        """The same, with what an update may let pass."""
+        """Validate as for a create, with ratcheting."""
         errors = self.type_errors(obj)
         if errors:
             return errors
@@ -120,7 +118,7 @@ class CustomResourceStrategy:
         return errors + self.rules.validate_resources(obj) + self.rules.validate_lists(obj, old)
 
     def type_errors(self, obj: Object) -> list[FieldError]:
-        """The object must be of the kind and version of the request."""
+        """Return the errors of an object that is not of the request's kind and version."""
         errors = []
         if obj.get("kind") != self.kind.kind:
             errors.append(field.invalid(field.Path("kind"), obj.get("kind", ""), f"must be {self.kind.kind}"))
@@ -130,34 +128,26 @@ class CustomResourceStrategy:
         return errors
 
     def warnings_on_create(self, ctx: RequestContext, obj: Object) -> list[str]:
-        """About finalizers that others might use too."""
+        """Warn about finalizers that may conflict with others."""
         return _finalizer_warnings(obj["metadata"].get("finalizers", ()), ())
 
     def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
-        """About new finalizers that others might use too."""
+        """Warn about new finalizers that may conflict with others."""
         return _finalizer_warnings(obj["metadata"].get("finalizers", ()), old["metadata"].get("finalizers", ()))
 
     def canonicalize(self, obj: Object) -> None:
-        """Nothing to do: the codec gives objects their form."""
+        """Do nothing: the codec gives objects their form."""
 
     def may_delete_during_update(self, obj: Object, old: Object) -> bool:
-        """Always: nothing but finalizers keeps a custom resource."""
+        """Return True: only finalizers delay the deletion."""
         return True
 
 
 def _differ(new: Object, old: Object) -> bool:
-    """Whether two objects differ outside their metadata."""
+    """Report whether two objects differ outside their metadata."""
     one = {key: member for key, member in new.items() if key != "metadata"}
     other = {key: member for key, member in old.items() if key != "metadata"}
-    # Python's comparison is quick, but takes true for 1 and 1.0 for 1.
-    try:
-        return one != other or _written(one) != _written(other)
-    except (RecursionError, orjson.JSONEncodeError):
-        return not deep.equal(one, other)
-
-
-def _written(obj: Object) -> bytes:
-    return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
+    return not json_values.equal(one, other)
 
 
 def _finalizer_warnings(new: Sequence[str], old: Sequence[str]) -> list[str]:
@@ -176,12 +166,12 @@ def _finalizer_warnings(new: Sequence[str], old: Sequence[str]) -> list[str]:
 
 
 def spec_scale_errors(obj: Object, scale: ScalePaths | None) -> list[FieldError]:
-    """The wanted number of replicas must be one."""
+    """Return the errors of the wanted number of replicas."""
     return [] if scale is None else _replicas_errors(obj, scale.spec_replicas)
 
 
 def status_scale_errors(obj: Object, scale: ScalePaths | None) -> list[FieldError]:
-    """The number of replicas in the status must be one, and the selector a text."""
+    """Return the errors of the replicas and the selector in the status."""
     if scale is None:
         return []
     errors = _replicas_errors(obj, scale.status_replicas)

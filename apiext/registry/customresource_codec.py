@@ -1,47 +1,142 @@
-"""Custom resources between request bodies, stored bytes and objects of one version.
+"""The codec of custom resources: request bodies, stored bytes, and objects of one version.
 
-Mirrors apiextensions-apiserver pkg/apiserver/customresource_handler.go (unstructuredSchemaCoercer and the codecs around it): what is
-stored is pruned and defaulted by the schema of the version it was stored in, converted, and pruned by that of the version asked for.
+Mirrors apiextensions-apiserver pkg/apiserver/customresource_handler.go (unstructuredSchemaCoercer and its codecs): a stored object
+is pruned and defaulted by the schema of its own version, converted, and pruned by the schema of the requested version.
 """
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import orjson
 
-from apiext.meta import errors, json_codec, objectmeta, unstructured
+from apiext.conversion.interface import InlineConverter
+from apiext.meta import errors, json_codec, json_values, objectmeta, unstructured
 from apiext.meta.gvk import GroupVersionKind, parse_group_version
-from apiext.meta.patch import deep_copy
+from apiext.storage.interface import Encoded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from apiext.conversion.interface import Converter
     from apiext.meta.json_codec import Object
+    from apiext.storage.interface import Conversion
 
 _KIND: Final = ("kind",)
 _API_VERSION: Final = ("apiVersion",)
 
 
-class ObjectShape(Protocol):
-    """What a codec asks of the compiled schema of one version; everything happens in place."""
+class VersionSchema(Protocol):
+    """The compiled schema of one version; its methods change objects in place."""
 
     def coerce(self, obj: Object, *, drop_invalid: bool = False, report: bool = False) -> list[str]:
-        """Metadata in shape, unknown fields dropped, their paths if asked for. Raises ValueError in the reference's words."""
+        """Coerce metadata and prune unknown fields; return their paths if `report` is set.
+
+        Raises:
+            ValueError: the metadata is invalid; the message is the reference's.
+        """
         ...
 
     def default(self, obj: Object) -> None:
-        """Fill in defaults."""
+        """Apply defaults."""
         ...
 
-    def is_settled(self, obj: Object) -> bool:
-        """Whether writing an object, reading it again, `coerce` and `default` would leave it as it is; False when in doubt."""
+    def is_canonical(self, obj: Object) -> bool:
+        """Report whether encoding, decoding, `coerce` and `default` would not change an object; False when in doubt."""
         ...
+
+
+class _VersionSchemas:
+    """The schemas of all versions of a CRD, by apiVersion."""
+
+    __slots__ = ("_by_api_version", "_kind")
+
+    def __init__(self, kind: GroupVersionKind, schemas: Mapping[str, VersionSchema]) -> None:
+        self._kind = kind.kind
+        self._by_api_version = {f"{kind.group}/{version}": schema for version, schema in schemas.items()}
+
+    def of(self, obj: Object) -> VersionSchema | None:
+        """Return the schema of an object's own version; None for an object of another group or kind."""
+        api_version = obj.get("apiVersion", "")
+        schema = self._by_api_version.get(api_version)
+        if schema is None:
+            parse_group_version(api_version)
+            return None
+        return schema if obj.get("kind") == self._kind else None
+
+    def is_canonical(self, obj: Object) -> bool:
+        """Report whether an object is of a version of the CRD, and pruning and defaulting would not change it."""
+        api_version = obj.get("apiVersion")
+        schema = self._by_api_version.get(api_version) if type(api_version) is str else None
+        return schema is not None and obj.get("kind") == self._kind and schema.is_canonical(obj)
+
+    def coerce(self, obj: Object, *, drop_malformed: bool, report: bool) -> list[str]:
+        """Coerce metadata and prune unknown fields, in place; return their paths if `report` is set.
+
+        Raises:
+            ValueError: kind, apiVersion or metadata have the wrong type.
+        """
+        if type(obj.get("kind", "")) is not str:
+            unstructured.get_string(obj, _KIND)
+        if type(obj.get("apiVersion", "")) is not str:
+            unstructured.get_string(obj, _API_VERSION)
+        schema = self.of(obj)
+        if schema is not None:
+            return schema.coerce(obj, drop_invalid=drop_malformed, report=report)
+        return objectmeta.coerce(obj, drop_malformed=drop_malformed, report=report)[0]
+
+    def check_version(self, obj: Object) -> None:
+        """Raise ValueError when an object to convert is of no version of the CRD."""
+        source = obj.get("apiVersion", "")
+        if source not in self._by_api_version:
+            raise ValueError(f"request to convert CR from an invalid group/version: {source}")
+
+
+class _AwaitedConversion:
+    """Implements Conversion with a converter that must be awaited."""
+
+    def __init__(self, converter: Converter, schemas: _VersionSchemas, api_version: str, storage_api_version: str) -> None:
+        self._converter = converter
+        self._schemas = schemas
+        self._api_version = api_version
+        self._storage_api_version = storage_api_version
+
+    async def from_storage(self, objects: Sequence[Object]) -> Sequence[Object]:
+        """Implement Conversion.from_storage."""
+        return await self._convert(objects, self._api_version)
+
+    async def to_storage(self, obj: Object) -> Object:
+        """Implement Conversion.to_storage."""
+        if obj.get("apiVersion") == self._storage_api_version:
+            return obj
+        (converted,) = await self._convert([json_values.copy(obj)], self._storage_api_version)
+        return converted
+
+    async def _convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Object]:
+        result = list(objects)
+        places = [place for place, obj in enumerate(result) if obj.get("apiVersion") != api_version]
+        if not places:
+            return result
+        for place in places:
+            self._schemas.check_version(result[place])
+        # a converter sees resourceVersion, and cannot change it
+        revisions = [result[place].get("metadata", {}).get("resourceVersion") for place in places]
+        converted = await self._converter.convert([result[place] for place in places], api_version)
+        if len(converted) != len(places):
+            raise ValueError(f"the converter returned {len(converted)} objects, expected {len(places)}")
+        for place, obj, revision in zip(places, converted, revisions, strict=True):
+            if obj.get("apiVersion") != api_version:
+                raise ValueError(f"the converter returned an object of {obj.get('apiVersion')!r}, expected {api_version!r}")
+            self._schemas.coerce(obj, drop_malformed=False, report=False)
+            if revision is not None:
+                obj["metadata"]["resourceVersion"] = revision
+            result[place] = obj
+        return result
 
 
 class CustomResourceCodec:
-    """The codec of one served version of a CRD."""
+    """Implements Codec for one served version of a CRD."""
 
     __slots__ = (
         "__weakref__",
@@ -49,64 +144,71 @@ class CustomResourceCodec:
         "_converter",
         "_gvk",
         "_namespaced",
+        "_schemas",
         "_selectable",
-        "_shapes",
         "_storage_api_version",
+        "conversion",
     )
+
+    conversion: Conversion | None
+    """The awaited conversion; None where versions are converted inline, or where there is only one."""
 
     def __init__(
         self,
         *,
         kind: GroupVersionKind,
         storage_version: str,
-        shapes: Mapping[str, ObjectShape],
+        shapes: Mapping[str, VersionSchema],
         converter: Converter,
         namespaced: bool,
         selectable_fields: Sequence[str] = (),
     ) -> None:
-        """`shapes` holds the schema of every version of the CRD, by name; `selectable_fields` are its JSON paths."""
+        """Create the codec. `shapes` holds the schema of each version by name; `selectable_fields` are JSON paths of the CRD."""
         self._gvk = kind
         self._api_version = kind.api_version
         self._storage_api_version = f"{kind.group}/{storage_version}"
-        self._shapes = {f"{kind.group}/{version}": shape for version, shape in shapes.items()}
-        self._converter = converter
+        self._schemas = _VersionSchemas(kind, shapes)
+        self._converter = converter if isinstance(converter, InlineConverter) else None
+        self.conversion = None
+        if self._converter is None and len(shapes) > 1:
+            self.conversion = _AwaitedConversion(converter, self._schemas, self._api_version, self._storage_api_version)
         self._namespaced = namespaced
         self._selectable = tuple((path.removeprefix("."), tuple(path.removeprefix(".").split("."))) for path in selectable_fields)
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """Group, version and kind of the objects."""
+        """Return group, version and kind of the objects."""
         return self._gvk
 
     def decode_body(self, obj: Object, report: bool) -> list[str]:  # noqa: FBT001
-        """Prune and default a parsed request body, in place; what strict decoding would refuse, if asked for.
+        """Prune and default a parsed request body, in place; return the strict decoding errors if `report` is set.
 
         Raises:
-            ValueError: it is no object of any kind; the text is that of the reference's decoder.
+            ValueError: the body is no object with a kind; the message is the reference's.
         """
-        if self._is_settled(obj):
+        if self._schemas.is_canonical(obj):
             return []
-        unknown = self._coerce(obj, drop_malformed=False, report=report)
-        shape = self._shape_of(obj)
+        unknown = self._schemas.coerce(obj, drop_malformed=False, report=report)
+        shape = self._schemas.of(obj)
         if shape is not None:
             shape.default(obj)
         elif report and obj.get("kind") == self._gvk.kind and parse_group_version(obj.get("apiVersion", ""))[0] == self._gvk.group:
-            # A version without a schema knows no fields.
+            # a version without a schema has no fields of its own
             unknown = sorted([*unknown, *(obj.keys() - _ROOT_FIELDS)])
         return [f'unknown field "{path}"' for path in unknown]
 
     def decode(self, data: bytes) -> Object:
-        """A stored object in this codec's version.
+        """Implement Codec.decode.
 
         Raises:
-            ValueError: it cannot be understood, or is of a version that the CRD does not have.
+            ValueError: the data is invalid, or of a version that the CRD does not have.
         """
         obj = json_codec.loads(data)
         if not isinstance(obj, dict):
             msg = f"a stored object is {unstructured.type_name(obj)}"
             raise ValueError(msg)  # noqa: TRY004
-        self._coerce(obj, drop_malformed=True, report=False)
-        shape = self._shape_of(obj)
+        self._schemas.coerce(obj, drop_malformed=True, report=False)
+        shape = self._schemas.of(obj)
         if shape is None and not obj.get("kind"):
             msg = f"Object 'Kind' is missing in '{data.decode(errors='replace')}'"
             raise ValueError(msg)
@@ -114,33 +216,38 @@ class CustomResourceCodec:
             if not obj.get("metadata", _HAS_GENERATION).get("generation"):
                 obj["metadata"]["generation"] = 1
             shape.default(obj)
-        return obj if obj.get("apiVersion") == self._api_version else self._convert(obj, self._api_version)
+        if self.conversion is None:
+            return obj if obj.get("apiVersion") == self._api_version else self._convert(obj, self._api_version)
+        self._schemas.check_version(obj)
+        return obj
 
-    def encode(self, obj: Object) -> bytes:
-        """The bytes to store. Raises StatusError for what cannot be written as JSON, such as an object nested too deeply."""
-        if obj.get("apiVersion") == self._storage_api_version:
-            stored = dict(obj)
-        else:
-            stored = self._convert(deep_copy(obj), self._storage_api_version)
+    def encode(self, obj: Object) -> Encoded:
+        """Implement Codec.encode.
+
+        Raises:
+            ValueError: the object is of no version of the CRD.
+            StatusError: the object cannot be written as JSON.
+        """
+        stored = dict(obj)
+        if obj.get("apiVersion") != self._storage_api_version:
+            stored = self._convert(json_values.copy(obj), self._storage_api_version)
         metadata = dict(stored.get("metadata", {}))
         metadata.pop("resourceVersion", None)
         metadata.pop("selfLink", None)
+        # uid follows resourceVersion in sorted metadata, and a generation is set where `decode` would set it
+        reads_back = self._api_version == self._storage_api_version and "uid" in metadata and metadata.get("generation")
+        if reads_back and self._schemas.is_canonical(obj):
+            metadata["resourceVersion"] = _REVISION_MARK
         stored["metadata"] = metadata
         try:
-            return json_codec.dumps(stored) + b"\n"
+            data = json_codec.dumps(stored) + b"\n"
         except orjson.JSONEncodeError as error:
             raise errors.bad_request(f"the object cannot be written as JSON: {error}") from error
-
-    def reread(self, obj: Object, data: bytes) -> Object:
-        """As `decode`: without parsing, where the object shows that it would be the same again."""
-        metadata = obj.get("metadata", _NO_METADATA)
-        stays = obj.get("apiVersion") == self._api_version == self._storage_api_version
-        if not stays or not metadata.get("generation") or not self._is_settled(obj):
-            return self.decode(data)
-        return {**obj, "metadata": {name: member for name, member in metadata.items() if name != "selfLink"}}
+        before, mark, after = data.partition(_REVISION_MEMBER)
+        return Encoded(before + after, len(before)) if mark else Encoded(data)
 
     def fields(self, obj: Object) -> dict[str, str]:
-        """metadata.name, metadata.namespace of what has one, and the CRD's selectable fields."""
+        """Return metadata.name, metadata.namespace if namespaced, and the CRD's selectable fields."""
         metadata = obj.get("metadata", {})
         fields = {"metadata.name": metadata.get("name", "")}
         if self._namespaced:
@@ -149,44 +256,20 @@ class CustomResourceCodec:
             fields[name] = _selected(obj, path)
         return fields
 
-    def _is_settled(self, obj: Object) -> bool:
-        """Whether an object is of a version of the CRD, and in shape already."""
-        api_version = obj.get("apiVersion")
-        shape = self._shapes.get(api_version) if type(api_version) is str else None
-        return shape is not None and obj.get("kind") == self._gvk.kind and shape.is_settled(obj)
-
     def _convert(self, obj: Object, api_version: str) -> Object:
-        source = obj.get("apiVersion", "")
-        if source not in self._shapes:
-            msg = f"request to convert CR from an invalid group/version: {source}"
-            raise ValueError(msg)
-        converted = self._converter.convert(obj, api_version)
-        self._coerce(converted, drop_malformed=False, report=False)
+        self._schemas.check_version(obj)
+        if self._converter is None:
+            raise AssertionError("an object that has to be converted first")
+        converted = self._converter.convert_inline(obj, api_version)
+        self._schemas.coerce(converted, drop_malformed=False, report=False)
         return converted
-
-    def _coerce(self, obj: Object, *, drop_malformed: bool, report: bool) -> list[str]:
-        if type(obj.get("kind", "")) is not str:
-            unstructured.get_string(obj, _KIND)
-        if type(obj.get("apiVersion", "")) is not str:
-            unstructured.get_string(obj, _API_VERSION)
-        shape = self._shape_of(obj)
-        if shape is not None:
-            return shape.coerce(obj, drop_invalid=drop_malformed, report=report)
-        return objectmeta.coerce(obj, drop_malformed=drop_malformed, report=report)[0]
-
-    def _shape_of(self, obj: Object) -> ObjectShape | None:
-        """The schema of an object's own version; None for what is of another group or kind."""
-        api_version = obj.get("apiVersion", "")
-        shape = self._shapes.get(api_version)
-        if shape is None:
-            parse_group_version(api_version)
-            return None
-        return shape if obj.get("kind") == self._gvk.kind else None
 
 
 _ROOT_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 _HAS_GENERATION: Final = {"generation": 1}
-_NO_METADATA: Final[Mapping[str, object]] = {}
+_REVISION_MARK: Final = secrets.token_hex(16)
+"""Stands for the resourceVersion while an object is encoded. It cannot be guessed: no text of an object contains it."""
+_REVISION_MEMBER: Final = b'"resourceVersion":"%b",' % _REVISION_MARK.encode()
 
 
 def _selected(obj: Object, path: tuple[str, ...]) -> str:
@@ -197,4 +280,4 @@ def _selected(obj: Object, path: tuple[str, ...]) -> str:
         value = value.get(name)
     if value is None:
         return ""
-    return value if type(value) is str else unstructured.printed(value)
+    return value if type(value) is str else unstructured.go_string(value)

@@ -1,4 +1,4 @@
-"""Custom resource definitions: strategies, and the deletion that waits for the instances.
+"""CustomResourceDefinitions: strategies, and deletion after the instances are deleted.
 
 Mirrors apiextensions-apiserver pkg/registry/customresourcedefinition (strategy.go, etcd.go).
 """
@@ -9,17 +9,15 @@ import dataclasses
 from typing import TYPE_CHECKING, Final
 
 from apiext.definitions import conditions
-from apiext.definitions.codec import GVK, RESOURCE, CRDCodec
-from apiext.definitions.compact import compact
+from apiext.definitions.codec import GVK, RESOURCE, CRDCodec, compact
 from apiext.definitions.conditions import CLEANUP_FINALIZER, TERMINATING, Condition
-from apiext.definitions.equality import same
-from apiext.meta import errors, time
+from apiext.meta import errors, json_values, time
 from apiext.meta.host_annotations import HOST_REVISION, HOST_UID, PHASE
 from apiext.registry.errors import StorageFailure, interpret
 from apiext.registry.metadata import own
-from apiext.registry.request_context import CreateOptions, Operation, UpdateOptions
+from apiext.registry.request_context import AdmissionOperation, CreateOptions, UpdateOptions
 from apiext.registry.rest import ResourceRest
-from apiext.storage.interface import Preconditions
+from apiext.storage.interface import Preconditions, WriteOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +36,7 @@ _PENDING: Final = Condition(
 
 
 class CustomResourceDefinitionStrategy:
-    """The spec is the client's, the status the server's."""
+    """Implements Strategy: clients write the spec, the server writes the status."""
 
     __slots__ = ()
 
@@ -49,7 +47,7 @@ class CustomResourceDefinitionStrategy:
     distinct_errors = False
 
     def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
-        """An empty status that knows the storage version; the first generation."""
+        """Set an empty status with the storage version, and the first generation."""
         obj["status"] = {
             "conditions": None,
             "acceptedNames": {"plural": "", "kind": ""},
@@ -58,73 +56,73 @@ class CustomResourceDefinitionStrategy:
         obj["metadata"]["generation"] = 1
 
     def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
-        """Everything, metadata included."""
-        # loaded with the first definition that is written: it takes long
+        """Validate the definition and its metadata."""
+        # loaded on the first write of a definition: the import is slow
         from apiext.definitions.validation.definition import validate_create
 
         return validate_create(obj)
 
     def warnings_on_create(self, ctx: RequestContext, obj: Object) -> list[str]:
-        """Unknown formats, sets of composites, rules that nobody enforces."""
+        """Warn about unknown formats, sets of composites and rules that are not enforced."""
         from apiext.definitions.validation.warnings import warnings
 
         return warnings(obj)
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """The old status, grown by a new storage version; a changed spec is a new generation. A mirror stays one."""
-        _keep_marks(obj["metadata"], old["metadata"])
+        """Keep the old status, with a new storage version added; count a changed spec as a generation; keep mirror annotations."""
+        _keep_annotations(obj["metadata"], old["metadata"])
         stored = _with_storage_version(obj["spec"], old["status"]["storedVersions"])
         obj["status"] = old["status"] | {"storedVersions": stored}
-        if not same(obj["spec"], old["spec"]) and not same(compact(obj["spec"]), old["spec"]):
+        if not json_values.equal(obj["spec"], old["spec"]) and not json_values.equal(compact(obj["spec"]), old["spec"]):
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
-        """Everything, as far as the old definition kept to it."""
-        # loaded with the first definition that is written: it takes long
+        """Validate the definition, with ratcheting."""
+        # loaded on the first write of a definition: the import is slow
         from apiext.definitions.validation.definition import validate_update
 
         return validate_update(obj, old)
 
     def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
-        """What the old definition did not give rise to."""
+        """Return the warnings that the old definition does not cause."""
         from apiext.definitions.validation.warnings import warnings
 
         return warnings(obj, old)
 
     def canonicalize(self, obj: Object) -> None:
-        """What is empty in the schemas has been validated, and is not kept."""
+        """Drop empty members of schemas; they were validated."""
         obj["spec"] = compact(obj["spec"])
 
     def may_delete_during_update(self, obj: Object, old: Object) -> bool:
-        """Whenever its finalizers are gone."""
+        """Return True: only finalizers delay the deletion."""
         return True
 
 
 class CustomResourceDefinitionStatusStrategy(CustomResourceDefinitionStrategy):
-    """An update of the status keeps the spec and, of the metadata, what a status update never changes."""
+    """Strategy of the status subresource: keeps the spec."""
 
     __slots__ = ()
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """The old spec."""
-        _keep_marks(obj["metadata"], old["metadata"])
-        # The reference means to reset the metadata as well, but takes it from the new object: labels and annotations do change.
+        """Keep the old spec."""
+        _keep_annotations(obj["metadata"], old["metadata"])
+        # The reference intends to reset the metadata, but takes it from the new object: labels and annotations change.
         obj["spec"] = old["spec"]
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
-        """The metadata and the accepted names."""
-        # loaded with the first definition that is written: it takes long
+        """Validate the metadata and the accepted names."""
+        # loaded on the first write of a definition: the import is slow
         from apiext.definitions.validation.definition import validate_status_update
 
         return validate_status_update(obj, old)
 
     def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
-        """None."""
+        """Return no warnings."""
         return []
 
 
 class CustomResourceDefinitionRest(ResourceRest):
-    """Definitions. `observe` hears of every write at once, `forget` of every removal, so that the next request sees it."""
+    """The verbs of definitions. Calls `observe` after each write and `forget` after each deletion, so that the next request sees it."""
 
     __slots__ = ("_forget", "_observe")
 
@@ -137,7 +135,7 @@ class CustomResourceDefinitionRest(ResourceRest):
         observe: Callable[[Item], None] | None = None,
         forget: Callable[[Item], None] | None = None,
     ) -> None:
-        """`strategy` is that of the status subresource where it is given."""
+        """Create the verbs; `strategy` is that of the status subresource, if given."""
         super().__init__(
             store=store,
             codec=codec or CRDCodec(),
@@ -150,28 +148,28 @@ class CustomResourceDefinitionRest(ResourceRest):
         self._forget = forget
 
     async def create(self, ctx: RequestContext, obj: Object, options: CreateOptions) -> Item:
-        """Store a new definition."""
+        """Create a definition."""
         item = await super().create(ctx, obj, options)
         if not options.dry_run and self._observe is not None:
             self._observe(item)
         return item
 
     async def update(self, ctx: RequestContext, name: str, updater: Updater, options: UpdateOptions) -> tuple[Item, bool]:
-        """Change a definition."""
+        """Update a definition."""
         item, created = await super().update(ctx, name, updater, options)
         metadata = item.object()["metadata"]
         if "deletionTimestamp" in metadata and not metadata.get("finalizers"):
-            # The last finalizer went with this update, and the definition with it; the watch tells when.
+            # The update removed the last finalizer and the definition; the watch reports it.
             return item, created
         if not options.dry_run and self._observe is not None:
             self._observe(item)
         return item, created
 
     async def delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> tuple[Item, bool]:
-        """Mark a definition for deletion the first time, which has its instances deleted; its last state, and whether it is gone."""
+        """Mark a definition for deletion, which deletes its instances; return its last state, and whether it is deleted."""
         item = await self.get(ctx, name)
         metadata = item.object()["metadata"]
-        options = dataclasses.replace(options, preconditions=_checked(metadata, name, options.preconditions))
+        options = dataclasses.replace(options, preconditions=_with_uid(metadata, name, options.preconditions))
         if "deletionTimestamp" not in metadata:
             item = await self._mark(name, options)
             if not options.dry_run and self._observe is not None:
@@ -185,7 +183,7 @@ class CustomResourceDefinitionRest(ResourceRest):
     async def _mark(self, name: str, options: DeleteOptions) -> Item:
         async def mark(existing: Object, _revision: int) -> Object:
             if options.admit is not None:
-                await options.admit(Operation.DELETE, None, existing)
+                await options.admit(AdmissionOperation.DELETE, None, existing)
             crd = own(existing)
             metadata = crd["metadata"]
             metadata.setdefault("deletionTimestamp", time.now())
@@ -196,16 +194,15 @@ class CustomResourceDefinitionRest(ResourceRest):
             return crd
 
         try:
-            item, _ = await self.store.guaranteed_update(
-                name, self.codec, mark, preconditions=options.preconditions, dry_run=options.dry_run
-            )
+            write = WriteOptions(preconditions=options.preconditions, dry_run=options.dry_run)
+            item, _ = await self.store.guaranteed_update(name, self.codec, mark, write)
         except StorageFailure as error:
             raise interpret(error, resource=RESOURCE, operation="update", name=name) from error
         return item
 
 
-def _keep_marks(metadata: Object, before: Object) -> None:
-    """Have a mirror keep what makes it one: the uid of the host's definition, and the state and phase that an update leaves out."""
+def _keep_annotations(metadata: Object, before: Object) -> None:
+    """Keep the annotations of a mirror: the uid of the host's definition, and the revision and phase if an update omits them."""
     known: dict[str, str] = before.get("annotations") or {}
     if HOST_UID not in known:
         return
@@ -221,8 +218,12 @@ def _with_storage_version(spec: Object, stored: list[str] | None) -> list[str] |
     return [*(stored or ()), name]
 
 
-def _checked(metadata: Object, name: str, wanted: Preconditions | None) -> Preconditions:
-    """The preconditions of a deletion, the uid always among them. Raises StatusError where they do not hold."""
+def _with_uid(metadata: Object, name: str, wanted: Preconditions | None) -> Preconditions:
+    """Return the preconditions of a deletion, with the uid.
+
+    Raises:
+        StatusError: 409 if one does not hold.
+    """
     uid, version = metadata.get("uid", ""), metadata.get("resourceVersion", "")
     wanted = wanted or Preconditions()
     if wanted.uid is not None and wanted.uid != uid:
@@ -235,9 +236,12 @@ def _checked(metadata: Object, name: str, wanted: Preconditions | None) -> Preco
 
 
 async def apply(rest: ResourceRest, ctx: RequestContext, crd: Object) -> Item:
-    """Create a definition, or give an existing one the spec, labels and annotations of this one; the result.
+    """Create a definition, or set spec, labels and annotations of an existing one; return the result.
 
-    Labels and annotations that others have set stay. Nothing is written when nothing changes. Raises StatusError.
+    Labels and annotations of others stay. Nothing is written if nothing changes.
+
+    Raises:
+        StatusError: the definition is invalid, or the store fails.
     """
     name = crd["metadata"]["name"]
 
@@ -257,6 +261,6 @@ async def apply(rest: ResourceRest, ctx: RequestContext, crd: Object) -> Item:
         try:
             return await rest.create(ctx, crd, CreateOptions())
         except errors.StatusError as error:
-            # another server that applies the same was first
+            # another server may apply the same definition first
             if error.reason != "AlreadyExists":
                 raise

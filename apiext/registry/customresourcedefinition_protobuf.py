@@ -1,13 +1,12 @@
-"""The v1 CustomResourceDefinition in protobuf, as client-go's typed clients send and read it.
+"""v1 CustomResourceDefinition in protobuf, for client-go's typed clients.
 
-Mirrors apiextensions-apiserver pkg/apis/apiextensions/v1/generated.proto, and marshal.go where a message is one of several things.
+Mirrors apiextensions-apiserver pkg/apis/apiextensions/v1/generated.proto, and marshal.go where a message is a union.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta.stack import roomy
 from apiext.registry.objectmeta_protobuf import METADATA
 from apiext.registry.protobuf import MapOf, Message, Scalar
 
@@ -15,49 +14,39 @@ if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
 
 
-class _Schema(Message):
-    """A schema, which may be as deep as the JSON that it came from."""
-
-    __slots__ = ()
-
-    def write(self, obj: Object) -> bytes:
-        """The bytes of a schema, however deep."""
-        return roomy(super().write, obj)
-
-
 class _SchemaOrBool(Message):
-    """A schema, or whether anything is allowed."""
+    """A union of a schema and a bool."""
 
     __slots__ = ()
 
     def read(self, data: bytes) -> Any:
-        """The one that there is."""
+        """Return the schema or the bool of a message."""
         either: Object = super().read(data)
         return either.get("schema", either.get("allows", False))
 
     def write(self, obj: Any) -> bytes:
-        """A schema allows what it describes."""
+        """Encode a schema or a bool; a schema also sets the bool."""
         return super().write({"allows": obj} if isinstance(obj, bool) else {"allows": True, "schema": obj})
 
 
 class _SchemaOrList(Message):
-    """A list where it has members, else a schema or nothing."""
+    """A union of a list and a schema."""
 
     __slots__ = ()
 
     def read(self, data: bytes) -> Any:
-        """The one that there is."""
+        """Return the list if it has members, else the schema or None."""
         either: Object = super().read(data)
         return either.get("list") or either.get("schema")
 
     def write(self, obj: Any) -> bytes:
-        """The one that it is."""
+        """Encode a list or a schema."""
         return super().write({"list" if isinstance(obj, list) else "schema": obj})
 
 
 _TEXT, _INT, _BOOL, _FLOAT, _JSON = Scalar.TEXT, Scalar.INT, Scalar.BOOL, Scalar.FLOAT, Scalar.JSON
 
-SCHEMA_WIRE: Final = _Schema({})
+SCHEMA_WIRE: Final = Message({})
 _NAMED: Final = MapOf(SCHEMA_WIRE)
 _OR_BOOL: Final = _SchemaOrBool({1: ("allows", _BOOL), 2: ("schema", SCHEMA_WIRE)}, optional={"schema"})
 _OR_ARRAY: Final = _SchemaOrList({1: ("schema", SCHEMA_WIRE), 2: ("list", SCHEMA_WIRE)}, repeated={"list"}, optional={"schema"})

@@ -1,4 +1,4 @@
-"""Deleting a collection page by page (apiserver pkg/registry/generic/registry/store.go, DeleteCollection)."""
+"""Deletion of a collection, page by page (apiserver pkg/registry/generic/registry/store.go, DeleteCollection)."""
 
 from __future__ import annotations
 
@@ -17,18 +17,22 @@ if TYPE_CHECKING:
     from apiext.registry.rest import ResourceRest
     from apiext.storage.interface import ListOptions
 
-_PAGE: Final = 10_000
+_PAGE_KEYS: Final = 10_000  # objects
 _WORKERS: Final = 16
-"""Deletions under way at once: enough to share the backend's commits."""
+"""Concurrent deletions: enough to share the backend's commits."""
 
 
 async def delete_all(rest: ResourceRest, ctx: RequestContext, options: DeleteOptions, list_options: ListOptions) -> ListResult:
-    """Delete what the list gives: one page if it has a limit, everything otherwise. Raises the first StatusError of a deletion."""
+    """Delete the objects of a list: one page if it has a limit, all otherwise; return the list.
+
+    Raises:
+        StatusError: the first failure of a deletion.
+    """
     if list_options.limit > 0:
         page = await rest.list(ctx, list_options)
         await _delete_page(rest, ctx, options, page.items)
         return page
-    wanted = dataclasses.replace(list_options, limit=_PAGE)
+    wanted = dataclasses.replace(list_options, limit=_PAGE_KEYS)
     first: ListResult | None = None
     items: list[Item] = []
     while True:

@@ -1,4 +1,7 @@
-"""Deleting: options, finalizers of the garbage collector, marking (apiserver pkg/registry/rest/delete.go and generic/registry/store.go)."""
+"""Deletion: options, finalizers of the garbage collector, deletion timestamps.
+
+Mirrors apiserver pkg/registry/rest/delete.go and generic/registry/store.go.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,11 @@ _OF_THE_COLLECTOR: Final = frozenset({FINALIZER_ORPHAN, FINALIZER_FOREGROUND})
 
 
 def check_options(options: DeleteOptions) -> None:
-    """Refuse options that contradict each other or that nobody knows. Raises StatusError."""
+    """Validate the options of a deletion.
+
+    Raises:
+        StatusError: 422 for contradictory or unknown options.
+    """
     policy, problems = options.propagation_policy, []
     path = field.Path("propagationPolicy")
     if policy is None:
@@ -35,7 +42,11 @@ def check_options(options: DeleteOptions) -> None:
 
 
 def check_preconditions(obj: Object, options: DeleteOptions) -> None:
-    """Refuse to delete another object than the one that is meant. Raises StatusError."""
+    """Check the preconditions of a deletion.
+
+    Raises:
+        StatusError: 409 if one does not hold.
+    """
     wanted = options.preconditions
     if wanted is None:
         return
@@ -57,7 +68,7 @@ def check_preconditions(obj: Object, options: DeleteOptions) -> None:
 
 
 def finalizers_for(metadata: Object, options: DeleteOptions, *, garbage_collected: bool) -> list[str]:
-    """The finalizers that an object has once its deletion has begun, in their order."""
+    """Return the ordered finalizers of an object whose deletion begins."""
     finalizers: list[str] = metadata.get("finalizers", [])
     if not garbage_collected:
         return finalizers
@@ -71,7 +82,7 @@ def finalizers_for(metadata: Object, options: DeleteOptions, *, garbage_collecte
 
 
 def _propagation(finalizers: list[str], options: DeleteOptions) -> tuple[bool, bool]:
-    """Whether dependents are to be orphaned, and whether they are to be deleted first."""
+    """Return whether dependents are orphaned, and whether they are deleted first."""
     if options.orphan_dependents is not None:
         return options.orphan_dependents, False
     if options.propagation_policy is not None:
@@ -81,7 +92,7 @@ def _propagation(finalizers: list[str], options: DeleteOptions) -> tuple[bool, b
 
 
 def mark_as_deleting(metadata: Object, finalizers: list[str]) -> None:
-    """Note in the metadata that an object is to go when its finalizers have been removed."""
+    """Set the deletion timestamp and the finalizers."""
     now = time.now()
     if "deletionTimestamp" not in metadata and metadata.get("generation", 0) > 0:
         metadata["generation"] += 1

@@ -1,4 +1,4 @@
-"""The one map from what went wrong in storage to what the client is told (apiserver pkg/storage/errors, storage.StorageError)."""
+"""The map from storage errors to Status errors (apiserver pkg/storage/errors, storage.StorageError)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from apiext.meta.gvk import GroupResource
 
 StorageFailure = (StorageError, BackendError)
-"""What a Store raises besides StatusError, for `except` clauses."""
+"""Exceptions of a Store besides StatusError, for `except` clauses."""
 
 MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
 
@@ -33,7 +33,7 @@ _KINDS: Final[dict[type[StorageError], tuple[int, str]]] = {
 
 
 def interpret(error: StorageError | BackendError, *, resource: GroupResource, operation: str, name: str = "") -> errors.StatusError:
-    """The Status error for a failed get, list, watch, create, update or delete."""
+    """Return the Status error for a failed get, list, watch, create, update or delete."""
     if isinstance(error, KeyNotFoundError):
         return errors.not_found(resource, name)
     if isinstance(error, KeyExistsError):
@@ -43,7 +43,7 @@ def interpret(error: StorageError | BackendError, *, resource: GroupResource, op
     if isinstance(error, InvalidObjectError):
         return errors.conflict(resource, name, _as_storage_error(error))
     if isinstance(error, BackendError):
-        # nobody knows whether a write was done: who is told to try again would do it twice
+        # the outcome of a write is unknown: a retry could repeat it
         return errors.unknown(str(error))
     if isinstance(error, CorruptObjectError):
         return _corrupt(error, resource, operation)
@@ -51,7 +51,7 @@ def interpret(error: StorageError | BackendError, *, resource: GroupResource, op
 
 
 def _corrupt(error: CorruptObjectError, resource: GroupResource, operation: str) -> errors.StatusError:
-    """What is said of one object that cannot be read; its key goes without the prefix of all keys, and an update does not tell it."""
+    """Return the error about an object that cannot be read: its key lacks the prefix of all keys, and an update omits it."""
     if operation == "update":
         return errors.unknown(error.message)
     begin = f"/{resource.group}/{resource.resource}/" if resource.group else f"/{resource.resource}/"

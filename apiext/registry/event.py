@@ -1,4 +1,4 @@
-"""core/v1 events for standalone use (pkg/registry/core/event and pkg/apis/core/validation/events.go of kubernetes)."""
+"""core/v1 Events for standalone use (kubernetes pkg/registry/core/event, pkg/apis/core/validation/events.go)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 KIND: Final = GroupVersionKind("", "v1", "Event")
 RESOURCE: Final = GroupResource("", "events")
-_MAX_LENGTH: Final = 128
-_MAX_MESSAGE_LENGTH: Final = 1024
+_MAX_FIELD_CHARACTERS: Final = 128
+_MAX_MESSAGE_CHARACTERS: Final = 1024
 _INVOLVED_NAMESPACE: Final = field.Path("involvedObject", "namespace")
 _INVOLVED: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _OWN_FIELDS: Final = ("reason", "reportingComponent", "type")
@@ -37,12 +37,12 @@ def _fields(obj: Object) -> dict[str, str]:
 
 
 def event_codec() -> TypedCodec:
-    """The codec of v1 Events."""
+    """Return the codec of v1 Events."""
     return TypedCodec(kind=KIND, struct=EVENT, message=EVENT_WIRE, fields=_fields)
 
 
 class EventStrategy:
-    """Hardly any rules: whoever sees something may say it, and say it again."""
+    """Implements Strategy: updates may create and need no resourceVersion."""
 
     __slots__ = ()
 
@@ -53,37 +53,37 @@ class EventStrategy:
     distinct_errors = True
 
     def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
-        """The event's own rules; if they hold, those of metadata."""
+        """Validate the event; if it is valid, its metadata."""
         return event_errors(obj) or objectmeta_rules.validate(obj["metadata"], namespaced=True, name_rule=names.path_segment)
 
     def warnings_on_create(self, ctx: RequestContext, obj: Object) -> list[str]:
-        """None."""
+        """Return no warnings."""
         return []
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
-        """The event's own rules."""
+        """Validate the event."""
         return event_errors(obj)
 
     def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
-        """None."""
+        """Return no warnings."""
         return []
 
     def canonicalize(self, obj: Object) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def may_delete_during_update(self, obj: Object, old: Object) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
 
 def event_errors(event: Object) -> list[FieldError]:
-    """What is wrong with an event of the core group (legacyValidateEvent)."""
+    """Return the errors of an event of the core group (legacyValidateEvent)."""
     namespace = event["metadata"].get("namespace", "")
     involved = event["involvedObject"].get("namespace", "")
     series = event.get("eventTime") is not None
@@ -107,16 +107,16 @@ def _series_errors(event: Object) -> list[FieldError]:
         text = event.get(name, "")
         if not text:
             problems.append(field.required(field.Path(name)))
-        if names.size(text) > _MAX_LENGTH:
-            problems.append(field.invalid(field.Path(name), "", f"can have at most {_MAX_LENGTH} characters"))
-    if names.size(event.get("message", "")) > _MAX_MESSAGE_LENGTH:
-        detail = f"can have at most {_MAX_MESSAGE_LENGTH} characters"
+        if names.size(text) > _MAX_FIELD_CHARACTERS:
+            problems.append(field.invalid(field.Path(name), "", f"can have at most {_MAX_FIELD_CHARACTERS} characters"))
+    if names.size(event.get("message", "")) > _MAX_MESSAGE_CHARACTERS:
+        detail = f"can have at most {_MAX_MESSAGE_CHARACTERS} characters"
         problems.append(field.invalid(field.Path("message"), "", detail))
     return problems
 
 
 class EventRest(ResourceRest):
-    """Events of all namespaces."""
+    """The verbs of Events."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Events do not stay: the reference lets them expire an hour after they were last written (kube-apiserver's --event-ttl)."""
+"""Expiry of events one hour after their last write (kube-apiserver's --event-ttl)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from apiext.storage.interface import Item, ListResult
 
 TTL: Final = timedelta(hours=1)
-_INTERVAL: Final = 60.0
-_PAGE: Final = 500
+_INTERVAL_SECONDS: Final = 60.0
+_PAGE_ITEMS: Final = 500
 _LOG: Final = get_logger(__name__)
 
 
@@ -29,22 +29,24 @@ def _now() -> datetime:
 
 
 class Events(Protocol):
-    """Where the events are."""
+    """Lists and deletes events."""
 
     async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
-        """Some of them."""
+        """Return a page of events."""
         ...
 
     async def delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> tuple[Item, bool]:
-        """Remove one."""
+        """Delete an event."""
         ...
 
 
 class EventExpiry:
-    """Deletes events that nobody has repeated for a time; an event's own times tell when that was."""
+    """Deletes events whose own times are older than a limit."""
 
-    def __init__(self, events: Events, *, ttl: timedelta = TTL, interval: float = _INTERVAL, clock: Callable[[], datetime] = _now) -> None:
-        """`interval` is in seconds."""
+    def __init__(
+        self, events: Events, *, ttl: timedelta = TTL, interval: float = _INTERVAL_SECONDS, clock: Callable[[], datetime] = _now
+    ) -> None:
+        """Set the sources and the seconds between two sweeps (`interval`)."""
         self._events = events
         self._ttl = ttl
         self._interval = interval
@@ -52,7 +54,7 @@ class EventExpiry:
         self._ctx = RequestContext(user=UserInfo("system:apiserver", ("system:masters",)))
 
     async def run(self) -> None:
-        """Sweep now and then until cancelled; a sweep that fails is tried again at the next turn."""
+        """Sweep periodically until cancelled; a failed sweep is retried at the next interval."""
         while True:
             await asyncio.sleep(self._interval)
             try:
@@ -63,9 +65,13 @@ class EventExpiry:
                 _LOG.exception("events cannot be expired")
 
     async def sweep(self) -> int:
-        """Delete what has expired; how many that were. Raises StatusError."""
+        """Delete the expired events; return their number.
+
+        Raises:
+            StatusError: the events cannot be listed or deleted.
+        """
         deadline, deleted = self._clock() - self._ttl, 0
-        options = ListOptions(limit=_PAGE)
+        options = ListOptions(limit=_PAGE_ITEMS)
         while True:
             page = await self._events.list(self._ctx, options)
             for item in page.items:
@@ -74,7 +80,7 @@ class EventExpiry:
                     deleted += await self._delete(item, event)
             if not page.continue_token:
                 return deleted
-            options = ListOptions(limit=_PAGE, continue_token=page.continue_token)
+            options = ListOptions(limit=_PAGE_ITEMS, continue_token=page.continue_token)
 
     async def _delete(self, item: Item, event: Object) -> int:
         ctx = dataclasses.replace(self._ctx, namespace=event["metadata"].get("namespace", ""))
@@ -89,12 +95,12 @@ class EventExpiry:
 
 
 def last_written(event: Object) -> datetime:
-    """The latest time that an event tells of itself."""
+    """Return the latest time in an event."""
     series = event.get("series") or {}
-    told = (
+    times = (
         event["metadata"].get("creationTimestamp"),
         event.get("lastTimestamp"),
         event.get("eventTime"),
         series.get("lastObservedTime"),
     )
-    return max((time.parse(text) for text in told if text), default=datetime.min.replace(tzinfo=UTC))
+    return max((time.parse(text) for text in times if text), default=datetime.min.replace(tzinfo=UTC))

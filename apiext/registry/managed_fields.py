@@ -1,7 +1,7 @@
-"""The record of who set which field, as clients send it: carried on if it can be read, and else as it was before.
+"""managedFields as clients send them: kept if valid, otherwise as before.
 
-Mirrors what apimachinery pkg/util/managedfields (fieldmanager.go, managedfields.go) makes of the entries in an object, and
-structured-merge-diff of the sets of fields in them (fieldpath/serialize.go). What a write itself adds or takes is not recorded.
+Mirrors the treatment of an object's entries in apimachinery pkg/util/managedfields (fieldmanager.go, managedfields.go) and of their
+field sets in structured-merge-diff (fieldpath/serialize.go). The fields of the write itself are not recorded.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 _APPLY: Final = "Apply"
 _FIELDS_V1: Final = "FieldsV1"
 _INDEX: Final = re.compile(r"([+-]?)0*([0-9]{1,19})", re.ASCII)
-_TOO_GREAT: Final = 2**63
+_FIRST_BEYOND_INT64: Final = 2**63
 _NEVER: Final = "1970-01-01T00:00:00Z"
 _ITSELF: Final = "."
 
 
 def carry_managers(metadata: Object, before: Object, *, subresource: str = "") -> None:
-    """Settle metadata.managedFields of a write: `before` is the metadata that the object had.
+    """Set metadata.managedFields of a write, in place; `before` is the metadata of the existing object.
 
-    What a client leaves out or spoils stays as it was, and so does all in a write to a subresource; a single empty entry takes all away.
+    Missing and invalid entries stay as before, as do all entries in a write to a subresource. One empty entry resets them.
     """
     sent, had = metadata.get("managedFields"), before.get("managedFields")
     if sent == had:
@@ -38,7 +38,7 @@ def carry_managers(metadata: Object, before: Object, *, subresource: str = "") -
 
 
 def _read(sent: list[Object], had: list[Object] | None) -> list[Object] | None:
-    """The entries in the form and the order in which they are stored; those from before if one of them cannot be read."""
+    """Return the entries in the form and order in which they are stored; those from before if one is invalid."""
     read: dict[tuple[str, ...], Object] = {}
     for entry in sent:
         operation, version = entry.get("operation", ""), entry.get("apiVersion", "")
@@ -58,9 +58,13 @@ def _rank(entry: Object) -> tuple[str, ...]:
 
 
 def _fields(fields: Any) -> tuple[Object, bool]:
-    """A set of fields in its shortest form, and whether what the set is below belongs to it as well. Raises ValueError."""
+    """Return the shortest form of a field set, and whether its own path belongs to it.
+
+    Raises:
+        ValueError: the set is invalid.
+    """
     if not isinstance(fields, dict):
-        raise ValueError("a set of fields is an object")  # noqa: TRY004
+        raise ValueError("a field set must be an object")  # noqa: TRY004
     found: Object = {}
     for key, value in fields.items():
         name = None if key == _ITSELF else _element(key)
@@ -71,7 +75,11 @@ def _fields(fields: Any) -> tuple[Object, bool]:
 
 
 def _element(key: str) -> str | None:
-    """The name of a field, item or key, None for one of a kind that nobody knows. Raises ValueError."""
+    """Return a path element, None for one of an unknown kind.
+
+    Raises:
+        ValueError: the element is invalid.
+    """
     kind, colon, rest = key[:1], key[1:2], key[2:]
     if colon != ":":
         raise ValueError(key)
@@ -88,9 +96,13 @@ def _element(key: str) -> str | None:
 
 
 def _index(text: str) -> int:
-    """An integer of 64 bits. Raises ValueError."""
+    """Parse a 64-bit integer.
+
+    Raises:
+        ValueError: the text is not one.
+    """
     found = _INDEX.fullmatch(text)
-    index = int(found[1] + found[2]) if found else _TOO_GREAT
-    if not -_TOO_GREAT <= index < _TOO_GREAT:
+    index = int(found[1] + found[2]) if found else _FIRST_BEYOND_INT64
+    if not -_FIRST_BEYOND_INT64 <= index < _FIRST_BEYOND_INT64:
         raise ValueError(text)
     return index

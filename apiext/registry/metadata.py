@@ -1,4 +1,4 @@
-"""What the registry itself does to metadata, for every resource (apiserver pkg/registry/rest: meta.go, create.go, update.go)."""
+"""Metadata of every resource (apiserver pkg/registry/rest: meta.go, create.go, update.go)."""
 
 from __future__ import annotations
 
@@ -20,33 +20,37 @@ _RESOURCE_VERSION = field.Path("metadata", "resourceVersion")
 
 
 def own(obj: Object) -> Object:
-    """A copy whose top level and metadata may be changed."""
+    """Return a copy whose top level and metadata may be changed."""
     copied = dict(obj)
     copied["metadata"] = dict(obj.get("metadata") or {})
     return copied
 
 
 def group_kind(obj: Object) -> GroupKind:
-    """The kind that an object says it is, as validation errors name it."""
+    """Return the object's own group and kind, for validation errors."""
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
     group = parse_group_version(api_version).group if isinstance(api_version, str) else ""
     return GroupKind(group, kind if isinstance(kind, str) else "")
 
 
 def fill_system_fields(metadata: Object) -> None:
-    """Give a new object its creation time and its uid."""
+    """Set the creation time and the uid of a new object."""
     metadata["creationTimestamp"] = time.now()
     metadata["uid"] = str(uuid.uuid4())
 
 
 def wipe_system_fields(metadata: Object) -> None:
-    """Forget what only the server may set, of an object that an update is about to create."""
+    """Reset the fields that only the server may set, for an update that creates."""
     for name in ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
         metadata.pop(name, None)
 
 
 def match_namespace(metadata: Object, request_namespace: str) -> None:
-    """Make an object be in the request's namespace ("" for cluster-scoped resources). Raises StatusError if it says otherwise."""
+    """Set the request's namespace in an object ("" for cluster-scoped resources).
+
+    Raises:
+        StatusError: 400 if the object has another one.
+    """
     namespace = metadata.get("namespace", "")
     if namespace == request_namespace:
         return
@@ -59,7 +63,11 @@ def match_namespace(metadata: Object, request_namespace: str) -> None:
 
 
 def given_resource_version(metadata: Object) -> int:
-    """The resourceVersion that a client's object names, 0 for none. Raises StatusError for what is no number."""
+    """Return the resourceVersion of a client's object, 0 for none.
+
+    Raises:
+        StatusError: it is not a number.
+    """
     text = metadata.get("resourceVersion", "")
     if not text:
         return 0
@@ -70,7 +78,7 @@ def given_resource_version(metadata: Object) -> int:
 
 
 def names_revision(metadata: Object) -> bool:
-    """Whether metadata names a revision other than 0; what is no number names none."""
+    """Report whether metadata has a resourceVersion that is a number other than 0."""
     text = metadata.get("resourceVersion")
     if not text:
         return False
@@ -81,7 +89,11 @@ def names_revision(metadata: Object) -> bool:
 
 
 def check_resource_version(metadata: Object, current: int, *, resource: GroupResource, name: str, unconditional: bool) -> None:
-    """Refuse an update based on another state than the current one; where an update may be unconditional, fill it in."""
+    """Check that an update is based on the current state; set the resourceVersion where an update may be unconditional.
+
+    Raises:
+        StatusError: 409 if it is not; 422 if a required resourceVersion is missing.
+    """
     given = given_resource_version(metadata)
     if given == current:
         return
@@ -94,7 +106,11 @@ def check_resource_version(metadata: Object, current: int, *, resource: GroupRes
 
 
 def before_create(ctx: RequestContext, obj: Object, strategy: Strategy, *, namespaced: bool) -> None:
-    """Prepare and validate a new object that has its system fields and its name. Raises StatusError."""
+    """Prepare and validate a new object that has its system fields and its name.
+
+    Raises:
+        StatusError: the object is invalid.
+    """
     metadata = obj["metadata"]
     match_namespace(metadata, ctx.namespace if namespaced else "")
     carry_managers(metadata, {})
@@ -108,7 +124,11 @@ def before_create(ctx: RequestContext, obj: Object, strategy: Strategy, *, names
 
 
 def before_update(ctx: RequestContext, obj: Object, old: Object, strategy: Strategy, *, namespaced: bool) -> None:
-    """Prepare and validate a changed object. Raises StatusError."""
+    """Prepare and validate a changed object.
+
+    Raises:
+        StatusError: the object is invalid.
+    """
     if not obj.get("apiVersion"):
         raise errors.internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
     metadata, before = obj["metadata"], old["metadata"]

@@ -1,4 +1,4 @@
-"""core/v1 namespaces for standalone use (pkg/registry/core/namespace of kubernetes): phases, the spec's finalizers, two-step deletion."""
+"""core/v1 Namespaces for standalone use: phases, spec.finalizers and two-step deletion (kubernetes pkg/registry/core/namespace)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from apiext.registry.builtin_codec import TypedCodec
 from apiext.registry.core_types import NAMESPACE, NAMESPACE_WIRE
 from apiext.registry.errors import StorageFailure, interpret
 from apiext.registry.metadata import own
-from apiext.registry.request_context import Operation
+from apiext.registry.request_context import AdmissionOperation
 from apiext.registry.rest import ResourceRest
-from apiext.storage.interface import Preconditions
+from apiext.storage.interface import Preconditions, WriteOptions
 
 if TYPE_CHECKING:
     from apiext.meta.field import FieldError, Path
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 KIND: Final = GroupVersionKind("", "v1", "Namespace")
 RESOURCE: Final = GroupResource("", "namespaces")
 FINALIZER: Final = "kubernetes"
-"""Stands in spec.finalizers until everything in the namespace is gone."""
+"""The finalizer in spec.finalizers that stays until everything in the namespace is deleted."""
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 ACTIVE: Final = "Active"
 TERMINATING: Final = "Terminating"
@@ -40,21 +40,21 @@ def _fields(obj: Object) -> dict[str, str]:
 
 
 def _default(obj: Object) -> None:
-    """A namespace that says nothing else is active, and every one has its name as a label."""
+    """Set the default phase Active, and the name label."""
     if not obj["status"].get("phase"):
         obj["status"] = obj["status"] | {"phase": ACTIVE}
     _label(obj)
 
 
 def _label(obj: Object) -> None:
-    """Every namespace has its name as a label."""
+    """Set the name label."""
     metadata = obj["metadata"]
     if metadata.get("name"):
         metadata["labels"] = {**metadata.get("labels", {}), NAME_LABEL: metadata["name"]}
 
 
 def namespace_codec() -> TypedCodec:
-    """The codec of v1 Namespaces."""
+    """Return the codec of v1 Namespaces."""
     return TypedCodec(kind=KIND, struct=NAMESPACE, message=NAMESPACE_WIRE, fields=_fields, default=_default)
 
 
@@ -80,7 +80,7 @@ def _metadata_update_errors(new: Object, old: Object) -> list[FieldError]:
 
 
 class NamespaceStrategy:
-    """An update changes metadata only."""
+    """Implements Strategy: updates change metadata only."""
 
     __slots__ = ()
 
@@ -91,13 +91,13 @@ class NamespaceStrategy:
     distinct_errors = True
 
     def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
-        """Active, and kept by the namespace's own finalizer."""
+        """Set phase Active and the namespace finalizer."""
         obj["status"] = {"phase": ACTIVE}
         finalizers = obj.get("spec", {}).get("finalizers") or []
         obj["spec"] = {"finalizers": finalizers if FINALIZER in finalizers else [*finalizers, FINALIZER]}
 
     def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
-        """Metadata, with a DNS label for a name, and finalizers."""
+        """Validate metadata (the name is a DNS label) and finalizers."""
         problems = objectmeta_rules.validate(obj["metadata"], namespaced=False, name_rule=names.name_is_dns_label)
         problems += _metadata_finalizer_errors(obj["metadata"])
         for name in obj["spec"].get("finalizers") or ():
@@ -105,41 +105,41 @@ class NamespaceStrategy:
         return problems
 
     def warnings_on_create(self, ctx: RequestContext, obj: Object) -> list[str]:
-        """None."""
+        """Return no warnings."""
         return []
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """The old spec and status."""
+        """Keep the old spec and status."""
         obj["spec"], obj["status"] = old["spec"], old["status"]
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
-        """Metadata and finalizers."""
+        """Validate metadata and finalizers."""
         return self.validate(ctx, obj) + _metadata_update_errors(obj["metadata"], old["metadata"])
 
     def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
-        """None."""
+        """Return no warnings."""
         return []
 
     def canonicalize(self, obj: Object) -> None:
-        """The name as a label, also a generated one."""
+        """Set the name label, also for a generated name."""
         _label(obj)
 
     def may_delete_during_update(self, obj: Object, old: Object) -> bool:
-        """Once the spec's finalizers are gone."""
+        """Report whether spec.finalizers is empty."""
         return not obj["spec"].get("finalizers")
 
 
 class NamespaceStatusStrategy(NamespaceStrategy):
-    """An update of the status keeps the spec; the phase goes with the deletion timestamp."""
+    """Strategy of the status subresource: keeps the spec; the phase must match the deletion timestamp."""
 
     __slots__ = ()
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """The old spec."""
+        """Keep the old spec."""
         obj["spec"] = old["spec"]
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
-        """Metadata and phase."""
+        """Validate metadata and phase."""
         problems = _metadata_update_errors(obj["metadata"], old["metadata"])
         deleting = "deletionTimestamp" in obj["metadata"]
         phase = obj["status"].get("phase", "")
@@ -152,16 +152,16 @@ class NamespaceStatusStrategy(NamespaceStrategy):
 
 
 class NamespaceFinalizeStrategy(NamespaceStrategy):
-    """The finalize subresource changes the spec's finalizers."""
+    """Strategy of the finalize subresource: changes spec.finalizers."""
 
     __slots__ = ()
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """The old status."""
+        """Keep the old status."""
         obj["status"] = old["status"]
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
-        """Metadata and finalizers."""
+        """Validate metadata and finalizers."""
         problems = _metadata_update_errors(obj["metadata"], old["metadata"])
         for index, name in enumerate(obj["spec"].get("finalizers") or ()):
             problems += _finalizer_errors(name, _SPEC_FINALIZERS.index(index))
@@ -169,12 +169,12 @@ class NamespaceFinalizeStrategy(NamespaceStrategy):
 
 
 class NamespaceRest(ResourceRest):
-    """Namespaces: the first deletion makes one Terminating, and it goes when its spec has no finalizers any more."""
+    """The verbs of namespaces. The first deletion sets phase Terminating; the namespace is deleted when spec.finalizers is empty."""
 
     __slots__ = ()
 
     def __init__(self, store: Store, codec: TypedCodec, strategy: NamespaceStrategy | None = None) -> None:
-        """`strategy` is that of a subresource where it is given."""
+        """Create the verbs; `strategy` is that of a subresource, if given."""
         super().__init__(
             store=store,
             codec=codec,
@@ -185,7 +185,7 @@ class NamespaceRest(ResourceRest):
         )
 
     async def delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> tuple[Item, bool]:
-        """Begin or complete the deletion of a namespace; its last state, and whether it is gone."""
+        """Begin or complete the deletion of a namespace; return its last state, and whether it is deleted."""
         item = await self.get(ctx, name)
         obj = item.object()
         _check_preconditions(obj["metadata"], name, options)
@@ -200,7 +200,7 @@ class NamespaceRest(ResourceRest):
         async def terminate(existing: Object, _revision: int) -> Object:
             _check_preconditions(existing["metadata"], name, options)
             if options.admit is not None:
-                await options.admit(Operation.DELETE, None, existing)
+                await options.admit(AdmissionOperation.DELETE, None, existing)
             obj = own(existing)
             metadata = obj["metadata"]
             metadata.setdefault("deletionTimestamp", time.now())
@@ -212,7 +212,7 @@ class NamespaceRest(ResourceRest):
             return obj
 
         try:
-            item, _ = await self.store.guaranteed_update(name, self.codec, terminate, dry_run=options.dry_run)
+            item, _ = await self.store.guaranteed_update(name, self.codec, terminate, WriteOptions(dry_run=options.dry_run))
         except StorageFailure as error:
             raise interpret(error, resource=RESOURCE, operation="delete", name=name) from error
         return item

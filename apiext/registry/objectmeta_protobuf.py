@@ -1,4 +1,4 @@
-"""The metadata of objects and lists in protobuf, and what is made of it alone: PartialObjectMetadata and WatchEvent.
+"""Metadata of objects and lists in protobuf, with PartialObjectMetadata and WatchEvent.
 
 Mirrors apimachinery pkg/apis/meta/v1 and v1beta1 (generated.proto).
 """
@@ -72,5 +72,5 @@ WATCH_EVENT: Final = Message({1: ("type", Scalar.TEXT), 2: ("object", Message({1
 
 
 def list_message(item: Message) -> Message:
-    """A list of messages."""
+    """Return the message of a list of messages."""
     return Message({1: ("metadata", LIST_METADATA), 2: ("items", item)}, repeated={"items"})

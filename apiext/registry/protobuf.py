@@ -1,20 +1,21 @@
-"""Protobuf, as kube-apiserver stores and writes it and client-go sends it: built-in types only, custom resources are JSON.
+"""Protobuf of built-in types, as kube-apiserver stores it and client-go sends it; custom resources are always JSON.
 
-Mirrors apimachinery pkg/runtime/serializer/protobuf: the prefix "k8s" with a zero byte, a runtime.Unknown, and the object in it.
+Mirrors apimachinery pkg/runtime/serializer/protobuf: the prefix "k8s" with a zero byte, then a runtime.Unknown that contains the
+object.
 """
 
 from __future__ import annotations
 
 import base64
-import struct
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta import json_codec, time
+from apiext.meta import json_codec, protobuf_wire, time
+from apiext.meta.protobuf_wire import field, read_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from apiext.meta.json_codec import Object
 
@@ -22,16 +23,14 @@ PREFIX: Final = b"k8s\x00"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = timedelta(seconds=1)
 _MICROSECOND: Final = timedelta(microseconds=1)
-_UINT64: Final = 2**64 - 1
 _ZERO_SECONDS: Final = -62135596800
-"""What a zero time is in seconds since the epoch."""
+"""The zero time of Go, in seconds since the epoch."""
 _EXACT: Final = 2**53
-"""Up to here, a float is exactly the integer that it looks like."""
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+"""The bound below which every integer is exact in a float."""
 
 
 class Scalar(Enum):
-    """What a field holds."""
+    """Types of scalar fields."""
 
     TEXT = auto()
     INT = auto()
@@ -40,17 +39,17 @@ class Scalar(Enum):
     MICRO_TIME = auto()
     FLOAT = auto()
     BASE64 = auto()
-    """Bytes, which JSON has in base64."""
+    """Bytes; base64 in JSON."""
     JSON = auto()
-    """A message that wraps JSON text."""
+    """A message that contains JSON text."""
     MAP = auto()
-    """An entry of a map of texts."""
+    """An entry of a map from strings to strings."""
 
 
 class Message:
-    """A message type: field number -> name in JSON and content.
+    """A message type: field numbers with JSON names and types.
 
-    Fields that are `optional` are left out where there is nothing in them; the others are written even so.
+    An `optional` field is omitted if it is empty; the others are always written.
     """
 
     __slots__ = ("_ordered", "fields", "optional", "repeated")
@@ -69,16 +68,20 @@ class Message:
         repeated: frozenset[str] | set[str] = frozenset(),
         optional: frozenset[str] | set[str] = frozenset(),
     ) -> None:
-        """Set the fields; a type that contains itself is made without them first."""
+        """Set the fields; a recursive type is created before its fields."""
         self.fields = fields
         self.repeated = frozenset(repeated)
         self.optional = frozenset(optional)
         self._ordered = sorted(fields.items())
 
     def read(self, data: bytes) -> Object:
-        """The message as JSON. Raises ValueError."""
+        """Return a message as JSON.
+
+        Raises:
+            ValueError: the data is malformed.
+        """
         out: Object = {}
-        for number, raw in _members(data):
+        for number, raw in read_fields(data):
             if number not in self.fields:
                 continue
             name, content = self.fields[number]
@@ -97,23 +100,27 @@ class Message:
         return out
 
     def write(self, obj: Object) -> bytes:
-        """The bytes of a message given as JSON, its fields in the order of their numbers."""
+        """Return the bytes of a message given as JSON, in the order of field numbers."""
         parts: list[bytes] = []
         for number, (name, content) in self._ordered:
             value = obj.get(name)
             if content is Scalar.MAP or isinstance(content, MapOf):
                 entry = content.message if isinstance(content, MapOf) else _ENTRY
                 members = value or {}
-                parts += [field(number, entry.write({"key": key, "value": members[key]})) for key in sorted(members)]
-            elif name in self.repeated:
-                parts += [_written(number, content, member) for member in value or ()]
-            elif value is not None or name not in self.optional:
-                parts.append(_written(number, content, value))
+                # a loop: a comprehension adds a frame for each level of a schema
+                for key in sorted(members):
+                    parts.append(field(number, entry.write({"key": key, "value": members[key]})))  # noqa: PERF401
+            elif name in self.repeated or value is not None or name not in self.optional:
+                for member in (value or ()) if name in self.repeated else (value,):
+                    if isinstance(content, Message):
+                        parts.append(field(number, content.write({} if member is None else member)))
+                    else:
+                        parts.append(_scalar_field(number, content, member))
         return b"".join(parts)
 
 
 class MapOf(Message):
-    """A map from texts to messages."""
+    """A map from strings to messages."""
 
     __slots__ = ("message",)
 
@@ -122,13 +129,21 @@ class MapOf(Message):
         self.message = Message({1: ("key", Scalar.TEXT), 2: ("value", value)})
 
     def entry(self, data: bytes) -> tuple[str, Any]:
-        """One member of the map. Raises ValueError."""
+        """Return one member of the map.
+
+        Raises:
+            ValueError: the data is malformed.
+        """
         entry = self.message.read(data)
         return entry.get("key", ""), entry.get("value", {})
 
 
 def read(data: bytes, message: Message) -> Object:
-    """A stored object, with its kind and apiVersion. Raises ValueError."""
+    """Return a stored object with its kind and apiVersion.
+
+    Raises:
+        ValueError: the data is malformed.
+    """
     envelope = _ENVELOPE.read(data.removeprefix(PREFIX))
     obj = envelope.get("typeMeta", {})
     raw: bytes = envelope.get("raw", b"")
@@ -136,22 +151,15 @@ def read(data: bytes, message: Message) -> Object:
 
 
 def dumps(api_version: str, kind: str, raw: bytes) -> bytes:
-    """A message of that kind in its envelope."""
+    """Encode a message and its envelope."""
     return PREFIX + _ENVELOPE.write({"typeMeta": {"apiVersion": api_version, "kind": kind}, "raw": raw})
 
 
-def field(number: int, data: bytes) -> bytes:
-    """A field that holds bytes, a text or a message."""
-    return b"".join((_encoded(number << 3 | _BYTES), _encoded(len(data)), data))
-
-
-def _written(number: int, content: Scalar | Message, value: Any) -> bytes:
-    if isinstance(content, Message):
-        return field(number, content.write({} if value is None else value))
+def _scalar_field(number: int, content: Scalar, value: Any) -> bytes:
     if content is Scalar.INT or content is Scalar.BOOL:
-        return _encoded(number << 3 | _VARINT) + _encoded(int(value or 0) & _UINT64)
+        return protobuf_wire.tag(number, protobuf_wire.VARINT) + protobuf_wire.varint(int(value or 0))
     if content is Scalar.FLOAT:
-        return _encoded(number << 3 | _FIXED64) + struct.pack("<d", value or 0)
+        return protobuf_wire.tag(number, protobuf_wire.FIXED64) + protobuf_wire.double(value or 0)
     return field(number, _scalar_bytes(content, value))
 
 
@@ -166,7 +174,7 @@ def _scalar_bytes(content: Scalar, value: Any) -> bytes:
 
 
 def _time_bytes(value: str | None) -> bytes:
-    """A Timestamp; the zero time is an empty one."""
+    """Return a Timestamp; empty for the zero time."""
     if not value:
         return b""
     moment = datetime.fromisoformat(value) - _EPOCH
@@ -174,67 +182,17 @@ def _time_bytes(value: str | None) -> bytes:
     return _TIMESTAMP.write({"seconds": seconds, "nanos": (moment - seconds * _SECOND) // _MICROSECOND * 1000})
 
 
-def _encoded(value: int) -> bytes:
-    if value < 0x80:
-        return bytes((value,))
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _members(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    position = 0
-    while position < len(data):
-        tag, position = _varint(data, position)
-        kind = tag & 7
-        if kind == _VARINT:
-            value, position = _varint(data, position)
-            yield tag >> 3, value
-            continue
-        if kind == _BYTES:
-            size, position = _varint(data, position)
-        elif kind in (_FIXED32, _FIXED64):
-            size = 4 if kind == _FIXED32 else 8
-        else:
-            msg = f"protobuf: unknown wire type {kind}"
-            raise ValueError(msg)
-        if position + size > len(data):
-            raise ValueError("unexpected EOF")
-        yield tag >> 3, data[position : position + size]
-        position += size
-
-
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while position < len(data) and shift < 70:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-    raise ValueError("unexpected EOF")
-
-
 def _expect(raw: int | bytes) -> bytes:
     if isinstance(raw, int):
-        raise ValueError("protobuf: a number where a message should be")  # noqa: TRY004
+        raise ValueError("protobuf: got a number, expected a message")  # noqa: TRY004
     return raw
-
-
-def _signed(value: int) -> int:
-    value &= 2**64 - 1
-    return value - 2**64 if value >= 2**63 else value
 
 
 def _scalar(kind: Scalar, raw: int | bytes) -> Any:
     if kind is Scalar.INT or kind is Scalar.BOOL:
         if not isinstance(raw, int):
-            raise ValueError("protobuf: a message where a number should be")
-        return bool(raw) if kind is Scalar.BOOL else _signed(raw)
+            raise ValueError("protobuf: got a message, expected a number")
+        return bool(raw) if kind is Scalar.BOOL else protobuf_wire.signed(raw)
     data = _expect(raw)
     if kind is Scalar.TEXT:
         return data.decode()
@@ -249,10 +207,8 @@ def _scalar(kind: Scalar, raw: int | bytes) -> Any:
 
 
 def _float(data: bytes) -> float | int:
-    """The number as JSON has it: without a fraction where it has none."""
-    if len(data) != 8:
-        raise ValueError("protobuf: a number of the wrong size")
-    number: float = struct.unpack("<d", data)[0]
+    """Return a number as in JSON: without a fraction if it has none."""
+    number = protobuf_wire.read_double(data)
     return int(number) if number.is_integer() and abs(number) < _EXACT else number
 
 
@@ -262,28 +218,28 @@ def _time(data: bytes, *, micro: bool) -> str | None:
     if not data or seconds == _ZERO_SECONDS:
         return None
     try:
-        text = time.written(_EPOCH + timedelta(seconds=seconds))
+        text = time.rfc3339(_EPOCH + timedelta(seconds=seconds))
     except OverflowError as error:
-        raise ValueError("protobuf: a time out of range") from error
+        raise ValueError("protobuf: time out of range") from error
     return f"{text[:-1]}.{nanos // 1000:06}Z" if micro else text
 
 
 class _Raw(Message):
-    """A message whose bytes are wanted as they are."""
+    """A message that stays bytes."""
 
     __slots__ = ()
 
     def read(self, data: bytes) -> Any:
-        """The bytes."""
+        """Return the bytes."""
         return data
 
     def write(self, obj: Any) -> bytes:
-        """The bytes."""
+        """Return the bytes."""
         return obj or b""
 
 
 BYTES_OF: Final = _Raw({})
-"""Bytes as they are."""
+"""A message that stays bytes."""
 _ENTRY: Final = Message({1: ("key", Scalar.TEXT), 2: ("value", Scalar.TEXT)})
 _JSON: Final = Message({1: ("raw", BYTES_OF)})
 _TIMESTAMP: Final = Message({1: ("seconds", Scalar.INT), 2: ("nanos", Scalar.INT)})

@@ -1,4 +1,4 @@
-"""What a registry call gets besides the object: who asks, for which namespace, with which options."""
+"""The parameters of registry calls: user, namespace and options."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from apiext.meta.request import RequestInfo, UserInfo
 from apiext.storage.interface import Preconditions
 
 
-class Operation(StrEnum):
-    """What admission is asked about."""
+class AdmissionOperation(StrEnum):
+    """Operations of admission."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
 
 
-Admit = Callable[[Operation, Object | None, Object | None], Awaitable[object]]
+Admit = Callable[[AdmissionOperation, Object | None, Object | None], Awaitable[object]]
 """Admission inside the registry: `await admit(operation, new, old)`, before anything is written.
 
-Validating admission for CREATE (old is None) and UPDATE, where mutating admission ran before (a create) or in the updater;
-mutating and validating admission for DELETE (new is None). It must not change the objects, refuses by raising StatusError,
-may be called again for a fresher state of the same object, and what it returns is not looked at.
+Runs validating admission for CREATE (old is None) and UPDATE; mutating admission ran before (create) or in the updater. Runs
+mutating and validating admission for DELETE (new is None). It must not change the objects, raises StatusError to refuse, and may be
+called again with a newer state. Its result is ignored.
 """
 
 Updater = Callable[[Object], Awaitable[Object]]
-"""Makes the new object from the existing one ({} where there is none); may be called again with a fresher state.
+"""Makes the new object from the existing one ({} if absent); may be called again with a newer state.
 
-It must not change the existing object, nor give back one that shares anything with it except unchanged members.
+It must not change the existing object. Its result shares only unchanged members with the existing object.
 """
 
 
 @dataclass(slots=True)
 class RequestContext:
-    """One request as the registry sees it."""
+    """A request as the registry sees it."""
 
     user: UserInfo
     namespace: str = ""
-    """The namespace of the request's path, "" for cluster-scoped resources and for all namespaces."""
+    """The namespace of the request's path; "" for cluster-scoped resources and for all namespaces."""
     info: RequestInfo | None = None
     warnings: list[str] = field(default_factory=list)
-    """Texts for Warning headers; the registry appends."""
+    """Messages for Warning headers; the registry appends to them."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreateOptions:
-    """How to create."""
+    """Options of a create."""
 
     dry_run: bool = False
     field_manager: str = ""
@@ -57,25 +57,25 @@ class CreateOptions:
 
 @dataclass(frozen=True, slots=True)
 class UpdateOptions:
-    """How to update."""
+    """Options of an update."""
 
     dry_run: bool = False
     field_manager: str = ""
     preconditions: Preconditions | None = None
-    """For a PUT: the uid that the body names, if any."""
+    """The uid of the body of a PUT, if there is one."""
     force_create: bool = False
-    """Create what does not exist, although the resource does not allow it (server-side apply)."""
+    """Create an absent object although the resource does not allow it (server-side apply)."""
     admit: Admit | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How to delete."""
+    """Options of a deletion."""
 
     grace_period_seconds: int | None = None
     preconditions: Preconditions | None = None
     orphan_dependents: bool | None = None
     propagation_policy: str | None = None
-    """Orphan, Background or Foreground; anything else is refused by the registry."""
+    """Orphan, Background or Foreground; the registry rejects other values."""
     dry_run: bool = False
     admit: Admit | None = None

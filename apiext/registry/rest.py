@@ -1,4 +1,4 @@
-"""REST over a store: the same for every resource; a strategy tells what is special (apiserver pkg/registry/generic/registry/store.go)."""
+"""REST over a store, the same for every resource except for its strategy (apiserver pkg/registry/generic/registry/store.go)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta import background, errors, go_format, json_codec, names
 from apiext.registry.delete_collection import delete_all
 from apiext.registry.deletion import check_options, check_preconditions, finalizers_for, mark_as_deleting
-from apiext.registry.dry_run import as_sent, unprefixed
 from apiext.registry.errors import StorageFailure, interpret
 from apiext.registry.metadata import before_create, fill_system_fields, names_revision, own
-from apiext.registry.request_context import Operation
-from apiext.registry.update import EmptiedFinalizersError, UpdateCall
-from apiext.storage.interface import InvalidObjectError, Item, KeyExistsError, KeyNotFoundError, ListResult, Preconditions
+from apiext.registry.request_context import AdmissionOperation
+from apiext.registry.update import EmptiedFinalizersError, UpdateCall, with_sent_metadata, without_key_prefix
+from apiext.storage.interface import InvalidObjectError, Item, KeyExistsError, KeyNotFoundError, ListResult, Preconditions, WriteOptions
 
 if TYPE_CHECKING:
     from apiext.meta.gvk import GroupResource, GroupVersionKind
@@ -22,22 +21,26 @@ if TYPE_CHECKING:
     from apiext.storage.interface import Codec, ListOptions, Selection, Store, Watch, WatchOptions
 
 _NAME_ATTEMPTS: Final = 8
-"""How often a generated name is tried anew: enough for a million names below one prefix."""
+"""Attempts to generate a name that is free: enough for a million names with one prefix."""
 
 
 Finalizers = list[str]
 
 
 class _HasFinalizersError(Exception):
-    """The object cannot go yet."""
+    """The object has finalizers and can only be marked for deletion."""
 
 
 class _HasNoFinalizersError(Exception):
-    """The object can go at once."""
+    """The object has no finalizers and can be deleted at once."""
 
 
 class ResourceRest:
-    """The verbs of one resource in one version. Every method raises StatusError, and nothing else that a client could cause."""
+    """The verbs of one resource in one version.
+
+    Raises:
+        StatusError: from every method, for every failure that a client can cause.
+    """
 
     __slots__ = ("codec", "kind", "namespaced", "resource", "store", "strategy")
 
@@ -58,10 +61,8 @@ class ResourceRest:
         self.kind = kind
         self.namespaced = namespaced
 
-    # --- reading ------------------------------------------------------------------------------------------------------
-
     async def get(self, ctx: RequestContext, name: str, *, resource_version: str = "") -> Item:
-        """One object."""
+        """Return one object."""
         key = self.key(ctx.namespace, name)
         try:
             return await self.store.get(key, self.codec, resource_version=resource_version)
@@ -69,7 +70,7 @@ class ResourceRest:
             raise interpret(error, resource=self.resource, operation="get", name=name) from error
 
     async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
-        """The objects of the request's namespace, or of all."""
+        """Return the objects of the request's namespace, or of all namespaces."""
         prefix = self._prefix(ctx.namespace, options.selection)
         try:
             return await self.store.list(prefix, self.codec, options)
@@ -77,7 +78,7 @@ class ResourceRest:
             raise interpret(error, resource=self.resource, operation="list") from error
 
     async def watch(self, ctx: RequestContext, options: WatchOptions, *, name: str = "") -> Watch:
-        """Changes in the request's namespace, or in all; of one object if named."""
+        """Watch the request's namespace, all namespaces, or one named object."""
         prefix = self.key(ctx.namespace, name) if name else self._prefix(ctx.namespace, options.selection)
         try:
             return await self.store.watch(prefix, self.codec, options)
@@ -85,7 +86,11 @@ class ResourceRest:
             raise interpret(error, resource=self.resource, operation="watch") from error
 
     def key(self, namespace: str, name: str) -> str:
-        """The key of an object below the resource's. Raises StatusError when there can be none."""
+        """Return the store key of an object.
+
+        Raises:
+            StatusError: 400 for a missing or invalid name or namespace.
+        """
         if self.namespaced and not namespace:
             raise errors.bad_request("Namespace parameter required.")
         if not name:
@@ -96,7 +101,7 @@ class ResourceRest:
         return f"{namespace}/{name}" if self.namespaced else name
 
     def _prefix(self, namespace: str, selection: Selection) -> str:
-        """The keys that a list or watch may be about: of everything, of a namespace, or of one object that the selector names."""
+        """Return the key prefix of a list or watch, or the key of the one object that its selector names."""
         fields = selection.fields
         if fields is None:
             return f"{namespace}/" if namespace and self.namespaced else ""
@@ -108,10 +113,8 @@ class ResourceRest:
             return self.key(namespace, name)
         return f"{namespace}/" if namespace and self.namespaced else ""
 
-    # --- creating -----------------------------------------------------------------------------------------------------
-
     async def create(self, ctx: RequestContext, obj: Object, options: CreateOptions) -> Item:
-        """Store a new object (decoded, mutated by admission); it is the registry's from now on."""
+        """Create an object, decoded and mutated by admission. The registry may change it."""
         metadata = obj.get("metadata") or {}
         if not metadata.get("generateName") or metadata.get("name"):
             return await self._create(ctx, own(obj), options)
@@ -132,20 +135,20 @@ class ResourceRest:
             metadata["name"] = names.generate_name(metadata["generateName"])
         await background.run(before_create, ctx, obj, self.strategy, namespaced=self.namespaced)
         if options.admit is not None:
-            await options.admit(Operation.CREATE, obj, None)
+            await options.admit(AdmissionOperation.CREATE, obj, None)
         key = self.key(metadata.get("namespace", ""), metadata["name"])
         if not options.dry_run and names_revision(metadata):
             raise errors.unknown("resourceVersion should not be set on objects to be created")
         try:
-            item = await self.store.create(key, obj, self.codec, dry_run=options.dry_run)
-            return as_sent(item, metadata) if options.dry_run else item
+            item = await self.store.create(key, obj, self.codec, WriteOptions(dry_run=options.dry_run))
+            return with_sent_metadata(item, metadata) if options.dry_run else item
         except KeyExistsError as error:
-            raise await self._exists_already(key, obj) from error
+            raise await self._already_exists(key, obj) from error
         except StorageFailure as error:
             raise interpret(error, resource=self.resource, operation="create", name=metadata["name"]) from error
 
-    async def _exists_already(self, key: str, obj: Object) -> errors.StatusError:
-        """Why an object cannot be created: another has its name, and may be on its way out."""
+    async def _already_exists(self, key: str, obj: Object) -> errors.StatusError:
+        """Return the error about an existing object of the same name; it says so if that is being deleted."""
         metadata = obj["metadata"]
         conflict = errors.already_exists(self.resource, metadata["name"])
         if metadata.get("generateName"):
@@ -159,10 +162,8 @@ class ResourceRest:
             return errors.StatusError(conflict.code, conflict.reason, message, conflict.details)
         return conflict
 
-    # --- updating -----------------------------------------------------------------------------------------------------
-
     async def update(self, ctx: RequestContext, name: str, updater: Updater, options: UpdateOptions) -> tuple[Item, bool]:
-        """Change an object; the result, and whether it was created."""
+        """Update an object; return the result, and whether it was created."""
         key = self.key(ctx.namespace, name)
         call = UpdateCall(
             ctx,
@@ -173,42 +174,37 @@ class ResourceRest:
             strategy=self.strategy,
             namespaced=self.namespaced,
         )
+        write = WriteOptions(preconditions=options.preconditions, ignore_not_found=call.may_create, dry_run=options.dry_run)
         while True:
             try:
-                item, _ = await self.store.guaranteed_update(
-                    key,
-                    self.codec,
-                    call,
-                    preconditions=options.preconditions,
-                    ignore_not_found=call.may_create,
-                    dry_run=options.dry_run,
-                )
+                item, _ = await self.store.guaranteed_update(key, self.codec, call, write)
             except EmptiedFinalizersError as emptied:
                 try:
                     return await self._finish_deletion(key, name, emptied, options), False
                 except InvalidObjectError:
-                    # It is not the object any more that the update was made from: as after any lost race, once more.
+                    # The object has changed meanwhile: retry, as after any conflict.
                     continue
             except StorageFailure as failure:
                 error = failure
                 if options.dry_run and isinstance(failure, InvalidObjectError):
-                    error = unprefixed(failure, self.resource)
+                    error = without_key_prefix(failure, self.resource)
                 operation = "create" if call.created else "update"
                 raise interpret(error, resource=self.resource, operation=operation, name=name) from error
-            return as_sent(item, call.metadata) if options.dry_run else item, call.created
+            return with_sent_metadata(item, call.metadata) if options.dry_run else item, call.created
 
     async def _finish_deletion(self, key: str, name: str, emptied: EmptiedFinalizersError, options: UpdateOptions) -> Item:
-        """Remove an object that was waiting for its last finalizer; clients of the update get the object that they sent.
+        """Delete an object whose last finalizer an update removed; return the object of that update.
 
-        Raises InvalidObjectError when it has changed since.
+        Raises:
+            InvalidObjectError: the object has changed since.
         """
         obj = emptied.obj
         metadata = obj["metadata"]
         unchanged = Preconditions(uid=metadata.get("uid"), resource_version=str(emptied.revision))
         try:
-            await self.store.delete(key, self.codec, preconditions=unchanged, dry_run=options.dry_run)
+            await self.store.delete(key, self.codec, WriteOptions(preconditions=unchanged, dry_run=options.dry_run))
         except KeyNotFoundError:
-            # Two updates may have taken the last finalizer at once.
+            # Two updates may have removed the last finalizer at once.
             pass
         except InvalidObjectError:
             raise
@@ -222,48 +218,46 @@ class ResourceRest:
             fields=self.codec.fields(obj),
         )
 
-    # --- deleting -----------------------------------------------------------------------------------------------------
-
     async def delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> tuple[Item, bool]:
-        """Delete an object, or mark it for deletion; its last state, and whether it is gone."""
+        """Delete an object or mark it for deletion; return its last state, and whether it is deleted."""
         check_options(options)
         key = self.key(ctx.namespace, name)
         try:
             while True:
                 try:
-                    return await self._delete_now(key, options), True
+                    return await self._delete_at_once(key, options), True
                 except _HasFinalizersError:
                     pass
                 try:
-                    return await self._delete_later(key, options), False
+                    return await self._mark_for_deletion(key, options), False
                 except _HasNoFinalizersError:
                     pass
         except StorageFailure as error:
             raise interpret(error, resource=self.resource, operation="delete", name=name) from error
 
-    async def _delete_now(self, key: str, options: DeleteOptions) -> Item:
+    async def _delete_at_once(self, key: str, options: DeleteOptions) -> Item:
         async def check(existing: Object) -> None:
             check_preconditions(existing, options)
             if self._finalizers(existing, options):
                 raise _HasFinalizersError
             if options.admit is not None:
-                await options.admit(Operation.DELETE, None, existing)
+                await options.admit(AdmissionOperation.DELETE, None, existing)
 
-        return await self.store.delete(key, self.codec, validate=check, dry_run=options.dry_run)
+        return await self.store.delete(key, self.codec, WriteOptions(validate=check, dry_run=options.dry_run))
 
-    async def _delete_later(self, key: str, options: DeleteOptions) -> Item:
+    async def _mark_for_deletion(self, key: str, options: DeleteOptions) -> Item:
         async def mark(existing: Object, _revision: int) -> Object:
             check_preconditions(existing, options)
             finalizers = self._finalizers(existing, options)
             if not finalizers:
                 raise _HasNoFinalizersError
             if options.admit is not None:
-                await options.admit(Operation.DELETE, None, existing)
+                await options.admit(AdmissionOperation.DELETE, None, existing)
             obj = own(existing)
             mark_as_deleting(obj["metadata"], finalizers)
             return obj
 
-        item, _ = await self.store.guaranteed_update(key, self.codec, mark, dry_run=options.dry_run)
+        item, _ = await self.store.guaranteed_update(key, self.codec, mark, WriteOptions(dry_run=options.dry_run))
         return item
 
     def _finalizers(self, existing: Object, options: DeleteOptions) -> Finalizers:
@@ -271,21 +265,25 @@ class ResourceRest:
         return finalizers_for(metadata, options, garbage_collected=self.strategy.garbage_collected)
 
     async def delete_unreadable(self, ctx: RequestContext, name: str, *, dry_run: bool) -> None:
-        """Remove an object that cannot be read, whatever keeps it; one that can be is left alone (409)."""
+        """Delete an object that cannot be decoded, regardless of finalizers.
+
+        Raises:
+            StatusError: 409 if the object can be decoded.
+        """
         key = self.key(ctx.namespace, name)
         try:
-            await self.store.delete_unreadable(key, self.codec, dry_run=dry_run)
+            await self.store.delete_unreadable(key, self.codec, WriteOptions(dry_run=dry_run))
         except StorageFailure as error:
             raise interpret(error, resource=self.resource, operation="delete", name=name) from error
 
     async def delete_collection(self, ctx: RequestContext, options: DeleteOptions, list_options: ListOptions) -> ListResult:
-        """Delete all that a list gives; that list. What fails ends it, and what has been deleted by then stays so."""
+        """Delete all objects of a list and return them. The first failure ends it; earlier deletions stay."""
         check_options(options)
         return await delete_all(self, ctx, options, list_options)
 
 
 def uid_precondition(obj: Object) -> Preconditions | None:
-    """What a PUT asks of the object that it replaces: the uid, if the body names one."""
+    """Return the precondition of a PUT: the uid of the body, if there is one."""
     metadata = obj.get("metadata")
     uid = metadata.get("uid") if isinstance(metadata, dict) else None
     return Preconditions(uid=uid) if uid else None

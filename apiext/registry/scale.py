@@ -15,12 +15,12 @@ from apiext.storage.interface import Item
 
 if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
-    from apiext.registry.request_context import Operation, RequestContext, Updater
+    from apiext.registry.request_context import AdmissionOperation, RequestContext, Updater
     from apiext.registry.rest import ResourceRest
 
 KIND: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _UNSET: Final = -(2**31)
-"""What the replicas of a resource are that has none: an update has to name another number."""
+"""The replicas shown to updates of an object without replicas; an update must set another number."""
 _SHOWN: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _INT32: Final = Int(32)
 _TEXT: Final = String()
@@ -38,17 +38,21 @@ _SCALE: Final = Struct("Scale").define(
 
 
 class ScaleCodec:
-    """Reads autoscaling/v1 Scale bodies."""
+    """Decodes autoscaling/v1 Scale bodies."""
 
     __slots__ = ()
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """autoscaling/v1 Scale."""
+        """Return autoscaling/v1 Scale."""
         return KIND
 
     def decode_body(self, obj: Object, report: bool) -> list[str]:  # noqa: FBT001
-        """Bring a parsed body into the form of the type, in place; what strict decoding would refuse, if asked for. Raises ValueError."""
+        """Bring a parsed body into the form of the type, in place; return the strict decoding errors if `report` is set.
+
+        Raises:
+            ValueError: a field has the wrong type.
+        """
         strict = Decoder(report=report).run(_SCALE, obj)
         scale = _SCALE.canonical(obj)
         obj.clear()
@@ -69,7 +73,11 @@ class ScaleRest:
         self._selector = split_path(paths.label_selector) if paths.label_selector else None
 
     async def get(self, ctx: RequestContext, name: str, *, resource_version: str = "") -> Item:
-        """The scale of one object. Raises StatusError."""
+        """Return the scale of one object.
+
+        Raises:
+            StatusError: the object has no replicas, or cannot be read.
+        """
         item = await self._resource.get(ctx, name, resource_version=resource_version)
         scale, is_set = self.shown(item.object())
         if not is_set:
@@ -77,7 +85,11 @@ class ScaleRest:
         return _as_item(item, scale)
 
     async def update(self, ctx: RequestContext, name: str, updater: Updater, options: UpdateOptions) -> tuple[Item, bool]:
-        """Set the number of replicas; the updater gets and gives Scale objects, and so does admission. Raises StatusError."""
+        """Set the number of replicas. The updater and admission get Scale objects.
+
+        Raises:
+            StatusError: the update is invalid or refused.
+        """
 
         async def change(existing: Object) -> Object:
             found, is_set = self.shown(existing)
@@ -104,7 +116,7 @@ class ScaleRest:
     def _options(self, options: UpdateOptions) -> UpdateOptions:
         admit = options.admit
 
-        async def admit_scale(operation: Operation, new: Object | None, old: Object | None) -> None:
+        async def admit_scale(operation: AdmissionOperation, new: Object | None, old: Object | None) -> None:
             if admit is not None:
                 await admit(operation, new and self.shown(new)[0], old and self.shown(old)[0])
 
@@ -116,7 +128,11 @@ class ScaleRest:
         )
 
     def shown(self, obj: Object) -> tuple[Object, bool]:
-        """The Scale of an object, and whether the object says how many replicas it wants. Raises StatusError."""
+        """Return the Scale of an object, and whether the object has wanted replicas.
+
+        Raises:
+            StatusError: 500 if a path holds a value of the wrong type.
+        """
         try:
             wanted = unstructured.get_int(obj, self._spec)
             current = unstructured.get_int(obj, self._status) or 0
@@ -139,7 +155,7 @@ class ScaleRest:
 
 
 def _as_int32(number: int) -> int:
-    """What is left of a number in 32 bits: another version of the resource may hold what a Scale cannot."""
+    """Return a number truncated to 32 bits: another version may hold one that a Scale cannot."""
     return (number + 2**31) % 2**32 - 2**31
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class StatusStrategy(CustomResourceStrategy):
-    """An update of the status changes nothing else."""
+    """Strategy of the status subresource: changes nothing but the status."""
 
     __slots__ = ()
 
@@ -29,7 +29,7 @@ class StatusStrategy(CustomResourceStrategy):
         )
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """The old object with the new status, and with the field managers' record of it."""
+        """Replace the object by the old one with the new status and managedFields."""
         given, managers = obj.get("status", _ABSENT), obj["metadata"].get("managedFields")
         obj.clear()
         obj.update(old)
@@ -44,7 +44,7 @@ class StatusStrategy(CustomResourceStrategy):
             obj["status"] = given
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
-        """Kind and version; then metadata, the values of the status, replicas in it, and lists."""
+        """Validate kind and version; then metadata, the status, its replicas, and lists."""
         errors = self.type_errors(obj)
         if errors:
             return errors
@@ -53,7 +53,7 @@ class StatusStrategy(CustomResourceStrategy):
         return errors + status_scale_errors(obj, self.scale) + self.rules.validate_lists(obj, old)
 
     def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
-        """None: finalizers do not change."""
+        """Return no warnings: finalizers do not change."""
         return []
 
 
@@ -61,7 +61,7 @@ _ABSENT = object()
 
 
 class StatusRest(ResourceRest):
-    """get, update and patch of the status; it shares the resource's store and codec."""
+    """get, update and patch of the status; shares the resource's store and codec."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""The rules of one kind of object, as the registry asks for them."""
+"""The strategy of a resource."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ if TYPE_CHECKING:
 
 
 class Strategy(Protocol):
-    """What is special about one resource (apiserver pkg/registry/rest: RESTCreateStrategy, RESTUpdateStrategy).
+    """The rules of one resource (apiserver pkg/registry/rest: RESTCreateStrategy, RESTUpdateStrategy).
 
-    Methods named prepare_* and canonicalize may change the new object: its top level and its metadata freely, what lies deeper only by
-    replacing it. All others must change nothing. `old` is never changed. Metadata is in the form that meta.objectmeta gives it.
+    The methods prepare_* and canonicalize may change the new object: its top level and its metadata in place, deeper members only
+    by replacement. The other methods change nothing. `old` never changes. Metadata has the form that meta.objectmeta gives it.
     """
 
     allow_create_on_update: bool
-    """Whether PUT may create."""
+    """Whether PUT may create an object."""
     allow_unconditional_update: bool
-    """Whether an update may leave out metadata.resourceVersion."""
+    """Whether an update may omit metadata.resourceVersion."""
     returns_deleted_object: bool
-    """Whether a completed deletion is answered with the object instead of a Status."""
+    """Whether the answer to a completed deletion is the object instead of a Status."""
     garbage_collected: bool
-    """Whether a propagation policy may set the finalizers of the garbage collector."""
+    """Whether a propagation policy may set the garbage collector's finalizers."""
     distinct_errors: bool
-    """Whether of field errors that say the same only one is told."""
+    """Whether equal field errors are reported once."""
 
     def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
-        """Bring a new object into shape before it is validated: initial generation, no status, ..."""
+        """Prepare a new object for validation, for example set the generation and drop the status."""
         ...
 
     def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
-        """Everything wrong with a new object, its metadata included."""
+        """Return all errors of a new object, including its metadata."""
         ...
 
     def warnings_on_create(self, ctx: RequestContext, obj: Object) -> list[str]:
-        """Texts for the client about a valid new object."""
+        """Return the warnings about a valid new object."""
         ...
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """Take back what an update may not change, and count the generation."""
+        """Restore the fields that an update must not change, and count the generation."""
         ...
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
-        """Everything wrong with a changed object; the rules common to all metadata are checked by the registry besides."""
+        """Return the errors of a changed object; the registry validates the common rules of metadata besides."""
         ...
 
     def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
-        """Texts for the client about a valid update."""
+        """Return the warnings about a valid update."""
         ...
 
     def canonicalize(self, obj: Object) -> None:
@@ -57,5 +57,5 @@ class Strategy(Protocol):
         ...
 
     def may_delete_during_update(self, obj: Object, old: Object) -> bool:
-        """Whether an object that is being deleted and has lost its last finalizer may go now."""
+        """Report whether an object that is being deleted, and has lost its last finalizer, may be deleted now."""
         ...

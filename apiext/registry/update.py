@@ -1,12 +1,13 @@
-"""One update, as the store's retry loop calls it (apiserver pkg/registry/generic/registry/store.go, Update)."""
+"""One update within the store's retry loop (apiserver pkg/registry/generic/registry/store.go, Update)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.meta import background, errors, names
+from apiext.meta import background, errors, json_codec, names
 from apiext.registry.metadata import before_create, before_update, check_resource_version, fill_system_fields, own, wipe_system_fields
-from apiext.registry.request_context import Operation
+from apiext.registry.request_context import AdmissionOperation
+from apiext.storage.interface import InvalidObjectError, Item
 
 if TYPE_CHECKING:
     from apiext.meta.gvk import GroupResource
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class EmptiedFinalizersError(Exception):
-    """The update took the last finalizer from an object that is being deleted: it is to be removed instead of written."""
+    """An update removed the last finalizer of an object that is being deleted: delete it instead of writing it."""
 
     def __init__(self, obj: Object, revision: int) -> None:
         super().__init__()
@@ -25,7 +26,7 @@ class EmptiedFinalizersError(Exception):
 
 
 class UpdateCall:
-    """Makes the new state of one object from whatever state the store finds; `created` and `metadata` tell about the last attempt."""
+    """Makes the new state of an object from the store's current one. `created` and `metadata` describe the last attempt."""
 
     __slots__ = ("_warned", "created", "ctx", "metadata", "name", "namespaced", "options", "resource", "strategy", "updater")
 
@@ -53,12 +54,17 @@ class UpdateCall:
 
     @property
     def may_create(self) -> bool:
-        """Whether an absent object is created."""
+        """Report whether an absent object is created."""
         return self.strategy.allow_create_on_update or self.options.force_create
 
     async def __call__(self, existing: Object, revision: int) -> Object:
-        """The object to write. Raises StatusError or EmptiedFinalizersError."""
-        # Every attempt says anew what the one before had to say.
+        """Return the object to write.
+
+        Raises:
+            StatusError: the update is invalid or refused.
+            EmptiedFinalizersError: the object is to be deleted.
+        """
+        # each attempt repeats the warnings
         del self.ctx.warnings[self._warned :]
         self.created = not revision
         if self.created:
@@ -77,7 +83,7 @@ class UpdateCall:
         )
         await background.run(before_update, self.ctx, obj, existing, self.strategy, namespaced=self.namespaced)
         if self.options.admit is not None:
-            await self.options.admit(Operation.UPDATE, obj, existing)
+            await self.options.admit(AdmissionOperation.UPDATE, obj, existing)
         self.metadata = obj["metadata"]
         if self._is_finished(obj, existing):
             raise EmptiedFinalizersError(obj, revision)
@@ -91,7 +97,7 @@ class UpdateCall:
             metadata["name"] = names.generate_name(metadata["generateName"])
         await background.run(before_create, self.ctx, obj, self.strategy, namespaced=self.namespaced)
         if self.options.admit is not None:
-            await self.options.admit(Operation.CREATE, obj, None)
+            await self.options.admit(AdmissionOperation.CREATE, obj, None)
         return obj
 
     def _is_finished(self, obj: Object, existing: Object) -> bool:
@@ -102,3 +108,21 @@ class UpdateCall:
             and not before.get("deletionGracePeriodSeconds")
             and self.strategy.may_delete_during_update(obj, existing)
         )
+
+
+def with_sent_metadata(item: Item, metadata: Object) -> Item:
+    """Return the result of a dry run: with the client's selfLink and, if the item has none, the client's resourceVersion."""
+    kept = {name: metadata[name] for name in ("resourceVersion", "selfLink") if metadata.get(name)}
+    if item.revision:
+        kept.pop("resourceVersion", None)
+    if not kept:
+        return item
+    obj = item.object()
+    obj["metadata"] |= kept
+    return Item(key=item.key, revision=item.revision, data=json_codec.dumps(obj), labels=item.labels, fields=item.fields)
+
+
+def without_key_prefix(error: InvalidObjectError, resource: GroupResource) -> InvalidObjectError:
+    """Return the error with the key that dry runs of the reference report, without the prefix of all keys."""
+    begin = f"/{resource.group}/{resource.resource}/" if resource.group else f"/{resource.resource}/"
+    return InvalidObjectError(error.key[max(error.key.find(begin), 0) :], error.message)

@@ -1,4 +1,4 @@
-"""One look at an object that is in shape already, as most are that are about to be stored, instead of bringing it into shape again."""
+"""Fast path: detects objects that pruning and defaulting would not change."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from apiext.schema.model import Structural
 from apiext.schema.pruning import META_FIELDS
 
 
-def can_tell(schema: Structural) -> bool:
-    """Whether `is_settled` is of use for the objects of a schema: it knows nothing of embedded resources, nor of metadata."""
+def supports(schema: Structural) -> bool:
+    """Return whether `is_canonical` can be true for objects of a schema.
+
+    It does not handle embedded resources, nor defaults and children of apiVersion, kind and metadata.
+    """
     special = [child for name, child in schema.properties.items() if name in META_FIELDS]
     return not schema.has_resources and not any(child.default is not None or any(child.children()) for child in special)
 
 
-def is_settled(obj: dict[str, Any], schema: Structural) -> bool:
-    """Whether pruning, the removal of nulls and defaulting would change nothing of an object but its metadata.
+def is_canonical(obj: dict[str, Any], schema: Structural) -> bool:
+    """Return whether pruning, the removal of nulls and defaulting would change nothing of an object outside its metadata.
 
-    False also where that takes more than a look: at fractions, which are read in another form than they are written in, at
-    nulls, and below x-kubernetes-preserve-unknown-fields.
+    False also where that takes a closer check: for fractions, which are written in another form than they are read, for nulls, and
+    below x-kubernetes-preserve-unknown-fields.
     """
     return _members({key: member for key, member in obj.items() if key not in META_FIELDS}, schema)
 

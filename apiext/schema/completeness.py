@@ -1,4 +1,4 @@
-"""Completeness: whatever a value validation speaks of is specified structurally (schema/complete.go)."""
+"""Completeness: every field that a value validation names is specified structurally (schema/complete.go)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apiext.schema.model import Props
 def completeness_errors(props: Props, path: Path, errors: list[FieldError]) -> None:
     """Append an error for each field under allOf, anyOf, oneOf and not that the schema itself does not specify.
 
-    Only the junctors of the root are looked at: that is what the reference does.
+    As in the reference, only the junctors of the root are checked.
     """
     _validations(props, props, path, path, errors)
 

@@ -1,4 +1,4 @@
-"""Where a walk through an object stands: cheap to extend on the way down, made a path only when there is something to tell."""
+"""Field paths of a walk through an object: cheap to extend, converted to text when an error needs them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ class MapKey(str):
     __slots__ = ()
 
 
-Trail = tuple[Any, str | int] | None
-"""The trail of the parent, and a member's name, a map's key or a list's index; None at the root."""
+Location = tuple[Any, str | int] | None
+"""Path of the parent and a member's name, a map's key or a list's index; None at the root."""
 
 
-def path_of(trail: Trail) -> str:
-    """The path in the form of field errors: `spec.list[0].labels[key]`."""
+def path_of(location: Location) -> str:
+    """Return the path as field errors show it: `spec.list[0].labels[key]`."""
     parts: list[str] = []
-    while trail is not None:
-        trail, step = trail
+    while location is not None:
+        location, step = location
         if type(step) is str:
-            parts.append(f".{step}" if trail is not None else step)
+            parts.append(f".{step}" if location is not None else step)
         else:
             parts.append(f"[{step}]")
     return "".join(reversed(parts))

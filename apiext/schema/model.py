@@ -1,4 +1,4 @@
-"""The structural schema: the part of an openAPIV3Schema that says which fields exist (schema/structural.go, convert.go)."""
+"""The structural schema: the part of an openAPIV3Schema that specifies fields (schema/structural.go, convert.go)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 Props = Mapping[str, Any]
-"""One JSONSchemaProps of apiextensions.k8s.io/v1, as it stands in the CRD."""
+"""A JSONSchemaProps of apiextensions.k8s.io/v1 as it stands in the CRD."""
 
 _NONE: Props = {}
 _UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
@@ -17,9 +17,9 @@ _JUNCTORS = ("allOf", "anyOf", "oneOf")
 
 
 class Structural:
-    """A node of a structural schema; what lies below a node is made when it is first looked at.
+    """A node of a structural schema; its children are created on first use.
 
-    A schema may have thousands of properties of which an object uses a few, so a node costs nothing until visited.
+    A schema may have thousands of properties of which an object uses a few, so unused nodes cost nothing.
     """
 
     __slots__ = (
@@ -44,9 +44,9 @@ class Structural:
     raw: Props
     parent: Structural | None
     step: str | None
-    """The property that leads here from the parent ("*" for any property), None for an item."""
+    """Property that leads here from the parent ("*" for any property), None for an item."""
     default: Any
-    """The value for an absent field; None for no default."""
+    """Value for an absent field; None for no default."""
     nullable: bool
     preserve: bool
     """x-kubernetes-preserve-unknown-fields"""
@@ -57,15 +57,15 @@ class Structural:
     properties: dict[str, Structural]
     items: Structural | None
     additional: Structural | None
-    """The schema in additionalProperties; None also for true and false."""
+    """Schema in additionalProperties; None also for true and false."""
     has_additional: bool
-    """Whether additionalProperties is there at all."""
+    """Whether additionalProperties is present."""
     has_lists: bool
-    """Whether there may be lists of type set or map here or below."""
+    """Whether lists of type set or map may exist here or below."""
     has_resources: bool
-    """Whether there may be embedded resources here or below."""
+    """Whether embedded resources may exist here or below."""
     defaults: tuple[tuple[str, Any, bool], ...]
-    """Name, default and nullable of the properties that have a default, ready for use (see defaulting.prune)."""
+    """Name, pruned default and nullable of the properties that have a default (see defaulting.prune)."""
 
     def __init__(self, raw: Props | None, parent: Structural | None = None, step: str | None = None) -> None:
         raw = raw or _NONE
@@ -80,7 +80,7 @@ class Structural:
         self.list_map_keys = raw.get("x-kubernetes-list-map-keys") or []
 
     def __getattr__(self, name: str) -> Any:
-        # reached only while the slot is empty
+        # Called only while the slot is empty.
         value: Any
         if name == "properties":
             value = {key: Structural(child, self, key) for key, child in (self.raw.get("properties") or _NONE).items()}
@@ -102,7 +102,7 @@ class Structural:
         return value
 
     def as_resource(self) -> Structural:
-        """This schema as that of a whole object, which has apiVersion, kind and metadata whatever it says."""
+        """Return this schema as that of a whole object, which always has apiVersion, kind and metadata."""
         resource = Structural(self.raw, self.parent, self.step)
         resource.embedded = True
         resource.properties = self.properties
@@ -111,14 +111,14 @@ class Structural:
 
     @property
     def root(self) -> Structural:
-        """The schema of the whole object."""
+        """Return the schema of the whole object."""
         node = self
         while node.parent is not None:
             node = node.parent
         return node
 
     def children(self) -> Iterator[Structural]:
-        """All nodes directly below."""
+        """Yield the nodes directly below."""
         yield from self.properties.values()
         if self.items is not None:
             yield self.items
@@ -127,7 +127,7 @@ class Structural:
 
 
 def _mentions(raw: Props, keyword: bytes) -> bool:
-    """Whether the keyword may stand somewhere in a schema; quick, and never wrong when it says no."""
+    """Return whether a keyword may occur in a schema; false positives are possible, false negatives are not."""
     try:
         return keyword in orjson.dumps(raw)
     except TypeError:
@@ -135,7 +135,7 @@ def _mentions(raw: Props, keyword: bytes) -> bool:
 
 
 def unsupported_field(props: Props | None) -> str:
-    """Why the schema cannot be read as a structural one at all, "" if it can (NewStructural's error)."""
+    """Return why the schema cannot be converted to a structural one, "" if it can (NewStructural's error)."""
     pending: list[Any] = [props]
     while pending:
         node = pending.pop()
@@ -155,7 +155,7 @@ def unsupported_field(props: Props | None) -> str:
 
 def _unsupported_here(node: Props) -> str:
     for key in _UNSUPPORTED:
-        # additionalItems: false is a value, an empty text or map is none
+        # Unlike an empty string or map, `additionalItems: false` is a value.
         if node.get(key) or (key == "additionalItems" and node.get(key) is not None):
             return f"OpenAPIV3Schema '{_UNSUPPORTED_NAMES.get(key, key)}' is not supported"
     if node.get("x-kubernetes-preserve-unknown-fields") is False:

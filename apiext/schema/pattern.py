@@ -10,9 +10,9 @@ import re2
 _MAX_MEMORY = 32 << 20
 """Bytes that one compiled expression may take; Go's own limit admits expressions of about this size."""
 
-_REMEMBERED = 256
-_SHORT = 64
-"""Texts that a pattern remembers the outcome for, and how many characters they have at most."""
+_MAX_CACHED_RESULTS = 256
+_MAX_CACHED_LENGTH = 64
+"""Greatest number of cached results of a pattern, and of characters of a cached text."""
 
 _GO_CODES = {
     "invalid perl operator": "invalid or unsupported Perl syntax",
@@ -26,7 +26,7 @@ _GO_CODES = {
 }
 
 _MAX_DEPTH = 1000
-"""Levels of groups that Go reads."""
+"""Levels of nested groups that Go accepts."""
 
 _ESCAPE = re.compile(r"\\Q.*?(?:\\E|$)|\\.", re.DOTALL)
 
@@ -42,36 +42,40 @@ class Pattern:
 
     def __init__(self, expression: str) -> None:
         if r"\C" in expression and r"\C" in _ESCAPE.findall(expression):
-            # a single byte to RE2, nothing to Go
+            # A single byte to RE2, nothing to Go.
             raise PatternError(r"error parsing regexp: invalid escape sequence: `\C`")
         options = re2.Options()
         options.log_errors = False
         options.never_capture = True
         options.max_mem = _MAX_MEMORY
         try:
-            # bytes on both sides spare the library the translation of offsets that nobody asks for
+            # Matching bytes avoids the library's translation of offsets.
             compiled = re2.compile(expression.encode(), options)
         except re2.error as error:
             raise PatternError(_go_message(expression, error)) from None
         search = compiled.search
-        # Objects of a kind repeat their short texts (names, modes, versions): remembering costs a tenth of searching.
-        self._remembered = lru_cache(maxsize=_REMEMBERED)(lambda text: search(text.encode()) is not None)
+        # Objects repeat their short texts (names, modes, versions): a cached result costs a tenth of a search.
+        self._remembered = lru_cache(maxsize=_MAX_CACHED_RESULTS)(lambda text: search(text.encode()) is not None)
         self._search = search
 
     def matches(self, text: str) -> bool:
-        """Whether the expression matches anywhere in the text."""
-        return self._remembered(text) if len(text) <= _SHORT else self._search(text.encode()) is not None
+        """Return whether the expression matches anywhere in the text."""
+        return self._remembered(text) if len(text) <= _MAX_CACHED_LENGTH else self._search(text.encode()) is not None
 
 
 def compile_pattern(expression: str) -> Pattern:
-    """Compile an expression. Raises PatternError."""
+    """Compile an expression.
+
+    Raises:
+        PatternError: the expression is malformed, too large or too deep.
+    """
     if expression.count("(") >= _MAX_DEPTH and _depth(expression) >= _MAX_DEPTH:
         raise PatternError(f"error parsing regexp: expression nests too deeply: `{expression}`")
     return Pattern(expression)
 
 
 def _depth(expression: str) -> int:
-    """How deeply groups nest; brackets inside character classes count too, which only errs on the safe side."""
+    """Return an upper bound of the nesting of groups: brackets inside character classes count too."""
     depth = deepest = 0
     for char in _ESCAPE.sub("", expression):
         depth += (char == "(") - (char == ")")
@@ -85,7 +89,7 @@ def _go_message(expression: str, error: Exception) -> str:
     if message.startswith("trailing"):
         return "error parsing regexp: trailing backslash at end of expression: ``"
     if message.endswith(("(?<=", "(?<!")):
-        # Go takes the beginning for that of a named group
+        # Go reads this as the beginning of a named group.
         group, closed, _ = expression[expression.index(message[-4:]) :].partition(">")
         return f"error parsing regexp: invalid named capture: `{group}{closed}`"
     for code, go_code in _GO_CODES.items():

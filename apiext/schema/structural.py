@@ -1,4 +1,4 @@
-"""What makes a schema structural (schema/validation.go): every rule that NewStructural and ValidateStructural enforce."""
+"""Structural invariants of a schema (schema/validation.go): the rules of NewStructural and ValidateStructural."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from enum import Enum
 from typing import Any
 
 from apiext.meta.field import FieldError, Path, forbidden, invalid, required
+from apiext.meta.json_values import MAX_DEPTH, is_deeper
 from apiext.schema.completeness import completeness_errors
 from apiext.schema.model import Props
 from apiext.schema.pattern import PatternError, compile_pattern
 
 _INT_OR_STRING = ("integer", "string")
-_TOO_DEEP = "must not be nested this deeply"
+_TOO_DEEP = f"must not be nested deeper than {MAX_DEPTH} levels"
 
 
 class Level(Enum):
-    """Where in the schema a node stands; the value says which type must not be empty there."""
+    """The place of a node in the schema; the value is the message about an empty type there."""
 
     ROOT = "must not be empty at the root"
     ITEM = "must not be empty for specified array items"
@@ -24,16 +25,15 @@ class Level(Enum):
 
 
 def structural_errors(props: Props, path: Path) -> list[FieldError]:
-    """All violations of structurality, sorted by their text; empty for a structural schema.
+    """Return the violations of structurality, sorted by their text; empty for a structural schema.
 
-    A schema that `model.unsupported_field` objects to must not come here.
+    `model.unsupported_field` must accept the schema.
     """
-    errors: list[FieldError] = []
-    try:
-        _invariants(props, Level.ROOT, path, errors)
-        completeness_errors(props, path, errors)
-    except RecursionError:
+    if is_deeper(props, MAX_DEPTH):
         return [forbidden(path, _TOO_DEEP)]
+    errors: list[FieldError] = []
+    _invariants(props, Level.ROOT, path, errors)
+    completeness_errors(props, path, errors)
     errors.sort(key=str)
     return errors
 
@@ -93,7 +93,7 @@ def _type_rules(props: Props, level: Level, path: Path, errors: list[FieldError]
 
 
 def _meta_properties(props: Props, level: Level, path: Path, errors: list[FieldError]) -> None:
-    """apiVersion, kind and metadata of a resource may only be restricted in the ways that make sense."""
+    """Check apiVersion, kind and metadata of a resource, which may only be restricted in a few ways."""
     properties = props["properties"]
     resource = level is Level.ROOT or props.get("x-kubernetes-embedded-resource") is True
     below = path.child("properties")
@@ -176,7 +176,7 @@ def _nested(props: Props | None, path: Path, errors: list[FieldError], *, skip_a
 
 
 def _is_int_or_string(props: Props) -> bool:
-    """anyOf: [{type: integer}, {type: string}] and nothing more in the two."""
+    """Return whether anyOf is exactly [{type: integer}, {type: string}]."""
     any_of: list[Props] = props.get("anyOf") or []
     return len(any_of) == len(_INT_OR_STRING) and all(
         (nested or {}).get("type") == kind and set_members(nested, "properties") == {"type"}
@@ -215,7 +215,7 @@ _SET_BY_PRESENCE = frozenset(
 
 
 def set_members(props: Props, *by_presence: str) -> set[str]:
-    """The keywords that Go's zero value of the schema lacks; those named count even if empty."""
+    """Return the keywords in which the schema differs from Go's zero value; those in `by_presence` count even if empty."""
     return {
         key
         for key, value in props.items()

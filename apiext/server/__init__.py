@@ -1,5 +1,5 @@
-"""The process: options, certificates, the chain of filters, and its life from start to end.
+"""The server process: options, certificates, the handler chain, start and shutdown.
 
-The only place that builds concrete parts and joins them. Must not hold behaviour of the API itself.
+This room alone constructs and connects the other rooms. It must not implement API behaviour.
 Mirrors k8s.io/apiserver/pkg/server and its options.
 """

@@ -1,4 +1,4 @@
-"""The admission plug-ins in their order, and what they follow in the cluster around the server.
+"""Admission plugins in their order, and the informers of host objects that they need.
 
 Mirrors apiserver pkg/server/options/admission.go and kube-apiserver's order (kubernetes pkg/kubeapiserver/options/plugins.go).
 """
@@ -6,74 +6,81 @@ Mirrors apiserver pkg/server/options/admission.go and kube-apiserver's order (ku
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from apiext.admission.chain import Chain
 from apiext.admission.lifecycle import NamespaceLifecycle
-from apiext.server.host.review_clients import open_client
+from apiext.serving.builtin import namespace_rest
+from apiext.serving.namespace_controller import namespace_phase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AsyncExitStack
 
     from apiext.admission.attributes import Admission
-    from apiext.admission.lifecycle import NamespacePhase
-    from apiext.server.options import Delegate, Options
+    from apiext.server.host.clients import HostClients
+    from apiext.server.options import ServerOptions
+    from apiext.serving.cache import Stores
+    from apiext.webhook.client import WebhookClient
     from apiext.webhook.reflector import Reflector
 
 
-class Followed(Protocol):
-    """Objects of the host that a plug-in needs to know."""
+class HostInformer(Protocol):
+    """Informer of host objects that an admission plugin needs."""
 
     @property
     def type_name(self) -> str:
-        """What they are, in the reference's words."""
+        """Type name that the readyz check `informer-sync` shows."""
         ...
 
     @property
     def synced(self) -> bool:
-        """Whether they are known."""
+        """Report whether the objects have been listed."""
         ...
 
 
-def open_admission(options: Options, own: NamespacePhase, stack: AsyncExitStack) -> tuple[Admission, Sequence[Followed]]:
-    """The plug-ins that the options leave, and what they follow; `stack` ends that. `own` knows the server's own namespaces.
+def open_admission(
+    options: ServerOptions, stores: Stores, clients: HostClients, stack: AsyncExitStack
+) -> tuple[Admission, Sequence[HostInformer]]:
+    """Return the enabled plugins and their informers, which `stack` stops.
+
+    Behind a host, the plugins use the host's namespaces and quotas, else the namespaces in `stores`.
 
     Raises:
-        StartError: the host's address or credentials cannot be used.
+        StartError: the host's address or credentials are invalid.
     """
     disabled = options.disabled_admission_plugins
     if options.host is None:
-        return Chain([NamespaceLifecycle(own)] if NamespaceLifecycle.NAME not in disabled else []), ()
-    return _of_host(options.host, disabled, stack)
+        phase = partial(namespace_phase, namespace_rest(stores))
+        return Chain([NamespaceLifecycle(phase)] if NamespaceLifecycle.NAME not in disabled else []), ()
+    return _host_admission(clients.client(options.host), disabled, stack)
 
 
-def _of_host(host: Delegate, disabled: frozenset[str], stack: AsyncExitStack) -> tuple[Admission, Sequence[Followed]]:
-    # loaded where there is a host, which is seldom
+def _host_admission(client: WebhookClient, disabled: frozenset[str], stack: AsyncExitStack) -> tuple[Admission, Sequence[HostInformer]]:
+    # Imported here, since most servers have no host.
     from apiext.admission import namespace_informer
     from apiext.admission.resourcequota import access
-    from apiext.admission.resourcequota.evaluator import Evaluator
-    from apiext.admission.resourcequota.plugin import ResourceQuota
+    from apiext.admission.resourcequota.evaluator import Evaluator, ResourceQuota
     from apiext.webhook.reflector import Reflector
 
-    client = open_client(host, stack)
     plugins: list[Admission] = []
-    followed: list[Followed] = []
+    informers: list[HostInformer] = []
     if NamespaceLifecycle.NAME not in disabled:
-        phases = namespace_informer.FollowedNamespaces(client.ask)
-        _follow(Reflector(client, namespace_informer.COLLECTION, phases, reduce=namespace_informer.reduced), stack)
+        phases = namespace_informer.NamespaceInformer(client.ask)
+        _start(Reflector(client, namespace_informer.COLLECTION, phases, reduce=namespace_informer.strip_namespace), stack)
         plugins.append(NamespaceLifecycle(phases))
-        followed.append(phases)
+        informers.append(phases)
     if ResourceQuota.NAME not in disabled:
         quotas = access.QuotaAccess(client.ask)
-        _follow(Reflector(client, access.COLLECTION, quotas), stack)
+        _start(Reflector(client, access.COLLECTION, quotas), stack)
         evaluator = Evaluator(quotas)
         stack.push_async_callback(evaluator.close)
         plugins.append(ResourceQuota(evaluator))
-        followed.append(quotas)
-    return Chain(plugins), followed
+        informers.append(quotas)
+    return Chain(plugins), informers
 
 
-def _follow(reflector: Reflector, stack: AsyncExitStack) -> None:
+def _start(reflector: Reflector, stack: AsyncExitStack) -> None:
     task = asyncio.create_task(reflector.run())
     stack.callback(task.cancel)

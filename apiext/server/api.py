@@ -1,4 +1,4 @@
-"""The API: built-in kinds, definitions and custom resources over one backend, joined here and nowhere else.
+"""Composition of the API: built-in resources, definitions and custom resources over one backend.
 
 Mirrors apiextensions-apiserver pkg/apiserver/apiserver.go.
 """
@@ -6,27 +6,29 @@ Mirrors apiextensions-apiserver pkg/apiserver/apiserver.go.
 from __future__ import annotations
 
 import asyncio
+import functools
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.catalog import Catalog
-from apiext.definitions.controllers import Controllers
+from apiext.definitions.controllers import DefinitionControllers
+from apiext.definitions.definition_informer import DefinitionInformer
 from apiext.discovery.handler import DiscoveryHandler
 from apiext.endpoints.handlers.open_watches import Watches
 from apiext.meta.builtin_resources import AGGREGATED_BUILTINS, BUILTINS, CORE_V1, CUSTOM_RESOURCE_DEFINITIONS
 from apiext.registry.event_expiry import EventExpiry
 from apiext.server.admission import open_admission
-from apiext.server.lazy_imports import LateHandler
+from apiext.server.lazy_imports import LazyHandler
 from apiext.server.routes.version import GIT_VERSION
 from apiext.serving.builtin import BuiltinEndpoints, core_endpoints, definitions_endpoint
 from apiext.serving.cache import ServingCache
 from apiext.serving.definition_instances import DefinitionInstances
 from apiext.serving.handler import ResourceHandler
 from apiext.serving.import_handler import ImportHandler
-from apiext.serving.mirror_guard import Custodian
-from apiext.serving.namespace_controller import NamespaceController, phase_of
+from apiext.serving.mirror_guard import MirrorGuards
+from apiext.serving.namespace_controller import NamespaceController
 from apiext.storage.backend import BackendError
 
 if TYPE_CHECKING:
@@ -36,19 +38,20 @@ if TYPE_CHECKING:
     from apiext.endpoints.request import Handler
     from apiext.meta.builtin_resources import BuiltinGroupVersion
     from apiext.meta.gvk import GroupResource
-    from apiext.server.admission import Followed
-    from apiext.server.options import Options
+    from apiext.server.admission import HostInformer
+    from apiext.server.host.clients import HostClients
+    from apiext.server.options import ServerOptions
     from apiext.serving.builtin import BuiltinEndpoint
     from apiext.storage.factory import StoreFactory
 
 _DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
-_COUNTING: Final = 2.0
-"""Seconds for the store to say how many objects there are."""
+_COUNT_TIMEOUT: Final = 2.0
+"""Seconds that the store has to count the objects of a resource."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class API:
-    """What answers requests for the API, and who looks after what it serves."""
+    """Handlers of the API, and the parts that the server needs of it."""
 
     resources: Handler
     discovery: Handler
@@ -58,19 +61,19 @@ class API:
     definitions: BuiltinEndpoint
     stores: StoreFactory
     watches: Watches
-    """Every open watch."""
+    """All open watches."""
     builtins: tuple[BuiltinGroupVersion, ...]
-    """What there is besides custom resources."""
-    followed: Sequence[Followed]
-    """What admission follows in the host."""
+    """Built-in group versions that this server serves."""
+    informers: Sequence[HostInformer]
+    """Informers of host objects that admission plugins need."""
 
     @property
     def has_core(self) -> bool:
-        """Whether there are namespaces and events here."""
+        """Report whether this server serves core/v1: namespaces and events."""
         return CORE_V1 in self.builtins
 
     def paths(self) -> list[str]:
-        """Paths of the API for the index."""
+        """Return the paths of the API for the index of `/`."""
         groups: dict[str, set[str]] = {"apiextensions.k8s.io": {"v1"}}
         for definition in self.catalog.all():
             if definition.is_established:
@@ -80,17 +83,17 @@ class API:
         core = ["/api", "/api/v1"] if self.has_core else []
         return [*core, "/apis", *custom]
 
-    async def settled(self, names: Sequence[str], *, timeout: float) -> None:  # noqa: ASYNC109 -- a wait that just ends
-        """Wait until definitions are served or found not to be, but no longer than so many seconds."""
+    async def wait_until_served(self, names: Sequence[str], *, timeout: float) -> None:  # noqa: ASYNC109 -- a wait that just ends
+        """Wait until each named definition is served, rejected or missing, but at most `timeout` seconds."""
         done = asyncio.Event()
 
-        def look(*_change: object) -> None:
-            if all(_is_settled(self.catalog.get(name)) for name in names):
+        def check(*_change: object) -> None:
+            if all(_is_reconciled(self.catalog.get(name)) for name in names):
                 done.set()
 
-        unsubscribe = self.catalog.subscribe(look)
+        unsubscribe = self.catalog.subscribe(check)
         try:
-            look()
+            check()
             with suppress(TimeoutError):
                 async with asyncio.timeout(timeout):
                     await done.wait()
@@ -98,7 +101,7 @@ class API:
             unsubscribe()
 
     async def count_objects(self) -> Mapping[GroupResource, int]:
-        """Stored objects by resource; -1 where the store does not tell."""
+        """Return the number of stored objects by resource; -1 if the store does not answer in time."""
         resources = [resource.resource.group_resource for group in self.builtins for resource in group.resources]
         resources += [definition.resource for definition in self.catalog.all() if definition.is_established]
         counts = await asyncio.gather(*(self._count(resource) for resource in resources))
@@ -106,68 +109,67 @@ class API:
 
     async def _count(self, resource: GroupResource) -> int:
         try:
-            async with asyncio.timeout(_COUNTING):
+            async with asyncio.timeout(_COUNT_TIMEOUT):
                 return await self.stores.store(resource).count()
         except (BackendError, TimeoutError):
             return -1
 
 
-def _is_settled(definition: Definition | None) -> bool:
+def _is_reconciled(definition: Definition | None) -> bool:
+    """Report whether a definition has a status, or is missing."""
     return definition is None or definition.is_established or definition.condition("NamesAccepted") is not None
 
 
-async def open_api(stores: StoreFactory, options: Options, stack: AsyncExitStack) -> API:
-    """Put everything together and start it; `stack` stops it.
+async def open_api(stores: StoreFactory, options: ServerOptions, clients: HostClients, stack: AsyncExitStack) -> API:
+    """Compose and start the API; `stack` stops it.
+
+    Changes of definitions take one path: store -> informer -> catalog -> serving cache, then controllers, then other listeners.
 
     Raises:
-        StartError: the host's address or credentials cannot be used.
-        Exception: what the backend raises.
+        StartError: the host's address or credentials are invalid.
+        StatusError, BackendError, StorageError: the store cannot be read.
     """
-    core: list[BuiltinEndpoint] = []
-
-    async def phase(name: str, *, live: bool) -> str | None:
-        return await phase_of(core[0], name, live=live)
-
-    async def refresh(name: str) -> None:
-        await controllers.refresh(name)
-
-    admission, followed = open_admission(options, phase, stack)
+    admission, informers = open_admission(options, stores, clients, stack)
     builtins = BUILTINS if options.host is None else AGGREGATED_BUILTINS
     catalog, watches = Catalog(), Watches(min_seconds=options.limits.min_request_timeout)
-    if options.host is None:
-        core += core_endpoints(stores, admission, watches)
-    cache = ServingCache(stores, admission, Custodian(catalog, refresh, stores.key_prefix(_DEFINITIONS)), watches)
+    informer = DefinitionInformer(stores.store(_DEFINITIONS), catalog)
+    cache = ServingCache(stores, admission, MirrorGuards(informer, stores.key_prefix(_DEFINITIONS)), watches)
     stack.push_async_callback(cache.close)
-    catalog.subscribe(cache.changed)
-    store = stores.store(_DEFINITIONS)
-    controllers = Controllers(store, catalog, DefinitionInstances(cache))
-    definitions = definitions_endpoint(store, controllers, admission, watches)
-    await controllers.start()
+    catalog.subscribe(cache.on_change)
+    controllers = DefinitionControllers(informer, DefinitionInstances(cache))
+    controllers.start()
     stack.push_async_callback(controllers.close)
+    await informer.start()
+    stack.push_async_callback(informer.close)
+    core = core_endpoints(stores, admission, watches) if options.host is None else []
     if core:
-        await _look_after(core, NamespaceController(core[0], core[1:], catalog, cache), options, stack)
-
-    def openapi() -> Handler:
-        from apiext.openapi.handler import OpenAPIHandler
-
-        return OpenAPIHandler(catalog, builtins, version=GIT_VERSION)
-
+        await _start_core_controllers(core, NamespaceController(core[0], core[1:], catalog, cache), options, stack)
+    definitions = definitions_endpoint(informer, admission, watches)
     return API(
         resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*core, definitions])),
         discovery=DiscoveryHandler(catalog, builtins),
-        openapi=LateHandler(openapi),
+        openapi=LazyHandler(functools.partial(_openapi_handler, catalog, builtins)),
         imports=ImportHandler(cache),
         catalog=catalog,
         definitions=definitions,
         stores=stores,
         watches=watches,
         builtins=builtins,
-        followed=followed,
+        informers=informers,
     )
 
 
-async def _look_after(core: Sequence[BuiltinEndpoint], namespaces: NamespaceController, options: Options, stack: AsyncExitStack) -> None:
-    """Start what empties namespaces and ends events, for there is nobody else to do it."""
+def _openapi_handler(catalog: Catalog, builtins: tuple[BuiltinGroupVersion, ...]) -> Handler:
+    # Imported with the first request for OpenAPI: the module takes long to import.
+    from apiext.openapi.handler import OpenAPIHandler
+
+    return OpenAPIHandler(catalog, builtins, version=GIT_VERSION)
+
+
+async def _start_core_controllers(
+    core: Sequence[BuiltinEndpoint], namespaces: NamespaceController, options: ServerOptions, stack: AsyncExitStack
+) -> None:
+    """Start the namespace controller and, if events expire, the deletion of old events."""
     await namespaces.start()
     stack.push_async_callback(namespaces.close)
     if options.limits.event_ttl:

@@ -1,4 +1,4 @@
-"""All parts of a running server, from the backend to the outermost filter."""
+"""Composition of a running server, from the storage backend to the outermost filter."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final
 
 from apiext.filters.max_in_flight import InFlight
-from apiext.filters.metrics import RequestNumbers
+from apiext.filters.metrics import RequestStats
 from apiext.meta.errors import StatusError
 from apiext.server.api import API, open_api
 from apiext.server.definition_files import DefinitionWriter
 from apiext.server.handler_chain import ChainParts, build_chain
-from apiext.server.host.review_clients import open_reviews
-from apiext.server.routes.healthz import PING, Check, HealthEndpoint, Recent, UnhealthyError
+from apiext.server.host.clients import HostClients, open_reviews
+from apiext.server.routes.healthz import PING, CachedProbe, HealthCheck, HealthEndpoint, UnhealthyError
 from apiext.server.routes.metrics import Metrics
 from apiext.server.routes.router import Router
 from apiext.server.start_error import StartError
@@ -30,41 +30,41 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Tracer
 
-    from apiext.authorization.webhook import Reviews
+    from apiext.authorization.webhook import SubjectAccessReviews
     from apiext.definitions.sources.directory import DirectorySource
     from apiext.endpoints.request import Handler
     from apiext.meta.request import UserInfo
     from apiext.server.host.definitions import HostDefinitions
     from apiext.server.host.delegated_authentication import Delegation
-    from apiext.server.options import Options
+    from apiext.server.options import ServerOptions
     from apiext.storage.backend import Backend
 
-_LONGEST: Final = 160
-"""Characters of a broken file's problem; the log has all of it."""
+_MAX_PROBLEM: Final = 160
+"""Characters of a definition's problem in the startup message; the log has the rest."""
 _NO_ETCD: Final = "error getting data from etcd: context deadline exceeded"
-_RECENT: Final = 1.0
-"""Seconds for which the store's health is known."""
-_SETTLING: Final = 2.0
-"""Seconds that new definitions have to be served; it takes milliseconds."""
+_HEALTH_TTL: Final = 1.0
+"""Seconds that the health of the store is cached."""
+_SERVING_TIMEOUT: Final = 2.0
+"""Seconds to wait until new definitions are served, which usually takes milliseconds."""
 
 
 class App:
-    """The parts. `handler` answers every request that the server lets in."""
+    """A composed server. `handler` answers all requests."""
 
     def __init__(
         self,
-        options: Options,
+        options: ServerOptions,
         api: API,
         backend: Backend,
         *,
         tokens: Mapping[str, UserInfo],
         delegation: Delegation | None = None,
-        reviews: Reviews | None = None,
+        reviews: SubjectAccessReviews | None = None,
         tracer: Tracer | None = None,
         certificates: Callable[[], Mapping[str, float]] = dict,
     ) -> None:
         self.shutting_down = False
-        """Set it, and the server is not ready any more."""
+        """Whether readyz fails because the server shuts down."""
         self._options = options
         self._api = api
         self._backend = backend
@@ -72,34 +72,34 @@ class App:
         self._files: DirectorySource | None = None
         self._host: HostDefinitions | None = None
         self._loaded = options.crd_dir is None
-        numbers, in_flight = RequestNumbers(), InFlight()
+        stats, in_flight = RequestStats(), InFlight()
         router = Router(
             resources=api.resources,
             discovery=api.discovery,
             openapi=api.openapi,
             imports=api.imports,
             health=self._health(),
-            metrics=Metrics(numbers=numbers, in_flight=in_flight, objects=api.count_objects, certificates=certificates),
+            metrics=Metrics(stats=stats, in_flight=in_flight, objects=api.count_objects, certificates=certificates),
             api_paths=api.paths,
             has_core=api.has_core,
         )
-        parts = ChainParts(tokens=tokens, numbers=numbers, in_flight=in_flight, delegation=delegation, reviews=reviews, tracer=tracer)
+        parts = ChainParts(tokens=tokens, stats=stats, in_flight=in_flight, delegation=delegation, reviews=reviews, tracer=tracer)
         self.handler: Handler = build_chain(router, options, parts)
 
-    async def load(self) -> None:
-        """Load the definitions of `--crd-dir` and of the host, and follow them from then on; until then the server is not ready.
+    async def load(self, clients: HostClients) -> None:
+        """Load the definitions of `--crd-dir` and of the host, and watch both. The server is not ready before.
 
         Raises:
-            StartError: the folder cannot be read, or the host's address or credentials cannot be used.
+            StartError: the directory cannot be read, or the host's address or credentials are invalid.
         """
         if self._options.crd_dir is not None:
             await self._load_files(self._options.crd_dir)
         if self._options.crd_selector is not None:
             from apiext.server.host.definitions import open_host
 
-            self._host = await open_host(self._options, self._api, self._backend, self._stack)
-            await self._host.begun(timeout=_SETTLING)
-            await self._api.settled(self._host.names, timeout=_SETTLING)
+            self._host = await open_host(self._options, self._api, self._backend, clients, self._stack)
+            await self._host.wait_until_read(timeout=_SERVING_TIMEOUT)
+            await self._api.wait_until_served(self._host.names, timeout=_SERVING_TIMEOUT)
 
     async def _load_files(self, folder: Path) -> None:
         from apiext.definitions.sources.directory import DirectorySource
@@ -111,11 +111,11 @@ class App:
             raise StartError(f"--crd-dir: {folder}: {error.strerror}") from error
         self._stack.push_async_callback(files.close)
         self._files = files
-        await self._api.settled(files.names, timeout=_SETTLING)
+        await self._api.wait_until_served(files.names, timeout=_SERVING_TIMEOUT)
         self._loaded = True
 
     def describe(self) -> dict[str, str]:
-        """What the server serves, and from where, in words."""
+        """Return the startup message about the store and the definitions, as rows."""
         served = sum(definition.is_established for definition in self._api.catalog.all())
         rows = {"store": describe_storage(self._options.storage), "CRDs": f"{served} served"}
         if self._files is not None:
@@ -126,10 +126,10 @@ class App:
             if remarks := self._host.remarks():
                 rows["host"] = remarks[0]
             broken = [*broken, *self._host.problems]
-        return rows | {f"  broken {number}": textwrap.shorten(text, _LONGEST) for number, text in enumerate(broken, 1)}
+        return rows | {f"  broken {number}": textwrap.shorten(text, _MAX_PROBLEM) for number, text in enumerate(broken, 1)}
 
     def end_watches(self) -> None:
-        """End all watches in order, and those that come later at once."""
+        """End all watches gracefully, and later ones at once."""
         self._api.watches.close()
 
     async def close(self) -> None:
@@ -137,37 +137,37 @@ class App:
         await self._stack.aclose()
 
     def close_with(self, stack: AsyncExitStack) -> None:
-        """Take over what has to be closed."""
+        """Take ownership of the resources that `close` releases."""
         self._stack = stack
 
     def _health(self) -> list[HealthEndpoint]:
         store = "etcd" if self._options.storage.etcd_servers else "sqlite"
-        probe = Recent(self._check_backend, _RECENT)
-        checks = [PING, Check(store, probe)]
-        followed = [Check("informer-sync", self._check_followed)] if self._options.host else []
+        probe = CachedProbe(self._check_backend, _HEALTH_TTL)
+        checks = [PING, HealthCheck(store, probe)]
+        informers = [HealthCheck("informer-sync", self._check_informers)] if self._options.host else []
         if self._options.crd_selector is not None:
-            followed.append(Check("host", self._check_host, lambda: self._host.remarks() if self._host is not None else ()))
-        readiness = [Check("etcd-readiness", probe)] if store == "etcd" else []
-        ready = [*checks, *readiness, *followed, Check("crd-dir", self._check_loaded), Check("shutdown", self._check_shutdown)]
+            informers.append(HealthCheck("host", self._check_host, lambda: self._host.remarks() if self._host is not None else ()))
+        readiness = [HealthCheck("etcd-readiness", probe)] if store == "etcd" else []
+        ready = [*checks, *readiness, *informers, HealthCheck("crd-dir", self._check_loaded), HealthCheck("shutdown", self._check_shutdown)]
         return [HealthEndpoint("healthz", checks), HealthEndpoint("livez", checks), HealthEndpoint("readyz", ready)]
 
     async def _check_backend(self) -> None:
         try:
             await self._backend.healthy()
         except BackendError as error:
-            # the reference, which asks until the time is over, has no other reason
+            # the reference retries until its timeout, and reports only that
             in_etcd = self._options.storage.etcd_servers and isinstance(error, UnavailableError)
             raise UnhealthyError(_NO_ETCD if in_etcd else str(error)) from error
 
-    async def _check_followed(self) -> None:
-        missing = [followed.type_name for followed in self._api.followed if not followed.synced]
-        # reads, and most writes, go on without the host
+    async def _check_informers(self) -> None:
+        missing = [informer.type_name for informer in self._api.informers if not informer.synced]
+        # reads and most writes work without the host
         if missing and not (self._host is not None and self._host.is_dispensable):
             raise UnhealthyError(f"{len(missing)} informers not started yet: [{' '.join(missing)}]")
 
     async def _check_host(self) -> None:
         if self._host is None:
-            raise UnhealthyError("the host has not been asked yet")
+            raise UnhealthyError("the host's definitions are not loaded")
         self._host.check()
 
     async def _check_loaded(self) -> None:
@@ -180,17 +180,18 @@ class App:
 
 
 async def open_app(
-    options: Options,
+    options: ServerOptions,
     *,
+    clients: HostClients,
     tokens: Mapping[str, UserInfo],
     delegation: Delegation | None = None,
     certificates: Callable[[], Mapping[str, float]] = dict,
 ) -> App:
-    """Open the backend and start everything on it. `certificates` tells when those that are shown end, by name.
+    """Open the backend and start the server's parts. `certificates` returns the expirations of the serving certificates by name.
 
     Raises:
-        StartError: the backend, the kubeconfig of who decides about requests, or the file about tracing cannot be used, or
-            neither the cluster nor the store tells how clients are known.
+        StartError: the backend does not answer, the kubeconfig for authorization or the tracing configuration is invalid, or the
+            client authentication is found neither in the cluster nor in the store.
     """
     storage = options.storage
     async with AsyncExitStack() as stack:
@@ -207,10 +208,10 @@ async def open_app(
                 await delegation.lookup.recall(HostRecords(backend, storage.prefix))
             await stores.start()
             stack.push_async_callback(stores.close)
-            api = await open_api(stores, options, stack)
+            api = await open_api(stores, options, clients, stack)
         except (BackendError, StorageError, StatusError) as error:
-            raise StartError(f"the store cannot be read: {error}") from error
-        reviews = open_reviews(options.authorization, stack)
+            raise StartError(f"cannot read the store: {error}") from error
+        reviews = open_reviews(options.authorization, clients)
         tracer = open_tracing(options.tracing_config_file, stack)
         app = App(
             options,

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written aside, then renamed."""
+"""Atomic file writes: write a temporary file, then rename it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 
 def write_file(path: Path, text: str, *, mode: int) -> None:
-    """Write a file at once, with its mode; whoever reads it sees all of it, or the old one. Raises OSError."""
+    """Replace a file atomically. Readers see the old or the new content.
+
+    Raises:
+        OSError: the file cannot be written; the old one is unchanged.
+    """
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -20,15 +24,19 @@ def write_file(path: Path, text: str, *, mode: int) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(name, path)  # noqa: PTH105 -- the name is what mkstemp gave
+        os.replace(name, path)  # noqa: PTH105 -- mkstemp returns a str
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)  # noqa: PTH108 -- the name is what mkstemp gave
+            os.unlink(name)  # noqa: PTH108 -- mkstemp returns a str
         raise
 
 
 def read_file(path: Path) -> str:
-    """The text of a file, empty where there is none. Raises OSError when it cannot be read."""
+    """Return the text of a file, empty if it does not exist.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Definitions of files go the way of those that clients send: the same defaults, the same validation, the same store."""
+"""Writer of definitions from files (`--crd-dir`): the same defaulting, validation and storage as for requests."""
 
 from __future__ import annotations
 
@@ -25,22 +25,20 @@ class DefinitionWriter:
         self._rest = rest
 
     async def apply(self, definition: Object) -> None:
-        """Create a definition, or give an existing one this spec and add these labels and annotations.
-
-        What is already so is not written again.
+        """Create a definition, or replace an existing one's spec and add labels and annotations. Writes nothing if nothing changes.
 
         Raises:
-            StatusError: it is refused, or the definition of this name is the host's.
+            StatusError: the definition is rejected, or the existing one is a mirror.
         """
         context = RequestContext(user=SYSTEM)
         name = definition["metadata"]["name"]
         if _is_mirror(definition):
-            raise errors.bad_request(f"{name}: the annotation {HOST_UID} is for definitions that are read from a host")
+            raise errors.bad_request(f"{name}: the annotation {HOST_UID} is reserved for mirrors of host definitions")
 
         async def updated(existing: Object) -> Object:
             metadata = dict(existing["metadata"])
             if _is_mirror(existing):
-                raise errors.forbidden(RESOURCE, name, "it is read from the host, and not changed by files")
+                raise errors.forbidden(RESOURCE, name, "it is a mirror of a host definition, and cannot be changed by files")
             for member in ("labels", "annotations"):
                 added = definition["metadata"].get(member)
                 if added:

@@ -1,4 +1,4 @@
-"""From flags to options: every flag is read, and all that is wrong is told at once."""
+"""Converts flags to options, and reports all invalid flags at once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from apiext.server.known_names import ADMISSION_PLUGINS, FEATURE_GATES
 from apiext.server.options import (
     AuthenticationOptions,
     AuthorizationOptions,
-    Delegate,
+    KubeconfigSource,
     LimitOptions,
-    NamedFiles,
-    Options,
+    NamedCertificateFiles,
+    ServerOptions,
     ServingOptions,
     StorageOptions,
 )
@@ -32,20 +32,20 @@ _KUBECONFIGS: Final = ("authentication_kubeconfig", "authorization_kubeconfig", 
 
 
 def default_data_dir() -> Path:
-    """The folder `apiext` in the user's folder for data."""
+    """Return the directory `apiext` of the user's data directory (XDG_DATA_HOME)."""
     base = os.environ.get("XDG_DATA_HOME", "")
     return (Path(base) if base.startswith("/") else Path.home() / ".local" / "share") / "apiext"
 
 
-def read_options(flags: Mapping[str, Any]) -> Options:
-    """Options from flag values by name, with underscores for dashes; a flag that is None was not given.
+def read_options(flags: Mapping[str, Any]) -> ServerOptions:
+    """Return the options of flag values by name, with underscores for dashes. None means that the flag is not set.
 
     Raises:
-        OptionsError: with a line for each flag that cannot be used.
+        OptionsError: a flag is invalid. The error has a line for each invalid flag.
     """
     reader = _Reader(flags)
     data_dir = reader.path("data_dir") or default_data_dir()
-    options = Options(
+    options = ServerOptions(
         serving=_serving(reader, data_dir),
         storage=_storage(reader, data_dir),
         authentication=_authentication(reader),
@@ -68,7 +68,7 @@ def read_options(flags: Mapping[str, Any]) -> Options:
 
 
 class _Reader(FlagReader):
-    """Knows which files can be read, too."""
+    """A flag reader that also checks that files are readable."""
 
     def file(self, name: str) -> Path | None:
         return self._readable(name, lambda path: path.open("rb").close())
@@ -86,21 +86,21 @@ class _Reader(FlagReader):
         try:
             probe(path) if probe else path.open("rb").close()
         except OSError as error:
-            self.wrong(name, f"{path}: {error.strerror}")
+            self.add_problem(name, f"{path}: {error.strerror}")
             return False
         return True
 
 
 def _serving(reader: _Reader, data_dir: Path) -> ServingOptions:
-    reader.both_or_none("tls_cert_file", "tls_private_key_file")
+    reader.require_both("tls_cert_file", "tls_private_key_file")
     address = reader.text("bind_address", "127.0.0.1")
     try:
         ipaddress.ip_address(address)
     except ValueError:
-        reader.wrong("bind_address", f"{address!r} is not an IP address")
+        reader.add_problem("bind_address", f"{address!r} is not an IP address")
     version = reader.text("tls_min_version", _TLS_VERSIONS[0])
     if version not in _TLS_VERSIONS:
-        reader.wrong("tls_min_version", f"{version!r} is none of {', '.join(_TLS_VERSIONS)}")
+        reader.add_problem("tls_min_version", f"{version!r} is not one of {', '.join(_TLS_VERSIONS)}")
     return ServingOptions(
         bind_address=address,
         port=reader.number("secure_port", 6443, most=65535),
@@ -112,18 +112,18 @@ def _serving(reader: _Reader, data_dir: Path) -> ServingOptions:
     )
 
 
-def _named(reader: _Reader, flag: str) -> tuple[NamedFiles, ...]:
-    """Certificates by name, each as cert,key or cert,key:name,name."""
+def _named(reader: _Reader, flag: str) -> tuple[NamedCertificateFiles, ...]:
+    """Parse certificates of the form cert,key or cert,key:name,name."""
     found = []
-    for text in reader.given(flag) or ():
+    for text in reader.value(flag) or ():
         files, colon, names = map(str.strip, text.partition(":"))
         paths = [Path(path.strip()).expanduser().absolute() for path in files.split(",")]
         if colon and not names:
-            reader.wrong(flag, f"{text!r}: empty names list is not allowed")
+            reader.add_problem(flag, f"{text!r}: empty names list is not allowed")
         elif len(paths) != 2:
-            reader.wrong(flag, f"{text!r}: expected comma separated certificate and key file paths")
+            reader.add_problem(flag, f"{text!r}: expected comma separated certificate and key file paths")
         elif len([path for path in paths if reader.can_read(flag, path)]) == 2:
-            found.append(NamedFiles(paths[0], paths[1], tuple(name.strip() for name in names.split(",")) if names else ()))
+            found.append(NamedCertificateFiles(paths[0], paths[1], tuple(name.strip() for name in names.split(",")) if names else ()))
     return tuple(found)
 
 
@@ -131,20 +131,20 @@ def _storage(reader: _Reader, data_dir: Path) -> StorageOptions:
     servers = reader.names("etcd_servers")
     for server in servers:
         _check_url(reader, server)
-    reader.both_or_none("etcd_certfile", "etcd_keyfile")
+    reader.require_both("etcd_certfile", "etcd_keyfile")
     for name in ("etcd_cafile", "etcd_certfile", "etcd_keyfile"):
-        if reader.given(name) and not servers:
-            reader.wrong(name, "needs --etcd-servers too")
+        if reader.value(name) and not servers:
+            reader.add_problem(name, "needs --etcd-servers too")
     prefix = reader.text("etcd_prefix", "/registry").strip("/")
     if not prefix:
-        reader.wrong("etcd_prefix", "must not be empty")
+        reader.add_problem("etcd_prefix", "must not be empty")
     return StorageOptions(
         data_dir=data_dir,
         etcd_servers=servers,
         etcd_cafile=reader.file("etcd_cafile"),
         etcd_certfile=reader.file("etcd_certfile"),
         etcd_keyfile=reader.file("etcd_keyfile"),
-        # as the reference does, which joins the prefix to the root
+        # the reference joins the prefix to the root
         prefix=f"/{prefix}",
         compaction_interval=reader.seconds("etcd_compaction_interval", 300.0),
         watch_cache=reader.flag("watch_cache", default=True),
@@ -158,7 +158,7 @@ def _check_url(reader: _Reader, server: str) -> None:
     except ValueError:
         sound = False
     if not sound:
-        reader.wrong("etcd_servers", f"{server!r} is not a URL such as http://127.0.0.1:2379")
+        reader.add_problem("etcd_servers", f"{server!r} is not a URL such as http://127.0.0.1:2379")
 
 
 def _authentication(reader: _Reader) -> AuthenticationOptions:
@@ -181,31 +181,31 @@ def _authentication(reader: _Reader) -> AuthenticationOptions:
     )
 
 
-def _delegate(reader: _Reader, name: str) -> Delegate | None:
-    """Who is asked: a server that is named, or else the pod's own cluster, where requests are to be decided elsewhere and none is named."""
+def _delegate(reader: _Reader, name: str) -> KubeconfigSource | None:
+    """Return the kubeconfig of the flag or of --kubeconfig; without any kubeconfig, but with mode Webhook, the pod's service account."""
     for flag in (name, "kubeconfig"):
         path = reader.file(flag)
         if path is not None:
-            return Delegate(f"--{flag.replace('_', '-')}", path)
+            return KubeconfigSource(f"--{flag.replace('_', '-')}", path)
     from apiext.webhook.service_account import in_cluster
 
-    named = any(reader.given(flag) for flag in _KUBECONFIGS)
+    named = any(reader.value(flag) for flag in _KUBECONFIGS)
     if named or "Webhook" not in reader.names("authorization_mode") or not in_cluster():
         return None
-    return Delegate("the pod's service account")
+    return KubeconfigSource("the pod's service account")
 
 
 def _authorization(reader: _Reader) -> AuthorizationOptions:
     defaults = AuthorizationOptions()
-    # who delegates anything does not mean everybody to do everything
-    named = any(reader.given(flag) for flag in _KUBECONFIGS)
+    # a server with a kubeconfig does not allow every user everything by default
+    named = any(reader.value(flag) for flag in _KUBECONFIGS)
     modes = reader.names("authorization_mode", ("Webhook",) if named else defaults.modes)
     for mode in modes:
         if mode not in _MODES:
-            reader.wrong("authorization_mode", f"{mode!r} is none of {', '.join(_MODES)}")
+            reader.add_problem("authorization_mode", f"{mode!r} is not one of {', '.join(_MODES)}")
     delegate = _delegate(reader, "authorization_kubeconfig")
     if "Webhook" in modes and delegate is None:
-        reader.wrong("authorization_mode", "Webhook needs --authorization-kubeconfig too")
+        reader.add_problem("authorization_mode", "Webhook needs --authorization-kubeconfig too")
     return AuthorizationOptions(
         modes=modes,
         delegate=delegate,
@@ -216,24 +216,24 @@ def _authorization(reader: _Reader) -> AuthorizationOptions:
 
 
 def _crd_selector(reader: _Reader) -> str | None:
-    selector: str | None = reader.given("crd_selector")
+    selector: str | None = reader.value("crd_selector")
     try:
         parse_label_selector(selector or "")
     except ValueError as error:
-        reader.wrong("crd_selector", f"{selector!r} is no label selector: {error}")
+        reader.add_problem("crd_selector", f"{selector!r} is not a label selector: {error}")
     return selector
 
 
-def _host(reader: _Reader) -> Delegate | None:
-    """The cluster around the server: the one that is named, or else the pod's own where requests are decided there, or definitions read."""
+def _host(reader: _Reader) -> KubeconfigSource | None:
+    """Return the host cluster: that of --kubeconfig, or that of the pod if it authorizes requests or supplies definitions."""
     delegate = _delegate(reader, "kubeconfig")
-    if delegate is not None or reader.given("crd_selector") is None:
+    if delegate is not None or reader.value("crd_selector") is None:
         return delegate
     from apiext.webhook.service_account import in_cluster
 
     if in_cluster():
-        return Delegate("the pod's service account")
-    reader.wrong("crd_selector", "needs --kubeconfig too, for this is no pod of a cluster")
+        return KubeconfigSource("the pod's service account")
+    reader.add_problem("crd_selector", "needs --kubeconfig too outside of a cluster's pod")
     return None
 
 
@@ -252,9 +252,9 @@ def _disabled_plugins(reader: _Reader) -> frozenset[str]:
     enabled, disabled = (frozenset(reader.names(f"{which}_admission_plugins")) for which in ("enable", "disable"))
     for which, plugins in (("enable", enabled), ("disable", disabled)):
         for unknown in sorted(plugins - ADMISSION_PLUGINS):
-            reader.wrong(f"{which}_admission_plugins", f"{unknown!r} is none of {', '.join(sorted(ADMISSION_PLUGINS))}")
+            reader.add_problem(f"{which}_admission_plugins", f"{unknown!r} is not one of {', '.join(sorted(ADMISSION_PLUGINS))}")
     for both in sorted(enabled & disabled):
-        reader.wrong("enable_admission_plugins", f"{both!r} is disabled too")
+        reader.add_problem("enable_admission_plugins", f"{both!r} is disabled too")
     return disabled
 
 
@@ -263,9 +263,9 @@ def _feature_gates(reader: _Reader) -> dict[str, bool]:
     for text in reader.names("feature_gates"):
         name, _, value = text.partition("=")
         if name not in FEATURE_GATES:
-            reader.wrong("feature_gates", f"unrecognized feature gate: {name}")
+            reader.add_problem("feature_gates", f"unrecognized feature gate: {name}")
         elif value not in TRUE | FALSE:
-            reader.wrong("feature_gates", f"invalid value of {name}: {value}, should be true or false")
+            reader.add_problem("feature_gates", f"invalid value of {name}: {value}, should be true or false")
         gates[name] = value in TRUE
     return gates
 
@@ -276,10 +276,10 @@ def _patterns(reader: _Reader, name: str) -> tuple[str, ...]:
         try:
             re.compile(pattern)
         except re.error as error:
-            reader.wrong(name, f"{pattern!r} is not a regular expression: {error}")
+            reader.add_problem(name, f"{pattern!r} is not a regular expression: {error}")
     return patterns
 
 
 def _accepted_only(reader: _Reader) -> None:
-    """Flags that the reference has and this server does not need: checked, and then left alone."""
+    """Validate the flags of the reference that have no effect here."""
     reader.flag("enable_priority_and_fairness", default=False)

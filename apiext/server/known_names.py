@@ -1,4 +1,4 @@
-"""Names that flags may hold: admission plugins and feature gates of the reference."""
+"""Admission plugins and feature gates of the reference: the values that flags accept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ADMISSION_PLUGINS: Final = frozenset(
         "ResourceQuota",
     }
 )
-"""Plugins of a generic server of the reference, and the one of kube-apiserver that custom resources know."""
+"""Plugins of k8s.io/apiserver, and ResourceQuota of kube-apiserver, which applies to custom resources."""
 
 FEATURE_GATES: Final = frozenset(
     {
@@ -63,4 +63,4 @@ FEATURE_GATES: Final = frozenset(
         "WebhookRoundTripLoadBalancing",
     }
 )
-"""Gates of apiserver and apiextensions-apiserver; apiext reads those whose feature it has."""
+"""Gates of apiserver and apiextensions-apiserver. apiext reads those of features that it implements."""

@@ -1,4 +1,4 @@
-"""What is not needed to be ready is loaded when it is first needed, or right after the start, whatever is sooner."""
+"""Imports that the start does not need: modules load on first use, or in a thread once the server is ready."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from aiohttp import web
 
 from apiext.endpoints.request import Handler
 
-_SOON: Final = (
+_PRELOADED: Final = (
     "apiext.serving.builder",
     "apiext.definitions.validation.definition",
     "apiext.definitions.validation.warnings",
     "apiext.openapi.handler",
 )
-"""What the first definition, the first custom resource and kubectl's first visit need."""
+"""Modules that the first definition, the first custom resource and kubectl's first request use."""
 
 
-class LateHandler:
-    """A handler that is made with the first request for it."""
+class LazyHandler:
+    """A handler that is constructed at its first request."""
 
     def __init__(self, make: Callable[[], Handler]) -> None:
         self._make = make
         self._handler: Handler | None = None
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Have the handler answer."""
+        """Return the handler's answer. Raises what the handler raises."""
         if self._handler is None:
             self._handler = self._make()
         return await self._handler(request)
 
 
-async def load_the_rest() -> None:
-    """Load it in a thread, while requests are served."""
-    await asyncio.to_thread(lambda: [importlib.import_module(name) for name in _SOON])
+async def preload_modules() -> None:
+    """Import the modules in a thread, while the server answers requests."""
+    await asyncio.to_thread(lambda: [importlib.import_module(name) for name in _PRELOADED])

@@ -1,4 +1,4 @@
-"""From start to end: listen, serve, and at SIGTERM or SIGINT finish what has begun and close the stores.
+"""Start and stop: listen, serve, and on SIGTERM or SIGINT finish the current requests and close the stores.
 
 Mirrors apiserver pkg/server/genericapiserver.go (PreparedRun and its shutdown order).
 """
@@ -12,69 +12,75 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta.log import get_logger
 from apiext.server.app import open_app
-from apiext.server.http.listener import listen, url_of
-from apiext.server.http.server import HTTPServer
-from apiext.server.lazy_imports import load_the_rest
-from apiext.server.shutdown import leave
+from apiext.server.host.clients import HostClients
+from apiext.server.http.server import HTTPServer, listen, url_of
+from apiext.server.lazy_imports import preload_modules
+from apiext.server.shutdown import shut_down
 from apiext.server.tls.credentials import load_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from apiext.server.host.delegated_authentication import Delegation
-    from apiext.server.options import Options
-    from apiext.server.tls.credentials import Credentials
+    from apiext.server.options import ServerOptions
+    from apiext.server.tls.credentials import ServerCredentials
 
 _LOG: Final = get_logger(__name__)
-_HANDSHAKE: Final = 10.0
-"""Seconds for a TLS handshake."""
+_HANDSHAKE_TIMEOUT: Final = 10.0
+"""Seconds."""
 
 
-async def serve(options: Options, *, started: Callable[[dict[str, str]], None]) -> None:
-    """Serve until a signal asks to stop. `started` is called once the server is ready, with what there is to tell.
+async def serve(options: ServerOptions, *, started: Callable[[dict[str, str]], None]) -> None:
+    """Serve until SIGTERM or SIGINT. Call `started` with facts to print once the server is ready.
 
     Raises:
-        StartError: the server cannot start; nothing is left open.
+        StartError: the server cannot start. All resources are released.
     """
     stopping = _stop_signal()
     async with AsyncExitStack() as stack:
         listener = listen(options.serving.bind_address, options.serving.port)
         stack.callback(listener.close)
         credentials = load_credentials(options)
-        delegation = await _delegation(options, credentials, stack)
-        app = await open_app(options, tokens=credentials.tokens, delegation=delegation, certificates=credentials.ends)
+        clients = HostClients(stack)
+        delegation = await _delegation(options, credentials, clients, stack)
+        app = await open_app(
+            options, clients=clients, tokens=credentials.tokens, delegation=delegation, certificates=credentials.expirations
+        )
         stack.push_async_callback(app.close)
         url = url_of(listener)
         credentials.write_kubeconfig(url)
-        http = HTTPServer(app.handler, credentials.entrance)
+        http = HTTPServer(app.handler, credentials.dynamic_tls)
         loop = asyncio.get_running_loop()
-        context = credentials.entrance.context
-        accepting = await loop.create_server(http, sock=listener, ssl=context, ssl_handshake_timeout=_HANDSHAKE)
-        await app.load()
+        context = credentials.dynamic_tls.context
+        accepting = await loop.create_server(http, sock=listener, ssl=context, ssl_handshake_timeout=_HANDSHAKE_TIMEOUT)
+        await app.load(clients)
         facts = {"address": url, **app.describe()}
         if credentials.kubeconfig is not None:
             facts["kubeconfig"] = str(credentials.kubeconfig)
         started(facts)
-        keeping = asyncio.create_task(credentials.upkeep(options, url).run())
-        stack.callback(keeping.cancel)
-        loading = asyncio.create_task(load_the_rest())
+        rotation = asyncio.create_task(credentials.rotation(options, url).run())
+        stack.callback(rotation.cancel)
+        preloading = asyncio.create_task(preload_modules())
         await stopping.wait()
-        await loading
+        await preloading
         _LOG.info("shutting down")
-        await leave(app, http, accepting, options.limits, impatient=_stop_signal())
+        await shut_down(app, http, accepting, options.limits, hurry=_stop_signal())
 
 
-async def _delegation(options: Options, credentials: Credentials, stack: AsyncExitStack) -> Delegation | None:
+async def _delegation(
+    options: ServerOptions, credentials: ServerCredentials, clients: HostClients, stack: AsyncExitStack
+) -> Delegation | None:
     if options.authentication.delegate is None:
         return None
-    # loaded where another server knows the clients, which is seldom
+    # few servers delegate authentication
     from apiext.server.host.delegated_authentication import open_delegation
 
-    return await open_delegation(options.authentication, credentials.entrance, stack, recalls=options.crd_selector is not None)
+    recalls = options.crd_selector is not None
+    return await open_delegation(options.authentication, credentials.dynamic_tls, clients, stack, recalls=recalls)
 
 
 def _stop_signal() -> asyncio.Event:
-    """An event that the next SIGTERM or SIGINT sets."""
+    """Return an event that the next SIGTERM or SIGINT sets."""
     event = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,4 +1,4 @@
-"""The log: lines for people on standard error, made by structlog, which is loaded with the first line."""
+"""Log output on standard error, rendered by structlog, which is imported for the first line."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ if TYPE_CHECKING:
     from structlog.stdlib import ProcessorFormatter
     from structlog.typing import EventDict, WrappedLogger
 
-_DEBUG_FROM: Final = 4
-_INFO_FROM: Final = 2
+_DEBUG_VERBOSITY: Final = 4
+"""`-v` from which debug lines are logged."""
+_INFO_VERBOSITY: Final = 2
+"""`-v` from which info lines are logged."""
 
 
 def configure_logging(verbosity: int) -> None:
-    """Log warnings, and from a verbosity of 2 and 4 on more than that."""
+    """Log warnings, from a verbosity of 2 also info lines, and from 4 also debug lines."""
     level = logging.WARNING
-    if verbosity >= _INFO_FROM:
+    if verbosity >= _INFO_VERBOSITY:
         level = logging.INFO
-    if verbosity >= _DEBUG_FROM:
+    if verbosity >= _DEBUG_VERBOSITY:
         level = logging.DEBUG
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_LateFormatter())
+    handler.setFormatter(_LazyFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("apiext").setLevel(level)
-    # a client that speaks no HTTP is no fault of the server, and no reason to print a traceback
+    # aiohttp prints a traceback for malformed requests
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
     logging.getLogger("asyncio").setLevel(logging.ERROR)
-    # it warns that signals are not its business, which is how it is meant
+    # kopf warns that it installs no signal handlers; apiext installs its own
     logging.getLogger("kopf").setLevel(logging.ERROR)
 
 
-class _LateFormatter(logging.Formatter):
-    """Formats with structlog; loading it takes a quarter of a second that a quiet start need not spend."""
+class _LazyFormatter(logging.Formatter):
+    """Formats with structlog, whose import takes a quarter of a second."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,6 +68,6 @@ def _formatter() -> ProcessorFormatter:
 
 
 def _take_fields(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
-    """The fields that a log call passed in `extra`."""
+    """Add the fields that a log call passed in `extra`."""
     fields = getattr(event["_record"], "fields", None)
     return event | fields if fields else event

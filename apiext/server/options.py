@@ -1,4 +1,4 @@
-"""The settings of a server, checked as a whole.
+"""The validated options of a server.
 
 Mirrors apiserver pkg/server/options; flags keep the reference's names.
 """
@@ -16,8 +16,8 @@ DEFAULT_PREFIX: Final = "/registry"
 
 
 @dataclass(frozen=True, slots=True)
-class NamedFiles:
-    """A certificate for those who ask for one of the names, or else of its own."""
+class NamedCertificateFiles:
+    """A certificate for some server names; without names, for those in the certificate."""
 
     cert_file: Path
     key_file: Path
@@ -26,21 +26,21 @@ class NamedFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingOptions:
-    """Where the server listens, and with which certificate."""
+    """The listening address and the serving certificates."""
 
     cert_dir: Path
     bind_address: str = "127.0.0.1"
     port: int = 6443
-    """0 takes any free port."""
+    """0 selects a free port."""
     cert_file: Path | None = None
     key_file: Path | None = None
-    named: tuple[NamedFiles, ...] = ()
+    named: tuple[NamedCertificateFiles, ...] = ()
     min_tls_version: str = "VersionTLS12"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageOptions:
-    """Where objects are kept: in etcd where there are servers, else in SQLite in the data folder."""
+    """The store: etcd if servers are set, else SQLite in the data directory."""
 
     data_dir: Path
     etcd_servers: tuple[str, ...] = ()
@@ -49,39 +49,39 @@ class StorageOptions:
     etcd_keyfile: Path | None = None
     prefix: str = DEFAULT_PREFIX
     compaction_interval: float = 300.0
-    """Seconds; 0 never compacts."""
+    """Seconds; 0 disables compaction."""
     watch_cache: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Delegate:
-    """Another server that is asked, and how to get in."""
+class KubeconfigSource:
+    """The address and credentials of another server."""
 
     flag: str
-    """What named it."""
+    """The flag that set it, for messages."""
     kubeconfig: Path | None = None
-    """None for the cluster that the server's own pod runs in."""
+    """None for the service account of the server's pod."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthenticationOptions:
-    """Who is let in. Without a client CA, and a cluster to look it up in, the server makes one, and a client certificate of it."""
+    """How clients authenticate. Without a client CA, and a cluster to read it from, the server creates a CA and an admin certificate."""
 
-    delegate: Delegate | None = None
-    """Who knows the tokens that the server does not know, and who its clients and front proxies are."""
+    delegate: KubeconfigSource | None = None
+    """The server of TokenReviews and of the ConfigMap extension-apiserver-authentication."""
     token_ttl: float = 10.0
-    """Seconds for which is kept whose a token is."""
+    """Seconds that TokenReview results are cached."""
     audiences: tuple[str, ...] = ()
-    """What tokens have to be meant for; empty for what the other server takes."""
+    """Audiences of TokenReviews; empty for those of the reviewing server."""
     skip_lookup: bool = False
-    """Whether the cluster is not asked for the authorities that no option names."""
+    """Whether to ignore the ConfigMap extension-apiserver-authentication."""
     tolerate_lookup_failure: bool = False
-    """Whether to start where it does not say."""
+    """Whether to start if that ConfigMap cannot be read."""
 
     client_ca_file: Path | None = None
     token_file: Path | None = None
     anonymous: bool = True
-    """Anonymous requests reach the health endpoints and nothing else."""
+    """Whether to accept anonymous requests. They reach only the health endpoints."""
     front_proxy_ca_file: Path | None = None
     front_proxy_names: tuple[str, ...] = ()
     username_headers: tuple[str, ...] = ("x-remote-user",)
@@ -91,44 +91,47 @@ class AuthenticationOptions:
 
     @property
     def looks_up(self) -> bool:
-        """Whether the cluster is asked for what no option names."""
+        """Return whether the ConfigMap extension-apiserver-authentication supplies a missing CA."""
         missing = self.client_ca_file is None or self.front_proxy_ca_file is None
         return missing and self.delegate is not None and not self.skip_lookup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationOptions:
-    """Who may do what. Times are in seconds."""
+    """How requests are authorized. Times are in seconds."""
 
     modes: tuple[str, ...] = ("AlwaysAllow",)
-    """In the order in which they are asked: AlwaysAllow (whoever is authenticated may), Webhook (another server decides)."""
-    delegate: Delegate | None = None
-    """The server that decides."""
+    """In order: AlwaysAllow (allows every authenticated user), Webhook (sends SubjectAccessReviews)."""
+    delegate: KubeconfigSource | None = None
+    """The server of SubjectAccessReviews."""
     authorized_ttl: float = 10.0
-    """How long a decision to allow is kept."""
+    """How long allowed decisions are cached."""
     unauthorized_ttl: float = 10.0
+    """How long denied decisions are cached."""
     always_allow_paths: tuple[str, ...] = ("/healthz", "/livez", "/readyz")
-    """Paths that everybody reaches. A single check's own path tells why it fails, and is for those who are known."""
+    """Paths that need no authorization. The path of a single check shows why it fails, and needs authorization."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitOptions:
-    """How much and how long. Times are in seconds."""
+    """Limits of requests. Times are in seconds."""
 
     request_timeout: float = 60.0
     min_request_timeout: int = 1800
-    """Watches last at least so long, where the client does not say."""
+    """The minimum duration of a watch without timeoutSeconds."""
     max_in_flight: int = 400
+    """Concurrent read requests; 0 disables the limit."""
     max_mutating_in_flight: int = 200
+    """Concurrent write requests; 0 disables the limit."""
     event_ttl: float = 3600.0
-    """How long events are kept after they were last written; 0 for ever."""
+    """How long events live after their last write; 0 keeps them."""
     shutdown_delay: float = 0.0
-    """From the first SIGTERM to the end of listening; readyz fails meanwhile."""
+    """How long the server accepts connections after SIGTERM, with a failing readyz."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """Everything."""
+class ServerOptions:
+    """All options of a server."""
 
     serving: ServingOptions
     storage: StorageOptions
@@ -137,9 +140,9 @@ class Options:
     limits: LimitOptions = LimitOptions()
     crd_dir: Path | None = None
     crd_selector: str | None = None
-    """Labels of the definitions that are read from the host; empty for all of them, None for none."""
-    host: Delegate | None = None
-    """The cluster around the server, which has the namespaces, quotas and definitions; None where the server stands alone."""
+    """Label selector of the host's definitions to serve; empty selects all, None none."""
+    host: KubeconfigSource | None = None
+    """The cluster whose namespaces, quotas and definitions apply; None for a standalone server."""
     disabled_admission_plugins: frozenset[str] = frozenset()
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     cors_origins: tuple[str, ...] = ()

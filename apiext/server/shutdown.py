@@ -1,7 +1,7 @@
-"""How the server goes away: it is not ready, its connections end with their next answers, then the silent ones are closed.
+"""Graceful shutdown: fail readyz, end each connection with its next answer, then close the idle ones.
 
-Mirrors the order of apiserver pkg/server/genericapiserver.go. That closes silent connections as soon as the delay is over, and a request
-that is just being sent into one is lost; here they have been told before, by their last answers, or have been silent for long.
+Mirrors the order of apiserver pkg/server/genericapiserver.go. kube-apiserver closes idle connections right after the delay, and loses a
+request that a client is sending. Here the last answer of a connection carries `Connection: close`, so that only long idle ones are closed.
 """
 
 from __future__ import annotations
@@ -19,36 +19,37 @@ if TYPE_CHECKING:
     from apiext.server.options import LimitOptions
 
 _LINGER: Final = 2.0
-"""Seconds for clients whose watches have ended to find out that the connection ends, too."""
-_LOOK: Final = 0.01
-_FAREWELL: Final = 2.0
-"""Seconds for the ends of answers to leave."""
+"""Seconds for clients whose watches ended to see that the connection ends as well."""
+_POLL_INTERVAL: Final = 0.01
+"""Seconds."""
+_FLUSH_TIMEOUT: Final = 2.0
+"""Seconds to send the ends of answers."""
 
 
-async def leave(app: App, http: HTTPServer, accepting: asyncio.Server, limits: LimitOptions, *, impatient: asyncio.Event) -> None:
-    """Go on serving for the delay, then finish what has begun; `impatient` cuts it short."""
+async def shut_down(app: App, http: HTTPServer, accepting: asyncio.Server, limits: LimitOptions, *, hurry: asyncio.Event) -> None:
+    """Serve for the shutdown delay, then finish the current requests. `hurry` ends this at once."""
     app.shutting_down = True
-    http.leave()
-    cut = asyncio.create_task(impatient.wait())
-    leaving = asyncio.create_task(_leave(app, http, accepting, limits))
-    await asyncio.wait({cut, leaving}, return_when=asyncio.FIRST_COMPLETED)
-    await end_tasks(cut, leaving)
+    http.drain()
+    hurrying = asyncio.create_task(hurry.wait())
+    finishing = asyncio.create_task(_finish(app, http, accepting, limits))
+    await asyncio.wait({hurrying, finishing}, return_when=asyncio.FIRST_COMPLETED)
+    await end_tasks(hurrying, finishing)
 
 
-async def _leave(app: App, http: HTTPServer, accepting: asyncio.Server, limits: LimitOptions) -> None:
+async def _finish(app: App, http: HTTPServer, accepting: asyncio.Server, limits: LimitOptions) -> None:
     await asyncio.sleep(limits.shutdown_delay)
     accepting.close()
     app.end_watches()
-    http.leave()
+    http.drain()
     await asyncio.sleep(min(limits.shutdown_delay, _LINGER))
-    await _until_done(http.close_idle, limits.request_timeout)
-    await _until_done(http.has_unsent, _FAREWELL)
-    await http.shutdown(_LOOK)
+    await _wait_while(http.close_idle, limits.request_timeout)
+    await _wait_while(http.has_unsent, _FLUSH_TIMEOUT)
+    await http.shutdown(_POLL_INTERVAL)
 
 
-async def _until_done(rest: Callable[[], int], within: float) -> None:
-    """Return when nothing is left, or when the time (seconds) is over."""
+async def _wait_while(remains: Callable[[], int], seconds: float) -> None:
+    """Return once nothing remains, or after so many seconds."""
     loop = asyncio.get_running_loop()
-    end = loop.time() + within
-    while rest() and loop.time() < end:  # noqa: ASYNC110 -- aiohttp tells nobody when a connection becomes silent
-        await asyncio.sleep(_LOOK)
+    end = loop.time() + seconds
+    while remains() and loop.time() < end:  # noqa: ASYNC110 -- aiohttp has no event for idle connections
+        await asyncio.sleep(_POLL_INTERVAL)

@@ -1,7 +1,7 @@
-"""Why a server does not start, in one line for whoever started it."""
+"""The error of a failed start."""
 
 from __future__ import annotations
 
 
 class StartError(Exception):
-    """The server cannot start; the message is one line that says why and, where it is known, what to do."""
+    """The server cannot start. The message is one line with the cause and, if known, the remedy."""

@@ -1,4 +1,4 @@
-"""The backend that the options ask for."""
+"""Opens the storage backend of the options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from apiext.server.start_error import StartError
 from apiext.storage.backend import BackendError
-from apiext.storage.revision_offset import with_base
+from apiext.storage.revision_offset import with_offset
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 async def open_backend(options: StorageOptions, *, follows_host: bool = False) -> Backend:
-    """A backend that has been found to answer, with the base of revisions that its store has.
+    """Open the backend, and apply the revision offset of its store.
 
-    A store that is to follow another cluster's definitions has one from now on.
+    With `follows_host` a store without an offset gets one.
 
     Raises:
-        StartError: it cannot be opened, or does not answer.
+        StartError: the backend cannot be opened, or does not answer.
     """
     try:
         backend = await (_etcd(options) if options.etcd_servers else _sqlite(options))
         try:
-            return await with_base(backend, options.prefix, begin=follows_host)
+            return await with_offset(backend, options.prefix, begin=follows_host)
         except BaseException:
             await backend.close()
             raise
@@ -35,7 +35,7 @@ async def open_backend(options: StorageOptions, *, follows_host: bool = False) -
 
 
 def describe_storage(options: StorageOptions) -> str:
-    """Where objects are kept, in words."""
+    """Return a description of the store."""
     if options.etcd_servers:
         return f"etcd at {', '.join(options.etcd_servers)}, prefix {options.prefix}"
     return f"SQLite in {_file(options)}"
@@ -51,12 +51,12 @@ async def _sqlite(options: StorageOptions) -> Backend:
     try:
         options.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise StartError(f"the data folder {options.data_dir} cannot be used: {error.strerror}") from error
+        raise StartError(f"cannot use the data directory {options.data_dir}: {error.strerror}") from error
     return await SQLiteBackend.open(_file(options))
 
 
 async def _etcd(options: StorageOptions) -> Backend:
-    # aetcd brings grpc along, which takes long to load, and only who uses etcd needs it
+    # only etcd needs protobuf, which loads slowly
     from apiext.storage.etcd.backend import EtcdBackend
     from apiext.storage.etcd.config import EtcdConfig
 

@@ -1,7 +1,7 @@
-"""From a request about a resource to what answers it: definitions and built-in kinds become endpoints.
+"""Serving of resources: turns definitions and built-in kinds into endpoints, and dispatches requests to them.
 
-Owns the scopes of custom resources (built when first used, replaced when their definition changes), those of built-in kinds, what
-the phase of a mirror lets be done to its instances, their import, and the controllers that need all resources at once. Must not know
-filters, nor how a verb is carried out.
+Owns the scopes of custom resources (built with their first request, replaced when the definition changes) and of built-in kinds,
+the phases of mirrors and the import of their objects, and the controllers that need all resources. Must not know filters, nor
+implement verbs.
 Mirrors apiextensions-apiserver pkg/apiserver (customresource_handler.go).
 """

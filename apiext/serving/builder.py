@@ -1,4 +1,4 @@
-"""How a definition becomes scopes: one small function for each part.
+"""Builder of scopes from a definition: one function for each part.
 
 Mirrors getOrCreateServingInfoFor of apiextensions-apiserver pkg/apiserver/customresource_handler.go.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from apiext.admission.terminating_definition import ForbidCreate
@@ -24,7 +24,7 @@ from apiext.registry.scale import KIND as SCALE
 from apiext.registry.scale import ScaleCodec, ScaleRest
 from apiext.registry.status import StatusRest
 from apiext.schema.compiled import CompiledSchema
-from apiext.serving.info import ServedVersion, ServingInfo
+from apiext.serving.info import ServingInfo, ServingVersion
 
 if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
@@ -39,13 +39,13 @@ _STABILITY: Final = {"alpha": 0, "beta": 1, None: 2}
 _META_FIELDS: Final = frozenset({"metadata.name", "metadata.namespace"})
 
 
-def build_version(info: ServingInfo, version: Version, store: Store, admission: Admission) -> ServedVersion:
-    """Everything that serves one version."""
+def build_version(info: ServingInfo, version: Version, store: Store, admission: Admission) -> ServingVersion:
+    """Return the scopes and the codec of one version."""
     definition = info.definition
     kind = GroupVersionKind(definition.group, version.name, definition.names.kind)
-    shapes = _shapes(definition)
-    codec = _codec(definition, version, kind, shapes)
-    strategy = _strategy(definition, version, kind, shapes[version.name])
+    schemas = _schemas(definition)
+    codec = _codec(definition, version, kind, schemas)
+    strategy = _strategy(definition, version, kind, schemas[version.name])
     rest = _rest(definition, kind, store, codec, strategy)
     main = Scope(
         kind=kind,
@@ -64,48 +64,48 @@ def build_version(info: ServingInfo, version: Version, store: Store, admission: 
         scopes["status"] = _status_scope(main, rest, strategy)
     if version.scale is not None:
         scopes["scale"] = _scale_scope(main, rest, _scale_paths(version.scale))
-    return ServedVersion(
+    return ServingVersion(
         scopes=scopes,
         codec=codec,
         warnings=_warnings(definition, version),
     )
 
 
-def _shapes(definition: Definition) -> dict[str, CompiledSchema]:
-    """The schemas of all versions: what is stored may be of any of them. Each is compiled when it is first used."""
+def _schemas(definition: Definition) -> dict[str, CompiledSchema]:
+    """Return the schemas of all versions, since stored objects may have any version. Each is compiled with its first use."""
     preserve = definition.preserve_unknown_fields
     return {version.name: CompiledSchema(version.schema, preserve_unknown_fields=preserve) for version in definition.versions}
 
 
-def _codec(definition: Definition, version: Version, kind: GroupVersionKind, shapes: Mapping[str, CompiledSchema]) -> CustomResourceCodec:
+def _codec(definition: Definition, version: Version, kind: GroupVersionKind, schemas: Mapping[str, CompiledSchema]) -> CustomResourceCodec:
     return CustomResourceCodec(
         kind=kind,
         storage_version=definition.storage_version.name,
-        shapes=shapes,
+        shapes=schemas,
         converter=_converter(definition),
         namespaced=definition.namespaced,
         selectable_fields=version.selectable_fields,
     )
 
 
-class _WebhookMissing:
-    """Stands for conversion webhooks, which are not called yet: refuses instead of giving wrong data."""
+class _UnsupportedWebhook:
+    """Refuses conversion: conversion webhooks are not implemented."""
 
     __slots__ = ("_name",)
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def convert(self, obj: Object, api_version: str) -> Object:
-        """Raises StatusError (503)."""
+    async def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Object]:
+        """Raise StatusError (503)."""
         raise errors.service_unavailable(
-            f"{self._name} is converted by a webhook, which this server does not call yet: "
-            f"{obj.get('kind')} of {obj.get('apiVersion')} cannot be given as {api_version}"
+            f"{self._name} requires a conversion webhook, which this server does not support: "
+            f"{objects[0].get('kind')} of {objects[0].get('apiVersion')} cannot be converted to {api_version}"
         )
 
 
 def _converter(definition: Definition) -> Converter:
-    return NoneConverter() if definition.conversion_strategy == "None" else _WebhookMissing(definition.name)
+    return NoneConverter() if definition.conversion_strategy == "None" else _UnsupportedWebhook(definition.name)
 
 
 def _strategy(definition: Definition, version: Version, kind: GroupVersionKind, shape: CompiledSchema) -> CustomResourceStrategy:
@@ -153,7 +153,7 @@ def _scale_scope(main: Scope, rest: ResourceRest, paths: ScalePaths) -> Scope:
         subresource="scale",
         kind=SCALE,
         package=SCALE.version,
-        # a subresource's endpoint uses get and update only
+        # The scale subresource has the verbs get, update and patch only.
         rest=cast("CollectionRest", ScaleRest(rest, paths)),
         codec=ScaleCodec(),
         typed=True,
@@ -186,7 +186,7 @@ def _scale_columns(paths: ScalePaths) -> list[Column]:
 
 
 def _selectable(definition: Definition, version: Version) -> frozenset[str]:
-    """The labels that field selectors may name."""
+    """Return the field labels that field selectors may use."""
     labels = _META_FIELDS if definition.namespaced else _META_FIELDS - {"metadata.namespace"}
     return labels | {path.removeprefix(".") for path in version.selectable_fields}
 
@@ -218,10 +218,10 @@ def _warnings(definition: Definition, version: Version) -> tuple[str, ...]:
 
 
 def version_order(name: str) -> tuple[int, int, int, int, str]:
-    """A key that sorts versions from the least to the most stable and recent (apimachinery pkg/version, CompareKubeAwareVersionStrings)."""
+    """Return a sort key from the least to the most stable and recent version (apimachinery pkg/version, CompareKubeAwareVersionStrings)."""
     match = _KUBE_VERSION.fullmatch(name)
     if match is None:
-        # names that are no versions come first, in reverse order of their letters
+        # Names that are not Kubernetes versions come first, in reverse alphabetical order.
         return (0, 0, 0, 0, "".join(chr(0x10FFFF - ord(char)) for char in name))
     major, stability, minor = match.groups()
     return (1, _STABILITY[stability], int(major), int(minor or 0), "")

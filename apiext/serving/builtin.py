@@ -1,6 +1,6 @@
-"""Built-in kinds through the same endpoints as custom resources: namespaces, events, and definitions themselves.
+"""Endpoints of the built-in resources: namespaces, events and definitions, with the same handlers as custom resources.
 
-Mirrors apiserver pkg/endpoints/installer.go (which routes a resource has) and what go-restful answers to other ones.
+Mirrors apiserver pkg/endpoints/installer.go (the routes of a resource) and go-restful's responses for other routes.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from apiext.definitions.codec import CRDCodec
 from apiext.endpoints.handlers.options import FieldLabel, meta_field_label
 from apiext.endpoints.handlers.scope import BUILTIN_PATCHES, Scope
 from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS
 from apiext.endpoints.request import INFO
 from apiext.endpoints.responsewriters.table import TableConvertor
-from apiext.endpoints.serializers.negotiation import BUILTIN_OFFERS, UNTABLED_OFFERS, check_route
+from apiext.endpoints.serializers.negotiation import BUILTIN_OFFERS, TABLELESS_OFFERS, check_route
 from apiext.meta import errors
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NAMESPACES, BuiltinResource
 from apiext.meta.gvk import GroupVersionResource
@@ -37,16 +36,16 @@ from apiext.serving.verbs import RESOURCE_VERBS
 
 if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
-    from apiext.definitions.controllers import Controllers
+    from apiext.definitions.definition_informer import DefinitionInformer
     from apiext.endpoints.handlers.open_watches import Watches
     from apiext.meta.request import RequestInfo
     from apiext.serving.cache import Stores
-    from apiext.storage.interface import Store
+    from apiext.storage.interface import Item, Store
 
 _NOT_ALLOWED: Final = "the server does not allow this method on the requested resource"
 _PRODUCED: Final = BUILTIN_OFFERS.named
 _LISTED: Final = (*BUILTIN_OFFERS.named, *BUILTIN_OFFERS.named_streams)
-"""What go-restful has routes for; the reference writes built-in kinds in all of these."""
+"""Media types of go-restful's routes: the reference encodes built-in kinds in all of these."""
 _STREAMED: Final = frozenset({"list", "watch"})
 _COLLECTION: Final = frozenset({"list", "watch", "create", "deletecollection"})
 _NAMESPACE_LABELS: Final = frozenset({"metadata.name", "status.phase", "name"})
@@ -71,26 +70,30 @@ _EVENT_LABELS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class BuiltinEndpoint:
-    """A built-in resource with what serves it and its subresources."""
+    """A built-in resource with the scopes of its subresources."""
 
     resource: BuiltinResource
     scopes: Mapping[str, Scope]
-    """By subresource; "" is the resource itself."""
+    """Scopes by subresource; "" is the resource itself."""
 
 
 class BuiltinEndpoints:
-    """Answers requests for built-in kinds."""
+    """Answers requests for built-in resources."""
 
     def __init__(self, endpoints: Iterable[BuiltinEndpoint]) -> None:
         self._by_resource: dict[GroupVersionResource, BuiltinEndpoint] = {endpoint.resource.resource: endpoint for endpoint in endpoints}
         self._groups = frozenset(resource.group for resource in self._by_resource)
 
     def serves(self, info: RequestInfo) -> bool:
-        """Whether a request is for one of the built-in groups."""
+        """Report whether a request is for one of the built-in groups."""
         return info.group in self._groups and (info.api_prefix == "api") == (not info.group)
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer. Raises StatusError: 404 for a resource that there is not, 405 for a verb that it does not have."""
+        """Answer a request.
+
+        Raises:
+            StatusError: the resource is unknown (404), has no such verb (405), or the verb fails.
+        """
         info = request[INFO]
         endpoint = self._by_resource.get(GroupVersionResource(info.group, info.version, info.resource))
         scope = endpoint.scopes.get(info.subresource) if endpoint else None
@@ -113,19 +116,24 @@ def _has_route(request: web.BaseRequest, info: RequestInfo, resource: BuiltinRes
     return info.verb == "watch" or (info.verb in _COLLECTION) != named
 
 
-# --- what there is --------------------------------------------------------------------------------------------------
+# --- resources ------------------------------------------------------------------------------------------------------
 
 
 def core_endpoints(stores: Stores, admission: Admission, watches: Watches) -> list[BuiltinEndpoint]:
-    """Namespaces and events of core/v1."""
+    """Return the endpoints of the core/v1 resources: namespaces, then events."""
     return [
         namespaces_endpoint(stores.store(NAMESPACES.resource.group_resource), admission, watches),
         events_endpoint(stores.store(EVENTS.resource.group_resource), admission, watches),
     ]
 
 
+def namespace_rest(stores: Stores) -> NamespaceRest:
+    """Return the REST storage of namespaces."""
+    return NamespaceRest(stores.store(NAMESPACES.resource.group_resource), namespace_codec())
+
+
 def namespaces_endpoint(store: Store, admission: Admission, watches: Watches) -> BuiltinEndpoint:
-    """Namespaces with status and finalize."""
+    """Return the endpoint of namespaces with the subresources status and finalize."""
     codec = namespace_codec()
     main = Scope(
         kind=NAMESPACES.kind,
@@ -153,13 +161,13 @@ def namespaces_endpoint(store: Store, admission: Admission, watches: Watches) ->
         {
             "": main,
             "status": dataclasses.replace(main, subresource="status", rest=status),
-            "finalize": dataclasses.replace(main, subresource="finalize", rest=finalize, offers=UNTABLED_OFFERS),
+            "finalize": dataclasses.replace(main, subresource="finalize", rest=finalize, offers=TABLELESS_OFFERS),
         },
     )
 
 
 def events_endpoint(store: Store, admission: Admission, watches: Watches) -> BuiltinEndpoint:
-    """Events."""
+    """Return the endpoint of events."""
     codec = event_codec()
     main = Scope(
         kind=EVENTS.kind,
@@ -181,11 +189,15 @@ def events_endpoint(store: Store, admission: Admission, watches: Watches) -> Bui
     return BuiltinEndpoint(EVENTS, {"": main})
 
 
-def definitions_endpoint(store: Store, controllers: Controllers, admission: Admission, watches: Watches) -> BuiltinEndpoint:
-    """CustomResourceDefinitions with their status; the controllers hear of every write at once."""
-    codec = CRDCodec()
+def definitions_endpoint(informer: DefinitionInformer, admission: Admission, watches: Watches) -> BuiltinEndpoint:
+    """Return the endpoint of CustomResourceDefinitions with the subresource status. Each write updates the informer's catalog at once."""
+    store, codec = informer.store, informer.codec
     resource = CUSTOM_RESOURCE_DEFINITIONS
-    observe, forget = controllers.observe, controllers.forget
+    observe = informer.observe
+
+    def forget(item: Item) -> None:
+        informer.forget(item.key, item.revision)
+
     main = Scope(
         kind=resource.kind,
         resource=resource.resource,
@@ -209,8 +221,8 @@ def definitions_endpoint(store: Store, controllers: Controllers, admission: Admi
     status = CustomResourceDefinitionRest(
         store, codec=codec, strategy=CustomResourceDefinitionStatusStrategy(), observe=observe, forget=forget
     )
-    below = dataclasses.replace(main, subresource="status", rest=status, offers=UNTABLED_OFFERS)
-    return BuiltinEndpoint(resource, {"": main, "status": below})
+    status_scope = dataclasses.replace(main, subresource="status", rest=status, offers=TABLELESS_OFFERS)
+    return BuiltinEndpoint(resource, {"": main, "status": status_scope})
 
 
 def _labels(known: frozenset[str]) -> FieldLabel:

@@ -1,4 +1,4 @@
-"""The tables of built-in kinds.
+"""Table columns of built-in kinds.
 
 Mirrors pkg/printers/internalversion (printers.go) of kubernetes and apiextensions-apiserver
 pkg/registry/customresourcedefinition/strategy.go.
@@ -25,14 +25,14 @@ _REASON: Final = (
 )
 
 
-def _at(*path: str, default: Any = "") -> Cell:
-    """The cell that shows one field."""
+def _at(*path: str) -> Cell:
+    """Return a cell function that prints one field, "" if it is missing."""
 
     def cell(obj: Object, _now: datetime) -> Any:
         value: Any = obj
         for name in path:
             value = value.get(name) if isinstance(value, dict) else None
-        return default if value is None else value
+        return "" if value is None else value
 
     return cell
 

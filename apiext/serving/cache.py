@@ -1,4 +1,4 @@
-"""The serving infos of all definitions in use: made when first asked for, replaced when their definition changes.
+"""Cache of serving infos: created with the first request for a definition, replaced when the definition changes.
 
 Mirrors the storage map of apiextensions-apiserver pkg/apiserver/customresource_handler.go.
 """
@@ -8,57 +8,60 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, Protocol
 
-from apiext.admission.terminating_definition import Ending
+from apiext.admission.terminating_definition import Termination
 from apiext.endpoints.handlers.open_watches import Watches
 from apiext.meta.gvk import GroupResource
 from apiext.meta.host_annotations import LEAVING
 from apiext.meta.tasks import end_tasks
-from apiext.serving.info import ServedVersion, ServingInfo
-from apiext.serving.mirror_phases import ended
+from apiext.serving.info import ServingInfo, ServingVersion
+from apiext.serving.mirror_phases import expired
 
 if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
     from apiext.definitions.definition import Definition
-    from apiext.serving.mirror_guard import Custodian
+    from apiext.serving.mirror_guard import MirrorGuards
     from apiext.storage.interface import Store
     from apiext.storage.raw_objects import RawObjects
     from apiext.storage.write_guards import WriteGuard
 
-DRAIN: Final = 120.0
-"""Seconds that requests have to end before what serves them is torn down."""
+DRAIN_TIMEOUT: Final = 120.0
+"""Seconds that running requests have to finish before their replaced serving info is torn down."""
 
 
 class Stores(Protocol):
-    """Where the stores of resources come from."""
+    """Factory of stores (storage.factory.StoreFactory)."""
 
     def store(self, resource: GroupResource) -> Store:
-        """The store of a resource, always the same one until it is dropped."""
+        """Return the store of a resource, the same one until it is dropped."""
         ...
 
     def raw(self, resource: GroupResource, guard: WriteGuard) -> RawObjects:
-        """The objects of a resource as they are stored."""
+        """Return access to the encoded objects of a resource."""
         ...
 
     def drop(self, resource: GroupResource) -> None:
-        """Let the store of a resource go."""
+        """Close the store of a resource."""
         ...
 
 
 class ServingCache:
-    """Serving infos by the uid of their definition. Whoever follows the definitions tells it of changes."""
+    """Serving infos by the uid of their definition.
 
-    def __init__(self, stores: Stores, admission: Admission, custodian: Custodian, watches: Watches | None = None) -> None:
+    `on_change` must be the first listener of the catalog, so that the old serving info is gone before other listeners act.
+    """
+
+    def __init__(self, stores: Stores, admission: Admission, guards: MirrorGuards, watches: Watches | None = None) -> None:
         self.stores = stores
-        self.custodian = custodian
+        self.guards = guards
         self._admission = admission
         self._infos: dict[str, ServingInfo] = {}
         self._retired: set[ServingInfo] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self.watches = Watches(watches)
-        """Every open watch on a custom resource."""
+        """All open watches of custom resources."""
 
     def info(self, definition: Definition) -> ServingInfo:
-        """What serves a definition as it is now."""
+        """Return the serving info of a definition in exactly this state; create it if necessary."""
         info = self._infos.get(definition.uid)
         if info is not None:
             if info.definition is definition:
@@ -67,37 +70,37 @@ class ServingCache:
                 info.definition = definition
                 return info
             self._retire(info)
-        info = ServingInfo(definition, watches=Watches(self.watches), ending=Ending(definition.is_terminating))
+        info = ServingInfo(definition, watches=Watches(self.watches), ending=Termination(definition.is_terminating))
         self._infos[definition.uid] = info
         return info
 
     def current(self, definition: Definition) -> ServingInfo:
-        """What serves a definition as far as is known here, which may be a later state than the one given."""
+        """Return the serving info of a definition, which may be of a later state than the given one."""
         return self._infos.get(definition.uid) or self.info(definition)
 
-    def version(self, info: ServingInfo, name: str) -> ServedVersion | None:
-        """What serves one version, built when first asked for; None for a version that the definition does not have."""
+    def version(self, info: ServingInfo, name: str) -> ServingVersion | None:
+        """Return one version of a serving info, built with the first call; None if the definition does not have it."""
         served = info.versions.get(name)
         if served is None:
             version = info.definition.version(name)
             if version is None:
                 return None
-            # loaded with the first custom resource that is asked for: schemas take long
+            # Imported with the first custom resource: the schema modules take long to import.
             from apiext.serving.builder import build_version
 
             store = self.stores.store(info.definition.resource)
-            store.guard_writes(self.custodian.clients(info.definition))
+            store.guard_writes(self.guards.for_clients(info.definition))
             served = info.versions[name] = build_version(info, version, store, self._admission)
         return served
 
-    def changed(self, old: Definition | None, new: Definition | None) -> None:
-        """A definition has come, changed or gone: what served its former state is torn down once its requests have ended."""
+    def on_change(self, old: Definition | None, new: Definition | None) -> None:
+        """Retire the serving info of a changed or deleted definition; implements catalog.Listener."""
         if old is None:
             return
         if new is None or new.uid != old.uid or new.is_terminating:
-            self._end(old)
+            self._forbid_create(old)
         if new is not None and new.phase != old.phase:
-            self._turn(new)
+            self._refuse_watches(new)
         info = self._infos.get(old.uid)
         if info is None:
             return
@@ -110,21 +113,22 @@ class ServingCache:
             del self._infos[old.uid]
             self._retire(info)
 
-    def _end(self, definition: Definition) -> None:
-        for info in self._serving(definition):
-            info.ending.begun = True
+    def _forbid_create(self, definition: Definition) -> None:
+        for info in self._infos_of(definition):
+            info.ending.started = True
 
-    def _turn(self, definition: Definition) -> None:
-        """A definition has come to another phase."""
-        refusal = ended() if definition.phase == LEAVING else None
-        for info in self._serving(definition):
-            info.watches.refuse(refusal)
+    def _refuse_watches(self, definition: Definition) -> None:
+        """End the watches of a mirror that enters phase LEAVING, and refuse new ones; admit them in any other phase."""
+        error = expired() if definition.phase == LEAVING else None
+        for info in self._infos_of(definition):
+            info.watches.refuse(error)
 
-    def _serving(self, definition: Definition) -> list[ServingInfo]:
-        """All that serves a definition, or has until a moment ago."""
+    def _infos_of(self, definition: Definition) -> list[ServingInfo]:
+        """Return the current serving info of a definition and those retired ones that still have requests."""
         return [info for info in (*self._infos.values(), *self._retired) if info.definition.uid == definition.uid]
 
     def _retire(self, info: ServingInfo, *, gone: bool = False) -> None:
+        """Tear a serving info down once its requests have finished."""
         if not info.busy:
             self._tear_down(info, gone=gone)
             return
@@ -134,7 +138,7 @@ class ServingCache:
         task.add_done_callback(self._tasks.discard)
 
     async def _retire_later(self, info: ServingInfo, *, gone: bool) -> None:
-        await info.drained(DRAIN)
+        await info.drained(DRAIN_TIMEOUT)
         self._retired.discard(info)
         self._tear_down(info, gone=gone)
 
@@ -145,7 +149,7 @@ class ServingCache:
             self.stores.drop(resource)
 
     async def close(self) -> None:
-        """End everything."""
+        """End all watches and forget all serving infos."""
         self.watches.close()
         await end_tasks(*self._tasks)
         self._infos.clear()

@@ -1,4 +1,4 @@
-"""The instances of definitions, for whoever ends a definition."""
+"""Instances of definitions, as the finalizer sees them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,25 @@ if TYPE_CHECKING:
     from apiext.storage.raw_objects import RawObjects
 
 SYSTEM: Final = UserInfo("system:apiserver", ("system:masters",))
-"""Who the server is to itself."""
+"""User of requests that the server makes to itself."""
 
 
 class DefinitionInstances:
-    """Finds and deletes the instances of definitions (definitions.finalizer.Instances)."""
+    """Finds and deletes the instances of definitions; implements definitions.finalizer.Instances.
+
+    The instances of a mirror in a phase where another server owns them are copies. They are removed from the store without regard to
+    their finalizers.
+    """
 
     def __init__(self, cache: ServingCache) -> None:
         self._cache = cache
 
-    async def places(self, definition: Definition) -> Collection[str]:
-        """The namespaces that have instances. Raises StatusError, and BackendError."""
+    async def namespaces(self, definition: Definition) -> Collection[str]:
+        """Return the namespaces that contain instances, sorted; "" stands for cluster-scoped instances.
+
+        Raises:
+            StatusError, BackendError: the instances cannot be listed.
+        """
         copies = self._copies(definition)
         if copies is not None:
             return sorted({key.rpartition("/")[0] for key in await copies.keys()})
@@ -38,22 +46,27 @@ class DefinitionInstances:
         found = await rest.list(RequestContext(user=SYSTEM), ListOptions())
         return sorted({item.fields.get("metadata.namespace", "") for item in found.items})
 
-    async def delete(self, definition: Definition, place: str) -> None:
-        """Delete the instances in a namespace; copies of what another server has are removed. Raises StatusError, and BackendError."""
+    async def delete(self, definition: Definition, namespace: str) -> None:
+        """Delete all instances in a namespace.
+
+        Raises:
+            StatusError, BackendError: an instance cannot be deleted.
+        """
         copies = self._copies(definition)
         if copies is not None:
-            await copies.clear(f"{place}/" if place else "")
+            await copies.clear(f"{namespace}/" if namespace else "")
             return
         rest = self._rest(definition)
         if rest is not None:
-            await rest.delete_collection(RequestContext(user=SYSTEM, namespace=place), DeleteOptions(), ListOptions())
+            await rest.delete_collection(RequestContext(user=SYSTEM, namespace=namespace), DeleteOptions(), ListOptions())
 
     def _copies(self, definition: Definition) -> RawObjects | None:
-        """The instances as they are stored, where they are another server's: what keeps them and who follows them is that one's concern."""
-        current = self._cache.custodian.current(definition)
+        """Return the stored objects if they are copies of another server's, else None."""
+        guards = self._cache.guards
+        current = guards.current(definition)
         if current.phase not in FOREIGN:
             return None
-        return self._cache.stores.raw(current.resource, self._cache.custodian.removals(current))
+        return self._cache.stores.raw(current.resource, guards.for_removals(current))
 
     def _rest(self, definition: Definition) -> CollectionRest | None:
         info = self._cache.current(definition)

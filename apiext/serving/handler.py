@@ -1,4 +1,4 @@
-"""Requests about resources: who answers them, and which verb it is.
+"""Handler of resource requests: finds the scope and the verb of a request.
 
 Mirrors apiextensions-apiserver pkg/apiserver/customresource_handler.go (ServeHTTP, serveResource, serveStatus, serveScale).
 """
@@ -14,7 +14,7 @@ from apiext.endpoints.request import INFO, WARNINGS
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.meta import errors
 from apiext.meta.gvk import GroupResource
-from apiext.serving.mirror_phases import in_phase
+from apiext.serving.mirror_phases import scope_in_phase
 from apiext.serving.verbs import RESOURCE_VERBS, SUBRESOURCE_VERBS, Verb
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from apiext.meta.request import RequestInfo
     from apiext.serving.builtin import BuiltinEndpoints
     from apiext.serving.cache import ServingCache
-    from apiext.serving.info import ServedVersion, ServingInfo
+    from apiext.serving.info import ServingInfo, ServingVersion
 
 _ACROSS_NAMESPACES: Final = frozenset({"list", "watch"})
 
 
 class ResourceHandler:
-    """Answers requests for custom resources and for the kinds that are built in."""
+    """Answers requests for custom and built-in resources."""
 
     def __init__(self, catalog: Catalog, cache: ServingCache, builtins: BuiltinEndpoints) -> None:
         self._catalog = catalog
@@ -37,7 +37,11 @@ class ResourceHandler:
         self._builtins = builtins
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer; 404 in plain text where nothing is served. Raises StatusError."""
+        """Answer a request; 404 in plain text if the resource is not served.
+
+        Raises:
+            StatusError: the subresource is unknown (404), the verb is not supported (405), or the verb fails.
+        """
         info = request[INFO]
         if self._builtins.serves(info):
             return await self._builtins.answer(request)
@@ -49,7 +53,7 @@ class ResourceHandler:
             request[WARNINGS].extend(served.warnings)
         scope, verb = _endpoint(info, served)
         if serving.definition.phase is not None:
-            scope = in_phase(serving.definition, scope, info.verb)
+            scope = scope_in_phase(serving.definition, scope, info.verb)
         if verb is watch:
             return await watch(request, scope)
         serving.enter()
@@ -59,7 +63,7 @@ class ResourceHandler:
             serving.leave()
 
     def _serving(self, info: RequestInfo) -> ServingInfo | None:
-        """What serves the resource of a request, None when nothing does in the way it asks for."""
+        """Return the serving info for a request, None if the resource, its scope or its version is not served."""
         if info.api_prefix != "apis":
             return None
         definition = self._catalog.lookup(info.group, info.resource)
@@ -75,8 +79,12 @@ class ResourceHandler:
         return self._cache.info(definition)
 
 
-def _endpoint(info: RequestInfo, served: ServedVersion) -> tuple[Scope, Verb]:
-    """Scope and verb of a request. Raises StatusError: 404 for a missing subresource, 405 for a verb that there is not."""
+def _endpoint(info: RequestInfo, served: ServingVersion) -> tuple[Scope, Verb]:
+    """Return scope and verb of a request.
+
+    Raises:
+        StatusError: the subresource is unknown (404), or the verb is not supported (405).
+    """
     resource = GroupResource(info.group, info.resource)
     scope = served.scopes.get(info.subresource)
     if scope is None:

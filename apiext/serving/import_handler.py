@@ -1,7 +1,8 @@
-"""Objects from another server's store, as that one has them: a body of lines, each of which says how one object must be stored.
+"""Handler of imports: writes objects of another server's store, as they are there, to this store.
 
-A line is an object in any version of its definition, or `{"delete":{"namespace":"a","name":"b"}}`. Nothing is defaulted, validated or
-admitted. The lines before a bad one are done, those after it are not; to send them all again does no harm.
+The request body has one line for each object: the object in any version of its definition, or
+`{"delete":{"namespace":"a","name":"b"}}`. Objects are not defaulted, validated or admitted. Lines before an invalid line are written,
+lines after it are not. Imports are idempotent.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import hdrs, web
 
-from apiext.endpoints.handlers.body import HEAVY
-from apiext.endpoints.handlers.body_lines import read_lines
-from apiext.endpoints.handlers.scope import MAX_BODY
+from apiext.endpoints.handlers.body import HEAVY_BYTES
+from apiext.endpoints.handlers.expect_continue import ask_for_body
+from apiext.endpoints.handlers.scope import MAX_BODY_BYTES
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.meta import background, errors, json_codec, names
@@ -27,31 +28,32 @@ from apiext.storage.raw_objects import Outcome
 from apiext.storage.time_slice import Pace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncGenerator
 
     from apiext.definitions.definition import Definition
     from apiext.serving.cache import ServingCache
+    from apiext.storage.interface import Codec
     from apiext.storage.raw_objects import RawObjects
 
 _DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
-_TOGETHER: Final = 128
-_BYTES: Final = 1 << 20
-"""Lines, and about their bytes, that are written at the same time: they share the store's transactions."""
+_BATCH_LINES: Final = 128
+_BATCH_BYTES: Final = 1 << 20
+"""Number of lines, and their approximate bytes, that are written concurrently: they share transactions of the store."""
 _DELETED: Final = "deleted"
 _DELETION: Final = frozenset({"delete"})
 
 
 class _LineError(ValueError):
-    """A line says nothing that could be done."""
+    """A line is not a valid change."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What a line says."""
+    """Parsed line."""
 
     key: str
     data: bytes | None
-    """As it is to be stored; None: it is to be gone."""
+    """The stored form of the object; None deletes it."""
 
 
 class ImportHandler:
@@ -61,20 +63,24 @@ class ImportHandler:
         self._cache = cache
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Do what the lines say and answer with what was done. Raises StatusError."""
+        """Write the objects of the body; answer with the number of lines by outcome.
+
+        Raises:
+            StatusError: the definition does not accept imports, a line is invalid, or a write fails.
+        """
         name = request.path.removeprefix(IMPORT_PATH)
         if name == request.path or not name or "/" in name:
             return text_reply("404 page not found", status=404)
         if request.method != hdrs.METH_POST:
             raise errors.StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
-        running = _Import(self._cache, await self._definition(name))
-        await running.take_all(request)
-        return Reply(json_codec.dumps(running.counts, sort_keys=False) + b"\n")
+        batch = _Import(self._cache, await self._definition(name))
+        await batch.write_all(request)
+        return Reply(json_codec.dumps(batch.counts, sort_keys=False) + b"\n")
 
     async def _definition(self, name: str) -> Definition:
-        """The definition as it is right now, which may have begun to be one on another server."""
+        """Return the current definition from the store: another server may have changed its phase."""
         try:
-            definition = await self._cache.custodian.latest(name)
+            definition = await self._cache.guards.latest(name)
         except StorageFailure as error:
             raise interpret(error, resource=_DEFINITIONS, operation="get", name=name) from error
         if definition is None:
@@ -84,60 +90,74 @@ class ImportHandler:
 
 
 class _Import:
-    """The lines of one body."""
+    """Import of one request body."""
 
     def __init__(self, cache: ServingCache, definition: Definition) -> None:
         self.counts: dict[str, int] = dict.fromkeys([*(outcome.value for outcome in Outcome), _DELETED], 0)
         self._cache = cache
         self._definition = definition
-        self._objects: RawObjects = cache.stores.raw(definition.resource, cache.custodian.imports(definition))
-        self._waiting: dict[str, _Change] = {}
+        self._objects: RawObjects = cache.stores.raw(definition.resource, cache.guards.for_imports(definition))
+        self._pending: dict[str, _Change] = {}
         self._size = 0
 
-    async def take_all(self, request: web.BaseRequest) -> None:
-        """Do all of them. Raises StatusError, which names the line that is bad."""
+    async def write_all(self, request: web.BaseRequest) -> None:
+        """Write all lines.
+
+        Raises:
+            StatusError: a line is invalid, or a write fails. The message names the line.
+        """
         pace = Pace()
         try:
-            async with aclosing(read_lines(request, MAX_BODY)) as lines:
+            async with aclosing(_read_lines(request, MAX_BODY_BYTES)) as lines:
                 async for number, line in lines:
-                    await self._take(number, line)
+                    await self._add(number, line)
                     if pace.due:
                         await pace.pause()
         except errors.StatusError:
-            # what came before the line that is bad is done all the same
+            # The lines before the invalid one are written.
             await self._flush()
             raise
         await self._flush()
 
-    async def _take(self, number: int, line: bytes) -> None:
+    async def _add(self, number: int, line: bytes) -> None:
         try:
-            read = self._reader()
-            change = await background.begin(read, line) if len(line) > HEAVY else read(line)
+            change = await self._read(line)
         except errors.StatusError as error:
             raise errors.StatusError(error.code, error.reason, f"line {number}: {error.message}", error.details) from error
         except (ValueError, RecursionError) as error:
             raise errors.bad_request(f"line {number}: {error}") from error
-        if change.key in self._waiting:
-            # of two lines about one object the later one counts
+        if change.key in self._pending:
+            # Of two lines about one object, the later one must win.
             await self._flush()
-        self._waiting[change.key] = change
+        self._pending[change.key] = change
         self._size += len(line)
-        if len(self._waiting) >= _TOGETHER or self._size >= _BYTES:
+        if len(self._pending) >= _BATCH_LINES or self._size >= _BATCH_BYTES:
             await self._flush()
 
-    def _reader(self) -> Callable[[bytes], _Change]:
-        """What understands lines by the definition as it is now."""
-        definition = self._definition = self._cache.custodian.current(self._definition)
+    async def _read(self, line: bytes) -> _Change:
+        """Parse a line, and encode its object by the current state of the definition.
+
+        Raises:
+            ValueError: the line is invalid.
+            StatusError: the object cannot be converted.
+        """
+        definition = self._definition = self._cache.guards.current(self._definition)
         served = self._cache.version(self._cache.info(definition), definition.storage_version.name)
         if served is None:
             raise errors.path_not_found()
-        encode = served.codec.encode
-        return lambda line: _read(definition, encode, line)
+        codec: Codec = served.codec
+        run = background.begin if len(line) > HEAVY_BYTES else background.run
+        key, obj = await run(_parse, definition, line)
+        if obj is None:
+            return _Change(key, None)
+        if codec.conversion is not None:
+            obj = await codec.conversion.to_storage(obj)
+        return _Change(key, (await run(codec.encode, obj)).data)
 
     async def _flush(self) -> None:
-        """Write what waits. Raises StatusError."""
-        waiting, self._waiting, self._size = self._waiting, {}, 0
-        results = await asyncio.gather(*map(self._write, waiting.values()), return_exceptions=True)
+        """Write the collected changes. Raises StatusError."""
+        pending, self._pending, self._size = self._pending, {}, 0
+        results = await asyncio.gather(*map(self._write, pending.values()), return_exceptions=True)
         for result in results:
             if isinstance(result, StorageFailure):
                 raise interpret(result, resource=self._definition.resource, operation="import") from result
@@ -152,36 +172,36 @@ class _Import:
         return _DELETED if await self._objects.remove(change.key) else ""
 
 
-def _read(definition: Definition, encode: Callable[[json_codec.Object], bytes], line: bytes) -> _Change:
-    """What a line says. Raises ValueError, and StatusError for what cannot be converted."""
+def _parse(definition: Definition, line: bytes) -> tuple[str, json_codec.Object | None]:
+    """Return the key and object of a line; no object for a deletion. Raises ValueError."""
     parsed = json_codec.loads(line)
     if type(parsed) is not dict:
-        raise _LineError("it is no object")
+        raise _LineError("is not an object")
     if parsed.keys() == _DELETION:
-        return _Change(_key(definition, parsed["delete"], "delete"), None)
+        return _key(definition, parsed["delete"], "delete"), None
     kind, version = parsed.get("kind"), parsed.get("apiVersion")
     versions = [f"{definition.group}/{one.name}" for one in definition.versions]
     if kind != definition.names.kind or version not in versions:
-        raise _LineError(f"it is a {_shown(kind)} of {_shown(version)}, and not a {definition.names.kind} of {' or '.join(versions)}")
-    return _Change(_key(definition, parsed.get("metadata"), "metadata"), encode(parsed))
+        raise _LineError(f"is a {_shown(kind)} of {_shown(version)}, expected a {definition.names.kind} of {' or '.join(versions)}")
+    return _key(definition, parsed.get("metadata"), "metadata"), parsed
 
 
 def _key(definition: Definition, metadata: Any, where: str) -> str:
-    """The key that the name and namespace in an object make. Raises _LineError."""
+    """Return the store key for the name and namespace in an object. Raises _LineError."""
     if type(metadata) is not dict:
-        raise _LineError(f"{where} is no object")
-    name = _part(metadata, "name", where)
+        raise _LineError(f"{where} is not an object")
+    name = _name_of(metadata, "name", where)
     if definition.namespaced:
-        return f"{_part(metadata, 'namespace', where)}/{name}"
+        return f"{_name_of(metadata, 'namespace', where)}/{name}"
     if metadata.get("namespace"):
-        raise _LineError(f"{where}.namespace is set, and {definition.resource} is not in namespaces")
+        raise _LineError(f"{where}.namespace is set, but {definition.resource} is cluster-scoped")
     return name
 
 
-def _part(metadata: json_codec.Object, member: str, where: str) -> str:
+def _name_of(metadata: json_codec.Object, member: str, where: str) -> str:
     text = metadata.get(member)
     if type(text) is not str or not text:
-        raise _LineError(f"{where}.{member} is missing, or no text")
+        raise _LineError(f"{where}.{member} is missing or not a string")
     problems = names.path_segment(text)
     if problems:
         raise _LineError(f"{where}.{member} {'; '.join(problems)}")
@@ -190,3 +210,40 @@ def _part(metadata: json_codec.Object, member: str, where: str) -> str:
 
 def _shown(value: Any) -> str:
     return value if type(value) is str and value else "nothing"
+
+
+async def _read_lines(request: web.BaseRequest, limit: int) -> AsyncGenerator[tuple[int, bytes]]:
+    """Yield the lines that are not blank, with their numbers from 1 on. The last line need not end with a line break.
+
+    Raises:
+        StatusError: 413 for a line above the limit in bytes, 500 for a body that ends early.
+    """
+    if hdrs.EXPECT in request.headers:
+        await ask_for_body(request)
+    number, begun = 1, bytearray()
+    while chunk := await _next_chunk(request):
+        first, *more = chunk.split(b"\n")
+        begun += first
+        _check_line(begun, number, limit)
+        if not more:
+            continue
+        for line in (bytes(begun), *more[:-1]):
+            _check_line(line, number, limit)
+            if not line.isspace() and line:
+                yield number, line
+            number += 1
+        begun = bytearray(more[-1])
+    if begun and not begun.isspace():
+        yield number, bytes(begun)
+
+
+async def _next_chunk(request: web.BaseRequest) -> bytes:
+    try:
+        return await request.content.readany()
+    except web.RequestPayloadError as error:
+        raise errors.unknown(str(error)) from error
+
+
+def _check_line(line: bytes | bytearray, number: int, limit: int) -> None:
+    if len(line) > limit:
+        raise errors.too_large(f"line {number}: limit is {limit}")

@@ -1,4 +1,4 @@
-"""What answers the requests for one definition, as long as its specification stays the same."""
+"""Serving info of a definition: scopes and codecs of its versions, valid as long as its specification stays the same."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from apiext.admission.terminating_definition import Ending
+from apiext.admission.terminating_definition import Termination
 from apiext.endpoints.handlers.open_watches import Watches
 
 if TYPE_CHECKING:
@@ -18,54 +18,54 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ServedVersion:
-    """One version of a definition, served."""
+class ServingVersion:
+    """One version of a definition."""
 
     scopes: Mapping[str, Scope]
-    """By subresource; "" is the resource itself."""
+    """Scopes by subresource; "" is the resource itself."""
     codec: Codec
     warnings: tuple[str, ...] = ()
-    """What every answer of a deprecated version warns of."""
+    """Warnings that every response of a deprecated version carries."""
 
 
 @dataclass(slots=True, eq=False)
 class ServingInfo:
-    """The versions of a definition that have been asked for, and the requests that are using them."""
+    """The versions of a definition that were requested so far, and a count of the running requests."""
 
     definition: Definition
-    versions: dict[str, ServedVersion] = field(default_factory=dict)
+    versions: dict[str, ServingVersion] = field(default_factory=dict)
     watches: Watches = field(default_factory=Watches)
-    ending: Ending = field(default_factory=Ending)
-    """Told when the definition is being deleted, or is gone: nothing is created any more, not by requests under way either."""
+    ending: Termination = field(default_factory=Termination)
+    """Set when the definition is being deleted or is gone: every create is refused from then on, also of running requests."""
     _in_flight: int = 0
     _drained: asyncio.Future[None] | None = None
 
     @property
     def busy(self) -> bool:
-        """Whether requests are being served, watches apart."""
+        """Report whether requests other than watches are running."""
         return self._in_flight > 0
 
     def enter(self) -> None:
-        """A request begins."""
+        """Count a request that starts."""
         self._in_flight += 1
 
     def leave(self) -> None:
-        """A request has ended."""
+        """Count a request that has finished."""
         self._in_flight -= 1
         if not self._in_flight and self._drained is not None and not self._drained.done():
             self._drained.set_result(None)
 
     async def drained(self, seconds: float) -> None:
-        """Return when no request is being served any more, or after so many seconds."""
+        """Return when no request is running, or after a number of seconds."""
         if self.busy:
             self._drained = asyncio.get_running_loop().create_future()
             await asyncio.wait({self._drained}, timeout=seconds)
 
     def fits(self, definition: Definition) -> bool:
-        """Whether it may serve a definition that has changed since: specification and accepted names are the same."""
-        return served_part(self.definition.object) == served_part(definition.object)
+        """Report whether this info may serve a changed definition: specification and accepted names are equal."""
+        return _served_part(self.definition.object) == _served_part(definition.object)
 
 
-def served_part(crd: Object) -> tuple[object, object]:
-    """What of a definition decides how its resources are served."""
+def _served_part(crd: Object) -> tuple[object, object]:
+    """Return the parts of a definition that determine how its resources are served."""
     return crd.get("spec"), (crd.get("status") or {}).get("acceptedNames")

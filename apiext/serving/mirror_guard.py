@@ -1,8 +1,8 @@
-"""The phases of mirrors, held to in the moment of each write, by all servers on one store.
+"""Write guards of mirrors: each write to an instance commits only if the mirror's phase still allows it.
 
-A server that is behind does not know that a mirror has gone on to another phase. So a write to an instance of a mirror is done
-only if the mirror is still, in the store, at the revision by which the server has decided; where it is not, the server catches up
-and decides anew.
+A server may not know yet that a mirror has entered another phase. So each write to an instance of a mirror has the precondition that
+the mirror in the store still has the revision by which this server allowed the write. The precondition is committed atomically with
+the write. If it fails, the server reads the mirror again and repeats the check. This holds for all servers on one store.
 """
 
 from __future__ import annotations
@@ -14,81 +14,80 @@ from apiext.serving import mirror_phases
 from apiext.storage.backend import Guard
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
-    from apiext.definitions.catalog import Catalog
     from apiext.definitions.definition import Definition
+    from apiext.definitions.definition_informer import DefinitionInformer
     from apiext.storage.write_guards import WriteGuard
 
 
-class Custodian:
-    """Makes the guards of definitions' instances."""
+class MirrorGuards:
+    """Creates the write guards for the instances of definitions."""
 
-    def __init__(self, catalog: Catalog, refresh: Callable[[str], Awaitable[None]], prefix: str) -> None:
-        """`refresh` brings the catalogue up to date about one definition; `prefix` is that of definitions in the store."""
-        self._catalog = catalog
-        self._refresh = refresh
+    def __init__(self, informer: DefinitionInformer, prefix: str) -> None:
+        """Create guards from an informer; `prefix` is the prefix of definitions' keys in the store."""
+        self._informer = informer
         self._prefix = prefix
 
-    def clients(self, definition: Definition) -> WriteGuard:
-        """For what clients write, by the definition of that name, whichever it is by then."""
+    def for_clients(self, definition: Definition) -> WriteGuard:
+        """Return the guard for writes of clients. It checks the current definition of that name, also one created later."""
         return self._guard(definition, mirror_phases.check_write)
 
-    def imports(self, definition: Definition) -> WriteGuard:
-        """For what is imported for this very definition."""
-        return self._guard(definition, _of_uid(definition.uid, mirror_phases.check_import))
+    def for_imports(self, definition: Definition) -> WriteGuard:
+        """Return the guard for imports. It fails for another definition of that name."""
+        return self._guard(definition, _require_uid(definition.uid, mirror_phases.check_import))
 
-    def removals(self, definition: Definition) -> WriteGuard:
-        """For the removal of the copies that this very definition has."""
-        return self._guard(definition, _of_uid(definition.uid, mirror_phases.check_removal))
+    def for_removals(self, definition: Definition) -> WriteGuard:
+        """Return the guard for the removal of copies. It fails for another definition of that name."""
+        return self._guard(definition, _require_uid(definition.uid, mirror_phases.check_removal))
 
     def current(self, definition: Definition) -> Definition:
-        """What is known of this very definition by now, or was known last."""
-        known = self._catalog.get(definition.name)
+        """Return the catalog's state of a definition, or the given state if the catalog does not have this definition any more."""
+        known = self._informer.catalog.get(definition.name)
         return known if known is not None and known.uid == definition.uid else definition
 
     async def latest(self, name: str) -> Definition | None:
-        """A definition as it is in the store, None where there is none. Raises StatusError, StorageError and BackendError."""
-        await self._refresh(name)
-        return self._catalog.get(name)
+        """Return a definition as it is in the store, or None.
+
+        Raises:
+            StorageError, BackendError: the definition cannot be read.
+        """
+        await self._informer.refresh(name)
+        return self._informer.catalog.get(name)
 
     def _guard(self, definition: Definition, check: Callable[[Definition], None]) -> WriteGuard:
-        return _PhaseGuard(self._catalog, self._refresh, check, definition, self._prefix + definition.name)
+        return _MirrorGuard(self._informer, check, definition, self._prefix + definition.name)
 
 
-def _of_uid(uid: str, check: Callable[[Definition], None]) -> Callable[[Definition], None]:
-    """A check that another definition, which has come in the place of one, does not pass."""
+def _require_uid(uid: str, check: Callable[[Definition], None]) -> Callable[[Definition], None]:
+    """Return a check that also raises StatusError (404) for a definition with another uid."""
 
-    def both(definition: Definition) -> None:
+    def check_uid_too(definition: Definition) -> None:
         if definition.uid != uid:
             raise errors.path_not_found()
         check(definition)
 
-    return both
+    return check_uid_too
 
 
-class _PhaseGuard:
-    """Implements WriteGuard by the phase of a definition."""
+class _MirrorGuard:
+    """Implements WriteGuard with the phase of one definition."""
 
-    __slots__ = ("_catalog", "_check", "_key", "_known", "_refresh")
+    __slots__ = ("_check", "_informer", "_key", "_known")
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        refresh: Callable[[str], Awaitable[None]],
-        check: Callable[[Definition], None],
-        definition: Definition,
-        key: str,
-    ) -> None:
-        self._catalog = catalog
-        self._refresh = refresh
+    def __init__(self, informer: DefinitionInformer, check: Callable[[Definition], None], definition: Definition, key: str) -> None:
+        self._informer = informer
         self._check = check
         self._known = definition
         self._key = key
 
     def decide(self) -> Guard | None:
-        """Nothing must hold for instances of a definition that is no mirror. Raises StatusError."""
-        definition = self._catalog.get(self._known.name)
+        """Check the phase; return the precondition of the write, None for a definition that is not a mirror.
+
+        Raises:
+            StatusError: the phase forbids the write, or the mirror does not exist any more.
+        """
+        definition = self._informer.catalog.get(self._known.name)
         if definition is None:
             if self._known.phase is None:
                 return None
@@ -98,11 +97,15 @@ class _PhaseGuard:
         return None if definition.phase is None else Guard(self._key, definition.revision)
 
     async def outdated(self, guard: Guard) -> None:
-        """Catch up, where the catalogue has not gone on by itself."""
-        definition = self._catalog.get(self._known.name)
+        """Read the mirror again after a failed precondition, unless the catalog has a newer state already.
+
+        Raises:
+            StatusError: the mirror in the store is not newer (500). It is written continuously, or the store is inconsistent.
+        """
+        catalog = self._informer.catalog
+        definition = catalog.get(self._known.name)
         if definition is None or definition.revision > guard.expected:
             return
-        await self._refresh(definition.name)
-        if self._catalog.get(definition.name) is definition:
-            # it is being written over and over, or the store is not what it seems: later, then
+        await self._informer.refresh(definition.name)
+        if catalog.get(definition.name) is definition:
             raise errors.server_timeout(definition.resource, "write", 1)

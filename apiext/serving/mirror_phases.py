@@ -1,6 +1,6 @@
-"""What may happen to the instances of a mirror, by the phase that it is in (meta/host_annotations.py).
+"""Requests that the phase of a mirror allows (meta/host_annotations.py).
 
-A mirror is the copy of a definition whose instances are being taken over from another server, or given back to it. Others have no phases.
+A mirror is the copy of a definition whose instances are imported from another server, or returned to it. Other definitions have no phase.
 """
 
 from __future__ import annotations
@@ -20,80 +20,93 @@ if TYPE_CHECKING:
     from apiext.storage.interface import ListOptions, ListResult, Watch, WatchOptions
 
 _RETRY_AFTER: Final = 1
-"""Seconds; a phase in which something is refused is short."""
+"""Seconds after which clients retry a refused request. A phase that refuses requests is short."""
 _READS: Final = frozenset({"get", "list", "watch"})
-_OF_ALL: Final = frozenset({"list", "watch"})
-_NO_REVISION: Final = frozenset({"", "0"})
+_COLLECTION_READS: Final = frozenset({"list", "watch"})
+_ANY_REVISION: Final = frozenset({"", "0"})
 FOREIGN: Final = frozenset({IMPORTING, LEAVING})
-"""Phases in which the instances are the other server's, and what is here is a copy."""
+"""Phases in which the other server owns the instances. The objects in this store are copies."""
 
 
-def in_phase(definition: Definition, scope: Scope, verb: str) -> Scope:
-    """What answers a client's request to the instances of a mirror: the scope, or another that sends clients of all of them away.
+def scope_in_phase(definition: Definition, scope: Scope, verb: str) -> Scope:
+    """Return the scope for a client's request to the instances of a mirror; one that refuses lists and watches in phase LEAVING.
 
-    Raises StatusError (429) for a write that is refused.
+    Raises:
+        StatusError: the phase forbids writes (429).
     """
     if verb not in _READS:
         check_write(definition)
-    elif definition.phase == LEAVING and verb in _OF_ALL:
-        return dataclasses.replace(scope, rest=cast("CollectionRest", _Leaving(definition)))
+    elif definition.phase == LEAVING and verb in _COLLECTION_READS:
+        return dataclasses.replace(scope, rest=cast("CollectionRest", _LeavingRest(definition)))
     return scope
 
 
-class _Leaving:
-    """Stands for a resource that is listed and watched elsewhere from now on.
+class _LeavingRest:
+    """Refuses lists and watches of a resource that another server serves from now on.
 
-    Whoever goes on from a revision is told that it is too old, for elsewhere it would be one of the future: client-go asks for
-    it again and again, half a minute long, before it begins without one. Who begins without is to come back.
+    A request from a revision gets 410: the other server does not know that revision yet, and client-go would repeat the request for
+    half a minute before it lists without one. A list without a revision gets 503 with Retry-After.
     """
 
     def __init__(self, definition: Definition) -> None:
         self._resource = definition.resource
 
     async def list(self, _ctx: RequestContext, options: ListOptions) -> ListResult:
-        """Raise StatusError: 410 for a revision that is named, else 503."""
-        if options.continue_token or options.resource_version not in _NO_REVISION:
-            raise ended()
-        why = f"{self._resource} is going back to the server that it came from: list it again"
-        raise errors.StatusError(503, "ServiceUnavailable", why, {"retryAfterSeconds": _RETRY_AFTER})
+        """Raise StatusError: 410 for a list from a revision, else 503."""
+        if options.continue_token or options.resource_version not in _ANY_REVISION:
+            raise expired()
+        message = f"{self._resource} is being returned to the server that it was imported from: retry the list"
+        raise errors.StatusError(503, "ServiceUnavailable", message, {"retryAfterSeconds": _RETRY_AFTER})
 
     async def watch(self, _ctx: RequestContext, _options: WatchOptions, *, name: str = "") -> Watch:
-        """One that says so and ends."""
-        return failed(ended())
+        """Return a watch that ends with 410."""
+        return failed(expired())
 
 
 def check_write(definition: Definition) -> None:
-    """Raise StatusError (429) unless clients may write."""
+    """Check that clients may write instances.
+
+    Raises:
+        StatusError: the phase is neither None nor SERVING (429).
+    """
     phase = definition.phase
     if phase is None or phase == SERVING:
         return
-    why = "is coming here from another server" if phase == IMPORTING else "is going back to the server that it came from"
-    raise errors.too_many_requests(f"{definition.resource} {why}: it cannot be written right now", _RETRY_AFTER)
+    why = "is being imported from another server" if phase == IMPORTING else "is being returned to the server that it was imported from"
+    raise errors.too_many_requests(f"{definition.resource} {why}: it cannot be written now", _RETRY_AFTER)
 
 
 def check_import(definition: Definition) -> None:
-    """Raise StatusError (409) unless objects may be imported."""
+    """Check that objects may be imported.
+
+    Raises:
+        StatusError: the definition is not an established mirror in phase IMPORTING (409).
+    """
     if definition.phase is None:
-        why = "it is not the copy of another server's definition"
+        why = "it is not a mirror of another server's definition"
     elif definition.phase != IMPORTING:
         why = f"its phase is {definition.phase}, and objects are imported in phase {IMPORTING}"
     elif definition.is_terminating:
         why = "it is being deleted"
     elif not definition.is_established:
-        # of what never was, no instances are looked for when it goes
-        why = "it has not been established"
+        # The finalizer does not delete instances of a definition that was never established.
+        why = "it is not established"
     else:
         return
     raise errors.conflict(CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource, definition.name, why)
 
 
 def check_removal(definition: Definition) -> None:
-    """Raise StatusError (409) unless the instances may be removed as they are, whatever keeps them."""
+    """Check that instances may be removed from the store, regardless of their finalizers.
+
+    Raises:
+        StatusError: the instances are not copies (409).
+    """
     if definition.phase not in FOREIGN:
-        why = f"its phase is {definition.phase}, and instances are deleted in order"
+        why = f"its phase is {definition.phase}, and its instances must be deleted through the API"
         raise errors.conflict(CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource, definition.name, why)
 
 
-def ended() -> errors.StatusError:
-    """What watches end with when the instances are another server's again: clients list anew, and get to it."""
+def expired() -> errors.StatusError:
+    """Return the error that ends watches in phase LEAVING (410). Clients list again and reach the other server."""
     return errors.expired("too old resource version")

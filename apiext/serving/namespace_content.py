@@ -1,4 +1,4 @@
-"""What is in a namespace that ends: deleted, counted, and told of in the namespace's conditions.
+"""Deletion of a terminating namespace's objects, and the namespace conditions that report it.
 
 Mirrors pkg/controller/namespace/deletion of kubernetes (namespaced_resources_deleter.go, status_condition_utils.go).
 """
@@ -23,90 +23,90 @@ if TYPE_CHECKING:
     from apiext.storage.interface import Item
 
 FAILURES: Final = (errors.StatusError, StorageError, BackendError)
-"""What deleting a resource may fail with."""
+"""Expected exceptions of deleting a resource."""
 
-_FINE: Final = {
+_GOOD: Final = {
     "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
     "NamespaceDeletionGroupVersionParsingFailure": ("ParsedGroupVersions", "All legacy kube types successfully parsed"),
     "NamespaceDeletionContentFailure": ("ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
     "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
     "NamespaceFinalizersRemaining": ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
 }
-"""The conditions in their order, with what they say when nothing is wrong."""
+"""Condition types in their order, with reason and message of status False."""
 
 
 @dataclass(slots=True)
-class Content:
-    """What has become of a namespace's objects."""
+class NamespaceContent:
+    """Result of deleting the objects of a namespace."""
 
     remaining: Counter[str] = field(default_factory=Counter)
-    """Objects by resource."""
+    """Number of remaining objects by resource."""
     finalizers: Counter[str] = field(default_factory=Counter)
-    """Objects that each finalizer keeps."""
+    """Number of remaining objects by finalizer."""
     failures: list[str] = field(default_factory=list)
 
     @property
-    def is_gone(self) -> bool:
-        """Whether nothing is left."""
+    def is_empty(self) -> bool:
+        """Report whether nothing is left."""
         return not self.remaining and not self.failures
 
     async def delete(self, scope: Scope, namespace: str) -> None:
-        """Delete a resource's objects, and note which stay."""
+        """Delete all objects of a resource, and record failures and remaining objects."""
         context = RequestContext(user=SYSTEM, namespace=namespace)
         try:
             await scope.rest.delete_collection(context, DeleteOptions(propagation_policy="Background"), ListOptions())
-            left = (await scope.rest.list(context, ListOptions())).items
+            remaining = (await scope.rest.list(context, ListOptions())).items
         except FAILURES as error:
             self.failures.append(str(error))
             return
-        if left:
-            self._count(scope, namespace, left)
+        if remaining:
+            self._count(scope, namespace, remaining)
 
-    def _count(self, scope: Scope, namespace: str, left: Iterable[Item]) -> None:
+    def _count(self, scope: Scope, namespace: str, remaining: Iterable[Item]) -> None:
         finalizers: Counter[str] = Counter()
         resource = scope.resource
-        for item in left:
+        for item in remaining:
             self.remaining[f"{resource.resource}.{resource.group}"] += 1
             finalizers.update((item.object().get("metadata") or {}).get("finalizers") or ())
         if not finalizers:
-            which = f"{resource.group}/{resource.version}, Resource={resource.resource}"
-            self.failures.append(f"unexpected items still remain in namespace: {namespace} for gvr: {which}")
+            gvr = f"{resource.group}/{resource.version}, Resource={resource.resource}"
+            self.failures.append(f"unexpected items still remain in namespace: {namespace} for gvr: {gvr}")
         self.finalizers += finalizers
 
-    def conditions(self, former: Iterable[Object]) -> list[Object]:
-        """The namespace's conditions from now on; the very same objects where nothing has changed."""
-        found = list(former)
-        places: dict[str, int] = {}
-        for place, condition in enumerate(found):
-            # of two of one type the first one counts
-            places.setdefault(condition["type"], place)
-        wrong = self._wrong()
-        for name, fine in _FINE.items():
-            reason, message = wrong.get(name, fine)
-            told = {"status": "True" if name in wrong else "False", "reason": reason, "message": message}
-            place = places.get(name, len(found))
-            old = found[place] if name in places else {}
-            if any(old.get(key) != text for key, text in told.items()):
-                since = old["lastTransitionTime"] if old.get("status") == told["status"] else time.now()
-                found[place : place + 1] = [{"type": name, **told, "lastTransitionTime": since}]
-        return found
+    def conditions(self, existing: Iterable[Object]) -> list[Object]:
+        """Return the namespace's new conditions. Unchanged conditions are the same objects as the existing ones."""
+        conditions = list(existing)
+        positions: dict[str, int] = {}
+        for position, condition in enumerate(conditions):
+            # Of two conditions of one type, the first counts.
+            positions.setdefault(condition["type"], position)
+        bad = self._bad()
+        for name, good in _GOOD.items():
+            reason, message = bad.get(name, good)
+            new = {"status": "True" if name in bad else "False", "reason": reason, "message": message}
+            position = positions.get(name, len(conditions))
+            old = conditions[position] if name in positions else {}
+            if any(old.get(key) != text for key, text in new.items()):
+                since = old["lastTransitionTime"] if old.get("status") == new["status"] else time.now()
+                conditions[position : position + 1] = [{"type": name, **new, "lastTransitionTime": since}]
+        return conditions
 
-    def _wrong(self) -> dict[str, tuple[str, str]]:
-        """Reason and message of each condition that is not as it should be."""
-        wrong: dict[str, tuple[str, str]] = {}
+    def _bad(self) -> dict[str, tuple[str, str]]:
+        """Return reason and message of each condition with status True."""
+        bad: dict[str, tuple[str, str]] = {}
         if self.failures:
-            told = ", ".join(sorted(self.failures))
-            message = f"Failed to delete all resource types, {len(self.failures)} remaining: {told}"
-            wrong["NamespaceDeletionContentFailure"] = ("ContentDeletionFailed", message)
+            texts = ", ".join(sorted(self.failures))
+            message = f"Failed to delete all resource types, {len(self.failures)} remaining: {texts}"
+            bad["NamespaceDeletionContentFailure"] = ("ContentDeletionFailed", message)
         if self.remaining:
-            told = _counted(f"{name} has {count} resource instances" for name, count in self.remaining.items())
-            wrong["NamespaceContentRemaining"] = ("SomeResourcesRemain", f"Some resources are remaining: {told}")
+            texts = _sorted(f"{name} has {count} resource instances" for name, count in self.remaining.items())
+            bad["NamespaceContentRemaining"] = ("SomeResourcesRemain", f"Some resources are remaining: {texts}")
         if self.finalizers:
-            told = _counted(f"{name} in {count} resource instances" for name, count in self.finalizers.items())
-            message = f"Some content in the namespace has finalizers remaining: {told}"
-            wrong["NamespaceFinalizersRemaining"] = ("SomeFinalizersRemain", message)
-        return wrong
+            texts = _sorted(f"{name} in {count} resource instances" for name, count in self.finalizers.items())
+            message = f"Some content in the namespace has finalizers remaining: {texts}"
+            bad["NamespaceFinalizersRemaining"] = ("SomeFinalizersRemain", message)
+        return bad
 
 
-def _counted(texts: Iterable[str]) -> str:
+def _sorted(texts: Iterable[str]) -> str:
     return ", ".join(sorted(texts))

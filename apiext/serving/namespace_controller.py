@@ -1,4 +1,4 @@
-"""The life of namespaces where no other controller looks after them: the first ones are made, and those on their way out emptied.
+"""Namespace controllers of a standalone server: create the system namespaces, and empty terminating namespaces.
 
 Mirrors pkg/controlplane/controller/systemnamespaces and pkg/controller/namespace of kubernetes.
 """
@@ -14,10 +14,11 @@ from apiext.meta import errors
 from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
-from apiext.registry.namespace import FINALIZER, TERMINATING
+from apiext.meta.workqueue import RequeueError, WorkQueue
+from apiext.registry.namespace import FINALIZER, TERMINATING, NamespaceRest
 from apiext.registry.request_context import CreateOptions, RequestContext, UpdateOptions
 from apiext.serving.definition_instances import SYSTEM
-from apiext.serving.namespace_content import FAILURES, Content
+from apiext.serving.namespace_content import FAILURES, NamespaceContent
 from apiext.storage.interface import EventType, WatchOptions
 
 if TYPE_CHECKING:
@@ -30,15 +31,22 @@ if TYPE_CHECKING:
 
 _LOG: Final = get_logger(__name__)
 SYSTEM_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
-_PAUSE: Final = 0.1
-_MAX_PAUSE: Final = 5.0
+_MIN_PAUSE_SECONDS: Final = 0.1
+_MAX_PAUSE_SECONDS: Final = 5.0
+"""Seconds before the first and before later retries."""
+_WORKERS: Final = 20
+"""Namespaces emptied at the same time."""
 
 
-async def phase_of(endpoint: BuiltinEndpoint, name: str, *, live: bool) -> str | None:
-    """A namespace's phase, None when there is none: from the cache, or (live) its most recent one."""
+async def namespace_phase(rest: NamespaceRest, name: str, *, live: bool) -> str | None:
+    """Return the phase of a namespace from the cache or, if `live`, from the store; None if it does not exist.
+
+    Raises:
+        StatusError: the namespace cannot be read.
+    """
     context = RequestContext(user=SYSTEM, namespace=name)
     try:
-        item = await endpoint.scopes[""].rest.get(context, name, resource_version="" if live else "0")
+        item = await rest.get(context, name, resource_version="" if live else "0")
     except errors.StatusError as error:
         if error.code == 404:
             return None
@@ -46,8 +54,13 @@ async def phase_of(endpoint: BuiltinEndpoint, name: str, *, live: bool) -> str |
     return item.fields.get("status.phase", "")
 
 
+def _cluster() -> RequestContext:
+    """Return the context of a request for namespaces themselves."""
+    return RequestContext(user=SYSTEM)
+
+
 class NamespaceController:
-    """Empties namespaces that are being deleted, and lets them go."""
+    """Creates the system namespaces, deletes the objects of terminating namespaces, and finalizes these."""
 
     def __init__(self, endpoint: BuiltinEndpoint, others: Iterable[BuiltinEndpoint], catalog: Catalog, cache: ServingCache) -> None:
         self._namespaces = endpoint.scopes[""].rest
@@ -56,97 +69,107 @@ class NamespaceController:
         self._builtins = tuple(other.scopes[""] for other in others if other.scopes[""].namespaced)
         self._catalog = catalog
         self._cache = cache
-        self._ending: dict[str, asyncio.Task[None]] = {}
-        self._follower: asyncio.Task[None] | None = None
+        self._terminating: dict[str, str] = {}
+        """Uids, by name, of namespaces that are enqueued and not finalized yet."""
+        self._queue = WorkQueue(
+            self._sync,
+            log=_LOG,
+            event="namespace deletion failed, retrying",
+            key_field="namespace",
+            retryable=FAILURES,
+            workers=_WORKERS,
+            pauses=(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS),
+        )
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Make the first namespaces where they are missing, then look after all. Raises StatusError."""
+        """Create missing system namespaces, then watch all namespaces.
+
+        Raises:
+            StatusError: a system namespace cannot be created.
+        """
         for name in SYSTEM_NAMESPACES:
             await self._ensure(name)
-        self._follower = asyncio.get_running_loop().create_task(self._follow(), name="namespaces")
+        self._tasks = [
+            asyncio.create_task(self._follow(), name="namespace-informer"),
+            asyncio.create_task(self._queue.run(), name="namespace-controller"),
+        ]
 
     async def close(self) -> None:
-        """Stop."""
-        await end_tasks(*self._ending.values(), *([self._follower] if self._follower else []))
-        self._ending.clear()
+        """Stop. The next start continues unfinished deletions."""
+        await end_tasks(*self._tasks)
 
     async def _ensure(self, name: str) -> None:
-        context = RequestContext(user=SYSTEM, namespace="")
         with suppress(errors.StatusError):
-            await self._namespaces.get(context, name)
+            await self._namespaces.get(_cluster(), name)
             return
         namespace: Object = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
         namespace |= {"spec": {}, "status": {}}
         try:
-            await self._namespaces.create(context, namespace, CreateOptions())
+            await self._namespaces.create(_cluster(), namespace, CreateOptions())
         except errors.StatusError as error:
             if error.reason != "AlreadyExists":
                 raise
 
     async def _follow(self) -> None:
-        backoff = Backoff(_PAUSE, _MAX_PAUSE)
+        backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
         while True:
             try:
                 await self._watch()
                 backoff.reset()
             except FAILURES as error:
-                _LOG.warning("namespaces cannot be watched", error=str(error), retry_after=backoff.next)
-            except Exception:  # noqa: BLE001 -- whatever went wrong, namespaces must go on being watched
-                _LOG.exception("namespaces cannot be watched", retry_after=backoff.next)
+                _LOG.warning("namespace watch failed, retrying", error=str(error), retry_after=backoff.next)
+            except Exception:  # noqa: BLE001 -- without the watch, no namespace would be finalized until the server restarts
+                _LOG.exception("namespace watch failed, retrying", retry_after=backoff.next)
             await backoff.pause()
 
     async def _watch(self) -> None:
-        watch = await self._namespaces.watch(RequestContext(user=SYSTEM, namespace=""), WatchOptions())
+        watch = await self._namespaces.watch(_cluster(), WatchOptions())
         try:
             async for events in watch:
                 for event in events:
-                    self._see(event)
+                    self._on_event(event)
         finally:
             watch.close()
 
-    def _see(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
+        """Enqueue a terminating namespace once. The events of its own condition updates must not cancel the backoff."""
         item = event.item
         if item is None or event.type is EventType.DELETED or item.fields.get("status.phase") != TERMINATING:
             return
-        name = item.fields["metadata.name"]
-        if name not in self._ending:
-            task = asyncio.get_running_loop().create_task(self._end(name), name=f"namespace-{name}")
-            self._ending[name] = task
-            task.add_done_callback(lambda _: self._ending.pop(name, None))
+        name, uid = item.fields["metadata.name"], item.object()["metadata"]["uid"]
+        if self._terminating.get(name) != uid:
+            self._terminating[name] = uid
+            self._queue.add(name)
 
-    async def _end(self, name: str) -> None:
-        backoff = Backoff(_PAUSE, _MAX_PAUSE)
-        while True:
-            try:
-                if not await self._is_terminating(name):
-                    return
-                if await self._empty(name):
-                    await self._release(name)
-                    return
-            except FAILURES as error:
-                if isinstance(error, errors.StatusError) and error.code == 404:
-                    return
-                _LOG.warning("a namespace cannot be emptied", namespace=name, error=str(error), retry_after=backoff.next)
-            except Exception:  # noqa: BLE001 -- one namespace must not stop the work on others
-                _LOG.exception("a namespace cannot be emptied", namespace=name, retry_after=backoff.next)
-            await backoff.pause()
+    async def _sync(self, name: str) -> None:
+        """Delete the objects of a terminating namespace, and finalize it when none is left. Raises RequeueError otherwise."""
+        uid = self._terminating.get(name)
+        try:
+            if await self._is_terminating(name):
+                if not await self._delete_content(name):
+                    raise RequeueError
+                await self._remove_finalizer(name)
+        except errors.StatusError as error:
+            if error.code != 404:
+                raise
+        if self._terminating.get(name) == uid:
+            self._terminating.pop(name, None)
 
     async def _is_terminating(self, name: str) -> bool:
-        """Whether it is still to be emptied: somebody may have forced it away, and another of its name may be in use."""
-        item = await self._namespaces.get(RequestContext(user=SYSTEM, namespace=""), name)
+        """Report whether the stored namespace is terminating. A client may have finalized it, and created it again."""
+        item = await self._namespaces.get(_cluster(), name)
         return item.fields.get("status.phase") == TERMINATING
 
-    async def _empty(self, name: str) -> bool:
-        """Delete everything in a namespace and tell what is left; whether nothing is."""
-        content = Content()
-        for scope in self._contents():
+    async def _delete_content(self, name: str) -> bool:
+        """Delete all objects in a namespace and update its conditions; report whether none is left."""
+        content = NamespaceContent()
+        for scope in self._scopes():
             await content.delete(scope, name)
-        await self._tell(name, content)
-        return content.is_gone
+        await self._update_conditions(name, content)
+        return content.is_empty
 
-    async def _tell(self, name: str, content: Content) -> None:
-        """Bring the conditions of a namespace up to date."""
-
+    async def _update_conditions(self, name: str, content: NamespaceContent) -> None:
         async def with_conditions(existing: Object) -> Object:
             status = existing["status"]
             if status.get("phase") != TERMINATING:
@@ -155,7 +178,8 @@ class NamespaceController:
 
         await self._status.update(RequestContext(user=SYSTEM, namespace=name), name, with_conditions, UpdateOptions())
 
-    def _contents(self) -> list[Scope]:
+    def _scopes(self) -> list[Scope]:
+        """Return the scopes of all namespaced resources, custom resources in their storage version."""
         scopes = list(self._builtins)
         for definition in self._catalog.all():
             if not definition.namespaced or not (definition.names_accepted or definition.is_established):
@@ -165,8 +189,8 @@ class NamespaceController:
                 scopes.append(served.scopes[""])
         return scopes
 
-    async def _release(self, name: str) -> None:
-        """Take the server's finalizer off a namespace, which removes it when it was the last."""
+    async def _remove_finalizer(self, name: str) -> None:
+        """Remove the finalizer `kubernetes`; the namespace is deleted if it has no other."""
         context = RequestContext(user=SYSTEM, namespace=name)
 
         async def without_finalizer(existing: Object) -> Object:

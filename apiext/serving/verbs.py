@@ -1,4 +1,4 @@
-"""Verbs by name."""
+"""Tables of verbs by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apiext.endpoints.handlers.update import update
 from apiext.endpoints.handlers.watch import watch
 
 Verb = Callable[[web.BaseRequest, Scope], Awaitable[web.StreamResponse]]
-"""Answers a request for a scope."""
+"""Answers a request in a scope."""
 
 RESOURCE_VERBS: Final[Mapping[str, Verb]] = {
     "get": get,

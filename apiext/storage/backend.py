@@ -1,4 +1,4 @@
-"""The seam of bytes: what a store must do to hold objects (the part of etcd's API that Kubernetes uses)."""
+"""The bytes Backend: the part of etcd's API that Kubernetes uses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KeyValue:
-    """A key's value at the revision that wrote it."""
+    """A key's value and the revision that wrote it."""
 
     key: str
     value: bytes
@@ -24,23 +24,23 @@ class RangeResult:
 
     items: Sequence[KeyValue]
     revision: int
-    """The store's revision at which the range was read."""
+    """The revision of the store that was read."""
     count: int
-    """Number of keys from the range's start to its end, also those beyond the limit."""
+    """Number of keys from the start to the end of the range, including those beyond the limit."""
 
     @property
     def more(self) -> bool:
-        """Whether the limit cut the range."""
+        """Report whether the limit cut the range."""
         return self.count > len(self.items)
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Another key on which a write depends."""
+    """A condition of a write on another key."""
 
     key: str
     expected: int
-    """The revision that it must have (0: it must be absent)."""
+    """The required revision of the key; 0 if the key must be absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ class WriteResult:
 
     succeeded: bool
     revision: int
-    """The write's own revision; the store's when nothing was written."""
+    """The revision of the write; the store's revision if nothing was written."""
     current: KeyValue | None
-    """What stood in the way of a write, the key not being at the expected revision (None: nothing); None after a write."""
+    """The current value if the key did not have the expected revision (None: absent); None after a write."""
     guard_failed: bool = False
-    """The guard did not hold, whatever else holds; `current` then tells nothing."""
+    """Set if the guard did not hold; `current` is then undefined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,29 +63,29 @@ class BackendEvent:
     key: str
     revision: int
     value: bytes | None
-    """None: the key was deleted."""
+    """The new value; None for a deletion."""
     previous: KeyValue | None
-    """What the change replaced (None: created). Given, unless compacted away, to those who ask for it."""
+    """The replaced value (None: created). Set for watches with `previous`, unless compacted."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchBatch:
-    """Changes in the order of revisions; all changes up to `revision` have been sent once this has been."""
+    """Changes in the order of revisions. The watch has then sent every change up to `revision`."""
 
     events: Sequence[BackendEvent]
     revision: int
 
 
 class BackendError(Exception):
-    """The backend could not answer; the outcome of a write is unknown. Nothing of the underlying library leaks past this."""
+    """The backend did not answer. The outcome of a write is unknown. Exceptions of the client library do not pass this boundary."""
 
 
 class UnavailableError(BackendError):
-    """No answer within the deadline, or no connection."""
+    """The backend did not answer within the deadline, or there is no connection."""
 
 
 class CompactedError(BackendError):
-    """The revision asked for is older than what the store still has."""
+    """The requested revision is compacted."""
 
     def __init__(self, compact_revision: int) -> None:
         super().__init__(f"the required revision has been compacted: {compact_revision}")
@@ -93,7 +93,7 @@ class CompactedError(BackendError):
 
 
 class FutureRevisionError(BackendError):
-    """The revision asked for has not been reached."""
+    """The requested revision is greater than the store's revision."""
 
     def __init__(self, current: int) -> None:
         super().__init__(f"the required revision is a future revision; current: {current}")
@@ -101,76 +101,84 @@ class FutureRevisionError(BackendError):
 
 
 class Backend(Protocol):
-    """A store of bytes under string keys with one strictly increasing revision.
+    """Stores bytes under string keys, with one strictly increasing revision.
 
-    Every call is linearizable and carries a deadline of its own; it raises UnavailableError when that passes.
-    Keys are complete (with the prefix); a prefix ends with "/" and matches all keys that begin with it.
-    A write with a guard is done only if the guard's key too is at its revision, at the same moment.
+    Every call is linearizable and has its own deadline, after which it raises UnavailableError. Keys are complete (with the
+    prefix). A prefix ends with "/" and matches all keys that begin with it. A guarded write succeeds only if the guard holds
+    atomically with the write.
     """
 
     async def get(self, key: str) -> tuple[KeyValue | None, int]:
-        """The key's latest value and the store's revision."""
+        """Return the latest value of a key, and the store's revision."""
         ...
 
     async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
-        """Keys of a prefix in byte order, from `start` (inclusive; "" for the first), at a revision (0: the latest).
+        """Return the keys of a prefix in byte order, from `start` (inclusive; "" for the first), at a revision (0: the latest).
 
-        Raises CompactedError and FutureRevisionError.
+        Raises:
+            CompactedError: the revision is compacted.
+            FutureRevisionError: the store has not reached the revision.
         """
         ...
 
     async def count(self, prefix: str) -> int:
-        """Number of keys with the prefix."""
+        """Return the number of keys with the prefix."""
         ...
 
     async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
-        """Write the key if it is absent."""
+        """Write a key if it is absent."""
         ...
 
     async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
-        """Replace the value if the key's revision is the expected one."""
+        """Replace the value of a key if it has the expected revision."""
         ...
 
     async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
-        """Remove the key if its revision is the expected one. The deletion has a revision of its own."""
+        """Delete a key if it has the expected revision. The deletion gets a revision of its own."""
         ...
 
     def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
-        """Changes of a prefix from revision `start` on, inclusive (0: from now on; the first batch then is empty and names the revision).
+        """Watch a prefix from revision `start`, inclusive (0: from now; the first batch is then empty and has the revision).
 
-        `previous` asks for what each change replaced; who does not ask may be told or not.
-        Survives reconnects without a gap. Raises CompactedError when `start` (or the point of resumption) is gone.
-        Batches without events tell progress: after `request_progress`, and now and then by themselves.
+        `previous` requests the replaced values; without it, they may be missing. The watch survives reconnects without a gap.
+        Batches without events report progress: after `request_progress`, and periodically.
+
+        Raises:
+            CompactedError: `start`, or the revision to resume from, is compacted.
         """
         ...
 
     async def request_progress(self) -> None:
-        """Ask every open watch for a batch that names the revision it has reached."""
+        """Request a batch with the current revision on every open watch."""
         ...
 
     async def revision(self) -> int:
-        """The store's latest revision, linearizable."""
+        """Return the store's latest revision, linearizable."""
         ...
 
     def known_revision(self) -> int | None:
-        """Like `revision`, where the answer is known without asking anybody; None elsewhere."""
+        """Return the store's latest revision if it is known without a request; None otherwise."""
         ...
 
     async def compact(self, revision: int) -> None:
-        """Forget what is older than a revision; the latest values stay."""
+        """Compact the history up to a revision; the latest values stay."""
         ...
 
     async def compact_aged(self) -> None:
-        """Compact up to what was the latest revision at the call before; called once in an interval.
+        """Compact up to the revision that was the latest at the previous call.
 
-        Of several servers on one store, one does it in each interval.
+        Call it once an interval. One of several servers on a store compacts in each interval.
         """
         ...
 
     async def healthy(self) -> None:
-        """Return if the backend answers; raise BackendError otherwise."""
+        """Return if the backend answers.
+
+        Raises:
+            BackendError: it does not answer.
+        """
         ...
 
     async def close(self) -> None:
-        """Release everything; open watches end."""
+        """Close connections and end open watches."""
         ...

@@ -1,4 +1,4 @@
-"""The shared question for the store's revision, behind every read that must see all acknowledged writes."""
+"""One shared request for the store's revision, for reads that must see all acknowledged writes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class Barrier:
-    """Asks the backend for its revision, once for many readers.
+    """Asks the backend for its revision once for many readers.
 
-    An answer may be older than a reader who came while the question was on its way: those share the next question. It is
-    asked when all have been heard who came at the same time, for one that is asked at once is asked for the first alone.
+    A reader that arrives during a request shares the next one, because the answer under way may be older than the reader. The
+    request is sent after the current callbacks of the event loop, so that simultaneous readers share it.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -27,12 +27,16 @@ class Barrier:
         self._closed = False
 
     async def revision(self) -> int:
-        """A revision that is not older than any write acknowledged before the call. Raises BackendError."""
+        """Return a revision that is not older than any write acknowledged before the call.
+
+        Raises:
+            BackendError: the backend does not answer.
+        """
         known = self._backend.known_revision()
         if known is not None:
             return known
         loop = asyncio.get_running_loop()
-        # each has a future of its own: one reader's going away does not take the answer from the others
+        # one future a reader: a cancelled reader does not cancel the others
         answer: asyncio.Future[int] = loop.create_future()
         self._waiting.append(answer)
         if not self._asking:
@@ -41,7 +45,7 @@ class Barrier:
         return await answer
 
     def _ask(self) -> None:
-        """Ask for those who wait now; who comes later waits for the next answer."""
+        """Send the request for the readers that wait now."""
         waiting, self._waiting = self._waiting, []
         readers = [reader for reader in waiting if not reader.done()]
         if self._closed or not readers:
@@ -66,7 +70,7 @@ class Barrier:
             asyncio.get_running_loop().call_soon(self._ask)
 
     async def close(self) -> None:
-        """Stop asking; who waits is cancelled."""
+        """Stop, and cancel the waiting readers."""
         self._closed = True
         _cancel(self._waiting)
         if self._task is not None:

@@ -1,4 +1,4 @@
-"""One change of one object, and what it means to those who watch."""
+"""A change of one object, and the interest of a watcher in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Change:
-    """What an object became (None: deleted) and what it was (None: created), at the revision of the change."""
+    """The new entry (None: deleted) and the previous one (None: created) of an object, at the revision of the change."""
 
     __slots__ = ("_events", "entry", "key", "previous", "revision")
 
@@ -28,11 +28,15 @@ class Change:
 
     @property
     def size(self) -> int:
-        """About the bytes that the change itself adds to a history."""
+        """Return the approximate bytes that the change adds to a history."""
         return self.entry.size if self.entry is not None else 0
 
     def event(self, view: View, type_: EventType) -> Event:
-        """The event of a type in a view, made once; raises CorruptObjectError."""
+        """Return the event of a type in a view; render it once.
+
+        Raises:
+            CorruptObjectError: the object cannot be decoded.
+        """
         if self._events is None:
             self._events = {}
         event = self._events.get((view, type_))
@@ -41,20 +45,20 @@ class Change:
         return event
 
     def _subject(self, view: View, type_: EventType) -> Item:
-        """What the event shows; what is gone from a watcher's sight is shown as it last was, at the revision of its going."""
+        """Return the object of the event; for DELETED, the last state at the revision of the change."""
         if type_ is EventType.DELETED and self.previous is not None:
             return self.previous.at(view, self.revision)
         if self.entry is None:
             raise AssertionError("a change has something before or after it")
         return self.entry.item(view)
 
-    def settle(self) -> None:
-        """Let the lines of events go: once they are handed out, only slow watchers still hold them."""
+    def drop_events(self) -> None:
+        """Drop the event lines. After dispatch, only the queues of slow watchers hold them."""
         self._events = None
 
 
 class Interest:
-    """What a watcher wants: a scope of keys, a selection, a version, and only what comes after a revision."""
+    """What a watcher selects: a scope of keys, a selection, a version, and the revisions after a start."""
 
     __slots__ = ("_all", "after", "codec", "identity", "scope", "selection", "view")
 
@@ -66,23 +70,37 @@ class Interest:
         self.after = after
         self._all = is_everything(selection)
         self.identity = (id(view), scope, *selection_key(selection), after)
-        """Watchers of equal identity get equal events."""
+        """Watchers with equal identities get equal events."""
 
     def covers(self, key: str) -> bool:
-        """Whether a key is in scope."""
+        """Report whether a key is in the scope."""
         return keys.covers(self.scope, key)
 
     def wants(self, entry: Entry) -> bool:
-        """Whether an object is selected; raises CorruptObjectError."""
+        """Report whether an object is selected.
+
+        Raises:
+            CorruptObjectError: the object cannot be decoded.
+        """
         if self._all:
             return True
         item = entry.item(self.view)
         return self.selection.matches(item.labels, item.fields)
 
-    def event(self, change: Change) -> Event | None:
-        """What a change in scope means to the watcher; raises CorruptObjectError.
+    def needed(self, change: Change) -> list[Entry]:
+        """Return the entries whose renderings `event` uses."""
+        if change.revision <= self.after:
+            return []
+        found = [entry for entry in (change.entry, change.previous) if entry is not None]
+        return found[:1] if self._all else found
 
-        An object that begins to match is ADDED, one that no longer does is DELETED (apiserver cacher: convertToWatchEvent).
+    def event(self, change: Change) -> Event | None:
+        """Return the watcher's event for a change in its scope, or None.
+
+        An object that begins to match is ADDED, one that no longer matches is DELETED (apiserver cacher: convertToWatchEvent).
+
+        Raises:
+            CorruptObjectError: the object cannot be decoded.
         """
         if change.revision <= self.after:
             return None
@@ -94,14 +112,14 @@ class Interest:
 
 
 def is_everything(selection: Selection) -> bool:
-    """Whether a selection leaves nothing out."""
+    """Report whether a selection selects all objects."""
     return selection is EVERYTHING or (
         (selection.labels is None or selection.labels.empty) and (selection.fields is None or selection.fields.empty)
     )
 
 
 def equal_field(selection: Selection) -> tuple[str, str] | None:
-    """A field of the CRD's own that a selection asks to have a value; names and namespaces are found by keys."""
+    """Return the field and value of the first `=` requirement on a selectable field of the CRD; None if there is none."""
     if selection.fields is None:
         return None
     for requirement in selection.fields.requirements:
@@ -111,5 +129,5 @@ def equal_field(selection: Selection) -> tuple[str, str] | None:
 
 
 def selection_key(selection: Selection) -> tuple[str, str]:
-    """A selection's text: equal for selections that select the same way."""
+    """Return the text of a selection; selections with equal texts select the same objects."""
     return str(selection.labels or ""), str(selection.fields or "")

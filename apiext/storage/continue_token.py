@@ -1,4 +1,4 @@
-"""Continue tokens: where the next page of a list begins, and at which revision (apiserver pkg/storage/continue.go)."""
+"""Continue tokens: start key and revision of the next page of a list (apiserver pkg/storage/continue.go)."""
 
 from __future__ import annotations
 
@@ -29,23 +29,27 @@ class Continue(NamedTuple):
     start: str
     """The first key of the page, relative to the prefix of the list."""
     revision: int
-    """The revision of the list; -1: go on at the latest one, though the pages then do not fit together."""
+    """The revision of the list; -1 to continue at the latest revision, inconsistently."""
 
 
 def encode(start: str, revision: int) -> str:
-    """The token of a page that begins at a key (relative to the list's prefix)."""
-    # the watch cache of the reference writes the key with a slash in front; both readers take either form
+    """Return the token for a page that begins at a key, relative to the prefix of the list."""
+    # the reference's watch cache writes a leading slash; both readers accept either form
     document = orjson.dumps({"v": _VERSION, "rv": revision, "start": f"/{start}"})
     return base64.urlsafe_b64encode(document).rstrip(b"=").decode()
 
 
 def encode_after(key: str, revision: int) -> str:
-    """The token of a page that begins right after a key."""
+    """Return the token for a page that begins right after a key."""
     return encode(f"{key}\0", revision)
 
 
 def decode(token: str) -> Continue:
-    """Read a client's token; raises StatusError 400 in the reference's words."""
+    """Parse a client's token.
+
+    Raises:
+        StatusError: 400 with the reference's message.
+    """
     try:
         return _decode(token)
     except ValueError as error:
@@ -62,7 +66,7 @@ def _decode(token: str) -> Continue:
     if not start:
         raise ValueError(f"{_INVALID}: encoded start key empty (version {_VERSION})")
     relative = start.removeprefix("/")
-    # a key that climbs out of the list's prefix must not be followed
+    # reject keys that leave the prefix of the list
     if relative and any(part in ("", ".", "..") for part in relative.split("/")):
         raise ValueError(f"{_INVALID}: {start}")
     return Continue(relative, revision)
@@ -81,10 +85,10 @@ def _base64(token: str) -> bytes:
 
 def _document(data: bytes) -> dict[str, object]:
     try:
-        # like Go's parser, this one keeps large numbers as they are and takes broken UTF-8
+        # json, like Go's parser, keeps large numbers exact and accepts invalid UTF-8
         document = json.loads(data.decode(errors="replace"))
     except ValueError as error:
-        # Go's parser names the first byte, taken for a character
+        # Go's parser quotes the first byte as a character
         text = data.strip(b" \t\r\n").decode("latin-1")
         begins = bool(text) and (text[0] in '{["-' or text[0].isdigit())
         why = "unexpected end of JSON input"
@@ -112,7 +116,7 @@ def _number(document: dict[str, object], name: str) -> int:
     value = document.get(name)
     if value is None:
         return 0
-    # a bool is an int to Python only
+    # bool is a subclass of int
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError(_mistyped(name, _json_type(value), "int64"))  # noqa: TRY004 - see _document
     if abs(value) > _MAX_INT64:
@@ -141,17 +145,17 @@ def _quoted(char: str) -> str:
 
 
 def too_old(start: str) -> errors.StatusError:
-    """410 for a page at a revision that is gone, with a token to go on without consistency."""
+    """Return the 410 error for a page at a compacted revision, with a token to continue inconsistently."""
     return ExpiredContinueError(_INCONSISTENT, encode(start, -1))
 
 
 class ExpiredContinueError(errors.StatusError):
-    """410 Expired whose Status carries the token to go on with."""
+    """410 Expired whose Status carries a token to continue with."""
 
     def __init__(self, message: str, token: str) -> None:
         super().__init__(410, "Expired", message)
         self.token = token
 
     def status(self) -> dict[str, Any]:
-        """The Status object, with `metadata.continue`."""
+        """Return the Status object with `metadata.continue`."""
         return super().status() | {"metadata": {"continue": self.token}}

@@ -1,4 +1,4 @@
-"""What a list says when some of its objects cannot be read (apiserver pkg/storage/etcd3/corrupt_obj_deleter.go)."""
+"""The error of a list with objects that cannot be read (apiserver pkg/storage/etcd3/corrupt_obj_deleter.go)."""
 
 from __future__ import annotations
 
@@ -10,24 +10,32 @@ if TYPE_CHECKING:
     from apiext.meta.gvk import GroupResource
     from apiext.storage.interface import CorruptObjectError
 
-_MAX: Final = 100
+_MAX_REPORTED_OBJECTS: Final = 100
 
 
 class Corruption:
-    """Collects the objects that a list could not read, and becomes its error."""
+    """Collects the objects that a list could not read."""
 
     def __init__(self, resource: GroupResource) -> None:
         self._resource = resource
         self._errors: list[CorruptObjectError] = []
 
     def add(self, error: CorruptObjectError) -> None:
-        """Note an object; raises the list's error when there are too many."""
+        """Add an object.
+
+        Raises:
+            StatusError: 500, when there are too many (100).
+        """
         self._errors.append(error)
-        if len(self._errors) >= _MAX:
+        if len(self._errors) >= _MAX_REPORTED_OBJECTS:
             raise self._status({"reason": "FieldValueTooMany", "message": "too many errors, the list is truncated"})
 
     def check(self) -> None:
-        """Raise the list's error, 500 StorageReadError, if there was any."""
+        """Raise the error of the list if an object was added.
+
+        Raises:
+            StatusError: 500 with reason StorageReadError.
+        """
         if self._errors:
             raise self._status()
 

@@ -1,4 +1,4 @@
-"""A watch with a backend watch of its own (apiserver pkg/storage/etcd3/watcher.go)."""
+"""A watch with its own watch of the backend (apiserver pkg/storage/etcd3/watcher.go)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors
-from apiext.storage import entry, keys, rendering, streams, versioner
+from apiext.storage import converting_watch, entry, keys, rendering, streams, versioner
 from apiext.storage.backend import BackendError, CompactedError
 from apiext.storage.change import Change, Interest
-from apiext.storage.interface import EventType
+from apiext.storage.interface import Event, EventType, Item
 from apiext.storage.view import View
 from apiext.storage.watch_queue import WatchQueue
 
@@ -18,18 +18,19 @@ if TYPE_CHECKING:
 
     from apiext.storage.backend import Backend, BackendEvent
     from apiext.storage.entry import Entry
-    from apiext.storage.interface import Codec, Event, WatchOptions
+    from apiext.storage.interface import Codec, WatchOptions
     from apiext.storage.rendering import Renderer
 
 _EXPIRED: Final = "The resourceVersion for the provided watch is too old."
-_PAGE: Final = 1000
-_BEFORE_END: Final = 2.0
+_PAGE_KEYS: Final = 1000  # objects
+_BEFORE_END_SECONDS: Final = 2.0  # seconds
 
 
-class DirectWatch(WatchQueue):
-    """Reads the state where initial events are wanted, then follows the backend; errors end it with an ERROR event.
+class DirectWatch(WatchQueue[Event]):
+    """Reads the state for initial events, then follows the backend. Errors end the watch with an ERROR event.
 
-    Construction raises StatusError 400 for a bad resourceVersion.
+    Raises:
+        StatusError: 400 from the constructor, for a bad resourceVersion.
     """
 
     def __init__(
@@ -41,42 +42,46 @@ class DirectWatch(WatchQueue):
         scope: str,
         options: WatchOptions,
         bookmark_interval: float,
-        closed: Callable[[WatchQueue], None],
+        closed: Callable[[WatchQueue[Event]], None],
     ) -> None:
         super().__init__(closed=self._stop)
-        self._gone = closed
+        self._on_closed = closed
         self._backend = backend
         self._renderer = renderer
         self._options = options
-        self._wanted = versioner.parse_plainly(options.resource_version)
+        self._requested = versioner.parse_for_watch(options.resource_version)
         self._bookmark_interval = bookmark_interval
         self._interest = Interest(view=View(codec, renderer), codec=codec, scope=scope, selection=options.selection)
-        # the backend matches prefixes: a single key is watched for by the prefix around it
+        # a single key is watched by its prefix, because the backend matches prefixes
         self._prefix = renderer.prefix + (scope[: scope.rfind("/") + 1] if keys.is_single(scope) else scope)
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._begun = self._revision = 0
+        self._start_revision = self._revision = 0
 
     async def start(self) -> None:
-        """Read what the watch begins with, and begin; raises BackendError."""
+        """Read the initial state and start to follow the backend.
+
+        Raises:
+            BackendError: the backend does not answer.
+        """
         try:
-            self._begun = self._revision = await self._begin()
+            self._start_revision = self._revision = await self._read_initial()
         except errors.StatusError as error:
             self.fail(error)
             return
         self._task = asyncio.get_running_loop().create_task(self._run())
         self._schedule_bookmark(self._options.timeout)
 
-    def _stop(self, _: WatchQueue) -> None:
-        self._gone(self)
+    def _stop(self, _: WatchQueue[Event]) -> None:
+        self._on_closed(self)
         if self._timer is not None:
             self._timer.cancel()
         if self._task is not None and self._task is not asyncio.current_task():
             self._task.cancel()
 
-    async def _begin(self) -> int:
-        """The revision to follow from, with what comes before it as the backlog."""
-        revision, initial = self._wanted, self._options.send_initial_events
+    async def _read_initial(self) -> int:
+        """Return the revision to follow from; set the backlog of initial events."""
+        revision, initial = self._requested, self._options.send_initial_events
         if initial is None:
             initial = not revision
         if not initial:
@@ -91,15 +96,22 @@ class DirectWatch(WatchQueue):
         start, revision = "", 0
         entries: list[Entry] = []
         while True:
-            result = await self._backend.list(self._prefix, start=start, revision=revision, limit=_PAGE)
+            result = await self._backend.list(self._prefix, start=start, revision=revision, limit=_PAGE_KEYS)
             revision = revision or result.revision
-            for pair in result.items:
-                key = pair.key[len(self._renderer.prefix) :]
-                if self._interest.covers(key):
-                    entries.append(entry.read(self._renderer, key, pair.value, pair.revision))
+            page = [(pair.key[len(self._renderer.prefix) :], pair) for pair in result.items]
+            read = [entry.read(self._renderer, key, pair.value, pair.revision) for key, pair in page if self._interest.covers(key)]
+            if not self._interest.view.inline:
+                await self._convert(read)
+            entries += read
             if not result.more:
                 return entries, revision
             start = f"{result.items[-1].key}\0"
+
+    async def _convert(self, entries: Sequence[Entry]) -> None:
+        """Render entries for the initial events; raises StatusError for the first one that fails."""
+        for shown in await self._interest.view.items(entries):
+            if not isinstance(shown, Item):
+                raise rendering.status_error(shown)
 
     def _initial(self, entries: list[Entry], revision: int) -> Iterator[Event]:
         view = self._interest.view
@@ -115,20 +127,23 @@ class DirectWatch(WatchQueue):
             self.finish()
         except CompactedError:
             self.fail(errors.expired(_EXPIRED))
-        except rendering.UNSHOWABLE as error:
-            self.fail(rendering.reason(error))
+        except rendering.RENDERING_ERRORS as error:
+            self.fail(rendering.status_error(error))
         except BackendError as error:
             self.fail(errors.internal(str(error)))
 
     async def _follow(self) -> None:
         async with streams.closing(self._backend.watch(self._prefix, start=self._revision + 1, previous=True)) as batches:
             async for batch in batches:
-                self._tell(batch.events)
+                if self._interest.view.inline:
+                    self._send(batch.events)
+                else:
+                    await self._convert_and_send(batch.events)
                 self._revision = max(self._revision, batch.revision)
                 if not self.active:
                     return
 
-    def _tell(self, happened: Sequence[BackendEvent]) -> None:
+    def _send(self, happened: Sequence[BackendEvent]) -> None:
         events: list[Event] = []
         try:
             for each in happened:
@@ -137,14 +152,21 @@ class DirectWatch(WatchQueue):
                 if event is not None:
                     events.append(event)
         finally:
-            # what came before a corrupt object is told
+            # send the events before a corrupt object
             self._push(events)
+
+    async def _convert_and_send(self, happened: Sequence[BackendEvent]) -> None:
+        changes = [change for change in map(self._change, happened) if self._interest.covers(change.key)]
+        events, error = await converting_watch.convert(self._interest, changes)
+        self._push(events)
+        if error is not None:
+            raise error
 
     def _change(self, event: BackendEvent) -> Change:
         key = event.key[len(self._renderer.prefix) :]
         now, before = None, None
         if event.value is None and event.previous is None:
-            # what was deleted is gone from the past as well: whether it was wanted cannot be told
+            # the previous value is compacted: unknown whether it was selected
             raise CompactedError(event.revision)
         if event.value is not None:
             now = entry.read(self._renderer, key, event.value, event.revision)
@@ -157,16 +179,16 @@ class DirectWatch(WatchQueue):
             self.push(events, sum(len(event.line) for event in events))
 
     def _schedule_bookmark(self, remaining: float) -> None:
-        """A bookmark after each interval, or a little before the watch's end if that is sooner."""
+        """Schedule a bookmark for the end of the interval, or shortly before the end of the watch if that is sooner."""
         if not self._options.allow_bookmarks or not self.active:
             return
         wait = self._bookmark_interval
         if remaining:
-            wait = min(wait, remaining - _BEFORE_END)
+            wait = min(wait, remaining - _BEFORE_END_SECONDS)
         if wait > 0:
             self._timer = asyncio.get_running_loop().call_later(wait, self._bookmark, remaining and remaining - wait)
 
     def _bookmark(self, remaining: float) -> None:
-        if self._revision > self._begun:
+        if self._revision > self._start_revision:
             self._push([rendering.bookmark(self._interest.view.gvk, self._revision)])
         self._schedule_bookmark(remaining)

@@ -1,11 +1,11 @@
-"""One object as it is stored, with its renderings: made when asked for, once for each view, and shared."""
+"""A stored object and its renderings: each view renders it once, on demand."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from apiext.storage.interface import CorruptObjectError, Item
-from apiext.storage.rendering import with_revision, without_revision
+from apiext.storage.rendering import at_revision, with_revision, without_revision
 
 if TYPE_CHECKING:
     from apiext.storage.rendering import Renderer
@@ -13,10 +13,9 @@ if TYPE_CHECKING:
 
 
 class Entry:
-    """An object at one revision. Never changes, but for the renderings it keeps.
+    """An object at one revision. Immutable, except for its cached renderings.
 
-    The stored bytes are let go when a rendering holds the same and can give them back: then an entry costs about the
-    size of its JSON once.
+    The stored bytes are dropped when they can be restored from a rendering; an entry then costs about the size of its JSON.
     """
 
     __slots__ = ("_item", "_more", "_raw", "_view", "key", "revision")
@@ -31,7 +30,11 @@ class Entry:
 
     @property
     def raw(self) -> bytes:
-        """The plain stored bytes; raises CorruptObjectError when the transformer refused them."""
+        """Return the plain stored bytes.
+
+        Raises:
+            CorruptObjectError: the transformer rejected them.
+        """
         if self._raw is not None:
             return self._raw
         raw = without_revision(self._item) if self._item is not None else None
@@ -41,25 +44,29 @@ class Entry:
 
     @property
     def size(self) -> int:
-        """About the bytes it holds."""
+        """Return the approximate bytes of the entry."""
         size = len(self._raw) if self._raw is not None else 0
         return size + (len(self._item.data) if self._item is not None else 0)
 
-    def ready(self, view: View) -> Item | None:
-        """The rendering of a view, if there is one."""
+    def cached(self, view: View) -> Item | None:
+        """Return the cached rendering of a view, or None."""
         if self._view is view:
             return self._item
         return self._more.get(view) if self._more is not None else None
 
     def item(self, view: View) -> Item:
-        """The rendering of a view; raises CorruptObjectError."""
+        """Return the rendering of a view.
+
+        Raises:
+            CorruptObjectError: the object cannot be decoded.
+        """
         if self._view is view and self._item is not None:
             return self._item
         item = self._more.get(view) if self._more is not None else None
         return item if item is not None else self.adopt(view, view.render(self.key, self.raw, self.revision))
 
     def adopt(self, view: View, item: Item) -> Item:
-        """Keep a rendering made from these very bytes."""
+        """Cache a rendering made from the same bytes."""
         if self._view is None:
             raw = self.raw
             self._view, self._item = view, item
@@ -70,13 +77,19 @@ class Entry:
         return item
 
     def at(self, view: View, revision: int) -> Item:
-        """The object under another resourceVersion, as a deletion reports it; raises CorruptObjectError."""
+        """Return the object with another resourceVersion, as in a DELETED event.
+
+        Raises:
+            CorruptObjectError: the object cannot be decoded.
+        """
         if self._raw is None and self._view is view and self._item is not None:
             return with_revision(self._item, revision)
+        if not view.inline:
+            return at_revision(self.item(view), revision)
         return view.render(self.key, self.raw, revision)
 
     def forget(self, view: View) -> None:
-        """Let the rendering of a view go."""
+        """Drop the rendering of a view."""
         if self._more is not None:
             self._more.pop(view, None)
             self._more = self._more or None
@@ -87,7 +100,7 @@ class Entry:
 
 
 class CorruptEntry(Entry):
-    """A value that the transformer refused: whoever asks for it gets the error, nobody else is harmed."""
+    """A value that the transformer rejected. Every access raises the error; other entries are not affected."""
 
     __slots__ = ("_error",)
 
@@ -97,12 +110,16 @@ class CorruptEntry(Entry):
 
     @property
     def raw(self) -> bytes:
-        """Raises the transformer's error."""
+        """Raise the transformer's error.
+
+        Raises:
+            CorruptObjectError: always.
+        """
         raise CorruptObjectError(self._error.key, self._error.message)
 
 
 def read(renderer: Renderer, key: str, value: bytes, revision: int) -> Entry:
-    """A stored value as an entry under its relative key."""
+    """Return the entry for a stored value, under its relative key."""
     try:
         return Entry(key, revision, renderer.open(key, value)[0])
     except CorruptObjectError as error:

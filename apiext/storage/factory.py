@@ -1,6 +1,6 @@
-"""The stores of all resources over one backend, and what they share.
+"""Creates the stores of all resources over one backend, and compacts the backend periodically.
 
-Mirrors apiserver pkg/registry/generic/registry/storage_factory.go and pkg/storage/storagebackend/factory.
+Mirrors apiserver pkg/registry/generic/registry/storage_factory.go, pkg/storage/storagebackend/factory and pkg/storage/etcd3/compact.go.
 """
 
 from __future__ import annotations
@@ -12,33 +12,30 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
 from apiext.storage import keys
+from apiext.storage.backend import BackendError, CompactedError, FutureRevisionError
 from apiext.storage.barrier import Barrier
 from apiext.storage.cacher.cached_store import CachedStore
-from apiext.storage.cacher.feed import MAX_WAIT, Feed
-from apiext.storage.compactor import Compactor
-from apiext.storage.direct_store import DirectStore
+from apiext.storage.cacher.feed import MAX_WAIT, BackendFeed
+from apiext.storage.direct_store import BOOKMARK_INTERVAL, DirectStore
 from apiext.storage.raw_objects import RawObjects
-from apiext.storage.rendering import Renderer
-from apiext.storage.value.identity import IdentityTransformer
+from apiext.storage.rendering import IdentityTransformer, Renderer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apiext.meta.errors import StatusError
     from apiext.meta.gvk import GroupResource
     from apiext.storage.backend import Backend
     from apiext.storage.interface import Store, Transformer
     from apiext.storage.write_guards import WriteGuard
 
-COMPACTION_INTERVAL: Final = 300.0
-BOOKMARK_INTERVAL: Final = 60.0
-_TICK: Final = 1.0
+COMPACTION_INTERVAL_SECONDS: Final = 300.0  # seconds
+_TICK_SECONDS: Final = 1.0  # seconds
 
 _LOG: Final = get_logger(__name__)
 
 
 class StoreFactory:
-    """Makes one Store for each resource; owns the one watch that feeds all caches, the barrier and the compaction."""
+    """Creates one Store for each resource. Owns the backend watch of all caches, the barrier and the compactor."""
 
     def __init__(
         self,
@@ -47,7 +44,7 @@ class StoreFactory:
         prefix: str = "/registry",
         watch_cache: bool = True,
         transformer: Transformer | None = None,
-        compaction_interval: float = COMPACTION_INTERVAL,
+        compaction_interval: float = COMPACTION_INTERVAL_SECONDS,
         bookmark_interval: float = BOOKMARK_INTERVAL,
         max_wait: float = MAX_WAIT,
         clock: Callable[[], float] = time.monotonic,
@@ -55,18 +52,22 @@ class StoreFactory:
         self.backend = backend
         self._prefix = prefix
         self._watch_cache = watch_cache
-        self._transformer = transformer
+        self._transformer: Transformer = transformer or IdentityTransformer()
         self._bookmark_interval = bookmark_interval
         self._clock = clock
         self._barrier = Barrier(backend)
-        self._feed = Feed(backend=backend, root=keys.root(prefix), max_wait=max_wait)
+        self._feed = BackendFeed(backend=backend, root=keys.root(prefix), max_wait=max_wait)
         self._compactor = Compactor(backend=backend, interval=compaction_interval)
         self._compaction_interval = compaction_interval
         self._stores: dict[GroupResource, DirectStore | CachedStore] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Begin to follow the backend and to compact it. Raises BackendError when it does not answer."""
+        """Start to follow and to compact the backend.
+
+        Raises:
+            BackendError: the backend does not answer.
+        """
         loop = asyncio.get_running_loop()
         if self._watch_cache:
             await self._feed.start()
@@ -75,7 +76,7 @@ class StoreFactory:
             self._tasks.append(loop.create_task(self._compactor.run()))
 
     async def close(self) -> None:
-        """End all watches and stop; the backend stays open."""
+        """End all watches and stop; leave the backend open."""
         for resource in tuple(self._stores):
             self.drop(resource)
         await end_tasks(*self._tasks)
@@ -83,52 +84,84 @@ class StoreFactory:
         await self._barrier.close()
 
     def store(self, resource: GroupResource) -> Store:
-        """The store of a resource: always the same one, until it is dropped."""
+        """Return the store of a resource, the same one until it is dropped."""
         store = self._stores.get(resource)
         if store is None:
             store = self._stores[resource] = self._make(resource)
         return store
 
     def key_prefix(self, resource: GroupResource) -> str:
-        """Where the objects of a resource are, with a final slash."""
+        """Return the key prefix of a resource, with a final slash."""
         return keys.resource_prefix(self._prefix, resource)
 
     def raw(self, resource: GroupResource, guard: WriteGuard) -> RawObjects:
-        """The objects of a resource as they are stored."""
-        transformer = self._transformer or IdentityTransformer()
-        return RawObjects(backend=self.backend, renderer=Renderer(prefix=self.key_prefix(resource), transformer=transformer), guard=guard)
+        """Return the raw access to the stored objects of a resource."""
+        return RawObjects(backend=self.backend, renderer=self._renderer(resource), guard=guard)
+
+    def _renderer(self, resource: GroupResource) -> Renderer:
+        return Renderer(prefix=self.key_prefix(resource), transformer=self._transformer)
 
     def _make(self, resource: GroupResource) -> DirectStore | CachedStore:
-        direct = DirectStore(
-            backend=self.backend,
-            resource_prefix=self.key_prefix(resource),
-            resource=resource,
-            transformer=self._transformer,
-            bookmark_interval=self._bookmark_interval,
-        )
         if not self._watch_cache:
-            return direct
+            return DirectStore(
+                backend=self.backend,
+                renderer=self._renderer(resource),
+                resource=resource,
+                bookmark_interval=self._bookmark_interval,
+            )
         return CachedStore(
             backend=self.backend,
-            direct=direct,
+            renderer=self._renderer(resource),
+            resource=resource,
             feed=self._feed,
             barrier=self._barrier,
             clock=self._clock,
             bookmark_interval=self._bookmark_interval,
         )
 
-    def drop(self, resource: GroupResource, error: StatusError | None = None) -> None:
-        """Let a resource's cache go and end its watches, with a Status where there is one."""
+    def drop(self, resource: GroupResource) -> None:
+        """Drop the store of a resource and end its watches."""
         store = self._stores.pop(resource, None)
         if store is not None:
-            store.close(error)
+            store.close()
 
     async def _tick(self) -> None:
         while True:
-            await asyncio.sleep(_TICK)
+            await asyncio.sleep(_TICK_SECONDS)
             for store in tuple(self._stores.values()):
                 try:
                     if isinstance(store, CachedStore):
                         store.cache.tick()
-                except Exception:  # noqa: BLE001 - or all others would stay without bookmarks for ever
-                    _LOG.exception("a cache cannot be looked after")
+                except Exception:  # noqa: BLE001 - go on with the other caches
+                    _LOG.exception("watch cache housekeeping failed, retrying")
+
+
+class Compactor:
+    """Drops the history of a backend older than `interval` seconds, every `interval` seconds."""
+
+    def __init__(self, *, backend: Backend, interval: float) -> None:
+        self._backend = backend
+        self._interval = interval
+
+    async def run(self) -> None:
+        """Compact until cancelled."""
+        while True:
+            try:
+                await self.step()
+            except BackendError as error:
+                _LOG.warning("compaction failed, retrying", error=str(error))
+            except Exception:  # noqa: BLE001 - keep compacting
+                _LOG.exception("compaction failed")
+            await asyncio.sleep(self._interval)
+
+    async def step(self) -> None:
+        """Compact up to the revision that was the latest at the previous step.
+
+        Raises:
+            BackendError: the backend does not answer.
+        """
+        try:
+            await self._backend.compact_aged()
+        except (CompactedError, FutureRevisionError):
+            # another server compacted first, or the store was replaced
+            _LOG.debug("nothing to compact")

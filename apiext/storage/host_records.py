@@ -1,4 +1,4 @@
-"""What a store remembers of the host cluster that it belongs to, for all servers on it and for their next start."""
+"""Records about the host cluster that a store belongs to, shared by all servers on the store."""
 
 from __future__ import annotations
 
@@ -15,36 +15,40 @@ if TYPE_CHECKING:
 
 
 class HostRecords:
-    """JSON under `<prefix>/apiext.dev/`. Every method raises BackendError, also for a record that cannot be understood."""
+    """JSON records under `<prefix>/apiext.dev/`.
+
+    Raises:
+        BackendError: from every method, when the backend does not answer or a record is invalid.
+    """
 
     def __init__(self, backend: Backend, prefix: str) -> None:
         self._backend = backend
         self._root = f"{keys.root(prefix)}{host_annotations.DOMAIN}/"
 
     async def claim(self, uid: str) -> str:
-        """The uid of the cluster that the store belongs to; the given one, where it has not belonged to any."""
+        """Return the uid of the cluster that the store belongs to; record the given one if there is none."""
         record = await self._get("host")
         if record is None:
-            # of several servers that begin at once one is first
-            await self._backend.create(f"{self._root}host", _written({"uid": uid}))
+            # several servers may start at once: the first one wins
+            await self._backend.create(f"{self._root}host", _encoded({"uid": uid}))
             record = await self._get("host")
         known = (record or {}).get("uid")
         if not isinstance(known, str):
-            raise BackendError(f"{self._root}host does not tell which cluster the store belongs to")
+            raise BackendError(f"{self._root}host has no uid of the host cluster")
         return known
 
     async def authentication(self) -> dict[str, Any] | None:
-        """How the cluster's clients are known, None where that has not been remembered."""
+        """Return the recorded extension-apiserver-authentication ConfigMap, or None."""
         return await self._get("host-authentication")
 
     async def remember_authentication(self, config_map: dict[str, Any]) -> None:
-        """Remember how the cluster's clients are known."""
-        key, value = f"{self._root}host-authentication", _written(config_map)
+        """Record the extension-apiserver-authentication ConfigMap."""
+        key, value = f"{self._root}host-authentication", _encoded(config_map)
         pair, _ = await self._backend.get(key)
         if pair is None:
             await self._backend.create(key, value)
         elif pair.value != value:
-            # where another server was quicker its word is as good
+            # a concurrent write by another server is as good
             await self._backend.update(key, value, expected=pair.revision)
 
     async def _get(self, name: str) -> dict[str, Any] | None:
@@ -54,11 +58,11 @@ class HostRecords:
         try:
             record = orjson.loads(pair.value)
         except ValueError as error:
-            raise BackendError(f"{pair.key} is no JSON: {error}") from error
+            raise BackendError(f"{pair.key} is not JSON: {error}") from error
         if not isinstance(record, dict):
-            raise BackendError(f"{pair.key} is no object")
+            raise BackendError(f"{pair.key} is not an object")
         return record
 
 
-def _written(record: dict[str, Any]) -> bytes:
+def _encoded(record: dict[str, Any]) -> bytes:
     return orjson.dumps(record, option=orjson.OPT_SORT_KEYS) + b"\n"

@@ -1,10 +1,10 @@
-"""The seam of objects: the typed Store above a Backend of bytes (apiserver pkg/storage/interfaces.go)."""
+"""The typed Store above a Backend of bytes (apiserver pkg/storage/interfaces.go)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.meta import json_codec
 
@@ -18,54 +18,89 @@ if TYPE_CHECKING:
     from apiext.storage.write_guards import WriteGuard
 
 
-class Codec(Protocol):
-    """How objects of one resource in one version become stored bytes and the other way round.
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """An object in the bytes that are stored."""
 
-    Compared by identity: a changed CRD brings new codecs, and what was rendered with the old ones is dropped
-    when nobody holds them any more. Caches refer to codecs weakly: one with __slots__ needs "__weakref__" among them.
+    data: bytes
+    revision_at: int = -1
+    """Offset at which a resourceVersion member turns the bytes into what `decode` and rendering would give; -1 for unknown."""
+
+
+class Conversion(Protocol):
+    """The asynchronous stage of a codec between the stored version of objects and the codec's version."""
+
+    async def from_storage(self, objects: Sequence[Object]) -> Sequence[Object]:
+        """Return decoded objects in the codec's version, in the same order. The given objects may be changed.
+
+        Raises:
+            ValueError: an object cannot be converted.
+            StatusError: the converter cannot be used.
+        """
+        ...
+
+    async def to_storage(self, obj: Object) -> Object:
+        """Return an object in the storage version; the given one stays unchanged. Raises as `from_storage`."""
+        ...
+
+
+class Codec(Protocol):
+    """Encodes and decodes the objects of one resource in one version.
+
+    Codecs are compared by identity: a changed CRD has new codecs, and the caches drop what they rendered with the old ones
+    once these are garbage. Caches refer to codecs weakly: a codec with __slots__ needs "__weakref__" among them.
     """
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """The group, version and kind of this codec's objects."""
+        """Group, version and kind of the objects."""
         ...
 
-    def encode(self, obj: Object) -> bytes:
-        """The object (of this codec's version) as it is stored: storage version, no resourceVersion, sorted keys, final newline."""
+    @property
+    def conversion(self) -> Conversion | None:
+        """The conversion that follows `decode` and precedes `encode`; None where these two convert by themselves."""
+        ...
+
+    def encode(self, obj: Object) -> Encoded:
+        """Return an object as it is stored: in the storage version, without resourceVersion, with a final newline.
+
+        The object is of this codec's version, or of the storage version when there is a `conversion`.
+        """
         ...
 
     def decode(self, data: bytes) -> Object:
-        """Stored bytes as an object of this version, pruned and defaulted. Raises ValueError when they cannot be understood."""
-        ...
+        """Return a stored object, pruned and defaulted: in this codec's version, or in its own when there is a `conversion`.
 
-    def reread(self, obj: Object, data: bytes) -> Object:
-        """What `decode` gives for the data that `encode` has just made of an object.
-
-        It may share members with that object, but not the metadata.
+        Raises:
+            ValueError: the data is no object of this kind, or of a version that the CRD does not have.
         """
         ...
 
     def fields(self, obj: Object) -> dict[str, str]:
-        """The selectable fields of a decoded object (metadata.name, metadata.namespace and the CRD's own)."""
+        """Return the selectable fields of an object of this codec's version, metadata.name and metadata.namespace included."""
         ...
 
 
 class Transformer(Protocol):
-    """Turns values into what the backend holds (encryption); the key is authenticated data."""
+    """Transforms values into the bytes of the backend (encryption at rest); the key is authenticated data."""
 
     def to_storage(self, data: bytes, key: str) -> bytes:
-        """Bytes for the backend."""
+        """Return the bytes to store."""
         ...
 
     def from_storage(self, data: bytes, key: str) -> tuple[bytes, bool]:
-        """The value, and whether it should be written anew (stale)."""
+        """Return the value, and whether it is stale and must be rewritten.
+
+        Raises:
+            ValueError: the bytes cannot be transformed.
+        """
         ...
 
 
 class Item:
-    """An object as it is read: its revision and its JSON in the codec's version, rendered once and shared.
+    """A rendered object: its JSON in the codec's version, shared by all readers.
 
-    `data` has resourceVersion set and no final newline. Never modify what `object()` gave to somebody else: each call parses anew.
+    `data` has a resourceVersion and no final newline.
     """
 
     __slots__ = ("data", "fields", "key", "labels", "revision", "row")
@@ -77,10 +112,10 @@ class Item:
         self.labels = labels
         self.fields = fields
         self.row: object = None
-        """What whoever makes tables keeps of this object."""
+        """The cached table row of the object."""
 
     def object(self) -> Object:
-        """The decoded object, the caller's own."""
+        """Return the decoded object; each call parses a new one."""
         obj: Object = json_codec.loads(self.data)
         return obj
 
@@ -97,13 +132,13 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a list or watch wants: selectors, or everything."""
+    """The label and field selectors of a list or watch."""
 
     labels: LabelSelector | None = None
     fields: FieldSelector | None = None
 
     def matches(self, labels: dict[str, str], fields: dict[str, str]) -> bool:
-        """Whether an object with these labels and selectable fields is wanted."""
+        """Report whether an object with these labels and selectable fields is selected."""
         return (self.labels is None or self.labels.matches(labels)) and (self.fields is None or self.fields.matches(fields))
 
 
@@ -111,7 +146,7 @@ EVERYTHING = Selection()
 
 
 class VersionMatch(StrEnum):
-    """resourceVersionMatch."""
+    """Values of resourceVersionMatch."""
 
     UNSET = ""
     EXACT = "Exact"
@@ -120,7 +155,7 @@ class VersionMatch(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """What to list. `resource_version` is as the client sent it: "" most recent, "0" any, a number by `match`."""
+    """Options of a list. `resource_version` is the client's: "" for the latest state, "0" for any, a number by `match`."""
 
     selection: Selection = EVERYTHING
     resource_version: str = ""
@@ -131,7 +166,7 @@ class ListOptions:
 
 @dataclass(frozen=True, slots=True)
 class ListResult:
-    """Items at one revision, in key order."""
+    """Items at one revision, in the order of keys."""
 
     items: Sequence[Item]
     revision: int
@@ -141,10 +176,10 @@ class ListResult:
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """What to watch.
+    """Options of a watch.
 
-    `resource_version`: "" from now on, after synthetic ADDED events for what exists; "0" likewise from any state;
-    a number from there on.
+    `resource_version` "" starts with synthetic ADDED events for the latest state, "0" with those for any state; a number starts
+    after that revision.
     """
 
     selection: Selection = EVERYTHING
@@ -153,42 +188,42 @@ class WatchOptions:
     send_initial_events: bool | None = None
     allow_bookmarks: bool = False
     timeout: float = 0.0
-    """Seconds after which the caller will end the watch (0: unknown); a bookmark is sent shortly before."""
+    """Seconds after which the caller ends the watch (0: unknown). A bookmark is sent shortly before."""
 
 
 class Event:
-    """A watch event for one watcher's version; the wire line is made once and shared."""
+    """A watch event in one version; its line is rendered once and shared."""
 
     __slots__ = ("item", "line", "revision", "type")
 
     def __init__(self, *, type: EventType, item: Item | None, revision: int, line: bytes) -> None:
         self.type = type
         self.item = item
-        """None for BOOKMARK and ERROR; for DELETED the last state, with the revision of the deletion."""
+        """None for BOOKMARK and ERROR; for DELETED the last state, at the revision of the deletion."""
         self.revision = revision
         self.line = line
-        """`{"type":"ADDED","object":{...}}` and a newline, as it goes out in JSON."""
+        """The JSON line of the event: `{"type":"ADDED","object":{...}}` and a newline."""
 
 
 class Watch(Protocol):
-    """A running watch; iterate it for batches of events, each a list that is never empty.
+    """A running watch; iterate it for batches of events, never empty.
 
-    Ends after an ERROR event, or when closed or when the watcher was too slow.
+    It ends after an ERROR event, when it is closed, and when the watcher is too slow.
     """
 
     def __aiter__(self) -> AsyncIterator[list[Event]]: ...
 
     def fail(self, error: StatusError) -> None:
-        """End it with a Status, after what has happened so far."""
+        """End the watch with a Status after the queued events."""
         ...
 
     def close(self) -> None:
-        """End it; safe to call twice."""
+        """End the watch; idempotent."""
         ...
 
 
 class StorageError(Exception):
-    """A storage outcome that the registry maps to a Status; `key` tells the object."""
+    """An outcome of storage that the registry maps to a Status; `key` is the key of the object."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(f"{message}: {key}" if key else message)
@@ -197,15 +232,15 @@ class StorageError(Exception):
 
 
 class KeyNotFoundError(StorageError):
-    """Nothing is stored under the key."""
+    """The key does not exist."""
 
 
 class KeyExistsError(StorageError):
-    """Something is stored under the key already."""
+    """The key exists already."""
 
 
 class ResourceVersionConflictError(StorageError):
-    """A guarded write lost too often against other writers."""
+    """A guarded write lost against other writers too often."""
 
 
 class InvalidObjectError(StorageError):
@@ -213,79 +248,107 @@ class InvalidObjectError(StorageError):
 
 
 class CorruptObjectError(StorageError):
-    """The stored bytes cannot be understood (transformer or codec)."""
+    """The stored bytes cannot be transformed, decoded or converted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preconditions:
-    """What must hold of the object that is about to be changed."""
+    """Required metadata of the existing object."""
 
     uid: str | None = None
     resource_version: str | None = None
 
 
-class Store(Protocol):
-    """The objects of one resource, typed: cached or straight from the backend, the same answers.
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Options of a write; each method of Store names those that it reads."""
 
-    Keys are relative to the resource ("namespace/name" or "name"). Reads raise errors.StatusError for what the client
-    is to blame for (expired or too large resourceVersion, bad continue token), StorageError or BackendError otherwise.
+    preconditions: Preconditions | None = None
+    """Conditions on the existing object; InvalidObjectError when one does not hold."""
+    validate: Callable[[Object], Awaitable[None]] | None = None
+    """Called with the existing object before a deletion, again for each retry; what it raises ends the deletion."""
+    ignore_not_found: bool = False
+    """Create the object of an update when it does not exist."""
+    dry_run: bool = False
+    """Do everything but the write."""
+
+
+DEFAULT_WRITE: Final = WriteOptions()
+
+
+class Store(Protocol):
+    """The typed objects of one resource. The cached and the direct store give the same answers.
+
+    Keys are relative to the resource ("namespace/name" or "name"). Reads raise StatusError for errors of the client (an
+    expired or too large resourceVersion, a bad continue token), and StorageError or BackendError for the others.
     """
 
-    async def create(self, key: str, obj: Object, codec: Codec, *, dry_run: bool = False) -> Item:
-        """Store a new object; raises KeyExistsError."""
-        ...
+    async def create(self, key: str, obj: Object, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
+        """Store a new object; reads `dry_run`.
 
-    async def get(self, key: str, codec: Codec, *, resource_version: str = "") -> Item:
-        """Raises KeyNotFoundError. resource_version "" is linearizable, "0" any state, a number not older than it."""
-        ...
-
-    async def list(self, prefix: str, codec: Codec, options: ListOptions) -> ListResult:
-        """Objects below a key prefix ("" for all, "namespace/")."""
-        ...
-
-    async def watch(self, prefix: str, codec: Codec, options: WatchOptions) -> Watch:
-        """Changes below a key prefix ("" for all, "namespace/", or "namespace/name" for a single key)."""
-        ...
-
-    async def guaranteed_update(
-        self,
-        key: str,
-        codec: Codec,
-        update: Callable[[Object, int], Awaitable[Object]],
-        *,
-        preconditions: Preconditions | None = None,
-        ignore_not_found: bool = False,
-        dry_run: bool = False,
-    ) -> tuple[Item, bool]:
-        """Apply `update` until it wins against concurrent writers; the result, and whether it was created.
-
-        `update` makes the new object from the existing one (its own copy) and its revision, and may be called again with a
-        fresher state; with `ignore_not_found` an absent object is an empty dict at revision 0.
-        The first try uses the cached state where there is one; an error or a conflict then is tried again with a fresh state.
-        Nothing is written when the encoded object is unchanged. Raises KeyNotFoundError, InvalidObjectError, and what `update` raises.
+        Raises:
+            KeyExistsError: the key exists.
         """
         ...
 
-    async def delete(
-        self,
-        key: str,
-        codec: Codec,
-        *,
-        preconditions: Preconditions | None = None,
-        validate: Callable[[Object], Awaitable[None]] | None = None,
-        dry_run: bool = False,
-    ) -> Item:
-        """Remove an object and give its last state, with the deletion's revision. Raises KeyNotFoundError, InvalidObjectError."""
+    async def get(self, key: str, codec: Codec, *, resource_version: str = "") -> Item:
+        """Return one object: the latest state for resource_version "", any state for "0", one not older than a number.
+
+        Raises:
+            KeyNotFoundError: the key does not exist.
+        """
         ...
 
-    async def delete_unreadable(self, key: str, codec: Codec, *, dry_run: bool = False) -> None:
-        """Remove an object that cannot be read. Raises KeyNotFoundError, and InvalidObjectError for one that can be."""
+    async def list(self, prefix: str, codec: Codec, options: ListOptions) -> ListResult:
+        """Return the objects below a key prefix ("" for all, or "namespace/")."""
+        ...
+
+    async def watch(self, prefix: str, codec: Codec, options: WatchOptions) -> Watch:
+        """Watch a key prefix ("" for all, or "namespace/") or a single key ("namespace/name")."""
+        ...
+
+    async def guaranteed_update(
+        self, key: str, codec: Codec, update: Callable[[Object, int], Awaitable[Object]], options: WriteOptions = DEFAULT_WRITE
+    ) -> tuple[Item, bool]:
+        """Apply `update` until no other writer interferes; return the result, and whether it was created.
+
+        Reads `preconditions`, `ignore_not_found` and `dry_run`. `update` makes the new object from the existing one (a
+        copy) and its revision, and may be called again with a newer state. With `ignore_not_found`, it gets an empty dict
+        and revision 0 for an absent object. The first attempt uses the cached state if there is one; after an error or a
+        conflict, the next one uses the state of the backend. An update that changes no stored byte writes nothing.
+
+        Raises:
+            KeyNotFoundError: the key does not exist.
+            InvalidObjectError: a precondition does not hold.
+            Exception: what `update` raises, unaltered.
+        """
+        ...
+
+    async def delete(self, key: str, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
+        """Delete an object and return its last state, with the revision of the deletion.
+
+        Reads `preconditions`, `validate` and `dry_run`.
+
+        Raises:
+            KeyNotFoundError: the key does not exist.
+            InvalidObjectError: a precondition does not hold.
+            Exception: what `validate` raises, unaltered.
+        """
+        ...
+
+    async def delete_unreadable(self, key: str, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> None:
+        """Delete an object that cannot be decoded; reads `dry_run`.
+
+        Raises:
+            KeyNotFoundError: the key does not exist.
+            InvalidObjectError: the object can be decoded.
+        """
         ...
 
     def guard_writes(self, guard: WriteGuard) -> None:
-        """Have every write from now on depend on something else, too; it raises what the guard raises."""
+        """Make every later write depend on a guard; writes then raise what the guard raises."""
         ...
 
     async def count(self) -> int:
-        """Number of objects, possibly a little stale."""
+        """Return the number of objects; the number of the cached store may be stale."""
         ...

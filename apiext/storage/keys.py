@@ -1,43 +1,54 @@
-"""Keys: where the objects of a resource live, laid out as kube-apiserver lays them out.
+"""Keys of objects, laid out as in kube-apiserver.
 
-`<prefix>/<group>/<resource>/<namespace>/<name>`, without the group for the core group and without the namespace for
-resources outside namespaces (apiserver pkg/registry/generic: NamespaceKeyFunc, NoNamespaceKeyFunc).
+`<prefix>/<group>/<resource>/<namespace>/<name>`, without the group for the core group and without the namespace for cluster-scoped
+resources (apiserver pkg/registry/generic: NamespaceKeyFunc, NoNamespaceKeyFunc).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from apiext.meta.gvk import GroupResource
     from apiext.storage.interface import Selection
 
+LAST: Final = "\U0010ffff"
+"""A bound above every key."""
+
+
+def prefix_end(prefix: str) -> str:
+    """Return the smallest string above every string with the prefix, in the byte order of UTF-8; LAST for no prefix.
+
+    Mirrors clientv3.GetPrefixRangeEnd.
+    """
+    return prefix[:-1] + chr(ord(prefix[-1]) + 1) if prefix else LAST
+
 
 def root(prefix: str) -> str:
-    """The prefix of all keys, as `--etcd-prefix` gives it, with one slash at each end."""
+    """Return the prefix of all keys, from `--etcd-prefix`, with one slash at each end."""
     return f"/{prefix.strip('/')}/".replace("//", "/")
 
 
 def resource_prefix(prefix: str, resource: GroupResource) -> str:
-    """Where a resource's objects live, with a final slash."""
+    """Return the key prefix of a resource, with a final slash."""
     parts = (resource.group, resource.resource) if resource.group else (resource.resource,)
     return f"{root(prefix)}{'/'.join(parts)}/"
 
 
 def is_single(scope: str) -> bool:
-    """Whether a scope names one key rather than all keys below it."""
+    """Report whether a scope is a single key rather than a prefix."""
     return bool(scope) and not scope.endswith("/")
 
 
 def covers(scope: str, key: str) -> bool:
-    """Whether a key lies in a scope: "" for all, "namespace/", or one key."""
+    """Report whether a key is in a scope: "" for all, "namespace/", or one key."""
     return key == scope if is_single(scope) else key.startswith(scope)
 
 
 def narrow(prefix: str, selection: Selection) -> str:
-    """The smallest scope that holds all that a selection can match below a prefix.
+    """Return the smallest scope that holds all objects of a selection below a prefix.
 
-    A selector for one namespace narrows the whole resource to it, one for a name turns a namespace into a single key.
+    A namespace in the selection narrows the resource to that namespace, a name narrows a namespace to one key.
     """
     if selection.fields is None or is_single(prefix):
         return prefix

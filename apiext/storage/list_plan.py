@@ -1,4 +1,4 @@
-"""What a list request asks for: which keys, at which revision, how many.
+"""What a list reads: keys, revision and limit.
 
 Mirrors apiserver pkg/storage/interfaces.go (ValidateListOptions) and pkg/storage/cacher/delegator (ShouldDelegateList).
 """
@@ -20,26 +20,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListPlan:
-    """The request with all of resourceVersion's rules applied."""
+    """A list request after the rules of resourceVersion are applied."""
 
     scope: str
-    """A prefix, or a single key."""
+    """A key prefix, or a single key."""
     selection: Selection
     start: str = ""
     """The first key, relative to the scope."""
     exact: int = 0
-    """Serve the state at this revision (0: the latest)."""
+    """The revision to read; 0 for the latest."""
     minimum: int = 0
-    """The latest state must not be older than this."""
+    """The minimum revision of the latest state."""
     consistent: bool = False
-    """The latest state must hold every write that was acknowledged before."""
+    """Whether the latest state must contain every write acknowledged before."""
     limit: int = 0
     paging: bool = False
-    """A page other than the first."""
+    """Whether this is a later page."""
 
 
 def plan(prefix: str, options: ListOptions) -> ListPlan:
-    """Work out what to read; raises StatusError 400 for a bad resourceVersion or continue token."""
+    """Return the plan for a list.
+
+    Raises:
+        StatusError: 400 for a bad resourceVersion or continue token.
+    """
     base = ListPlan(scope=keys.narrow(prefix, options.selection), selection=options.selection, limit=max(options.limit, 0))
     if options.continue_token and not keys.is_single(base.scope):
         token = continue_token.decode(options.continue_token)
@@ -50,14 +54,14 @@ def plan(prefix: str, options: ListOptions) -> ListPlan:
     if not options.resource_version:
         return replace(base, consistent=True)
     revision = versioner.parse(options.resource_version)
-    # a limit with a resourceVersion has meant this very revision since before resourceVersionMatch was there to say so
+    # a limit with a resourceVersion has meant Exact since before resourceVersionMatch existed
     if options.match is VersionMatch.EXACT or (options.match is VersionMatch.UNSET and base.limit and revision):
         return replace(base, exact=revision)
     return replace(base, minimum=revision)
 
 
 def page(plan: ListPlan, items: Sequence[Item], *, revision: int, total: int, more: bool, unfiltered: bool) -> ListResult:
-    """The answer: with a token for the next page when there is more, and the number left where it is known exactly."""
+    """Return a page, with a continue token if there is more, and with the remaining count if it is known exactly."""
     if not more or not items:
         return ListResult(items=items, revision=revision)
     after = items[-1].key.removeprefix(plan.scope)

@@ -1,26 +1,42 @@
-"""From stored bytes to what readers get: the transformer, the codec, resourceVersion, and the JSON of items and events."""
+"""Rendering of stored bytes for readers: transformer, codec, resourceVersion, and the JSON of items and events."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta import errors, json_codec
 from apiext.storage.interface import CorruptObjectError, Event, EventType, Item
+from apiext.storage.time_slice import Pace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from apiext.meta.gvk import GroupVersionKind
     from apiext.meta.json_codec import Object
-    from apiext.storage.interface import Codec, Transformer
+    from apiext.storage.interface import Codec, Encoded, Transformer
 
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
-# What a codec or transformer may raise on bytes that nobody meant for it.
-_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError)
+# Exceptions of codecs and transformers for bytes of another origin.
+_DECODING_ERRORS = (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError)
+
+
+RENDERING_ERRORS = (CorruptObjectError, errors.StatusError)
+"""Errors of rendering an object: it cannot be decoded, or the converter cannot be used."""
+
+Stored = tuple[str, bytes, int]
+"""Relative key, plain bytes and revision of a stored object."""
+
+
+RenderResult = Item | CorruptObjectError | errors.StatusError
+"""A rendering, or the error that stands in its place."""
+
+_ENCRYPTED: Final = b"k8s:enc:"
 
 
 class Renderer:
-    """Reads the values of one resource; `prefix` is the resource's, with a final slash, and stands before keys in errors."""
+    """Reads and renders the values of one resource. `prefix` is the key prefix of the resource, with a final slash."""
 
     __slots__ = ("_transformer", "prefix")
 
@@ -29,47 +45,151 @@ class Renderer:
         self._transformer = transformer
 
     def open(self, key: str, value: bytes) -> tuple[bytes, bool]:
-        """The plain bytes of a stored value, and whether they should be written anew; raises CorruptObjectError."""
+        """Return the plain bytes of a stored value, and whether they are stale and must be rewritten.
+
+        Raises:
+            CorruptObjectError: the transformer rejects the value.
+        """
         try:
             return self._transformer.from_storage(value, self.prefix + key)
-        except _UNREADABLE as error:
+        except _DECODING_ERRORS as error:
             why = f"data from the storage is not transformable revision=0: {error}"
             raise CorruptObjectError(self.prefix + key, why) from error
 
     def seal(self, key: str, data: bytes) -> bytes:
-        """Plain bytes as the backend is to hold them."""
+        """Return the bytes to store for plain bytes."""
         return self._transformer.to_storage(data, self.prefix + key)
 
-    def decode(self, codec: Codec, key: str, data: bytes, revision: int, *, source: Object | None = None) -> Object:
-        """The object in stored bytes with its resourceVersion (none at revision 0); raises CorruptObjectError.
+    def decode(self, codec: Codec, key: str, data: bytes, revision: int) -> Object:
+        """Return the object in stored bytes with its resourceVersion (none at revision 0), before the codec's conversion.
 
-        `source` is the object that was encoded, where the bytes have just been made: reading them again may be spared then.
+        Raises:
+            CorruptObjectError: the bytes cannot be decoded.
         """
         try:
-            obj = codec.decode(data) if source is None else codec.reread(source, data)
-            metadata = obj["metadata"]
-            if revision:
-                metadata["resourceVersion"] = str(revision)
-            else:
-                metadata.pop("resourceVersion", None)
-        except _UNREADABLE as error:
-            why = f"object not decodable revision={revision}: {error}"
-            raise CorruptObjectError(self.prefix + key, why) from error
+            obj = codec.decode(data)
+            _set_revision(obj, revision)
+        except _DECODING_ERRORS as error:
+            raise self._corrupt(key, revision, error) from error
         return obj
 
-    def item(self, codec: Codec, key: str, data: bytes, revision: int, *, source: Object | None = None) -> Item:
-        """Stored bytes as an item; `source` as in `decode`; raises CorruptObjectError."""
-        obj = self.decode(codec, key, data, revision, source=source)
+    async def read(self, codec: Codec, key: str, data: bytes, revision: int) -> Object:
+        """Return the object in stored bytes in the codec's version.
+
+        Raises:
+            CorruptObjectError: the bytes cannot be decoded or converted.
+            StatusError: the converter cannot be used.
+        """
+        obj = self.decode(codec, key, data, revision)
+        if codec.conversion is None:
+            return obj
         try:
-            rendered, fields = tight(json_codec.dumps(obj)), codec.fields(obj)
-        except _UNREADABLE as error:
-            why = f"object not decodable revision={revision}: {error}"
-            raise CorruptObjectError(self.prefix + key, why) from error
-        return Item(key=key, revision=revision, data=rendered, labels=_labels(obj["metadata"]), fields=fields)
+            (converted,) = await codec.conversion.from_storage([obj])
+        except _DECODING_ERRORS as error:
+            raise self._corrupt(key, revision, error) from error
+        return converted
+
+    def item(self, codec: Codec, key: str, data: bytes, revision: int) -> Item:
+        """Render stored bytes, for a codec without conversion.
+
+        Raises:
+            CorruptObjectError: the bytes cannot be decoded.
+        """
+        return self._render(codec, key, self.decode(codec, key, data, revision), revision)
+
+    async def read_item(self, codec: Codec, key: str, data: bytes, revision: int) -> Item:
+        """Render stored bytes, for any codec. Raises as `read`."""
+        if codec.conversion is None:
+            return self.item(codec, key, data, revision)
+        return self._render(codec, key, await self.read(codec, key, data, revision), revision)
+
+    async def items(self, codec: Codec, stored: Sequence[Stored]) -> list[RenderResult]:
+        """Render stored objects after one conversion of them all; in the place of an object that fails stands its error."""
+        pace = Pace()
+        found: list[Object | CorruptObjectError | errors.StatusError] = []
+        for key, data, revision in stored:
+            try:
+                found.append(self.decode(codec, key, data, revision))
+            except RENDERING_ERRORS as error:
+                found.append(error)
+            if pace.due:
+                await pace.pause()
+        await self._convert(codec, stored, found)
+        shown: list[RenderResult] = []
+        for (key, _, revision), obj in zip(stored, found, strict=True):
+            try:
+                shown.append(self._render(codec, key, obj, revision) if isinstance(obj, dict) else obj)
+            except CorruptObjectError as error:
+                shown.append(error)
+            if pace.due:
+                await pace.pause()
+        return shown
+
+    async def _convert(self, codec: Codec, stored: Sequence[Stored], found: list[Object | CorruptObjectError | errors.StatusError]) -> None:
+        """Replace the objects by converted ones, or all of them by the error of the conversion."""
+        places = [place for place, obj in enumerate(found) if isinstance(obj, dict)]
+        if codec.conversion is None or not places:
+            return
+        try:
+            converted = await codec.conversion.from_storage([obj for obj in found if isinstance(obj, dict)])
+        except errors.StatusError as error:
+            for place in places:
+                found[place] = error
+        except _DECODING_ERRORS as error:
+            for place in places:
+                found[place] = self._corrupt(stored[place][0], stored[place][2], error)
+        else:
+            for place, obj in zip(places, converted, strict=True):
+                found[place] = obj
+
+    def written(self, codec: Codec, key: str, encoded: Encoded, revision: int, source: Object) -> Item:
+        """Render an object that was just encoded (`source`) at the revision of its write (0: none), for a codec without conversion.
+
+        Raises:
+            CorruptObjectError: the bytes cannot be decoded.
+        """
+        at, data = encoded.revision_at, encoded.data
+        if at < 0:
+            return self.item(codec, key, data, revision)
+        token = _token(revision) if revision else b""
+        return Item(
+            key=key,
+            revision=revision,
+            data=b"%b%b%b" % (data[:at], token, data[at:-1]),
+            labels=_labels(source["metadata"]),
+            fields=codec.fields(source),
+        )
+
+    def _render(self, codec: Codec, key: str, obj: Object, revision: int) -> Item:
+        try:
+            rendered, fields = compact(json_codec.dumps(obj)), codec.fields(obj)
+            labels = _labels(obj["metadata"])
+        except _DECODING_ERRORS as error:
+            raise self._corrupt(key, revision, error) from error
+        return Item(key=key, revision=revision, data=rendered, labels=labels, fields=fields)
+
+    def _corrupt(self, key: str, revision: int, error: Exception) -> CorruptObjectError:
+        return CorruptObjectError(self.prefix + key, f"object not decodable revision={revision}: {error}")
 
 
-def tight(data: bytes) -> bytes:
-    """The same bytes in memory of their own size: an encoder's buffer may be several times as large as what it wrote."""
+def _set_revision(obj: Object, revision: int) -> None:
+    metadata = obj["metadata"]
+    if revision:
+        metadata["resourceVersion"] = str(revision)
+    else:
+        metadata.pop("resourceVersion", None)
+
+
+def at_revision(item: Item, revision: int) -> Item:
+    """Return the item with another resourceVersion, whatever its content."""
+    obj = item.object()
+    _set_revision(obj, revision)
+    data = compact(json_codec.dumps(obj))
+    return Item(key=item.key, revision=revision, data=data, labels=item.labels, fields=item.fields)
+
+
+def compact(data: bytes) -> bytes:
+    """Return the bytes in memory of their own size; an encoder's buffer may be several times larger than its content."""
     return bytes(memoryview(data))
 
 
@@ -77,19 +197,19 @@ def _labels(metadata: dict[str, Any]) -> dict[str, str]:
     labels = metadata.get("labels")
     if not isinstance(labels, dict):
         return {}
-    # objects of one kind share most of their labels' values
+    # objects of one kind share most label values
     return {name: sys.intern(value) for name, value in labels.items() if type(value) is str}
 
 
 def _token(revision: int) -> bytes:
-    # uid follows resourceVersion among the sorted metadata of every object that was created through the API
+    # uid follows resourceVersion in the sorted metadata of every object created through the API
     return b'"resourceVersion":"%d",' % revision
 
 
 def without_revision(item: Item) -> bytes | None:
-    """The item's JSON as it would be stored: without its resourceVersion, with a final newline.
+    """Return the item's JSON as stored, without resourceVersion and with a final newline; None if there is no resourceVersion.
 
-    None when there is no resourceVersion to leave out. Only a guess when the first match is not in the metadata: compare.
+    The first match may not be in the metadata: compare the result with the stored bytes.
     """
     token = _token(item.revision)
     position = item.data.find(token)
@@ -97,19 +217,19 @@ def without_revision(item: Item) -> bytes | None:
 
 
 def with_revision(item: Item, revision: int) -> Item:
-    """The item at another revision, for one whose `without_revision` is right."""
+    """Return the item at another revision; only for an item whose `without_revision` equals the stored bytes."""
     data = item.data.replace(_token(item.revision), _token(revision), 1)
     return Item(key=item.key, revision=revision, data=data, labels=item.labels, fields=item.fields)
 
 
 def event(type_: EventType, item: Item) -> Event:
-    """An event about an object."""
+    """Return the event of a type about an object."""
     line = b'{"type":"%b","object":%b}\n' % (type_.encode(), item.data)
     return Event(type=type_, item=item, revision=item.revision, line=line)
 
 
 def bookmark(gvk: GroupVersionKind, revision: int, *, initial_events_end: bool = False) -> Event:
-    """A bookmark: an object of the watched kind that has nothing but a resourceVersion."""
+    """Return a bookmark: an object of the watched kind with nothing but a resourceVersion."""
     metadata: dict[str, Any] = {"resourceVersion": str(revision)}
     if initial_events_end:
         metadata["annotations"] = {_INITIAL_EVENTS_END: "true"}
@@ -118,16 +238,30 @@ def bookmark(gvk: GroupVersionKind, revision: int, *, initial_events_end: bool =
     return Event(type=EventType.BOOKMARK, item=None, revision=revision, line=line)
 
 
-UNSHOWABLE = (CorruptObjectError, errors.StatusError)
-"""What showing an object to a watcher may raise: it cannot be understood, or its converter refuses."""
-
-
-def reason(error: CorruptObjectError | errors.StatusError) -> errors.StatusError:
-    """What a watcher is told that cannot be shown an object."""
+def status_error(error: CorruptObjectError | errors.StatusError) -> errors.StatusError:
+    """Return the Status that ends a watch for an error of rendering."""
     return error if isinstance(error, errors.StatusError) else errors.internal(str(error))
 
 
-def failure(error: errors.StatusError) -> Event:
-    """The event that ends a watch with a Status."""
+def error_event(error: errors.StatusError) -> Event:
+    """Return the ERROR event for a Status."""
     line = b'{"type":"ERROR","object":%b}\n' % json_codec.dumps(error.status(), sort_keys=False)
     return Event(type=EventType.ERROR, item=None, revision=0, line=line)
+
+
+class IdentityTransformer:
+    """Stores values unchanged; rejects encrypted values (apiserver pkg/storage/value/encrypt/identity)."""
+
+    def to_storage(self, data: bytes, key: str) -> bytes:
+        """Return the data."""
+        return data
+
+    def from_storage(self, data: bytes, key: str) -> tuple[bytes, bool]:
+        """Return the data, never stale.
+
+        Raises:
+            ValueError: another transformer encrypted the value.
+        """
+        if data.startswith(_ENCRYPTED):
+            raise ValueError("identity transformer tried to read encrypted data")
+        return data, False

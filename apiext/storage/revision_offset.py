@@ -1,8 +1,7 @@
-"""Revisions that begin where those of another store have not come to.
+"""A backend whose revisions begin above those of another store.
 
-A store that takes over objects which clients have read from another one must not go back behind what they have seen. So all its
-revisions are its own plus a base that is greater than any revision of the other store; what lies below is the other one's
-past, and counts as compacted.
+Clients must not see revisions go back when a store takes over objects from another one. All revisions are therefore the store's own
+plus an offset that is greater than any revision of the other store. Lower revisions count as compacted.
 """
 
 from __future__ import annotations
@@ -35,125 +34,129 @@ _NEVER: Final = -1
 """A revision that no key has."""
 
 
-class BasedBackend:
-    """Implements Backend over another one, with a base in all revisions."""
+class OffsetBackend:
+    """Implements Backend over another one, with an offset in all revisions."""
 
-    def __init__(self, backend: Backend, base: int) -> None:
+    def __init__(self, backend: Backend, offset: int) -> None:
         self._backend = backend
-        self._base = base
+        self._offset = offset
 
     # --- revisions --------------------------------------------------------------------------------------------------
 
-    def _own(self, revision: int) -> int:
-        """A revision as the store below counts; 0 stays what it means. Raises CompactedError for what lies below the base."""
+    def _inner(self, revision: int) -> int:
+        """Return a revision without the offset; 0 stays 0.
+
+        Raises:
+            CompactedError: the revision is not above the offset.
+        """
         if not revision:
             return 0
-        if revision <= self._base:
-            raise CompactedError(self._base + 1)
-        return revision - self._base
+        if revision <= self._offset:
+            raise CompactedError(self._offset + 1)
+        return revision - self._offset
 
     def _expected(self, revision: int) -> int:
-        """The revision that a key must have, as the store below counts."""
-        return revision and (revision - self._base if revision > self._base else _NEVER)
+        """Return the expected revision of a key without the offset."""
+        return revision and (revision - self._offset if revision > self._offset else _NEVER)
 
     def _pair(self, pair: KeyValue | None) -> KeyValue | None:
-        return None if pair is None else KeyValue(pair.key, pair.value, pair.revision + self._base)
+        return None if pair is None else KeyValue(pair.key, pair.value, pair.revision + self._offset)
 
-    def _written(self, result: WriteResult) -> WriteResult:
-        return WriteResult(result.succeeded, result.revision + self._base, self._pair(result.current), result.guard_failed)
+    def _outer_result(self, result: WriteResult) -> WriteResult:
+        return WriteResult(result.succeeded, result.revision + self._offset, self._pair(result.current), result.guard_failed)
 
     def _guard(self, guard: Guard | None) -> Guard | None:
         return guard and Guard(guard.key, self._expected(guard.expected))
 
     def _compacted(self, error: CompactedError) -> CompactedError:
-        return CompactedError(error.compact_revision + self._base)
+        return CompactedError(error.compact_revision + self._offset)
 
     # --- reads ------------------------------------------------------------------------------------------------------
 
     async def get(self, key: str) -> tuple[KeyValue | None, int]:
-        """As `Backend.get`."""
+        """Implement Backend.get."""
         pair, revision = await self._backend.get(key)
-        return self._pair(pair), revision + self._base
+        return self._pair(pair), revision + self._offset
 
     async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
-        """As `Backend.list`."""
-        base, at = self._base, self._own(revision)
+        """Implement Backend.list."""
+        offset, at = self._offset, self._inner(revision)
         try:
             found = await self._backend.list(prefix, start=start, revision=at, limit=limit)
         except FutureRevisionError as error:
-            raise FutureRevisionError(error.current + base) from error
+            raise FutureRevisionError(error.current + offset) from error
         except CompactedError as error:
             raise self._compacted(error) from error
-        items = [KeyValue(pair.key, pair.value, pair.revision + base) for pair in found.items]
-        return RangeResult(items, found.revision + base, found.count)
+        items = [KeyValue(pair.key, pair.value, pair.revision + offset) for pair in found.items]
+        return RangeResult(items, found.revision + offset, found.count)
 
     async def count(self, prefix: str) -> int:
-        """As `Backend.count`."""
+        """Implement Backend.count."""
         return await self._backend.count(prefix)
 
     # --- writes -----------------------------------------------------------------------------------------------------
 
     async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
-        """As `Backend.create`."""
-        return self._written(await self._backend.create(key, value, guard=self._guard(guard)))
+        """Implement Backend.create."""
+        return self._outer_result(await self._backend.create(key, value, guard=self._guard(guard)))
 
     async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
-        """As `Backend.update`."""
+        """Implement Backend.update."""
         own = self._expected(expected)
-        return self._written(await self._backend.update(key, value, expected=own, guard=self._guard(guard)))
+        return self._outer_result(await self._backend.update(key, value, expected=own, guard=self._guard(guard)))
 
     async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
-        """As `Backend.delete`."""
+        """Implement Backend.delete."""
         own = self._expected(expected)
-        return self._written(await self._backend.delete(key, expected=own, guard=self._guard(guard)))
+        return self._outer_result(await self._backend.delete(key, expected=own, guard=self._guard(guard)))
 
     # --- watches ----------------------------------------------------------------------------------------------------
 
     async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
-        """As `Backend.watch`."""
-        begin = self._own(start)
+        """Implement Backend.watch."""
+        begin = self._inner(start)
         try:
             async with streams.closing(self._backend.watch(prefix, start=begin, previous=previous)) as batches:
                 async for batch in batches:
-                    yield WatchBatch([self._event(event) for event in batch.events], batch.revision + self._base)
+                    yield WatchBatch([self._event(event) for event in batch.events], batch.revision + self._offset)
         except CompactedError as error:
             raise self._compacted(error) from error
 
     def _event(self, event: BackendEvent) -> BackendEvent:
-        return BackendEvent(event.key, event.revision + self._base, event.value, self._pair(event.previous))
+        return BackendEvent(event.key, event.revision + self._offset, event.value, self._pair(event.previous))
 
     async def request_progress(self) -> None:
-        """As `Backend.request_progress`."""
+        """Implement Backend.request_progress."""
         await self._backend.request_progress()
 
     # --- the store as a whole ---------------------------------------------------------------------------------------
 
     async def revision(self) -> int:
-        """As `Backend.revision`."""
-        return await self._backend.revision() + self._base
+        """Implement Backend.revision."""
+        return await self._backend.revision() + self._offset
 
     def known_revision(self) -> int | None:
-        """As `Backend.known_revision`."""
+        """Implement Backend.known_revision."""
         known = self._backend.known_revision()
-        return None if known is None else known + self._base
+        return None if known is None else known + self._offset
 
     async def compact(self, revision: int) -> None:
-        """As `Backend.compact`."""
+        """Implement Backend.compact."""
         try:
-            await self._backend.compact(max(revision - self._base, 1))
+            await self._backend.compact(max(revision - self._offset, 1))
         except FutureRevisionError as error:
-            raise FutureRevisionError(error.current + self._base) from error
+            raise FutureRevisionError(error.current + self._offset) from error
 
     async def compact_aged(self) -> None:
-        """As `Backend.compact_aged`."""
+        """Implement Backend.compact_aged."""
         await self._backend.compact_aged()
 
     async def healthy(self) -> None:
-        """As `Backend.healthy`."""
+        """Implement Backend.healthy."""
         await self._backend.healthy()
 
     async def close(self) -> None:
-        """As `Backend.close`."""
+        """Implement Backend.close."""
         await self._backend.close()
 
 
@@ -161,29 +164,30 @@ class BasedBackend:
 
 
 def record_key(prefix: str) -> str:
-    """Where the base is recorded, for all servers on the store and for ever."""
+    """Return the key of the record that holds the offset."""
     return f"{keys.root(prefix)}{host_annotations.DOMAIN}/revision-base"
 
 
-async def with_base(backend: Backend, prefix: str, *, begin: bool) -> Backend:
-    """The backend with the base that its store has; one without any as it is, unless `begin` has it recorded now.
+async def with_offset(backend: Backend, prefix: str, *, begin: bool) -> Backend:
+    """Return the backend with the recorded offset; unchanged if there is none, unless `begin` requests to record one.
 
-    Raises BackendError when the store does not answer, or when its record cannot be understood.
+    Raises:
+        BackendError: the store does not answer, or its record is invalid.
     """
     key = record_key(prefix)
     pair, _ = await backend.get(key)
     if pair is None and begin:
-        # of several servers that begin at once one is first, and all take what it wrote
+        # several servers may start at once: the first one wins, and all read its record
         await backend.create(key, orjson.dumps({_MEMBER: host_annotations.REVISION_BASE}) + b"\n")
         pair, _ = await backend.get(key)
-    return backend if pair is None else BasedBackend(backend, _base(pair))
+    return backend if pair is None else OffsetBackend(backend, _parse_offset(pair))
 
 
-def _base(pair: KeyValue) -> int:
+def _parse_offset(pair: KeyValue) -> int:
     try:
-        base = orjson.loads(pair.value)[_MEMBER]
+        offset = orjson.loads(pair.value)[_MEMBER]
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise BackendError(f"the base of revisions in {pair.key} cannot be read: {error}") from error
-    if type(base) is not int or base < 0:
-        raise BackendError(f"the base of revisions in {pair.key} is no positive number")
-    return base
+        raise BackendError(f"invalid revision offset in {pair.key}: {error}") from error
+    if type(offset) is not int or offset < 0:
+        raise BackendError(f"invalid revision offset in {pair.key}: not a positive integer")
+    return offset

@@ -1,4 +1,4 @@
-"""Leaving asynchronous iterators in good order."""
+"""Closing of asynchronous iterators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def closing(stream: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
-    """Close a stream at the end, where it can be closed: a generator left half way keeps what it holds."""
+    """Close a stream on exit if it can be closed: an unfinished generator holds its resources."""
     try:
         yield stream
     finally:

@@ -1,4 +1,4 @@
-"""Long work in small steps, so that the event loop is never held for long."""
+"""Long work in slices, so that the event loop is not blocked."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import asyncio
 import time
 from typing import Final
 
-_STEP: Final = 0.002
+_SLICE_SECONDS: Final = 0.002  # seconds
 
 
 class Pace:
-    """Tells when work has held the loop long enough."""
+    """Measures how long the current task has held the event loop."""
 
     __slots__ = ("_until",)
 
     def __init__(self) -> None:
-        self._until = time.perf_counter() + _STEP
+        self._until = time.perf_counter() + _SLICE_SECONDS
 
     @property
     def due(self) -> bool:
-        """Whether about two milliseconds have passed since the last pause."""
+        """Report whether 2 ms have passed since the last pause."""
         return time.perf_counter() >= self._until
 
     async def pause(self) -> None:
-        """Let everything else run once."""
+        """Give way to other tasks once."""
         await asyncio.sleep(0)
-        self._until = time.perf_counter() + _STEP
+        self._until = time.perf_counter() + _SLICE_SECONDS

@@ -1,4 +1,4 @@
-"""resourceVersion as clients write it (apiserver pkg/storage/api_object_versioner.go)."""
+"""resourceVersion in the form that clients send (apiserver pkg/storage/api_object_versioner.go)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ _PREFIX: Final = "invalid resource version: "
 
 
 def parse_uint(text: str) -> int:
-    """A number of 64 bits without a sign; raises ValueError in the words of strconv.ParseUint."""
+    """Parse an unsigned 64-bit number.
+
+    Raises:
+        ValueError: with the message of strconv.ParseUint.
+    """
     why = "" if text.isascii() and text.isdigit() else "invalid syntax"
     digits = text.lstrip("0") or "0"
     number = int(digits) if not why and len(digits) <= len(str(_MAX_UINT64)) else _MAX_UINT64 + 1
@@ -21,7 +25,11 @@ def parse_uint(text: str) -> int:
 
 
 def parse(text: str) -> int:
-    """The revision that a resourceVersion names, 0 for "" and "0"; raises StatusError 400 for anything but a number."""
+    """Return the revision of a resourceVersion, 0 for "" and "0".
+
+    Raises:
+        StatusError: 400 for anything but a number.
+    """
     if text in ("", "0"):
         return 0
     try:
@@ -31,10 +39,11 @@ def parse(text: str) -> int:
         raise errors.bad_request(f"{_PREFIX}{problem}") from error
 
 
-def parse_plainly(text: str) -> int:
-    """Like `parse`, with the answer that a watch, and a read of one object from the cache, gets for anything but a number.
+def parse_for_watch(text: str) -> int:
+    """Parse a resourceVersion as the reference does for watches and cached gets.
 
-    It is 500 without a reason.
+    Raises:
+        StatusError: 500 without a reason, for anything but a number.
     """
     try:
         return parse(text)
@@ -42,7 +51,11 @@ def parse_plainly(text: str) -> int:
         raise errors.unknown(error.message.removeprefix(_PREFIX)) from error
 
 
-def require(minimum: int, actual: int) -> None:
-    """Raise StatusError 504 when what was read is older than the client asked for."""
+def require_not_older(minimum: int, actual: int) -> None:
+    """Check that a read is not older than requested.
+
+    Raises:
+        StatusError: 504 if `actual` is less than `minimum`.
+    """
     if minimum > actual:
         raise errors.too_large_resource_version(minimum, actual, 0)

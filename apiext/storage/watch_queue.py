@@ -1,4 +1,4 @@
-"""A running watch: first what lies behind it, then a bounded queue of batches that many watches may share.
+"""A running watch: a backlog, then a bounded queue of batches that several watches may share.
 
 Mirrors apiserver pkg/storage/cacher/cache_watcher.go.
 """
@@ -6,7 +6,7 @@ Mirrors apiserver pkg/storage/cacher/cache_watcher.go.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
 
 from apiext.storage import rendering
 from apiext.storage.time_slice import Pace
@@ -17,21 +17,23 @@ if TYPE_CHECKING:
     from apiext.meta import errors
     from apiext.storage.interface import Event
 
+T = TypeVar("T")
+
 MAX_QUEUED_EVENTS: Final = 4096
 MAX_QUEUED_BYTES: Final = 16 << 20
-_CHUNK: Final = 256
+_CHUNK_EVENTS: Final = 256  # events
 
 
-class WatchQueue:
-    """Implements interface.Watch.
+class WatchQueue(Generic[T]):
+    """Implements interface.Watch if T is Event.
 
-    A batch is always taken whole, however large, when the watcher has kept up; a watcher that has more than its share
-    waiting when the next one comes is ended, without a word, as the reference does: the client resumes where it was.
+    A watcher that has kept up gets the next batch, however large. A watcher whose queue is over a limit when a batch arrives is
+    ended without an error, as in the reference; its client resumes.
     """
 
-    def __init__(self, *, backlog: Iterable[Event] = (), closed: Callable[[WatchQueue], None] | None = None) -> None:
-        self._backlog: Iterator[Event] | None = iter(backlog)
-        self._batches: list[list[Event]] = []
+    def __init__(self, *, backlog: Iterable[T] = (), closed: Callable[[WatchQueue[T]], None] | None = None) -> None:
+        self._backlog: Iterator[T] | None = iter(backlog)
+        self._batches: list[list[T]] = []
         self._events = 0
         self._bytes = 0
         self._waiter: asyncio.Future[None] | None = None
@@ -40,11 +42,11 @@ class WatchQueue:
 
     @property
     def active(self) -> bool:
-        """Whether it still takes events."""
+        """Report whether the queue accepts events."""
         return not self._finished
 
-    def push(self, batch: list[Event], size: int) -> None:
-        """Add events (a list that stays as it is, and the bytes of its lines); ends the watch when it was too slow."""
+    def push(self, batch: list[T], size: int) -> None:
+        """Add a batch and its size in bytes; end the watch if its queue is over a limit. The list must not change later."""
         if self._finished:
             return
         if self._events >= MAX_QUEUED_EVENTS or self._bytes >= MAX_QUEUED_BYTES:
@@ -56,13 +58,13 @@ class WatchQueue:
         self._wake()
 
     def fail(self, error: errors.StatusError) -> None:
-        """End the watch with a Status after what is queued."""
+        """End the watch with a Status after the queued events."""
         if not self._finished:
-            self._batches.append([rendering.failure(error)])
+            self._batches.append([cast("T", rendering.error_event(error))])
             self.finish()
 
     def finish(self) -> None:
-        """End the watch after what is queued."""
+        """End the watch after the queued events."""
         if not self._finished:
             self._finished = True
             if self._closed is not None:
@@ -70,7 +72,7 @@ class WatchQueue:
         self._wake()
 
     def close(self) -> None:
-        """End the watch now; safe to call twice."""
+        """End the watch now; idempotent."""
         self._backlog = None
         self._batches = []
         self.finish()
@@ -82,10 +84,10 @@ class WatchQueue:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def __aiter__(self) -> AsyncIterator[list[Event]]:
+    def __aiter__(self) -> AsyncIterator[list[T]]:
         return self
 
-    async def __anext__(self) -> list[Event]:
+    async def __anext__(self) -> list[T]:
         while True:
             if self._backlog is not None:
                 chunk = await self._next_chunk(self._backlog)
@@ -99,39 +101,39 @@ class WatchQueue:
                 self._waiter = asyncio.get_running_loop().create_future()
                 await self._waiter
 
-    def _take(self) -> list[Event]:
+    def _take(self) -> list[T]:
         batches, self._batches = self._batches, []
         self._events = self._bytes = 0
         return batches[0] if len(batches) == 1 else [event for batch in batches for event in batch]
 
-    async def _next_chunk(self, backlog: Iterator[Event]) -> list[Event]:
-        """Some events of the backlog: as many as can be made without holding the loop."""
-        # a pause before the work rather than after it: nothing is lost when the reader gives up waiting
+    async def _next_chunk(self, backlog: Iterator[T]) -> list[T]:
+        """Return the next events of the backlog, as many as fit in a time slice."""
+        # pause before the work, not after it: a cancelled reader loses nothing
         await asyncio.sleep(0)
         pace = Pace()
-        chunk: list[Event] = []
+        chunk: list[T] = []
         try:
             for event in backlog:
                 chunk.append(event)
-                if len(chunk) >= _CHUNK or pace.due:
+                if len(chunk) >= _CHUNK_EVENTS or pace.due:
                     return chunk
-        except rendering.UNSHOWABLE as error:
-            chunk.append(rendering.failure(rendering.reason(error)))
+        except rendering.RENDERING_ERRORS as error:
+            chunk.append(cast("T", rendering.error_event(rendering.status_error(error))))
             self._batches = []
             self.finish()
         self._backlog = None
         return chunk
 
 
-def failed(error: errors.StatusError) -> WatchQueue:
-    """A watch that says why there is none, and ends."""
-    queue = WatchQueue()
+def failed(error: errors.StatusError) -> WatchQueue[Event]:
+    """Return a watch that ends with a Status."""
+    queue: WatchQueue[Event] = WatchQueue()
     queue.fail(error)
     return queue
 
 
-def ended() -> WatchQueue:
-    """A watch that is over."""
-    queue = WatchQueue()
+def ended() -> WatchQueue[Event]:
+    """Return a watch that has ended."""
+    queue: WatchQueue[Event] = WatchQueue()
     queue.finish()
     return queue

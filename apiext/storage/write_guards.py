@@ -1,4 +1,4 @@
-"""What the writes of a resource depend on besides their own objects."""
+"""Conditions of a resource's writes on other keys."""
 
 from __future__ import annotations
 
@@ -11,36 +11,46 @@ if TYPE_CHECKING:
 
 
 class WriteGuard(Protocol):
-    """Decides about every write of a resource, as late as can be; the decision holds in the moment of the write or there is none."""
+    """Supplies the condition of each write; the condition is committed atomically with the write."""
 
     def decide(self) -> Guard | None:
-        """What must hold for a write now; None for nothing. Raises StatusError when it is refused."""
+        """Return the condition of a write now, or None.
+
+        Raises:
+            StatusError: the write is refused.
+        """
         ...
 
     async def outdated(self, guard: Guard) -> None:
-        """A decision was made by what does not hold any more: learn what does. Raises StatusError or BackendError when it cannot be learnt.
+        """Refresh the state behind a condition that no longer holds; `decide` is called next.
 
-        It is asked for another decision next.
+        Raises:
+            StatusError: the state cannot be refreshed.
+            BackendError: the backend does not answer.
         """
         ...
 
 
 class Unguarded:
-    """Implements WriteGuard for writes that depend on nothing else."""
+    """Implements WriteGuard for writes without a condition."""
 
     def decide(self) -> None:
-        """Nothing."""
+        """Return no condition."""
 
     async def outdated(self, guard: Guard) -> None:
-        """Never called."""
+        """Raise AssertionError: there is no condition to refresh."""
         raise AssertionError(guard)
 
 
 UNGUARDED = Unguarded()
 
 
-async def decided(guard: WriteGuard, write: Callable[..., Awaitable[WriteResult]]) -> WriteResult:
-    """Do a write of the backend's as the guard decides, anew for as long as that was by what does not hold any more."""
+async def retry_guarded(guard: WriteGuard, write: Callable[..., Awaitable[WriteResult]]) -> WriteResult:
+    """Write under the guard's condition; retry with a new condition while the previous one does not hold.
+
+    Raises:
+        BackendError: the backend does not answer; also raises what the guard raises.
+    """
     while True:
         condition = guard.decide()
         result = await write(guard=condition)

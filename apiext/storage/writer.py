@@ -1,18 +1,27 @@
-"""Writes: create, guarded update and delete, the same over every backend, with or without a cached state to begin from.
+"""Writes of a Store: create, guaranteed update and delete, over any backend, with an optional cached state.
 
-Mirrors the writing half of apiserver pkg/storage/etcd3/store.go and pkg/registry/generic/registry/dryrun.go.
+Mirrors the write methods of apiserver pkg/storage/etcd3/store.go and pkg/registry/generic/registry/dryrun.go.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from apiext.meta import background
-from apiext.storage.interface import CorruptObjectError, InvalidObjectError, KeyExistsError, KeyNotFoundError, Preconditions
-from apiext.storage.rendering import tight, with_revision, without_revision
-from apiext.storage.write_guards import UNGUARDED, WriteGuard, decided
+from apiext.storage.interface import (
+    DEFAULT_WRITE,
+    CorruptObjectError,
+    Encoded,
+    InvalidObjectError,
+    KeyExistsError,
+    KeyNotFoundError,
+    Preconditions,
+    WriteOptions,
+)
+from apiext.storage.rendering import at_revision, compact, with_revision, without_revision
+from apiext.storage.write_guards import UNGUARDED, WriteGuard, retry_guarded
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -24,24 +33,38 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """What a write begins from; absent at revision 0."""
+class ObjectState:
+    """The state that a write starts from; revision 0 if absent (etcd3 objState)."""
 
     raw: bytes
     revision: int
     current: bool
-    """Read from the backend for this write; else it may be outdated."""
+    """Whether it was read from the backend for this write; otherwise it may be outdated."""
     stale: bool = False
-    """To be written anew even if nothing changed."""
+    """Whether it must be rewritten even if nothing changed."""
     item: Item | None = None
-    """The rendering of the raw bytes, if there is one: parsing it is cheaper than decoding."""
+    """The rendering of the raw bytes, if there is one; it is cheaper to parse than to decode."""
 
 
-_ABSENT = State(raw=b"", revision=0, current=True)
+_ABSENT = ObjectState(raw=b"", revision=0, current=True)
 
 
-def check(preconditions: Preconditions | None, obj: Object, key: str) -> None:
-    """Raise InvalidObjectError, in the reference's words, when an object is not the one that is meant."""
+@dataclass(frozen=True, slots=True)
+class _Encoding:
+    """An object ready to be written."""
+
+    encoded: Encoded
+    source: Object
+    draft: Item | None = None
+    """Its rendering without resourceVersion, for a codec with conversion."""
+
+
+def check_preconditions(preconditions: Preconditions | None, obj: Object, key: str) -> None:
+    """Check the preconditions of a write.
+
+    Raises:
+        InvalidObjectError: one does not hold; the message is the reference's.
+    """
     if preconditions is None:
         return
     metadata = obj.get("metadata", {})
@@ -56,161 +79,188 @@ def check(preconditions: Preconditions | None, obj: Object, key: str) -> None:
 
 
 class Writer:
-    """Writes the objects of one resource."""
+    """The writing half of a Store, for one resource.
+
+    A subclass with a cache overrides `cached_state` and `written`.
+    """
 
     def __init__(self, *, backend: Backend, renderer: Renderer) -> None:
+        self.renderer = renderer
         self._backend = backend
-        self._renderer = renderer
-        self.guard: WriteGuard = UNGUARDED
-        """What writes depend on from now on."""
+        self._guard: WriteGuard = UNGUARDED
 
-    def _full(self, key: str) -> str:
-        return self._renderer.prefix + key
+    def guard_writes(self, guard: WriteGuard) -> None:
+        """Implement Store.guard_writes."""
+        self._guard = guard
 
-    def _object(self, codec: Codec, key: str, state: State) -> Object:
-        """The state's object, the caller's own; an empty one when there is none."""
+    def cached_state(self, key: str, codec: Codec) -> ObjectState | None:
+        """Return a state for the first attempt of a write, which may be outdated; None to read the backend."""
+
+    def written(self, codec: Codec, item: Item) -> None:
+        """Process the rendering of a created or updated object."""
+
+    def _backend_key(self, key: str) -> str:
+        return self.renderer.prefix + key
+
+    async def _object(self, codec: Codec, key: str, state: ObjectState) -> Object:
+        """Return the state's object, which the caller may change; an empty one when there is none."""
         if state.item is not None:
             return state.item.object()
-        return self._renderer.decode(codec, key, state.raw, state.revision) if state.revision else {}
+        return await self.renderer.read(codec, key, state.raw, state.revision) if state.revision else {}
 
-    async def _fresh(self, key: str, *, ignore_not_found: bool = False) -> State:
-        pair, _ = await self._backend.get(self._full(key))
-        return self._state(key, pair, ignore_not_found=ignore_not_found)
+    async def _encode(self, codec: Codec, key: str, obj: Object) -> _Encoding:
+        """Encode an object. With a conversion, render it too: a converter that fails prevents the write."""
+        if codec.conversion is None:
+            encoded = await background.run(codec.encode, obj)
+            return _Encoding(Encoded(compact(encoded.data), encoded.revision_at), obj)
+        encoded = await background.run(codec.encode, await codec.conversion.to_storage(obj))
+        return _Encoding(encoded, obj, await self.renderer.read_item(codec, key, encoded.data, 0))
 
-    def _state(self, key: str, pair: KeyValue | None, *, ignore_not_found: bool) -> State:
+    def _item(self, codec: Codec, key: str, encoding: _Encoding, revision: int) -> Item:
+        if encoding.draft is not None:
+            return at_revision(encoding.draft, revision)
+        return self.renderer.written(codec, key, encoding.encoded, revision, encoding.source)
+
+    async def _initial_state(self, key: str, codec: Codec, options: WriteOptions) -> ObjectState:
+        """Return the state for the first attempt. A dry run reads the backend: no write will detect an outdated state."""
+        state = None if options.dry_run else self.cached_state(key, codec)
+        return state if state is not None else await self._read_state(key, options)
+
+    async def _read_state(self, key: str, options: WriteOptions) -> ObjectState:
+        pair, _ = await self._backend.get(self._backend_key(key))
+        return self._state(key, pair, options)
+
+    def _state(self, key: str, pair: KeyValue | None, options: WriteOptions) -> ObjectState:
         if pair is None:
-            if ignore_not_found:
+            if options.ignore_not_found:
                 return _ABSENT
-            raise KeyNotFoundError(self._full(key), "key not found")
-        raw, stale = self._renderer.open(key, pair.value)
-        return State(raw=raw, revision=pair.revision, current=True, stale=stale)
+            raise KeyNotFoundError(self._backend_key(key), "key not found")
+        raw, stale = self.renderer.open(key, pair.value)
+        return ObjectState(raw=raw, revision=pair.revision, current=True, stale=stale)
 
-    async def create(self, key: str, obj: Object, codec: Codec, *, dry_run: bool) -> Item:
-        """Store a new object; raises KeyExistsError."""
-        raw = tight(await background.run(codec.encode, obj))
-        if dry_run:
-            pair, _ = await self._backend.get(self._full(key))
+    async def create(self, key: str, obj: Object, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
+        """Implement Store.create."""
+        encoding = await self._encode(codec, key, obj)
+        if options.dry_run:
+            pair, _ = await self._backend.get(self._backend_key(key))
             if pair is not None:
-                raise KeyExistsError(self._full(key), "key exists")
-            return self._renderer.item(codec, key, raw, 0, source=obj)
-        result = await decided(self.guard, partial(self._backend.create, self._full(key), self._renderer.seal(key, raw)))
+                raise KeyExistsError(self._backend_key(key), "key exists")
+            return self._item(codec, key, encoding, 0)
+        value = self.renderer.seal(key, encoding.encoded.data)
+        result = await retry_guarded(self._guard, partial(self._backend.create, self._backend_key(key), value))
         if not result.succeeded:
-            raise KeyExistsError(self._full(key), "key exists")
-        return self._renderer.item(codec, key, raw, result.revision, source=obj)
+            raise KeyExistsError(self._backend_key(key), "key exists")
+        item = self._item(codec, key, encoding, result.revision)
+        self.written(codec, item)
+        return item
 
-    async def update(
-        self,
-        key: str,
-        codec: Codec,
-        update: Callable[[Object, int], Awaitable[Object]],
-        *,
-        preconditions: Preconditions | None,
-        ignore_not_found: bool,
-        dry_run: bool,
-        begin: State | None,
+    async def guaranteed_update(
+        self, key: str, codec: Codec, update: Callable[[Object, int], Awaitable[Object]], options: WriteOptions = DEFAULT_WRITE
     ) -> tuple[Item, bool]:
-        """Implements Store.guaranteed_update, with a state to begin from."""
-        state = begin if begin is not None else await self._fresh(key, ignore_not_found=ignore_not_found)
+        """Implement Store.guaranteed_update."""
+        state = await self._initial_state(key, codec, options)
         while True:
             try:
-                obj = self._object(codec, key, state)
-                check(preconditions, obj, self._full(key))
-                new = await update(obj, state.revision)
-                raw = tight(await background.run(codec.encode, new))
+                obj = await self._object(codec, key, state)
+                check_preconditions(options.preconditions, obj, self._backend_key(key))
+                encoding = await self._encode(codec, key, await update(obj, state.revision))
             except Exception:
-                fresh = await self._second_try(key, state, ignore_not_found=ignore_not_found)
+                fresh = await self._state_after_failure(key, state, options)
                 if fresh is None:
                     raise
                 state = fresh
                 continue
-            if dry_run:
-                return self._renderer.item(codec, key, raw, state.revision, source=new), not state.revision
-            if raw == state.raw and not state.stale:
-                if not state.current:
-                    state = await self._fresh(key, ignore_not_found=ignore_not_found)
-                    if raw != state.raw:
-                        continue
-                if not state.stale:
-                    return self._renderer.item(codec, key, raw, state.revision, source=new), False
-            written = await self._write(key, raw, state, ignore_not_found=ignore_not_found)
-            if isinstance(written, int):
-                return self._renderer.item(codec, key, raw, written, source=new), not state.revision
-            state = written
+            if options.dry_run:
+                return self._item(codec, key, encoding, state.revision), not state.revision
+            outcome = await self._replace(key, encoding.encoded.data, state, options)
+            if isinstance(outcome, int):
+                item = self._item(codec, key, encoding, outcome)
+                self.written(codec, item)
+                return item, not state.revision
+            state = outcome
 
-    async def _second_try(self, key: str, state: State, *, ignore_not_found: bool) -> State | None:
-        """The backend's state after a failure that an outdated one may have caused; None when it was not outdated."""
+    async def _replace(self, key: str, raw: bytes, state: ObjectState, options: WriteOptions) -> int | ObjectState:
+        """Return the revision of the object with the new bytes, or the state for the next attempt."""
+        if raw == state.raw and not state.stale:
+            if state.current:
+                return state.revision
+            fresh = await self._read_state(key, options)
+            if raw != fresh.raw:
+                return fresh
+            if not fresh.stale:
+                return fresh.revision
+            state = fresh
+        return await self._write(key, raw, state, options)
+
+    async def _state_after_failure(self, key: str, state: ObjectState, options: WriteOptions) -> ObjectState | None:
+        """Return the backend's state if the failed attempt used an outdated one; None otherwise."""
         if state.current:
             return None
-        fresh = await self._fresh(key, ignore_not_found=ignore_not_found)
+        fresh = await self._read_state(key, options)
         return fresh if fresh.revision != state.revision else None
 
-    async def _write(self, key: str, raw: bytes, state: State, *, ignore_not_found: bool) -> int | State:
-        """The revision of the write, or the state that was in its way."""
-        full, value = self._full(key), self._renderer.seal(key, raw)
+    async def _write(self, key: str, raw: bytes, state: ObjectState, options: WriteOptions) -> int | ObjectState:
+        """Return the revision of the write, or the conflicting state."""
+        full, value = self._backend_key(key), self.renderer.seal(key, raw)
         if state.revision:
-            result = await decided(self.guard, partial(self._backend.update, full, value, expected=state.revision))
+            result = await retry_guarded(self._guard, partial(self._backend.update, full, value, expected=state.revision))
         else:
-            result = await decided(self.guard, partial(self._backend.create, full, value))
+            result = await retry_guarded(self._guard, partial(self._backend.create, full, value))
         if result.succeeded:
             return result.revision
-        return self._state(key, result.current, ignore_not_found=ignore_not_found)
+        return self._state(key, result.current, options)
 
-    async def delete(
-        self,
-        key: str,
-        codec: Codec,
-        *,
-        preconditions: Preconditions | None,
-        validate: Callable[[Object], Awaitable[None]] | None,
-        dry_run: bool,
-        begin: State | None,
-    ) -> Item:
-        """Implements Store.delete, with a state to begin from."""
-        state = begin if begin is not None else await self._fresh(key)
+    async def delete(self, key: str, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
+        """Implement Store.delete."""
+        state = await self._initial_state(key, codec, options)
         while True:
             try:
-                obj = self._object(codec, key, state)
-                check(preconditions, obj, self._full(key))
-                if validate is not None:
-                    await validate(obj)
+                if codec.conversion is not None and state.item is None:
+                    state = replace(state, item=await self.renderer.read_item(codec, key, state.raw, state.revision))
+                obj = await self._object(codec, key, state)
+                check_preconditions(options.preconditions, obj, self._backend_key(key))
+                if options.validate is not None:
+                    await options.validate(obj)
             except Exception:
-                fresh = await self._second_try(key, state, ignore_not_found=False)
+                fresh = await self._state_after_failure(key, state, options)
                 if fresh is None:
                     raise
                 state = fresh
                 continue
-            if dry_run:
-                return self._renderer.item(codec, key, state.raw, state.revision)
-            result = await decided(self.guard, partial(self._backend.delete, self._full(key), expected=state.revision))
+            if options.dry_run:
+                return self._removed(codec, key, state, state.revision)
+            result = await retry_guarded(self._guard, partial(self._backend.delete, self._backend_key(key), expected=state.revision))
             if result.succeeded:
                 return self._removed(codec, key, state, result.revision)
-            state = self._state(key, result.current, ignore_not_found=False)
+            state = self._state(key, result.current, options)
 
-    def _removed(self, codec: Codec, key: str, state: State, revision: int) -> Item:
-        """The last state of an object at the revision of its going."""
+    def _removed(self, codec: Codec, key: str, state: ObjectState, revision: int) -> Item:
+        """Return the last state of an object at the revision of its deletion."""
         item = state.item
         if item is not None and without_revision(item) == state.raw:
             return with_revision(item, revision)
-        return self._renderer.item(codec, key, state.raw, revision)
+        if item is not None and codec.conversion is not None:
+            return at_revision(item, revision)
+        return self.renderer.item(codec, key, state.raw, revision)
 
-    async def delete_unreadable(self, key: str, codec: Codec, *, dry_run: bool) -> None:
-        """Implements Store.delete_unreadable."""
-        pair, _ = await self._backend.get(self._full(key))
+    async def delete_unreadable(self, key: str, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> None:
+        """Implement Store.delete_unreadable."""
+        pair, _ = await self._backend.get(self._backend_key(key))
         while pair is not None:
-            if self._is_readable(key, codec, pair):
+            if await self._is_readable(key, codec, pair):
                 message = "unsafe deletion is not allowed because the object is decodable from storage"
-                raise InvalidObjectError(self._full(key), message)
-            if dry_run:
+                raise InvalidObjectError(self._backend_key(key), message)
+            if options.dry_run:
                 return
-            result = await decided(self.guard, partial(self._backend.delete, self._full(key), expected=pair.revision))
+            result = await retry_guarded(self._guard, partial(self._backend.delete, self._backend_key(key), expected=pair.revision))
             if result.succeeded:
                 return
             pair = result.current
-        raise KeyNotFoundError(self._full(key), "key not found")
+        raise KeyNotFoundError(self._backend_key(key), "key not found")
 
-    def _is_readable(self, key: str, codec: Codec, pair: KeyValue) -> bool:
+    async def _is_readable(self, key: str, codec: Codec, pair: KeyValue) -> bool:
         try:
-            self._renderer.decode(codec, key, self._renderer.open(key, pair.value)[0], pair.revision)
+            await self.renderer.read(codec, key, self.renderer.open(key, pair.value)[0], pair.revision)
         except CorruptObjectError:
             return False
         return True

@@ -1,5 +1,5 @@
-"""Calls to other servers: where they are, how to get in, what is tried again, and how their collections are followed.
+"""Clients of other servers: kubeconfigs, credentials, connections, retries, paged lists and watches.
 
-Owns kubeconfig files, connections, lists and watches. Must not know what is asked, nor what an answer or an object means.
-Mirrors k8s.io/apiserver/pkg/util/webhook and k8s.io/client-go/tools/cache (reflector.go).
+Owns kubeconfig files, connections, lists and watches. Must not know the meaning of requests, answers and objects.
+Mirrors k8s.io/apiserver/pkg/util/webhook and k8s.io/client-go (tools/clientcmd, tools/pager, tools/cache/reflector.go).
 """

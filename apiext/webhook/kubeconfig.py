@@ -1,29 +1,34 @@
-"""Kubeconfig files: another server's address, and the credentials for it (client-go tools/clientcmd)."""
+"""Kubeconfig files: the address of another server, and the credentials for it (client-go tools/clientcmd)."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import json
 import os
 import ssl
 import tempfile
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from apiext.webhook.credentials import CachedCredential, Credential, basic_authorization
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_UNSUPPORTED: Final = ("exec", "auth-provider", "as", "impersonate")
+_UNSUPPORTED: Final = ("as", "as-uid", "as-groups", "as-user-extra")
+"""Fields of a user that would change who sends the requests."""
 
 
 class KubeconfigError(Exception):
-    """The file cannot be used; the message is one line that says why."""
+    """A kubeconfig cannot be used. The message is one line with the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A server and how to get in."""
+    """The address of a server, how to verify its certificate, and the credentials for it."""
 
     url: str
     """Without a slash at the end."""
@@ -32,40 +37,58 @@ class Endpoint:
     server_name: str = ""
     """The name that the certificate has to have; empty for the URL's."""
     authorization: str = ""
-    """The Authorization header, unless a token file has it."""
+    """The Authorization header, where neither a token file nor a plugin has it."""
     token_file: Path | None = None
-    """Read again for each call: tokens are renewed."""
+    """Read again for each call, since tokens are rotated."""
+    plugin: CachedCredential | None = None
+    """The credential of an exec plugin or auth provider."""
 
-    def headers(self) -> dict[str, str]:
-        """What tells the server who calls. Raises OSError."""
+    async def credential(self) -> Credential:
+        """Return what authenticates the next call.
+
+        Raises:
+            OSError: the token file cannot be read.
+            CredentialError: the plugin failed.
+        """
+        if self.plugin is not None:
+            return await self.plugin.get()
         if self.token_file is not None:
-            return {"Authorization": f"Bearer {self.token_file.read_text().strip()}"}
-        return {"Authorization": self.authorization} if self.authorization else {}
+            return Credential(f"Bearer {self.token_file.read_text().strip()}")
+        return Credential(self.authorization)
+
+    def reject(self, credential: Credential) -> bool:
+        """Drop a credential that the server answered 401 to; return whether a new one may be had."""
+        return self.plugin is not None and self.plugin.reject(credential)
+
+    def use_certificate(self, credential: Credential) -> None:
+        """Use the client certificate of a credential for new connections. Raises ssl.SSLError where it is invalid."""
+        if self.context is not None and credential.certificate:
+            _load_certificate(self.context, credential.certificate)
 
 
 def load(path: Path) -> Endpoint:
-    """Read the server and user of the current context.
+    """Return the server and the credentials of a kubeconfig's current context.
 
     Raises:
-        KubeconfigError: the file cannot be read, names nothing, or asks for a way in that there is not.
+        KubeconfigError: the file cannot be read, is incomplete, or has credentials that are not supported.
     """
-    # loaded when a file is named, which most servers never do
+    # imported with the first kubeconfig: most servers have none
     import yaml
 
     try:
         config = yaml.safe_load(path.read_bytes())
-        return _endpoint(config, path.parent)
+        return _endpoint(config, path.absolute().parent)
     except OSError as error:
         raise KubeconfigError(f"{error.filename or path}: {error.strerror or error}") from error
     except yaml.YAMLError as error:
-        raise KubeconfigError(f"{path}: it is not YAML") from error
+        raise KubeconfigError(f"{path}: invalid YAML") from error
     except (ValueError, TypeError, AttributeError) as error:
         raise KubeconfigError(f"{path}: {error}") from error
 
 
 def _endpoint(config: Any, folder: Path) -> Endpoint:
     if not isinstance(config, dict):
-        raise ValueError("it is not a kubeconfig")  # noqa: TRY004 -- told with the others
+        raise ValueError("not a kubeconfig")  # noqa: TRY004 -- reported as the other errors
     context = _named(config, "contexts", config.get("current-context", ""), "context")
     cluster = _named(config, "clusters", context.get("cluster", ""), "cluster")
     user = _named(config, "users", context["user"], "user") if context.get("user") else {}
@@ -74,15 +97,39 @@ def _endpoint(config: Any, folder: Path) -> Endpoint:
             raise ValueError(f"the user's {name} is not supported")
     url = str(cluster.get("server", "")).rstrip("/")
     if not url.startswith(("https://", "http://")):
-        raise ValueError(f"the cluster's server {url!r} is no URL")
-    token_file = user.get("tokenFile")
+        raise ValueError(f"the cluster's server {url!r} is not a URL")
+    authorization, token_file = _authorization(user), user.get("tokenFile")
     return Endpoint(
         url=url,
         context=_tls(cluster, user, folder) if url.startswith("https://") else None,
         server_name=cluster.get("tls-server-name", ""),
-        authorization=_authorization(user),
+        authorization=authorization,
         token_file=folder / token_file if token_file else None,
+        # as in client-go, a plugin runs only where nothing else sets the Authorization header
+        plugin=None if authorization or token_file else _plugin(user, cluster, folder),
     )
+
+
+def _plugin(user: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -> CachedCredential | None:
+    """Return the credential of the user's exec or auth-provider section, None without one. Raises ValueError or OSError."""
+    if user.get("exec") and user.get("auth-provider"):
+        raise ValueError("the user has both exec and auth-provider")
+    for section in ("exec", "auth-provider"):
+        if user.get(section) is not None:
+            return _cached_plugin(section, json.dumps(user[section], default=str), json.dumps(cluster, default=str), folder)
+    return None
+
+
+@lru_cache(maxsize=32)
+def _cached_plugin(section: str, user: str, cluster: str, folder: Path) -> CachedCredential:
+    """Return one credential for all endpoints with the same plugin, so that it runs once (client-go exec.go, globalCache)."""
+    if section == "exec":
+        from apiext.webhook.exec_plugin import exec_plugin
+
+        return CachedCredential(exec_plugin(json.loads(user) or {}, json.loads(cluster), folder))
+    from apiext.webhook.auth_provider import auth_provider
+
+    return CachedCredential(auth_provider(json.loads(user) or {}, folder))
 
 
 def _named(config: Mapping[str, Any], kind: str, name: str, member: str) -> Mapping[str, Any]:
@@ -97,7 +144,7 @@ def _authorization(user: Mapping[str, Any]) -> str:
     if user.get("token"):
         return f"Bearer {user['token']}"
     if user.get("username"):
-        return "Basic " + base64.b64encode(f"{user['username']}:{user.get('password', '')}".encode()).decode()
+        return basic_authorization(str(user["username"]), str(user.get("password", "")))
     return ""
 
 
@@ -109,17 +156,21 @@ def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path) -> s
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if certificate and key:
-        # The ssl module reads files only.
-        with tempfile.TemporaryDirectory() as private:
-            pem = Path(private) / "client.pem"
-            with os.fdopen(os.open(pem, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(certificate + b"\n" + key)
-            context.load_cert_chain(pem)
+        _load_certificate(context, certificate + b"\n" + key)
     return context
 
 
+def _load_certificate(context: ssl.SSLContext, pem: bytes) -> None:
+    # the ssl module reads files only
+    with tempfile.TemporaryDirectory() as private:
+        path = Path(private) / "client.pem"
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(pem)
+        context.load_cert_chain(path)
+
+
 def _content(source: Mapping[str, Any], name: str, folder: Path) -> bytes:
-    """What a field holds as data, or the file that it names."""
+    """Return the data of a field, or the content of the file that it names, empty without both. Raises ValueError or OSError."""
     data = source.get(f"{name}-data")
     if data:
         try:

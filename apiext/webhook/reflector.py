@@ -1,4 +1,4 @@
-"""Objects of another server, followed through their changes (client-go tools/cache/reflector.go)."""
+"""Lists and watches a collection of another server (client-go tools/cache/reflector.go)."""
 
 from __future__ import annotations
 
@@ -13,82 +13,85 @@ import orjson
 from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
 from apiext.webhook.client import WebhookError
+from apiext.webhook.pager import PAGE_SIZE, Pager, PageSize
 
 if TYPE_CHECKING:
     from apiext.webhook.client import WebhookClient
 
 _LOG: Final = get_logger(__name__)
-_SHORTEST: Final = 0.8
-_LONGEST: Final = 30.0
-"""Seconds between attempts: twice as many after each that fails, from the first to the second; and up to twice of that, by chance."""
-_WATCH: Final = 300
-"""Least seconds of a watch; the most are twice as many."""
-_GRACE: Final = 30
-"""Seconds after which a watch is given up that the server should have ended."""
-_SILENCE: Final = 150.0
-"""Seconds without a byte after which nobody is taken to be there any more: bookmarks come every minute."""
-_PAGE: Final = 500
-"""Objects of a list at once."""
-_TOO_MANY: Final = 429
+_MIN_PAUSE_SECONDS: Final = 0.8
+_MAX_PAUSE_SECONDS: Final = 30.0
+"""Seconds between attempts: doubled after each failure, from the minimum to the maximum, and then up to doubled again by chance."""
+_MIN_WATCH: Final = 300
+"""Seconds that a watch lasts at least, and at most twice as long (client-go minWatchTimeout)."""
+_WATCH_GRACE: Final = 30
+"""Seconds that a server may take to end a watch after its timeout."""
+_MAX_SILENCE: Final = 150.0
+"""Seconds without a byte after which the connection counts as broken; bookmarks arrive every minute."""
+_TOO_MANY_REQUESTS: Final = 429
 
 Found = dict[str, Any]
 
 
 class Follower(Protocol):
-    """Is told of the objects."""
+    """Receives the objects of a collection (client-go Store)."""
 
     def replaced(self, objects: Sequence[Found]) -> None:
-        """These are all that there are: at the beginning, and where changes have been missed."""
+        """Replace all objects: after the first list, and after each list that follows missed events."""
         ...
 
     def changed(self, found: Found) -> None:
-        """An object is new, or not what it was."""
+        """Add or update an object."""
         ...
 
     def deleted(self, found: Found) -> None:
-        """An object has gone; this is its last state."""
+        """Remove an object; `found` is its last state."""
         ...
 
 
 class Link:
-    """The way to the server, for who wants to know about it; for all others it is as good as any."""
+    """Hooks for the state of the connection; by default they do nothing."""
 
     async def confirm(self) -> None:
-        """Before each list and each watch: whether the server is the one that is meant. Raises WebhookError where it is not."""
+        """Verify the server before each list and watch.
+
+        Raises:
+            WebhookError: the server must not be called.
+        """
 
     def reached(self) -> None:
-        """A list is complete, or a watch has begun."""
+        """Note that a list is complete, or a watch has started."""
 
     def lost(self, error: WebhookError) -> None:
-        """Nothing is known of what happens from now on."""
+        """Note that a list or watch failed: changes are missed from now on."""
 
 
 class Latest:
-    """Hands each state of an object on, the first one included; an object that goes away stays as it was."""
+    """Passes on each state of an object, from the first on; a deletion is ignored."""
 
     def __init__(self, changed: Callable[[Found], None]) -> None:
         self.changed = changed
 
     def replaced(self, objects: Sequence[Found]) -> None:
-        """The object as it is listed."""
+        """Pass on the listed objects."""
         for found in objects:
             self.changed(found)
 
     def deleted(self, found: Found) -> None:
-        """Leave it as it was."""
+        """Ignore the deletion."""
 
 
-def only(collection: str, name: str) -> str:
-    """The address of a collection that holds no other object than the one of that name."""
+def single_object(collection: str, name: str) -> str:
+    """Return the path of a collection with a field selector for one name."""
     return f"{collection}?fieldSelector={quote(f'metadata.name={name}', safe='')}"
 
 
 class Reflector:
-    """Lists a collection and watches it; tries again, later and later, where something goes wrong.
+    """Lists a collection, watches it, and retries with backoff after each failure.
 
-    Where the server could not be reached, or asks for patience, the watch goes on where it was; else a list comes first.
-    The address of the collection may have selectors. `reduce` has the followers of large collections keep what they need
-    of an object while the other pages of a list are read.
+    After a connection error or a 429 the watch continues at its last revision; after any other error a new list comes first.
+    The path of the collection may have selectors. `reduce` strips each object as soon as it is read, so that a list of a large
+    collection needs little memory (client-go TransformFunc).
     """
 
     def __init__(
@@ -99,22 +102,23 @@ class Reflector:
         *,
         link: Link | None = None,
         reduce: Callable[[Found], Found] | None = None,
-        page: int = _PAGE,
-        shortest: float = _SHORTEST,
-        longest: float = _LONGEST,
+        page: int = PAGE_SIZE,
+        min_pause: float = _MIN_PAUSE_SECONDS,
+        max_pause: float = _MAX_PAUSE_SECONDS,
     ) -> None:
         self._client = client
+        self._collection = collection
         self._url = f"{collection}{'&' if '?' in collection else '?'}"
         self._follower = follower
         self._link = link or Link()
-        self._reduce = reduce or _whole
-        self._page = page
-        self._backoff = Backoff(shortest, longest)
+        self._reduce = reduce or _unchanged
+        self._pager = Pager(self._fetch, size=PageSize(first=page))
+        self._backoff = Backoff(min_pause, max_pause)
         self._revision = ""
-        """Where a watch begins; empty where a list has to come first."""
+        """The revision where the next watch starts; empty for a list first."""
 
     async def run(self) -> None:
-        """Follow the collection until it is cancelled."""
+        """List and watch until cancelled."""
         while True:
             try:
                 await self._link.confirm()
@@ -125,8 +129,8 @@ class Reflector:
                     await self._watch()
             except WebhookError as error:
                 self._failed(error)
-            except Exception as error:  # noqa: BLE001 -- it must be followed for as long as the server runs
-                _LOG.exception("objects of the cluster cannot be followed", url=self._url)
+            except Exception as error:  # noqa: BLE001 -- a bug in a follower must not end the watch for ever
+                _LOG.exception("list or watch failed, retrying", url=self._url)
                 self._revision = ""
                 self._failed(WebhookError(str(error)))
             await self._pause()
@@ -137,38 +141,38 @@ class Reflector:
 
     def _failed(self, error: WebhookError) -> None:
         self._backoff.take()
-        if error.code not in {0, _TOO_MANY}:
+        if error.code not in {0, _TOO_MANY_REQUESTS}:
             self._revision = ""
-        _LOG.warning("objects of the cluster cannot be followed", url=self._url, error=str(error))
+        _LOG.warning("list or watch failed, retrying", url=self._url, error=str(error))
         self._link.lost(error)
 
     async def _pause(self) -> None:
         await asyncio.sleep(self._backoff.next * (1 + random.random()))  # noqa: S311 -- spreads load, guards nothing
 
     async def _list(self) -> str:
-        """Tell all objects as they are; the revision of the list."""
+        """Pass on all objects and return the revision of the list. Raises WebhookError."""
         objects: list[Found] = []
-        token = ""
-        while True:
-            page = await self._client.get(f"{self._url}limit={self._page}{f'&continue={quote(token)}' if token else ''}")
-            objects += map(self._reduce, page.get("items") or ())
-            metadata = page.get("metadata") or {}
-            token = str(metadata.get("continue") or "")
-            if not token:
-                self._follower.replaced(objects)
-                return str(metadata.get("resourceVersion") or "")
+        resource_version = ""
+        async for page in self._pager.pages(self._collection):
+            objects += map(self._reduce, page.items)
+            resource_version = page.resource_version
+        self._follower.replaced(objects)
+        return resource_version
+
+    async def _fetch(self, path: str) -> tuple[Found, int]:
+        return await self._client.get(path), 0
 
     async def _watch(self) -> None:
-        """Tell changes until the watch ends."""
-        seconds = random.randint(_WATCH, 2 * _WATCH)  # noqa: S311 -- as above
+        """Pass on changes until the watch ends. Raises WebhookError."""
+        seconds = random.randint(_MIN_WATCH, 2 * _MIN_WATCH)  # noqa: S311 -- as above
         query = f"watch=true&allowWatchBookmarks=true&resourceVersion={quote(self._revision)}&timeoutSeconds={seconds}"
-        async with self._client.lines(f"{self._url}{query}", longest=seconds + _GRACE, silence=_SILENCE) as lines:
+        async with self._client.lines(f"{self._url}{query}", longest=seconds + _WATCH_GRACE, silence=_MAX_SILENCE) as lines:
             self._reached()
             async for line in lines:
                 event = _event(line)
                 kind, found = event.get("type"), event.get("object") or {}
                 if kind == "ERROR":
-                    _LOG.info("a watch of the cluster ended", url=self._url, error=found.get("message", ""))
+                    _LOG.info("watch ended by the server", url=self._url, error=found.get("message", ""))
                     self._revision = ""
                     return
                 if kind in {"ADDED", "MODIFIED"}:
@@ -178,7 +182,7 @@ class Reflector:
                 self._revision = (found.get("metadata") or {}).get("resourceVersion") or self._revision
 
 
-def _whole(found: Found) -> Found:
+def _unchanged(found: Found) -> Found:
     return found
 
 
@@ -186,7 +190,7 @@ def _event(line: bytes) -> Found:
     try:
         event = orjson.loads(line)
     except ValueError as error:
-        raise WebhookError("a watch brought what is no JSON") from error
+        raise WebhookError("invalid JSON in a watch") from error
     if not isinstance(event, dict):
-        raise WebhookError("a watch brought what is no event")
+        raise WebhookError("a watch event is not an object")
     return event

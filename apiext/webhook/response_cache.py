@@ -1,4 +1,4 @@
-"""What another server answered, kept for a while (client-go util/cache, and the single flight of apiserver's token cache)."""
+"""A cache of another server's answers (client-go util/cache, and the single flight of apiserver's token cache)."""
 
 from __future__ import annotations
 
@@ -10,49 +10,50 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-Ask = Callable[[], Awaitable[tuple[T, float]]]
-"""Asks the other server: the answer, and how many seconds it may be kept; 0 for not at all."""
+Fetch = Callable[[], Awaitable[tuple[T, float]]]
+"""Calls the other server; returns the answer and the seconds for which it may be cached, 0 for not at all."""
 
 
-class Answers(Generic[T]):
-    """Answers by key; many who ask for the same at once are one call. A failure is never kept.
+class ResponseCache(Generic[T]):
+    """Caches answers by key, at most `max_entries`, least recently used out first.
 
-    `most` is how many are kept; the one that was wanted longest ago goes first.
+    Concurrent callers with the same key share one call. A failure is not cached.
     """
 
-    def __init__(self, *, most: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._most = most
+    def __init__(self, *, max_entries: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._max_entries = max_entries
         self._clock = clock
-        self._kept: OrderedDict[bytes, tuple[float, T]] = OrderedDict()
-        self._asked: dict[bytes, asyncio.Task[T]] = {}
+        self._entries: OrderedDict[bytes, tuple[float, T]] = OrderedDict()
+        """Expiry by the clock, and answer."""
+        self._running: dict[bytes, asyncio.Task[T]] = {}
 
-    async def get(self, key: bytes, ask: Ask[T]) -> T:
-        """What is kept for the key, or else what comes back. Raises what `ask` raises."""
-        kept = self._kept.get(key)
-        if kept is not None and kept[0] > self._clock():
-            self._kept.move_to_end(key)
-            return kept[1]
-        task = self._asked.get(key)
+    async def get(self, key: bytes, fetch: Fetch[T]) -> T:
+        """Return the cached answer of a key, else that of `fetch`. Raises what `fetch` raises."""
+        entry = self._entries.get(key)
+        if entry is not None and entry[0] > self._clock():
+            self._entries.move_to_end(key)
+            return entry[1]
+        task = self._running.get(key)
         if task is None:
-            task = self._asked[key] = asyncio.create_task(self._ask(key, ask))
-            task.add_done_callback(_noticed)
-        # Whoever leaves must not end the call for the others.
+            task = self._running[key] = asyncio.create_task(self._fetch(key, fetch))
+            task.add_done_callback(_retrieve_exception)
+        # a caller that is cancelled must not cancel the call of the others
         return await asyncio.shield(task)
 
-    async def _ask(self, key: bytes, ask: Ask[T]) -> T:
+    async def _fetch(self, key: bytes, fetch: Fetch[T]) -> T:
         try:
-            answer, seconds = await ask()
+            answer, seconds = await fetch()
         finally:
-            del self._asked[key]
+            del self._running[key]
         if seconds > 0:
-            self._kept[key] = (self._clock() + seconds, answer)
-            self._kept.move_to_end(key)
-            if len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+            self._entries[key] = (self._clock() + seconds, answer)
+            self._entries.move_to_end(key)
+            if len(self._entries) > self._max_entries:
+                self._entries.popitem(last=False)
         return answer
 
 
-def _noticed(task: asyncio.Task[T]) -> None:
-    """A failure that nobody waits for any more is no news."""
+def _retrieve_exception(task: asyncio.Task[T]) -> None:
+    """Avoid asyncio's log about an exception that no caller awaits any more."""
     if not task.cancelled():
         task.exception()

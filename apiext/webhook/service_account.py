@@ -1,4 +1,4 @@
-"""The cluster that a pod runs in, by its service account (client-go rest, InClusterConfig)."""
+"""The API server of the cluster that a pod runs in, and the pod's service account (client-go rest, InClusterConfig)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ FOLDER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def in_cluster(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether the environment says so."""
+    """Return whether this process runs in a pod."""
     return bool(environ.get("KUBERNETES_SERVICE_HOST") and environ.get("KUBERNETES_SERVICE_PORT"))
 
 
 def load(environ: Mapping[str, str] = os.environ, folder: Path = FOLDER) -> Endpoint:
-    """The cluster's server, with the token that is renewed in the folder.
+    """Return the address of the cluster's API server, with the token file that the kubelet rotates.
 
     Raises:
-        KubeconfigError: this is no pod, or its service account is not mounted.
+        KubeconfigError: this is not a pod, or its service account is not mounted.
     """
     if not in_cluster(environ):
-        raise KubeconfigError("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: this is no pod of a cluster")
+        raise KubeconfigError("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: this is not a pod")
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ["KUBERNETES_SERVICE_PORT"]
     token, authority = folder / "token", folder / "ca.crt"
     try:

@@ -1,4 +1,4 @@
-"""The manifests as kubectl builds them."""
+"""Builds the manifests with kubectl and reads objects in them."""
 
 import os
 import subprocess
@@ -19,12 +19,12 @@ Document = dict[str, Any]
 
 @cache
 def built(build: str = "base") -> list[Document]:
-    """The documents of the base, or of an overlay, which nobody changes."""
+    """Return the documents of the base or of an overlay; callers do not modify them."""
     return build_of(MANIFESTS / build)
 
 
 def build_of(folder: Path) -> list[Document]:
-    """The documents of a kustomization."""
+    """Return the documents of a kustomization."""
     command = [str(binaries.binary("kubectl")), "kustomize", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, env={"PATH": os.defpath}, check=False)
     assert done.returncode == 0, done.stderr
@@ -33,7 +33,7 @@ def build_of(folder: Path) -> list[Document]:
 
 
 def one(documents: list[Document], kind: str, name: str, namespace: str = NAMESPACE) -> Document:
-    """A document by kind and name; those without a namespace have an empty one."""
+    """Return a document by kind and name; a cluster-scoped one has an empty namespace."""
     (found,) = [
         document
         for document in documents
@@ -43,13 +43,13 @@ def one(documents: list[Document], kind: str, name: str, namespace: str = NAMESP
 
 
 def containers(document: Document) -> list[Document]:
-    """The containers of a workload's pods, none for other documents."""
+    """Return the containers of the pods of a workload, none for other kinds."""
     spec = document.get("spec", {}).get("template", {}).get("spec", {})
     return [*spec.get("initContainers", ()), *spec.get("containers", ())]
 
 
 def arguments(container: Document) -> list[str]:
-    """What the program is started with, values of the environment in their places; those of Secrets stay names."""
+    """Return the arguments of a container with the values of environment variables in place; a value from a Secret is `of-NAME`."""
     texts = []
     for argument in container["args"]:
         text = argument
@@ -60,7 +60,7 @@ def arguments(container: Document) -> list[str]:
 
 
 def rules(documents: list[Document], account: str) -> list[tuple[str, Document]]:
-    """What a service account of the namespace may do by roles that are among the documents: where (empty for everywhere), and a rule."""
+    """Return the rules of a service account of the namespace, each with the namespace in which it holds (empty for the cluster)."""
     found = []
     for binding in documents:
         if binding["kind"] not in {"ClusterRoleBinding", "RoleBinding"} or binding["subjects"][0]["name"] != account:

@@ -1,4 +1,4 @@
-# Sourced by the commands of hack/: sets `root`, the folder of the checkout, and `python`, a Python of at least 3.11.
+# Sourced by the commands of hack/: sets `root`, the folder of the checkout, and `python`, a Python 3.11 or newer.
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 python=
 for candidate in "${PYTHON:-}" python3.11 python3.12 python3.13 python3 python; do

@@ -14,8 +14,10 @@ from hack.lib.servers.process import ProcessError
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Start a reference control plane, say how to reach it, and stop it at Ctrl-C or SIGTERM."""
+    """Start a reference control plane, print how to reach it, and stop it at Ctrl-C or SIGTERM."""
     options = _parser().parse_args(argv)
+    # Python installs no handler of SIGINT where the parent ignores it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="apiext-reference-") as scratch:
         folder = Path(scratch) if options.dir is None else options.dir.resolve()
@@ -58,7 +60,7 @@ def _run(folder: Path, options: argparse.Namespace) -> None:
         _describe(plane, programs)
         while plane.apiserver.running:
             time.sleep(1)
-        raise ProcessError(f"kube-apiserver ended: {plane.apiserver.tail()}")
+        raise ProcessError(f"kube-apiserver exited: {plane.apiserver.tail()}")
 
 
 def _describe(plane: ControlPlane, programs: Path) -> None:

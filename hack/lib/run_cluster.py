@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -17,21 +17,26 @@ import yaml
 from hack.lib.reference import binaries
 from hack.lib.servers.aggregated_cluster import CRDS, NAMESPACE, SELECTOR, SERVICE, AggregatedCluster
 from hack.lib.servers.process import Process, ProcessError
+from hack.lib.waiting import until
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _SAMPLE: Final = _ROOT / "crds" / "fleets.yaml"
 _PROGRAMS: Final = ("etcd", "etcdctl", "kube-apiserver", "kube-controller-manager", "kubectl")
-_PATIENCE: Final = 90.0
+_SERVED_WITHIN: Final = 90.0
+"""Seconds from the creation of the sample definition until the host proxies it to apiext."""
 _POLL: Final = 0.2
+"""Seconds between two checks of the programs."""
 
 
 class RunError(Exception):
-    """The cluster cannot be had; the message is one line that says why."""
+    """The cluster cannot be started; the message is one line with the reason."""
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Start a cluster with apiext in it, say what to type next, and stop it at Ctrl-C or SIGTERM."""
+    """Start a cluster with apiext in it, print the commands to try, and stop it at Ctrl-C or SIGTERM."""
     options = _parser().parse_args(argv)
+    # Python installs no handler of SIGINT where the parent ignores it, as background jobs of shells and some CI systems do.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with _folder(options.dir) as folder:
@@ -49,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="hack/run --cluster",
         description=(
             "Starts etcd, kube-apiserver, kube-controller-manager, apiext with an etcd of its own and its operator on 127.0.0.1, "
-            f"has apiext serve {_SAMPLE.relative_to(_ROOT)}, and stops everything at Ctrl-C."
+            f"makes apiext serve {_SAMPLE.relative_to(_ROOT)}, and stops everything at Ctrl-C."
         ),
     )
     parser.add_argument("--dir", type=Path, help="new folder for data, logs and kubeconfig, which is kept (default: a temporary one)")
@@ -72,12 +77,12 @@ def _folder(given: Path | None) -> Iterator[Path]:
 def _run(folder: Path) -> None:
     begin = time.monotonic()
     programs = binaries.provide(_PROGRAMS, progress=_say)
-    cluster = AggregatedCluster(folder, selector=SELECTOR, progress=_say)
+    cluster = AggregatedCluster(folder, selector=SELECTOR, host_etcd=True, progress=_say)
     with cluster:
         name = f"{_SAMPLE.relative_to(_ROOT)}"
         _say(f"waiting until apiext serves {name}")
         crd = _load(cluster)
-        _wait(cluster, lambda: _served(cluster, crd), f"{name} is not served")
+        _wait_until_served(cluster, crd, name)
         print(_welcome(cluster, crd, programs, time.monotonic() - begin), flush=True)
         while True:
             _check(cluster)
@@ -85,7 +90,7 @@ def _run(folder: Path) -> None:
 
 
 def _load(cluster: AggregatedCluster) -> dict[str, Any]:
-    """Create the sample definition, marked for apiext."""
+    """Create the sample definition with the label that selects apiext."""
     crd: dict[str, Any] = yaml.safe_load(_SAMPLE.read_bytes())
     label, _equals, value = SELECTOR.partition("=")
     crd["metadata"].setdefault("labels", {})[label] = value
@@ -94,27 +99,36 @@ def _load(cluster: AggregatedCluster) -> dict[str, Any]:
 
 
 def _served(cluster: AggregatedCluster, crd: dict[str, Any]) -> bool:
-    """Whether the host proxies to apiext whatever the definition serves."""
+    """Report whether the host proxies every served version of the definition to apiext."""
     names = [f"{version['name']}.{crd['spec']['group']}" for version in crd["spec"]["versions"] if version["served"]]
     return all(map(cluster.proxied, names))
 
 
-def _wait(cluster: AggregatedCluster, condition: Callable[[], bool], complaint: str) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while not condition():
+def _wait_until_served(cluster: AggregatedCluster, crd: dict[str, Any], name: str) -> None:
+    """Wait until the host proxies the definition to apiext.
+
+    Raises:
+        ProcessError: A program exited.
+        RunError: The definition is not served in time.
+    """
+
+    def served() -> bool:
         _check(cluster)
-        if time.monotonic() > deadline:
-            raise RunError(f"{complaint} after {_PATIENCE:.0f} s: {cluster.operator.process.tail()}")
-        time.sleep(_POLL)
+        return _served(cluster, crd)
+
+    try:
+        until(served, name, patience=_SERVED_WITHIN)
+    except AssertionError as error:
+        raise RunError(f"{name} is not served after {_SERVED_WITHIN:.0f} s: {cluster.operator.process.tail()}") from error
 
 
 def _check(cluster: AggregatedCluster) -> None:
-    """Raises ProcessError where a program has ended."""
+    """Raise ProcessError if a program of the cluster exited."""
     parts = {"kube-apiserver": cluster.plane.apiserver, "apiext": cluster.apiext.process, "the operator": cluster.operator.process}
     etcds: dict[str, Process] = {"apiext's etcd": cluster.etcd.process}
     for name, process in (parts | etcds).items():
         if not process.running:
-            raise ProcessError(f"{name} ended: {process.tail()}")
+            raise ProcessError(f"{name} exited: {process.tail()}")
 
 
 def _welcome(cluster: AggregatedCluster, crd: dict[str, Any], programs: Path, seconds: float) -> str:
@@ -122,6 +136,7 @@ def _welcome(cluster: AggregatedCluster, crd: dict[str, Any], programs: Path, se
     etcdctl = "etcdctl get --prefix --keys-only {} --endpoints={}"
     doctor = f"{Path(sys.executable).with_name('apiext')} doctor --server={cluster.apiext.url} --service={NAMESPACE}/{SERVICE}"
     path = [] if shutil.which("kubectl") and shutil.which("etcdctl") else [f"export PATH={shlex.quote(str(programs))}:$PATH"]
+    label = SELECTOR.partition("=")[0]
     lines = [
         f"A cluster is ready ({seconds:.0f} s) in which apiext serves {names['plural']}.{crd['spec']['group']}. Ctrl-C stops it.",
         "",
@@ -137,8 +152,12 @@ def _welcome(cluster: AggregatedCluster, crd: dict[str, Any], programs: Path, se
         f"  {etcdctl.format(keys, cluster.etcd.url)}",
         f"  {etcdctl.format(keys, cluster.plane.etcd_url)}",
         "",
-        "Every hop from the cluster to apiext, looked at:",
+        "Each hop of a request from the cluster to apiext, checked:",
         f"  {doctor}",
+        "",
+        "The definition with its objects, handed back to the cluster and adopted again:",
+        f"  kubectl label crd {crd['metadata']['name']} {label}-",
+        f"  kubectl label crd {crd['metadata']['name']} {SELECTOR}",
         "",
         f"Logs and data are in {cluster.folder}.",
     ]

@@ -1,7 +1,9 @@
-"""Makes the virtual environment of the checkout from the hash-pinned lock; standard library only.
+"""Creates the virtual environment of the checkout from a hash-pinned lock; standard library only.
 
-`python venv.py ROOT` prints the path of its Python. The environment is ROOT/.venv, or `APIEXT_VENV`. One that exists is
-kept and only brought to the lock's state; a stamp in it says which lock it has, so that the next call costs nothing.
+`python venv.py ROOT [--runtime]` prints the path of its Python. The environment is ROOT/.venv, or `APIEXT_VENV`. With
+`--runtime` it has what `apiext` needs to run (the lock of the image); without, all development tools too, which are added
+to an environment that has the runtime dependencies already. A stamp in the environment names its lock, so that the next
+call installs nothing.
 """
 
 import fcntl
@@ -13,59 +15,78 @@ import sys
 from pathlib import Path
 
 LOCK = "requirements-dev.lock"
+RUNTIME_LOCK = "manifests/requirements.lock"
 STAMP = "apiext-lock"
+_PTH = "apiext-checkout.pth"
+"""File in site-packages that puts the checkout on sys.path, as an editable installation does, without a build tool."""
 
 
 class VenvError(Exception):
-    """The environment cannot be made; the message is one line that says why."""
+    """The environment cannot be created; the message is one line with the reason."""
 
 
-def main(root: Path) -> Path:
+def main(root: Path, *, runtime: bool = False) -> Path:
     """Bring the environment of the checkout up to date and return its Python.
 
     Raises:
-        VenvError: the environment or a package cannot be had.
+        VenvError: The environment cannot be created, or a package cannot be installed.
     """
     folder = Path(os.environ.get("APIEXT_VENV") or root / ".venv")
     python = folder / "bin" / "python"
     stamp = folder / STAMP
-    state = _state(root)
-    if _is(stamp, state) and python.exists():
+    lock = RUNTIME_LOCK if runtime else LOCK
+    sufficient = {_state(root, LOCK), _state(root, lock)}
+    if _stamped(stamp) in sufficient and python.exists():
         return python
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / f"{folder.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not _is(stamp, state) or not python.exists():
-            _make(root, folder, python)
-            stamp.write_text(state)
+    with (folder.parent / f"{folder.name}.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if _stamped(stamp) not in sufficient or not python.exists():
+            _make(root, folder, python, lock)
+            stamp.write_text(_state(root, lock))
     return python
 
 
-def _state(root: Path) -> str:
-    """What the environment depends on: the lock and where the checkout is."""
-    return f"{hashlib.sha256((root / LOCK).read_bytes()).hexdigest()} {root}\n"
+def _state(root: Path, lock: str) -> str:
+    """Return what the environment depends on: the lock and the folder of the checkout."""
+    return f"{hashlib.sha256((root / lock).read_bytes()).hexdigest()} {root}\n"
 
 
-def _is(stamp: Path, state: str) -> bool:
+def _stamped(stamp: Path) -> str:
     try:
-        return stamp.read_text() == state
+        return stamp.read_text()
     except OSError:
-        return False
+        return ""
 
 
-def _make(root: Path, folder: Path, python: Path) -> None:
+def _make(root: Path, folder: Path, python: Path, lock: str) -> None:
     if not _usable(python):
-        _say(f"making a virtual environment in {folder}")
+        _say(f"creating a virtual environment in {folder}")
         shutil.rmtree(folder, ignore_errors=True)
         _run([sys.executable, "-m", "venv", folder])
-    _say(f"installing what {LOCK} lists (a minute or so)")
-    pip: list[str | Path] = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
-    _run([*pip, "--require-hashes", "--requirement", root / LOCK])
+    _say(f"installing the packages of {lock} (a minute or less)")
+    # Python compiles a module at its first import, and apiext imports few modules of `kubernetes`.
+    pip: list[str | Path] = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--no-compile"]
+    _run([*pip, "--require-hashes", "--requirement", root / lock])
+    if lock == RUNTIME_LOCK:
+        _link_checkout(root, folder, python)
+        return
+    for path in folder.glob(f"lib/python*/site-packages/{_PTH}"):
+        path.unlink()
     _run([*pip, "--no-deps", "--no-build-isolation", "--editable", root])
 
 
+def _link_checkout(root: Path, folder: Path, python: Path) -> None:
+    """Make `apiext` importable and write its command."""
+    (site_packages,) = folder.glob("lib/python*/site-packages")
+    (site_packages / _PTH).write_text(f"{root}\n")
+    command = folder / "bin" / "apiext"
+    command.write_text(f"#!{python}\nimport sys\n\nfrom apiext.cli.main import main\n\nsys.exit(main())\n")
+    command.chmod(0o755)
+
+
 def _usable(python: Path) -> bool:
-    """Whether there is an environment with a Python that is new enough and a pip."""
+    """Report whether the environment has pip and a Python that is new enough."""
     test = "import sys, pip; sys.exit(sys.version_info < (3, 11))"
     try:
         return subprocess.run([python, "-c", test], capture_output=True, check=False).returncode == 0
@@ -87,7 +108,7 @@ def _say(line: str) -> None:
 
 if __name__ == "__main__":
     try:
-        print(main(Path(sys.argv[1])))
+        print(main(Path(sys.argv[1]), runtime="--runtime" in sys.argv[2:]))
     except (VenvError, OSError) as problem:
         print(f"hack/venv: {problem}", file=sys.stderr)
         sys.exit(1)

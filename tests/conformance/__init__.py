@@ -1,1 +1,1 @@
-"""The reference's own integration suite as a black box: apiext must pass what passing.txt lists."""
+"""The reference's own integration suite as a black-box test: apiext must pass the tests listed in passing.txt."""

@@ -1,4 +1,4 @@
-"""The reference's own integration suite against the server that this checkout starts."""
+"""Runs the reference's own integration suite against `apiext serve` of this checkout."""
 
 from pathlib import Path
 
@@ -6,12 +6,12 @@ import pytest
 
 from hack.lib.conformance import command, scoreboard, suite, suite_run
 
-# Where the suite is not in the cache yet, building it takes its minutes too.
+# The first run builds the suite, which takes minutes.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def test_listed_tests_pass(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Every test of passing.txt passes; those that pass without being listed are named."""
+    """Pass every test of passing.txt; print the tests that pass without being listed."""
     tests, listed = suite.provide().tests(), command.listed()
 
     results = command.run(tests, command.apiext(), jobs=suite_run.default_jobs(), keep=tmp_path, again=listed)
@@ -23,5 +23,5 @@ def test_listed_tests_pass(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
 
 
 def test_listed_tests_exist() -> None:
-    """The list names no test that the suite does not have."""
+    """List only tests that the suite has."""
     assert command.listed() - {test.name for test in suite.provide().tests()} == set()

@@ -1,4 +1,4 @@
-"""The implementations under test."""
+"""Fixtures of the backends under test."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ from apiext.meta.host_annotations import REVISION_BASE
 from apiext.storage.backend import Backend
 from apiext.storage.etcd.backend import EtcdBackend
 from apiext.storage.etcd.config import EtcdConfig
-from apiext.storage.revision_offset import BasedBackend
+from apiext.storage.revision_offset import OffsetBackend
 from apiext.storage.sqlite.backend import SQLiteBackend
 from hack.lib.servers.etcd import Etcd
 from tests.contract.stores import codec, factory, make_factory, store
@@ -20,12 +20,12 @@ __all__ = ["codec", "factory", "make_factory", "store"]
 
 @pytest.fixture(params=["sqlite", "etcd", "based"])
 async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Backend]:
-    """A backend of each kind; the one over etcd may hold what other tests wrote below other prefixes."""
+    """Yield a backend of each kind. The one over etcd may contain keys of other tests below other prefixes."""
     backend: Backend
     if request.param == "sqlite":
         backend = await SQLiteBackend.open(tmp_path / "store.db")
     elif request.param == "based":
-        backend = BasedBackend(await SQLiteBackend.open(tmp_path / "store.db"), REVISION_BASE)
+        backend = OffsetBackend(await SQLiteBackend.open(tmp_path / "store.db"), REVISION_BASE)
     else:
         etcd: Etcd = request.getfixturevalue("etcd")
         backend = await EtcdBackend.connect(EtcdConfig(servers=(etcd.url,)))
@@ -35,11 +35,11 @@ async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 
 @pytest.fixture
 def prefix() -> str:
-    """A prefix that nothing else uses."""
+    """Return a prefix that no other test uses."""
     return f"/registry/{uuid.uuid4().hex}/"
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a store in a file will be, in a folder that does not exist yet."""
+    """Return the path of a store file in a folder that does not exist yet."""
     return tmp_path / "data" / "store.db"

@@ -1,4 +1,4 @@
-"""A way to a server that can be cut and held up."""
+"""A TCP proxy that can cut connections and delay answers."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Return the proxy's URL."""
         return f"http://127.0.0.1:{self.port}"
 
     async def __aenter__(self) -> Self:
@@ -28,7 +28,7 @@ class Proxy:
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
-        self.answer()
+        self.release()
         await self.cut()
 
     async def listen(self) -> None:
@@ -37,7 +37,7 @@ class Proxy:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def cut(self) -> None:
-        """Break all connections and accept no more."""
+        """Abort all connections and stop listening."""
         if self._server is not None:
             self._server.close()
         for writer in self._writers:
@@ -45,11 +45,11 @@ class Proxy:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def hold(self) -> None:
-        """Let requests through and keep the answers."""
+        """Forward requests and hold the answers."""
         self._answering.clear()
 
-    def answer(self) -> None:
-        """Give the answers that were kept."""
+    def release(self) -> None:
+        """Forward the held answers and all later ones."""
         self._answering.set()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

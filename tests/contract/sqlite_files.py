@@ -1,4 +1,4 @@
-"""Stores in files, for the block of a test."""
+"""Opens SQLite stores for the time of a block."""
 
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -12,7 +12,7 @@ PREFIX: Final = "/registry/"
 
 @asynccontextmanager
 async def opened(path: Path, *, deadline: float = 10) -> AsyncGenerator[SQLiteBackend]:
-    """A backend for the block."""
+    """Open a backend for the block."""
     backend = await SQLiteBackend.open(path, deadline=deadline)
     try:
         yield backend
@@ -21,8 +21,8 @@ async def opened(path: Path, *, deadline: float = 10) -> AsyncGenerator[SQLiteBa
 
 
 @contextmanager
-def impatient(backend: SQLiteBackend) -> Iterator[None]:
-    """What cannot be written fails soon; the rest of a test has the time that a busy disk needs."""
+def short_deadline(backend: SQLiteBackend) -> Iterator[None]:
+    """Let writes fail after 0.1 s within the block; elsewhere the deadline leaves time for a busy disk."""
     writer, usual = backend._writer, backend._writer._deadline
     writer._deadline = 0.1
     yield

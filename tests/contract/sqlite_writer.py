@@ -1,4 +1,4 @@
-"""Writes to a store from several tasks and says on its output what has been acknowledged, until it is killed."""
+"""A program that writes to a store from several tasks and prints each acknowledged write, until it is killed."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ from apiext.storage.sqlite.backend import SQLiteBackend
 
 
 async def main(path: str) -> None:
-    """Write for ever; a line for each acknowledged write: key, revision, value (-: deleted)."""
+    """Write without end; print a line for each acknowledged write: key, revision, value (- for deleted)."""
     backend = await SQLiteBackend.open(path)
 
     async def work(task: int) -> None:

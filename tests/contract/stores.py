@@ -1,4 +1,4 @@
-"""Fixtures of the stores under test, kept apart from those of the backends."""
+"""Fixtures of the stores under test, apart from those of the backends."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ MakeFactory = Callable[..., Awaitable[StoreFactory]]
 
 @pytest.fixture
 def codec() -> WidgetCodec:
-    """Widgets in their storage version."""
+    """Return the codec of widgets in their storage version."""
     return WidgetCodec()
 
 
 @pytest.fixture(params=["direct", "cached"])
 async def make_factory(request: pytest.FixtureRequest, backend: Backend, prefix: str) -> AsyncIterator[MakeFactory]:
-    """Starts factories of stores over the backend, as many as a test wants, with and without caches."""
+    """Yield a function that starts store factories over the backend, with or without caches."""
     factories: list[StoreFactory] = []
 
     async def make(**settings: Any) -> StoreFactory:
@@ -39,11 +39,11 @@ async def make_factory(request: pytest.FixtureRequest, backend: Backend, prefix:
 
 @pytest.fixture
 async def factory(make_factory: MakeFactory) -> StoreFactory:
-    """One factory."""
+    """Return one factory."""
     return await make_factory()
 
 
 @pytest.fixture
 def store(factory: StoreFactory) -> Store:
-    """A store of widgets, and nothing in it."""
+    """Return an empty store of widgets."""
     return factory.store(WIDGETS)

@@ -1,4 +1,4 @@
-"""Writes that depend on another key, over every backend."""
+"""Writes that depend on another key, on every backend."""
 
 import asyncio
 
@@ -9,12 +9,12 @@ from apiext.storage.backend import Backend, Guard, KeyValue, WriteResult
 
 @pytest.fixture
 def gate(prefix: str) -> str:
-    """The key that writes depend on."""
+    """Return the key that writes depend on."""
     return f"{prefix}gate"
 
 
 async def attempts(backend: Backend, prefix: str, revision: int, guard: Guard) -> list[WriteResult]:
-    """A creation of "new", an update and a deletion of "old", which stands at a revision."""
+    """Try to create "new", and to update and delete "old", which has the given revision."""
     return [
         await backend.create(prefix + "new", b"1", guard=guard),
         updated := await backend.update(prefix + "old", b"2", expected=revision, guard=guard),
@@ -22,8 +22,8 @@ async def attempts(backend: Backend, prefix: str, revision: int, guard: Guard) -
     ]
 
 
-async def test_a_guard_that_holds(backend: Backend, prefix: str, gate: str) -> None:
-    """Writes whose guard is at its revision are done as without one."""
+async def test_writes_when_the_guard_holds(backend: Backend, prefix: str, gate: str) -> None:
+    """Perform writes whose guard has its revision like writes without a guard."""
     opened = await backend.create(gate, b"")
     old = await backend.create(prefix + "old", b"1")
     results = await attempts(backend, prefix, old.revision, Guard(gate, opened.revision))
@@ -34,8 +34,8 @@ async def test_a_guard_that_holds(backend: Backend, prefix: str, gate: str) -> N
 
 
 @pytest.mark.parametrize("how", ["changed", "gone", "never"])
-async def test_a_guard_that_fails(backend: Backend, prefix: str, gate: str, how: str) -> None:
-    """When the other key has changed, is gone or has never been, nothing is written and the outcome says why."""
+async def test_writes_nothing_when_the_guard_fails(backend: Backend, prefix: str, gate: str, how: str) -> None:
+    """Write nothing and report the guard when its key was changed, deleted or never existed."""
     revision = 7
     if how != "never":
         revision = (await backend.create(gate, b"")).revision
@@ -48,8 +48,8 @@ async def test_a_guard_that_fails(backend: Backend, prefix: str, gate: str, how:
     assert await backend.revision() == old.revision
 
 
-async def test_a_guard_for_absence(backend: Backend, prefix: str, gate: str) -> None:
-    """A guard may ask that a key is not there."""
+async def test_accepts_an_absent_guard_key(backend: Backend, prefix: str, gate: str) -> None:
+    """Write when the guard requires that its key is absent and it is."""
     done = await backend.create(prefix + "a", b"", guard=Guard(gate, 0))
     await backend.create(gate, b"")
     refused = await backend.create(prefix + "b", b"", guard=Guard(gate, 0))
@@ -57,8 +57,8 @@ async def test_a_guard_for_absence(backend: Backend, prefix: str, gate: str) -> 
     assert (done.succeeded, refused.succeeded, refused.guard_failed) == (True, False, True)
 
 
-async def test_the_key_itself_is_told_from_its_guard(backend: Backend, prefix: str, gate: str) -> None:
-    """Where the guard holds and the key is not at the expected revision, what stands in the way is told; where both fail, the guard."""
+async def test_distinguishes_the_key_from_its_guard(backend: Backend, prefix: str, gate: str) -> None:
+    """Report the current value when only the key has another revision, and the guard when both have."""
     opened = await backend.create(gate, b"")
     old = await backend.create(prefix + "old", b"1")
     current = KeyValue(prefix + "old", b"1", old.revision)
@@ -76,8 +76,8 @@ async def test_the_key_itself_is_told_from_its_guard(backend: Backend, prefix: s
     assert (both.succeeded, both.guard_failed) == (False, True)
 
 
-async def test_nothing_passes_a_closed_gate(backend: Backend, prefix: str, gate: str) -> None:
-    """Of writes that run while their guard changes, those with greater revisions than the change are none."""
+async def test_checks_the_guard_atomically(backend: Backend, prefix: str, gate: str) -> None:
+    """Commit no write at a greater revision than the change of its guard when both run at once."""
     opened = await backend.create(gate, b"open")
     guard = Guard(gate, opened.revision)
 

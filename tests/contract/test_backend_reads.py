@@ -1,4 +1,4 @@
-"""Ranges: order, limits, counts, old revisions and compaction, over both backends."""
+"""Ranges on every backend: order, limits, counts, old revisions and compaction."""
 
 import asyncio
 import string
@@ -10,23 +10,23 @@ from tests.contract.watching import write
 
 
 def names(result: RangeResult, prefix: str) -> str:
-    """The last letters of the keys found."""
+    """Return the last letters of the keys found."""
     return "".join(item.key.removeprefix(prefix) for item in result.items)
 
 
 async def fill(backend: Backend, prefix: str, letters: str) -> int:
-    """Create a key for each letter; the last revision."""
+    """Create a key for each letter and return the last revision."""
     return max([(await backend.create(prefix + letter, letter.encode())).revision for letter in letters])
 
 
-async def test_list_is_in_the_order_of_bytes(backend: Backend, prefix: str) -> None:
-    """Keys come in the order of their UTF-8 bytes, whatever the order of their creation."""
+async def test_lists_in_byte_order(backend: Backend, prefix: str) -> None:
+    """List keys in the order of their UTF-8 bytes, whatever the order of their creation."""
     await fill(backend, prefix, "b🙂a\uffffZ-0ü/")
     assert names(await backend.list(prefix), prefix) == "-/0Zabü\uffff🙂"
 
 
-async def test_list_keeps_to_the_prefix(backend: Backend, prefix: str) -> None:
-    """Neighbours of a prefix, above and below, are not in it."""
+async def test_lists_only_the_prefix(backend: Backend, prefix: str) -> None:
+    """List no key before or after the range of the prefix."""
     await fill(backend, prefix, "a")
     for neighbour in (prefix[:-1], prefix[:-1] + "0", prefix[:-1] + ".", prefix[:-1] + "-x"):
         await backend.create(neighbour, b"")
@@ -35,21 +35,21 @@ async def test_list_keeps_to_the_prefix(backend: Backend, prefix: str) -> None:
     assert await backend.count(prefix) == 1
 
 
-async def test_list_of_nothing(backend: Backend, prefix: str) -> None:
-    """An empty range has the store's revision."""
+async def test_lists_an_empty_range(backend: Backend, prefix: str) -> None:
+    """Return the store's revision with an empty range."""
     result = await backend.list(prefix)
     assert (list(result.items), result.count, result.more) == ([], 0, False)
     assert result.revision == await backend.revision()
 
 
-async def test_the_empty_prefix_is_everything(backend: Backend, prefix: str) -> None:
-    """No prefix means all keys."""
+async def test_lists_everything_without_a_prefix(backend: Backend, prefix: str) -> None:
+    """List all keys for the empty prefix."""
     await fill(backend, prefix, "ab")
     assert {prefix + "a", prefix + "b"} <= {item.key for item in (await backend.list("")).items}
 
 
-async def test_limit_cuts_and_counts_the_rest(backend: Backend, prefix: str) -> None:
-    """A limited range says how many there are from its start on."""
+async def test_counts_beyond_the_limit(backend: Backend, prefix: str) -> None:
+    """Return the number of keys from the range's start on with a limited range."""
     last = await fill(backend, prefix, "abcde")
     result = await backend.list(prefix, limit=2)
     assert (names(result, prefix), result.count, result.more, result.revision) == ("ab", 5, True, last)
@@ -59,16 +59,16 @@ async def test_limit_cuts_and_counts_the_rest(backend: Backend, prefix: str) -> 
     assert (names(result, prefix), result.count, result.more) == ("de", 2, False)
 
 
-async def test_start_is_inclusive_and_need_not_exist(backend: Backend, prefix: str) -> None:
-    """A range may start at a key, after a key (its own bytes and a zero), or between keys."""
+async def test_starts_anywhere(backend: Backend, prefix: str) -> None:
+    """Start a range at a key, after a key (its bytes and a zero byte), or between keys."""
     await fill(backend, prefix, "aceg")
     assert names(await backend.list(prefix, start=prefix + "c"), prefix) == "ceg"
     assert names(await backend.list(prefix, start=prefix + "c\0"), prefix) == "eg"
     assert names(await backend.list(prefix, start=prefix + "d"), prefix) == "eg"
 
 
-async def test_list_at_a_revision(backend: Backend, prefix: str) -> None:
-    """A range at an old revision is as it was: updates, deletions and creations since then are not seen."""
+async def test_lists_an_old_revision(backend: Backend, prefix: str) -> None:
+    """List an old revision without the updates, deletions and creations since then."""
     at = await fill(backend, prefix, "abcd")
     b, c = (await backend.list(prefix, start=prefix + "b", limit=2)).items
     await backend.update(prefix + "b", b"new", expected=b.revision)
@@ -82,8 +82,8 @@ async def test_list_at_a_revision(backend: Backend, prefix: str) -> None:
     assert names(await backend.list(prefix), prefix) == "Aabd"
 
 
-async def test_many_versions_at_each_revision(backend: Backend, prefix: str) -> None:
-    """Each old revision of keys that change often is read exactly."""
+async def test_lists_every_old_revision(backend: Backend, prefix: str) -> None:
+    """List each old revision of keys that change often."""
     seen = {}
     revision = {letter: (await backend.create(prefix + letter, b"0")).revision for letter in "ab"}
     for n in range(1, 10):
@@ -95,8 +95,8 @@ async def test_many_versions_at_each_revision(backend: Backend, prefix: str) -> 
         assert [item.value for item in (await backend.list(prefix, revision=at)).items] == values
 
 
-async def test_a_future_revision_is_refused(backend: Backend, prefix: str) -> None:
-    """A revision that has not been reached raises FutureRevisionError, which tells the current one."""
+async def test_rejects_a_future_revision(backend: Backend, prefix: str) -> None:
+    """Raise FutureRevisionError with the current revision for a revision that has not been reached."""
     last = await fill(backend, prefix, "a")
     with pytest.raises(FutureRevisionError) as caught:
         await backend.list(prefix, revision=last + 1000)
@@ -105,8 +105,8 @@ async def test_a_future_revision_is_refused(backend: Backend, prefix: str) -> No
         await backend.compact(last + 1000)
 
 
-async def test_compaction_forgets_the_past_only(backend: Backend, prefix: str) -> None:
-    """Older revisions than the compacted one are gone; that one, and all values, stay."""
+async def test_compacts_older_revisions_only(backend: Backend, prefix: str) -> None:
+    """Reject revisions before the compacted one; keep that one and all values."""
     first = await fill(backend, prefix, "abc")
     result = await write(backend, prefix + "d", b"1", b"2", b"3")
     await backend.delete(prefix + "d", expected=result.revision)
@@ -122,8 +122,8 @@ async def test_compaction_forgets_the_past_only(backend: Backend, prefix: str) -
     assert names(await backend.list(prefix), prefix) == "abcef"
 
 
-async def test_compaction_again_does_nothing(backend: Backend, prefix: str) -> None:
-    """Compacting at the same revision again, or at an older one, is no error."""
+async def test_compacts_repeatedly(backend: Backend, prefix: str) -> None:
+    """Accept a compaction at the same or an older revision."""
     last = await fill(backend, prefix, "abc")
     await backend.compact(last)
     await backend.compact(last)
@@ -131,8 +131,8 @@ async def test_compaction_again_does_nothing(backend: Backend, prefix: str) -> N
     assert names(await backend.list(prefix), prefix) == "abc"
 
 
-async def test_compaction_of_a_deletion_keeps_the_revision(backend: Backend, prefix: str) -> None:
-    """The revision does not go back when the last change was a deletion that has been compacted."""
+async def test_keeps_the_revision_of_a_compacted_deletion(backend: Backend, prefix: str) -> None:
+    """Keep the store's revision when its last change is a deletion that is compacted."""
     created = await backend.create(prefix + "a", b"")
     deleted = await backend.delete(prefix + "a", expected=created.revision)
     await backend.compact(deleted.revision)
@@ -140,8 +140,8 @@ async def test_compaction_of_a_deletion_keeps_the_revision(backend: Backend, pre
     assert (await backend.create(prefix + "a", b"")).revision == deleted.revision + 1
 
 
-async def test_compaction_while_others_write(backend: Backend, prefix: str) -> None:
-    """Compacting at the current revision while writers are at work disturbs neither them nor the values."""
+async def test_compacts_during_writes(backend: Backend, prefix: str) -> None:
+    """Compact the current revision during writes without an effect on writes or values."""
 
     async def work(letter: str) -> None:
         await write(backend, prefix + letter, *(b"%d" % n for n in range(20)))
@@ -155,8 +155,8 @@ async def test_compaction_while_others_write(backend: Backend, prefix: str) -> N
     assert [(item.key[-1], item.value) for item in items] == [(letter, b"19") for letter in "abcdefgh"]
 
 
-async def test_paging_over_a_moving_collection(backend: Backend, prefix: str) -> None:
-    """Pages at the first page's revision together are its state, whatever is written between them."""
+async def test_pages_show_one_revision(backend: Backend, prefix: str) -> None:
+    """Return the state of the first page's revision on all pages, whatever is written between them."""
     await asyncio.gather(*(backend.create(f"{prefix}{n:03}", b"old") for n in range(100)))
     page = await backend.list(prefix, limit=7)
     at, items = page.revision, list(page.items)
@@ -175,8 +175,8 @@ async def test_paging_over_a_moving_collection(backend: Backend, prefix: str) ->
     assert {item.value for item in items} == {b"old"}
 
 
-async def test_a_list_beyond_any_page_or_message(backend: Backend, prefix: str) -> None:
-    """A list of many keys, and one of more than 4 MB, is whole and of one revision although others write meanwhile."""
+async def test_lists_more_than_a_page(backend: Backend, prefix: str) -> None:
+    """List many keys, and more than 4 MB, at one revision during writes."""
     big = b"x" * 40_000
     await asyncio.gather(*(backend.create(f"{prefix}big/{n:03}", big) for n in range(150)))
     await asyncio.gather(*(backend.create(f"{prefix}many/{n:04}", b"") for n in range(2300)))
@@ -193,8 +193,8 @@ async def test_a_list_beyond_any_page_or_message(backend: Backend, prefix: str) 
     assert (len(limited.items), limited.count) == (1200, 2470)
 
 
-async def test_count(backend: Backend, prefix: str) -> None:
-    """The count is of existing keys."""
+async def test_counts_existing_keys(backend: Backend, prefix: str) -> None:
+    """Count existing keys only."""
     await fill(backend, prefix, string.ascii_letters)
     created = await backend.create(prefix + "0", b"")
     await backend.delete(prefix + "0", expected=created.revision)
@@ -202,8 +202,8 @@ async def test_count(backend: Backend, prefix: str) -> None:
     assert await backend.count(prefix + "none/") == 0
 
 
-async def test_a_prefix_that_is_no_text_is_refused(backend: Backend) -> None:
-    """A lone surrogate is an error of the backend's own kind for reads, too."""
+async def test_rejects_an_invalid_prefix(backend: Backend) -> None:
+    """Raise BackendError from reads for a key with a lone surrogate."""
     for call in (backend.get("\ud800"), backend.list("\ud800/"), backend.count("\ud800/")):
         with pytest.raises(BackendError):
             await call

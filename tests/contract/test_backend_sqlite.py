@@ -1,18 +1,17 @@
-"""What only the embedded backend has: its file, its lock, and what a killed process leaves."""
+"""Tests of the SQLite backend alone: its file, its lock, and recovery after a kill."""
 
 import asyncio
 import os
 import signal
 import sqlite3
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from apiext.storage.backend import BackendError, CompactedError
-from apiext.storage.sqlite import watch_broadcast
+from apiext.storage.sqlite import watch as sqlite_watch
 from apiext.storage.sqlite.backend import SQLiteBackend
 from apiext.storage.sqlite.errors import StoreFileError, StoreLockedError
 from tests.contract import sqlite_writer
@@ -20,33 +19,23 @@ from tests.contract.sqlite_files import PREFIX, opened
 from tests.contract.watching import collect, first, watching, write
 
 
-async def test_a_new_store_begins_like_etcd(path: Path) -> None:
-    """An empty store is at revision 1, and its first write at 2."""
+async def test_starts_at_revision_1(path: Path) -> None:
+    """Start an empty store at revision 1 and its first write at 2, like etcd."""
     async with opened(path) as backend:
         assert await backend.revision() == 1
         assert (await backend.list(PREFIX)).revision == 1
         assert (await backend.create(PREFIX + "a", b"")).revision == 2
 
 
-async def test_opening_is_quick(path: Path) -> None:
-    """A new store is there within 50 ms of work (the best of three); a busy machine or disk may take its time on top of that."""
-    took = []
-    for n in range(3):
-        began = time.process_time()
-        async with opened(path.with_name(f"{n}.db")):
-            took.append(time.process_time() - began)
-    assert min(took) < 0.05
-
-
-async def test_the_file_is_private(path: Path) -> None:
-    """Nobody else may read what the API holds."""
+async def test_creates_private_files(path: Path) -> None:
+    """Create files that other users can not read."""
     async with opened(path) as backend:
         await backend.create(PREFIX + "a", b"")
         assert {file.stat().st_mode & 0o077 for file in path.parent.iterdir()} == {0}
 
 
-async def test_reopen(path: Path) -> None:
-    """Values, revisions, the log and what was compacted are as they were; revisions go on."""
+async def test_reopens_the_same_state(path: Path) -> None:
+    """Keep values, revisions, the log and the compacted revision over a restart, and continue the revisions."""
     async with opened(path) as backend:
         created = await backend.create(PREFIX + "a", b"1")
         updated = await backend.update(PREFIX + "a", b"2", expected=created.revision)
@@ -64,8 +53,8 @@ async def test_reopen(path: Path) -> None:
         assert (await backend.create(PREFIX + "c", b"")).revision == removed.revision + 1
 
 
-async def test_close_does_what_was_asked_before(path: Path) -> None:
-    """Writes that were asked for before close are done, and found when the store is opened again."""
+async def test_close_commits_queued_writes(path: Path) -> None:
+    """Commit the writes that were queued before close."""
     async with opened(path) as backend:
         writes = [asyncio.ensure_future(backend.create(f"{PREFIX}{n:03}", b"")) for n in range(300)]
         await asyncio.sleep(0)
@@ -74,8 +63,8 @@ async def test_close_does_what_was_asked_before(path: Path) -> None:
         assert await backend.count(PREFIX) == 300
 
 
-async def test_a_second_opener_is_refused(path: Path) -> None:
-    """While one has the store open, another is refused in one line that names file and process; afterwards not."""
+async def test_rejects_a_second_opener(path: Path) -> None:
+    """Reject a second opener with one line that names file and process, until the first one closes."""
     async with opened(path):
         with pytest.raises(StoreLockedError, match=rf"store\.db is in use by another process \(process {os.getpid()}\)$"):
             await SQLiteBackend.open(path)
@@ -83,8 +72,8 @@ async def test_a_second_opener_is_refused(path: Path) -> None:
         pass
 
 
-async def test_another_process_is_refused(path: Path) -> None:
-    """The lock holds between processes, and ends with the process, however it ends."""
+async def test_locks_between_processes(path: Path) -> None:
+    """Reject another process until the owner ends in any way."""
     process = await start_writer(path)
     assert process.stdout is not None
     await process.stdout.readline()
@@ -97,8 +86,8 @@ async def test_another_process_is_refused(path: Path) -> None:
 
 
 @pytest.mark.parametrize("lines", [1, 100, 700, 2000])
-async def test_kill_loses_nothing_acknowledged(path: Path, lines: int) -> None:
-    """Whenever a writing process is killed, everything that it was told was written is there when the store is opened again."""
+async def test_keeps_acknowledged_writes_after_kill(path: Path, lines: int) -> None:
+    """Keep every acknowledged write of a process that is killed at any time."""
     process = await start_writer(path)
     assert process.stdout is not None
     output = b"".join([await process.stdout.readline() for _ in range(lines)])
@@ -113,64 +102,64 @@ async def test_kill_loses_nothing_acknowledged(path: Path, lines: int) -> None:
 
 
 async def start_writer(path: Path) -> asyncio.subprocess.Process:
-    """Start a process that writes and tells."""
+    """Start a process that writes and prints."""
     return await asyncio.create_subprocess_exec(
         sys.executable, "-m", sqlite_writer.__name__, str(path), stdout=asyncio.subprocess.PIPE, limit=1 << 20
     )
 
 
-def place(path: Path, content: bytes) -> None:
-    """Have a file there, and its folder."""
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file and create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
 
 
 def size(path: Path) -> int:
-    """Bytes in a file."""
+    """Return the size of a file in bytes."""
     return path.stat().st_size
 
 
 def content_of(path: Path) -> bytes:
-    """What is in a file."""
+    """Return the content of a file."""
     return path.read_bytes()
 
 
-def foreign(path: Path, *statements: str) -> None:
-    """Make an SQLite database that is not ours."""
+def create_database(path: Path, *statements: str) -> None:
+    """Create an SQLite database with the statements."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for statement in statements:
             connection.execute(statement)
 
 
-async def test_a_file_of_another_kind(path: Path) -> None:
-    """A file that is no database is refused and left as it is."""
-    place(path, b"apiVersion: v1\n" * 1000)
+async def test_rejects_a_file_of_another_kind(path: Path) -> None:
+    """Reject a file that is no database and keep it unchanged."""
+    write_file(path, b"apiVersion: v1\n" * 1000)
     with pytest.raises(StoreFileError, match=r"store\.db is not a store: it is not an SQLite database$"):
         await SQLiteBackend.open(path)
     assert content_of(path) == b"apiVersion: v1\n" * 1000
 
 
-async def test_a_database_of_another_program(path: Path) -> None:
-    """Another program's database is refused and left as it is."""
-    foreign(path, "CREATE TABLE things (name TEXT)")
+async def test_rejects_another_programs_database(path: Path) -> None:
+    """Reject another program's database and keep it unchanged."""
+    create_database(path, "CREATE TABLE things (name TEXT)")
     before = content_of(path)
     with pytest.raises(StoreFileError, match=r"store\.db is not a store: it is another program's SQLite database$"):
         await SQLiteBackend.open(path)
     assert content_of(path) == before
 
 
-async def test_a_store_of_another_format(path: Path) -> None:
-    """A store of a later format is refused with both formats' numbers."""
+async def test_rejects_another_format(path: Path) -> None:
+    """Reject a store of a later format with both format numbers."""
     async with opened(path):
         pass
-    foreign(path, "PRAGMA user_version = 9")
+    create_database(path, "PRAGMA user_version = 9")
     with pytest.raises(StoreFileError, match=r"store\.db has format 9; this version of apiext reads format 1$"):
         await SQLiteBackend.open(path)
 
 
-async def test_a_damaged_store(path: Path) -> None:
-    """Damaged pages are found when the store is opened, and told in one line."""
+async def test_rejects_a_damaged_store(path: Path) -> None:
+    """Reject a store with damaged pages with one line."""
     async with opened(path) as backend:
         await asyncio.gather(*(backend.create(f"{PREFIX}{n}", b"x" * 500) for n in range(200)))
     with path.open("r+b") as file:
@@ -182,9 +171,9 @@ async def test_a_damaged_store(path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\x00", b"SQLite format 3\x00" + b"\xff" * 5000])
-async def test_what_an_interrupted_start_may_leave(path: Path, content: bytes) -> None:
-    """An empty file becomes a store; half a header is refused."""
-    place(path, content)
+async def test_opens_after_an_interrupted_start(path: Path, content: bytes) -> None:
+    """Turn an empty file into a store and reject half a header."""
+    write_file(path, content)
     if content:
         with pytest.raises(StoreFileError, match=r"store\.db can(not be used|not be opened): |is damaged"):
             await SQLiteBackend.open(path)
@@ -193,28 +182,28 @@ async def test_what_an_interrupted_start_may_leave(path: Path, content: bytes) -
             assert await backend.revision() == 1
 
 
-async def test_a_folder_in_its_place(path: Path) -> None:
-    """A folder where the file should be, and a file where its folder should be, are told in one line."""
-    place(path / "file", b"")
+async def test_rejects_a_folder_as_the_file(path: Path) -> None:
+    """Reject a folder in place of the file, and a file in place of its folder, with one line."""
+    write_file(path / "file", b"")
     with pytest.raises(StoreFileError, match=r"store\.db cannot be opened: Is a directory$"):
         await SQLiteBackend.open(path)
     with pytest.raises(StoreFileError, match=r"cannot be opened: (Not a directory|File exists)$"):
         await SQLiteBackend.open(path / "file" / "store.db")
 
 
-async def test_a_failed_open_leaves_no_lock(path: Path) -> None:
-    """What was wrong can be put right without ending the process."""
-    place(path, b"something else")
+async def test_releases_the_lock_after_a_failed_open(path: Path) -> None:
+    """Open a repaired store in the process that failed to open it."""
+    write_file(path, b"something else")
     with pytest.raises(StoreFileError):
         await SQLiteBackend.open(path)
-    place(path, b"")
+    write_file(path, b"")
     async with opened(path):
         pass
 
 
-async def test_a_slow_watch_falls_back_to_the_log(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A watch that nobody reads buffers no more than its bound, and tells everything in order once it is read."""
-    monkeypatch.setattr(watch_broadcast, "_BUFFER", 50)
+async def test_bounds_the_buffer_of_a_slow_watch(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bound the buffer of a watch that is not read, and return all events in order once it is."""
+    monkeypatch.setattr(sqlite_watch, "_MAX_BUFFERED_EVENTS", 50)
     async with opened(path) as backend, watching(backend, PREFIX) as batches:
         await first(batches)
         results = await asyncio.gather(*(backend.create(f"{PREFIX}{n}", b"") for n in range(1000)))
@@ -226,9 +215,9 @@ async def test_a_slow_watch_falls_back_to_the_log(path: Path, monkeypatch: pytes
         assert (await first(batches)).revision == last.revision
 
 
-async def test_too_slow_a_watch_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A watch whose missing changes have been compacted ends with CompactedError."""
-    monkeypatch.setattr(watch_broadcast, "_BUFFER", 5)
+async def test_ends_a_watch_that_is_too_slow(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raise CompactedError from a watch whose next events were compacted."""
+    monkeypatch.setattr(sqlite_watch, "_MAX_BUFFERED_EVENTS", 5)
     async with opened(path) as backend, watching(backend, PREFIX) as batches:
         await first(batches)
         await asyncio.gather(*(backend.create(f"{PREFIX}{n}", b"") for n in range(20)))
@@ -237,9 +226,9 @@ async def test_too_slow_a_watch_is_told(path: Path, monkeypatch: pytest.MonkeyPa
             await first(batches)
 
 
-async def test_progress_comes_by_itself(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A watch that nothing happens for is told the revision now and then."""
-    monkeypatch.setattr(watch_broadcast, "_PROGRESS_INTERVAL", 0.01)
+async def test_reports_progress_periodically(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Return progress batches to a watch without events."""
+    monkeypatch.setattr(sqlite_watch, "_PROGRESS_SECONDS", 0.01)
     async with opened(path) as backend, watching(backend, PREFIX + "in/") as batches:
         await first(batches)
         beside = await backend.create(PREFIX + "a", b"")
@@ -247,8 +236,8 @@ async def test_progress_comes_by_itself(path: Path, monkeypatch: pytest.MonkeyPa
         assert (list(batch.events), batch.revision) == ([], beside.revision)
 
 
-async def test_compaction_frees_the_file(path: Path) -> None:
-    """What is compacted leaves the file: a key that is written again and again does not make it grow."""
+async def test_reuses_the_space_of_compacted_rows(path: Path) -> None:
+    """Keep the file small while a key is updated and compacted repeatedly."""
     async with opened(path) as backend:
         result = await backend.create(PREFIX + "a", b"x" * 20_000)
         for _ in range(5):
@@ -260,12 +249,12 @@ async def test_compaction_frees_the_file(path: Path) -> None:
     assert size(path) < 60 * 20_000
 
 
-async def test_an_interrupted_compaction_is_finished_by_the_next(path: Path) -> None:
-    """Rows that a compaction could not remove any more are removed by the one after it."""
+async def test_continues_an_interrupted_compaction(path: Path) -> None:
+    """Delete the rows that an interrupted compaction left with the next one."""
     async with opened(path) as backend:
         result = await write(backend, PREFIX + "a", *(b"%d" % n for n in range(300)))
         compacting = asyncio.ensure_future(backend.compact(result.revision))
-        while not backend._reads.compacted:  # noqa: ASYNC110 -- there is no event for it
+        while not backend._reads.compacted:  # noqa: ASYNC110 -- there is no event to wait for
             await asyncio.sleep(0)
         compacting.cancel()
     async with opened(path) as backend:
@@ -275,8 +264,8 @@ async def test_an_interrupted_compaction_is_finished_by_the_next(path: Path) -> 
         assert rows == 1
 
 
-async def test_compaction_by_age(path: Path) -> None:
-    """Each call forgets what was old at the call before."""
+async def test_compacts_by_age(path: Path) -> None:
+    """Compact up to the latest revision of the previous call."""
     async with opened(path) as backend:
         created = await backend.create(PREFIX + "a", b"1")
         await backend.compact_aged()
@@ -289,8 +278,8 @@ async def test_compaction_by_age(path: Path) -> None:
         assert (await backend.list(PREFIX, revision=updated.revision)).items[0].value == b"2"
 
 
-async def test_a_cancelled_count(path: Path) -> None:
-    """Giving up a list while its keys are being counted harms no later one."""
+async def test_cancels_a_count(path: Path) -> None:
+    """Answer later lists after a list is cancelled while its keys are counted."""
     async with opened(path) as backend:
         await asyncio.gather(*(backend.create(f"{PREFIX}{n:04}", b"") for n in range(2000)))
         await backend.create(PREFIX + "z", b"")
@@ -303,8 +292,8 @@ async def test_a_cancelled_count(path: Path) -> None:
         assert (len(page.items), page.count) == (3, 2000)
 
 
-async def test_close_while_lists_are_read(path: Path) -> None:
-    """Lists under way when the store is closed end, well or with an error of the backend's own kind."""
+async def test_close_ends_lists(path: Path) -> None:
+    """End lists that run during close with their result or a BackendError."""
     async with opened(path) as backend:
         await asyncio.gather(*(backend.create(f"{PREFIX}{n:04}", b"") for n in range(1000)))
         lists = [asyncio.ensure_future(backend.list(PREFIX)) for _ in range(30)]

@@ -1,4 +1,4 @@
-"""Watches over both backends: order, resumption, previous values, progress, compaction, end."""
+"""Watches on every backend: order, resumption, previous values, progress, compaction, end."""
 
 import asyncio
 import random
@@ -10,8 +10,8 @@ from apiext.storage.backend import Backend, BackendEvent, CompactedError, KeyVal
 from tests.contract.watching import collect, first, watching, write
 
 
-async def test_watch_from_now_on(backend: Backend, prefix: str) -> None:
-    """The first batch is empty and names the revision after which everything is told."""
+async def test_starts_with_the_current_revision(backend: Backend, prefix: str) -> None:
+    """Return an empty first batch with the revision after which all events follow."""
     before = await write(backend, prefix + "a", b"1")
     async with watching(backend, prefix) as batches:
         opening = await first(batches)
@@ -22,8 +22,8 @@ async def test_watch_from_now_on(backend: Backend, prefix: str) -> None:
         assert batch.revision == created.revision
 
 
-async def test_watch_tells_what_was_replaced(backend: Backend, prefix: str) -> None:
-    """Updates and deletions carry the previous value and its revision."""
+async def test_returns_previous_values(backend: Backend, prefix: str) -> None:
+    """Return the previous value and its revision with updates and deletions."""
     async with watching(backend, prefix) as batches:
         await first(batches)
         created = await backend.create(prefix + "a", b"1")
@@ -40,8 +40,8 @@ async def test_watch_tells_what_was_replaced(backend: Backend, prefix: str) -> N
     ]
 
 
-async def test_watch_that_does_not_ask_what_was_replaced(backend: Backend, prefix: str) -> None:
-    """Without previous values a watch tells the same changes."""
+async def test_returns_the_same_events_without_previous_values(backend: Backend, prefix: str) -> None:
+    """Return the same events to a watch that requests no previous values."""
     async with watching(backend, prefix, previous=False) as batches:
         await first(batches)
         created = await backend.create(prefix + "a", b"1")
@@ -52,8 +52,8 @@ async def test_watch_that_does_not_ask_what_was_replaced(backend: Backend, prefi
     assert told == [(prefix + "a", created.revision, b"1"), (prefix + "a", updated.revision, b"2"), (prefix + "a", deleted.revision, None)]
 
 
-async def test_watch_from_an_old_revision(backend: Backend, prefix: str) -> None:
-    """A watch that starts in the past tells the past with previous values, then the present."""
+async def test_starts_at_an_old_revision(backend: Backend, prefix: str) -> None:
+    """Return past events with their previous values, then new ones, to a watch from an old revision."""
     created = await backend.create(prefix + "a", b"1")
     updated = await backend.update(prefix + "a", b"2", expected=created.revision)
     async with watching(backend, prefix, start=updated.revision) as batches:
@@ -65,8 +65,8 @@ async def test_watch_from_an_old_revision(backend: Backend, prefix: str) -> None
     assert present == [BackendEvent(prefix + "a", deleted.revision, None, two)]
 
 
-async def test_watch_from_the_future(backend: Backend, prefix: str) -> None:
-    """A watch that starts at a revision to come tells nothing before it."""
+async def test_starts_at_a_future_revision(backend: Backend, prefix: str) -> None:
+    """Return no event before the start of a watch from a future revision."""
     start = await backend.revision() + 3
     async with watching(backend, prefix, start=start) as batches:
         collecting = asyncio.ensure_future(collect(batches, lambda events: len(events) == 2))
@@ -76,8 +76,8 @@ async def test_watch_from_the_future(backend: Backend, prefix: str) -> None:
     assert [event.revision for event in events] == [result.revision for result in results[2:]]
 
 
-async def test_watch_keeps_to_the_prefix(backend: Backend, prefix: str) -> None:
-    """Changes beside the prefix are not told, neither live nor from the log."""
+async def test_watches_only_the_prefix(backend: Backend, prefix: str) -> None:
+    """Return no event of other prefixes, neither new ones nor from the log."""
     start = await backend.revision() + 1
     async with watching(backend, prefix + "in/") as live, watching(backend, prefix + "in/", start=start) as old:
         await first(live)
@@ -89,12 +89,12 @@ async def test_watch_keeps_to_the_prefix(backend: Backend, prefix: str) -> None:
 
 
 def reaches(revision: int) -> Callable[[list[BackendEvent]], bool]:
-    """Whether the events go up to a revision."""
+    """Return a condition: the events go up to a revision."""
     return lambda events: bool(events) and events[-1].revision == revision
 
 
-async def test_order_with_many_writers(backend: Backend, prefix: str) -> None:
-    """With 50 writers at work every watch, whenever it starts, tells every change once, in the order of revisions."""
+async def test_keeps_the_order_of_many_writers(backend: Backend, prefix: str) -> None:
+    """Return every event once and in the order of revisions to each watch, whenever it starts, with 50 concurrent writers."""
     start = await backend.revision() + 1
     written: list[int] = []
 
@@ -132,8 +132,8 @@ async def test_order_with_many_writers(backend: Backend, prefix: str) -> None:
     assert sorted(state.values(), key=lambda item: item.key) == list((await backend.list(prefix)).items)
 
 
-async def test_watch_joins_without_a_gap(backend: Backend, prefix: str) -> None:
-    """Watches that start from a list's next revision while writers are at work miss nothing and repeat nothing."""
+async def test_continues_a_list_without_a_gap(backend: Backend, prefix: str) -> None:
+    """Return each change once to watches that start at a list's next revision during writes."""
     total = 200
 
     async def work() -> None:
@@ -155,8 +155,8 @@ async def test_watch_joins_without_a_gap(backend: Backend, prefix: str) -> None:
     assert joined[0] > 0
 
 
-async def test_progress_on_request(backend: Backend, prefix: str) -> None:
-    """When asked, a watch names the revision it has reached although nothing happened below its prefix."""
+async def test_reports_progress_on_request(backend: Backend, prefix: str) -> None:
+    """Return the revision reached on request although no event happened in the prefix."""
     async with watching(backend, prefix) as batches:
         await first(batches)
         beside = await backend.create(prefix[:-1], b"")
@@ -170,8 +170,8 @@ async def test_progress_on_request(backend: Backend, prefix: str) -> None:
         assert [event.revision for event in (await first(batches)).events] == [inside.revision]
 
 
-async def test_progress_for_a_watch_from_the_past(backend: Backend, prefix: str) -> None:
-    """A watch that had nothing to tell since its start names the current revision when asked."""
+async def test_reports_progress_to_a_watch_from_the_past(backend: Backend, prefix: str) -> None:
+    """Return the current revision on request to a watch that has had no event since its start."""
     start = await backend.revision() + 1
     beside = await backend.create(prefix[:-1], b"")
     async with watching(backend, prefix, start=start) as batches:
@@ -182,8 +182,8 @@ async def test_progress_for_a_watch_from_the_past(backend: Backend, prefix: str)
         assert (await waiting).revision == beside.revision
 
 
-async def test_a_compacted_start_is_refused(backend: Backend, prefix: str) -> None:
-    """A watch from before the compacted revision raises CompactedError with that revision; from it on, it works."""
+async def test_rejects_a_compacted_start(backend: Backend, prefix: str) -> None:
+    """Raise CompactedError with the compacted revision for an older start, and accept that revision as the start."""
     result = await write(backend, prefix + "a", b"1", b"2", b"3")
     await backend.compact(result.revision)
     with pytest.raises(CompactedError) as caught:
@@ -194,8 +194,8 @@ async def test_a_compacted_start_is_refused(backend: Backend, prefix: str) -> No
         assert (event.revision, event.value) == (result.revision, b"3")
 
 
-async def test_a_compacted_deletion_can_be_the_start(backend: Backend, prefix: str) -> None:
-    """A watch from the compacted revision tells the deletion that was made there."""
+async def test_starts_at_a_compacted_deletion(backend: Backend, prefix: str) -> None:
+    """Return the deletion made at the compacted revision to a watch that starts there."""
     created = await backend.create(prefix + "a", b"1")
     deleted = await backend.delete(prefix + "a", expected=created.revision)
     await backend.create(prefix + "b", b"1")
@@ -205,8 +205,8 @@ async def test_a_compacted_deletion_can_be_the_start(backend: Backend, prefix: s
     assert [(event.key[-1], event.value) for event in events] == [("a", None), ("b", b"1")]
 
 
-async def test_compaction_leaves_a_live_watch_alone(backend: Backend, prefix: str) -> None:
-    """A watch that is up to date sees no difference when its past is compacted."""
+async def test_continues_a_watch_during_compaction(backend: Backend, prefix: str) -> None:
+    """Return all events to a watch that is up to date when its past is compacted."""
     async with watching(backend, prefix) as batches:
         await first(batches)
         created = await backend.create(prefix + "a", b"1")
@@ -218,7 +218,7 @@ async def test_compaction_leaves_a_live_watch_alone(backend: Backend, prefix: st
 
 
 async def test_close_ends_watches(backend: Backend, prefix: str) -> None:
-    """Closing the backend ends its watches as an iterator ends, without an error."""
+    """End watches without an error when the backend is closed."""
     watches = [backend.watch(prefix), backend.watch(prefix, start=await backend.revision() + 1)]
 
     async def follow(n: int) -> int:
@@ -234,8 +234,8 @@ async def test_close_ends_watches(backend: Backend, prefix: str) -> None:
         assert await asyncio.gather(*tasks) in ([1, 1], [0, 1])
 
 
-async def test_a_cancelled_watch_ends(backend: Backend, prefix: str) -> None:
-    """Cancelling whoever follows a watch ends it, and the others go on."""
+async def test_cancels_one_watch(backend: Backend, prefix: str) -> None:
+    """End a watch whose reader is cancelled, and continue the others."""
     async with watching(backend, prefix) as other:
         await first(other)
         batches = backend.watch(prefix)

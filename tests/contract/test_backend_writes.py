@@ -1,4 +1,4 @@
-"""Guarded writes and single reads, over both backends."""
+"""Conditional writes and single reads on every backend."""
 
 import asyncio
 
@@ -7,8 +7,8 @@ import pytest
 from apiext.storage.backend import Backend, BackendError, KeyValue
 
 
-async def test_create_writes_what_was_absent(backend: Backend, prefix: str) -> None:
-    """A created key is read with its value, at the revision of its creation."""
+async def test_creates_an_absent_key(backend: Backend, prefix: str) -> None:
+    """Create a key that is then read with its value and the revision of its creation."""
     result = await backend.create(prefix + "a", b"one")
     assert result.succeeded
     assert result.revision > 1
@@ -16,8 +16,8 @@ async def test_create_writes_what_was_absent(backend: Backend, prefix: str) -> N
     assert await backend.get(prefix + "a") == (KeyValue(prefix + "a", b"one", result.revision), result.revision)
 
 
-async def test_create_fails_with_what_is_there(backend: Backend, prefix: str) -> None:
-    """Creating an existing key changes nothing and returns the existing value."""
+async def test_returns_the_existing_value(backend: Backend, prefix: str) -> None:
+    """Change nothing and return the existing value when a created key exists."""
     created = await backend.create(prefix + "a", b"one")
     result = await backend.create(prefix + "a", b"two")
     assert not result.succeeded
@@ -26,14 +26,14 @@ async def test_create_fails_with_what_is_there(backend: Backend, prefix: str) ->
     assert await backend.revision() == created.revision
 
 
-async def test_get_of_an_absent_key(backend: Backend, prefix: str) -> None:
-    """An absent key reads as None, at the store's revision."""
+async def test_gets_an_absent_key(backend: Backend, prefix: str) -> None:
+    """Return None and the store's revision for an absent key."""
     created = await backend.create(prefix + "a", b"one")
     assert await backend.get(prefix + "b") == (None, created.revision)
 
 
-async def test_update_replaces_the_expected_revision(backend: Backend, prefix: str) -> None:
-    """An update at the expected revision gets a greater one; nothing stood in its way."""
+async def test_updates_the_expected_revision(backend: Backend, prefix: str) -> None:
+    """Update a key that has the expected revision, at a greater one."""
     created = await backend.create(prefix + "a", b"one")
     result = await backend.update(prefix + "a", b"two", expected=created.revision)
     assert result.succeeded
@@ -42,8 +42,8 @@ async def test_update_replaces_the_expected_revision(backend: Backend, prefix: s
     assert (await backend.get(prefix + "a"))[0] == KeyValue(prefix + "a", b"two", result.revision)
 
 
-async def test_update_fails_at_another_revision(backend: Backend, prefix: str) -> None:
-    """An update that expects an old revision changes nothing and returns the current value."""
+async def test_rejects_an_update_of_another_revision(backend: Backend, prefix: str) -> None:
+    """Change nothing and return the current value when an update expects an old revision."""
     created = await backend.create(prefix + "a", b"one")
     updated = await backend.update(prefix + "a", b"two", expected=created.revision)
     result = await backend.update(prefix + "a", b"three", expected=created.revision)
@@ -52,14 +52,14 @@ async def test_update_fails_at_another_revision(backend: Backend, prefix: str) -
     assert (await backend.get(prefix + "a"))[0] == result.current
 
 
-async def test_update_of_an_absent_key_fails(backend: Backend, prefix: str) -> None:
-    """Updating an absent key fails without a current value."""
+async def test_rejects_an_update_of_an_absent_key(backend: Backend, prefix: str) -> None:
+    """Return no current value when an updated key is absent."""
     result = await backend.update(prefix + "a", b"one", expected=7)
     assert (result.succeeded, result.current) == (False, None)
 
 
-async def test_delete_removes_the_expected_revision(backend: Backend, prefix: str) -> None:
-    """A deletion has a revision of its own; the key can be created again."""
+async def test_deletes_the_expected_revision(backend: Backend, prefix: str) -> None:
+    """Delete a key at a revision of its own, after which the key can be created again."""
     created = await backend.create(prefix + "a", b"one")
     result = await backend.delete(prefix + "a", expected=created.revision)
     assert result.succeeded
@@ -71,8 +71,8 @@ async def test_delete_removes_the_expected_revision(backend: Backend, prefix: st
     assert again.revision > result.revision
 
 
-async def test_delete_fails_at_another_revision(backend: Backend, prefix: str) -> None:
-    """A deletion that expects another revision changes nothing and returns the current value."""
+async def test_rejects_a_deletion_of_another_revision(backend: Backend, prefix: str) -> None:
+    """Change nothing and return the current value when a deletion expects another revision."""
     created = await backend.create(prefix + "a", b"one")
     result = await backend.delete(prefix + "a", expected=created.revision + 1)
     assert not result.succeeded
@@ -81,16 +81,16 @@ async def test_delete_fails_at_another_revision(backend: Backend, prefix: str) -
 
 
 @pytest.mark.parametrize("expected", [0, 7])
-async def test_delete_of_an_absent_key_fails(backend: Backend, prefix: str, expected: int) -> None:
-    """Deleting an absent key fails and spends no revision, whatever is expected."""
+async def test_rejects_a_deletion_of_an_absent_key(backend: Backend, prefix: str, expected: int) -> None:
+    """Use no revision when a deleted key is absent, whatever is expected."""
     before = await backend.revision()
     result = await backend.delete(prefix + "a", expected=expected)
     assert (result.succeeded, result.current) == (False, None)
     assert await backend.revision() == before
 
 
-async def test_any_bytes_are_kept(backend: Backend, prefix: str) -> None:
-    """Values are bytes of any kind and size, the empty one too; keys are Unicode."""
+async def test_stores_any_bytes(backend: Backend, prefix: str) -> None:
+    """Store values of any bytes and size, the empty one included, under Unicode keys."""
     values = {"empty": b"", "zero": b"\x00\xff\x00", "größe-中-🙂": bytes(range(256)) * 4000}
     for name, value in values.items():
         await backend.create(prefix + name, value)
@@ -98,8 +98,8 @@ async def test_any_bytes_are_kept(backend: Backend, prefix: str) -> None:
     assert {item.key.removeprefix(prefix): item.value for item in items} == values
 
 
-async def test_a_key_that_is_no_text_is_refused(backend: Backend, prefix: str) -> None:
-    """A lone surrogate in a key is an error of the backend's own kind and harms no other write."""
+async def test_rejects_an_invalid_key(backend: Backend, prefix: str) -> None:
+    """Raise BackendError for a key with a lone surrogate, without an effect on other writes."""
     bad, good = await asyncio.gather(
         backend.create(prefix + "\ud800", b"one"), backend.create(prefix + "a", b"one"), return_exceptions=True
     )
@@ -108,8 +108,8 @@ async def test_a_key_that_is_no_text_is_refused(backend: Backend, prefix: str) -
     assert good.succeeded
 
 
-async def test_revisions_increase_across_keys(backend: Backend, prefix: str) -> None:
-    """Concurrent writes of different keys each get a revision of their own."""
+async def test_gives_each_write_a_revision(backend: Backend, prefix: str) -> None:
+    """Give each concurrent write of different keys a revision of its own."""
     before = await backend.revision()
     results = await asyncio.gather(*(backend.create(f"{prefix}{n}", b"x") for n in range(100)))
     revisions = {result.revision for result in results}
@@ -117,8 +117,8 @@ async def test_revisions_increase_across_keys(backend: Backend, prefix: str) -> 
     assert await backend.revision() == before + 100
 
 
-async def test_one_of_many_wins(backend: Backend, prefix: str) -> None:
-    """Of concurrent writers that expect the same revision one succeeds, and the others see its value."""
+async def test_lets_one_concurrent_writer_succeed(backend: Backend, prefix: str) -> None:
+    """Let one of several writers that expect the same revision succeed, and return its value to the others."""
     created = await backend.create(prefix + "a", b"0")
     results = await asyncio.gather(*(backend.update(prefix + "a", b"%d" % n, expected=created.revision) for n in range(20)))
     winners = [n for n, result in enumerate(results) if result.succeeded]
@@ -128,8 +128,8 @@ async def test_one_of_many_wins(backend: Backend, prefix: str) -> None:
     assert all(result.current == current for result in results if not result.succeeded)
 
 
-async def test_counter_loses_nothing(backend: Backend, prefix: str) -> None:
-    """Writers that retry a guarded update from the current value it returns count exactly."""
+async def test_counts_without_lost_updates(backend: Backend, prefix: str) -> None:
+    """Count exactly when writers retry with the current value that a failed update returned."""
     await backend.create(prefix + "n", b"0")
 
     async def increment() -> None:
@@ -146,8 +146,8 @@ async def test_counter_loses_nothing(backend: Backend, prefix: str) -> None:
     assert current.value == b"30"
 
 
-async def test_a_read_sees_every_acknowledged_write(backend: Backend, prefix: str) -> None:
-    """While others write, a get, a list and the revision that begin after an acknowledgement see the write."""
+async def test_reads_acknowledged_writes(backend: Backend, prefix: str) -> None:
+    """Return an acknowledged write from each later get, list and revision during other writes."""
 
     async def check(n: int) -> None:
         result = await backend.create(f"{prefix}{n:03}", b"x")
@@ -161,8 +161,8 @@ async def test_a_read_sees_every_acknowledged_write(backend: Backend, prefix: st
     await asyncio.gather(*(check(n) for n in range(60)))
 
 
-async def test_a_cancelled_writer_harms_nobody(backend: Backend, prefix: str) -> None:
-    """Cancelling one of concurrent writers leaves the others' outcomes as they are."""
+async def test_cancels_one_writer(backend: Backend, prefix: str) -> None:
+    """Keep the outcomes of the other writers when one of them is cancelled."""
     tasks = [asyncio.ensure_future(backend.create(f"{prefix}{n}", b"x")) for n in range(10)]
     await asyncio.sleep(0)
     tasks[3].cancel()
@@ -171,13 +171,13 @@ async def test_a_cancelled_writer_harms_nobody(backend: Backend, prefix: str) ->
     assert all(not isinstance(result, BaseException) and result.succeeded for result in results)
 
 
-async def test_healthy_returns(backend: Backend) -> None:
-    """A backend that answers is healthy."""
+async def test_reports_health(backend: Backend) -> None:
+    """Return from `healthy` when the backend answers."""
     await backend.healthy()
 
 
-async def test_a_closed_backend_refuses(backend: Backend, prefix: str) -> None:
-    """After close, every call raises an error of the backend's own kind; closing again does nothing."""
+async def test_rejects_calls_after_close(backend: Backend, prefix: str) -> None:
+    """Raise BackendError from every call after close; a second close does nothing."""
     await backend.close()
     await backend.close()
     calls = (

@@ -1,4 +1,4 @@
-"""The embedded backend over a file that goes bad, is taken by others, or hangs, while it is open."""
+"""The SQLite backend over a file that is damaged, locked by other programs, or hangs while it is open."""
 
 import asyncio
 import sqlite3
@@ -11,7 +11,7 @@ import pytest
 
 from apiext.storage.backend import UnavailableError
 from apiext.storage.sqlite.backend import SQLiteBackend
-from tests.contract.sqlite_files import PREFIX, impatient, opened
+from tests.contract.sqlite_files import PREFIX, opened, short_deadline
 
 
 class _Unreadable:
@@ -20,12 +20,12 @@ class _Unreadable:
     in_transaction = False
 
     def execute(self, _statement: str, _parameters: object = ()) -> None:
-        """Raises what SQLite raises."""
+        """Raise SQLite's error for a damaged file."""
         raise sqlite3.DatabaseError("database disk image is malformed")
 
 
-async def test_a_file_that_cannot_be_read_any_more(tmp_path: Path) -> None:
-    """When a transaction cannot even begin, the writes fail with the reason instead of waiting for ever, and so do those after them."""
+async def test_fails_writes_to_a_damaged_file(tmp_path: Path) -> None:
+    """Fail all writes with the reason when a transaction can not begin."""
     backend = await SQLiteBackend.open(tmp_path / "store.db")
     await backend.create(PREFIX + "a", b"1")
     whole = backend._writer._connection
@@ -39,32 +39,32 @@ async def test_a_file_that_cannot_be_read_any_more(tmp_path: Path) -> None:
     await backend.close()
 
 
-async def test_a_visitor_with_a_lock_is_waited_for(path: Path) -> None:
-    """While another program holds a write lock, writes wait, and are done when it lets go."""
+async def test_waits_for_another_program(path: Path) -> None:
+    """Delay writes while another program holds a write lock, and commit them afterwards."""
     async with opened(path) as backend:
-        with closing(sqlite3.connect(path, isolation_level=None)) as visitor:
-            visitor.execute("BEGIN IMMEDIATE")
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
             writing = [asyncio.ensure_future(backend.create(PREFIX + name, b"")) for name in "ab"]
             await asyncio.wait(writing, timeout=0.05)
             assert not any(write.done() for write in writing)
-            visitor.execute("ROLLBACK")
+            other.execute("ROLLBACK")
             assert all(result.succeeded for result in await asyncio.gather(*writing))
 
 
-async def test_a_visitor_who_stays(path: Path) -> None:
-    """A lock that is held beyond the deadline fails the writes, which have not been done; later ones are."""
+async def test_fails_writes_when_the_lock_stays(path: Path) -> None:
+    """Fail writes without effect when another program's lock outlasts the deadline, and commit later ones."""
     async with opened(path) as backend:
-        with closing(sqlite3.connect(path, isolation_level=None)) as visitor:
-            visitor.execute("BEGIN IMMEDIATE")
-            with impatient(backend), pytest.raises(UnavailableError):
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with short_deadline(backend), pytest.raises(UnavailableError):
                 await backend.create(PREFIX + "a", b"")
-            visitor.execute("ROLLBACK")
+            other.execute("ROLLBACK")
         assert (await backend.create(PREFIX + "b", b"")).succeeded
         assert [item.key for item in (await backend.list(PREFIX)).items] == [PREFIX + "b"]
 
 
-async def test_a_disk_that_hangs(path: Path) -> None:
-    """A commit that does not end in time fails its writers and those who wait behind it; reads go on."""
+async def test_fails_writes_when_the_disk_hangs(path: Path) -> None:
+    """Fail the writes of a commit that outlasts the deadline and those queued behind it; answer reads."""
     async with opened(path) as backend:
         await backend.create(PREFIX + "a", b"1")
         awake = threading.Event()
@@ -73,7 +73,7 @@ async def test_a_disk_that_hangs(path: Path) -> None:
             awake.wait()
 
         backend._writer._worker.run(hang, lambda _: None)
-        with impatient(backend):
+        with short_deadline(backend):
             writes = [asyncio.ensure_future(backend.create(PREFIX + name, b"")) for name in "bc"]
             await asyncio.sleep(0)
             writes.append(asyncio.ensure_future(backend.create(PREFIX + "d", b"")))
@@ -85,8 +85,8 @@ async def test_a_disk_that_hangs(path: Path) -> None:
             assert (await backend.create(PREFIX + "e", b"")).succeeded
 
 
-async def test_a_full_disk(path: Path) -> None:
-    """When the disk is full, writes fail and nothing of them stays; reads go on, and writes do when there is room."""
+async def test_fails_writes_when_the_disk_is_full(path: Path) -> None:
+    """Fail writes without effect while the disk is full, answer reads, and commit writes when there is space."""
     async with opened(path) as backend:
         await backend.create(PREFIX + "a", b"1")
         before = await backend.revision()

@@ -1,4 +1,4 @@
-"""Writes of a Store that depend on something else, over every backend, with and without a cache."""
+"""Writes of a Store that depend on another key, on every backend, with and without a cache."""
 
 from collections.abc import Awaitable, Callable
 
@@ -7,12 +7,12 @@ import pytest
 from apiext.meta import errors
 from apiext.meta.json_codec import Object
 from apiext.storage.backend import Backend, Guard
-from apiext.storage.interface import Item, ListOptions, Store
+from apiext.storage.interface import Item, ListOptions, Store, WriteOptions
 from tests.support.builders.widgets import WidgetCodec, change, widget
 
 
 class Gate:
-    """A key that tells whether writes are let through, and what this server knows of it."""
+    """A key whose value permits writes or not, and the cached decision about it."""
 
     def __init__(self, backend: Backend, key: str) -> None:
         self._backend = backend
@@ -22,21 +22,21 @@ class Gate:
         self.decisions = 0
 
     def decide(self) -> Guard:
-        """Implements WriteGuard.decide."""
+        """Implement WriteGuard.decide."""
         self.decisions += 1
         if not self.is_open:
             raise errors.too_many_requests("the gate is closed", 1)
         return self.known
 
     async def outdated(self, guard: Guard) -> None:
-        """Implements WriteGuard.outdated."""
+        """Implement WriteGuard.outdated."""
         assert guard == self.known
         pair, _ = await self._backend.get(self._key)
         assert pair is not None
         self.known, self.is_open = Guard(self._key, pair.revision), pair.value == b"open"
 
-    async def become(self, value: bytes) -> None:
-        """Change behind this server's back."""
+    async def set(self, value: bytes) -> None:
+        """Change the key without an update of the cached decision."""
         pair, _ = await self._backend.get(self._key)
         if pair is None:
             await self._backend.create(self._key, value)
@@ -45,13 +45,13 @@ class Gate:
 
 
 async def names(store: Store, codec: WidgetCodec) -> set[str]:
-    """The names of the widgets that are there."""
+    """Return the names of the existing widgets."""
     return {item.fields["metadata.name"] for item in (await store.list("", codec, ListOptions())).items}
 
 
 @pytest.fixture
 async def gate(backend: Backend, prefix: str, store: Store, codec: WidgetCodec) -> Gate:
-    """A gate in front of a store that has a widget."""
+    """Return the guard of a store that has one widget."""
     gate = Gate(backend, f"{prefix}gate")
     await store.create("a/old", widget("a/old", color="red"), codec)
     store.guard_writes(gate)
@@ -70,7 +70,7 @@ async def _create_by_update(store: Store, codec: WidgetCodec) -> Item:
     async def update(_: Object, _revision: int) -> Object:
         return widget("a/new")
 
-    return (await store.guaranteed_update("a/new", codec, update, ignore_not_found=True))[0]
+    return (await store.guaranteed_update("a/new", codec, update, WriteOptions(ignore_not_found=True)))[0]
 
 
 async def _delete(store: Store, codec: WidgetCodec) -> Item:
@@ -85,9 +85,9 @@ Write = Callable[[Store, WidgetCodec], Awaitable[Item]]
 
 
 @WRITES
-async def test_an_outdated_decision_is_made_anew(gate: Gate, store: Store, codec: WidgetCodec, write: Write, left: set[str]) -> None:
-    """When what was decided by has changed, and still lets writes through, the write is done once."""
-    await gate.become(b"open")
+async def test_repeats_an_outdated_decision(gate: Gate, store: Store, codec: WidgetCodec, write: Write, left: set[str]) -> None:
+    """Write once when the decision is outdated and the new one permits the write."""
+    await gate.set(b"open")
     before = (await store.get("a/old", codec)).revision
     written = await write(store, codec)
 
@@ -97,9 +97,9 @@ async def test_an_outdated_decision_is_made_anew(gate: Gate, store: Store, codec
 
 
 @pytest.mark.parametrize("write", [_create, _update, _create_by_update, _delete])
-async def test_a_decision_that_turns_out_otherwise(gate: Gate, store: Store, codec: WidgetCodec, write: Write) -> None:
-    """When what was decided by has changed and refuses, nothing is written and the refusal is told."""
-    await gate.become(b"closed")
+async def test_rejects_by_the_new_decision(gate: Gate, store: Store, codec: WidgetCodec, write: Write) -> None:
+    """Write nothing and raise the new decision's error when the decision is outdated and the new one rejects the write."""
+    await gate.set(b"closed")
     before = (await store.get("a/old", codec)).revision
     with pytest.raises(errors.StatusError, match="the gate is closed"):
         await write(store, codec)
@@ -108,11 +108,11 @@ async def test_a_decision_that_turns_out_otherwise(gate: Gate, store: Store, cod
     assert (await store.get("a/old", codec)).revision == before
 
 
-async def test_a_dry_run_and_no_change_ask_for_nothing(gate: Gate, store: Store, codec: WidgetCodec) -> None:
-    """What writes nothing depends on nothing."""
-    await gate.become(b"closed")
-    await store.create("a/new", widget("a/new"), codec, dry_run=True)
-    await store.delete("a/old", codec, dry_run=True)
+async def test_skips_the_guard_when_nothing_is_written(gate: Gate, store: Store, codec: WidgetCodec) -> None:
+    """Ask for no decision in a dry run or when nothing changes."""
+    await gate.set(b"closed")
+    await store.create("a/new", widget("a/new"), codec, WriteOptions(dry_run=True))
+    await store.delete("a/old", codec, WriteOptions(dry_run=True))
     await change(store, codec, "a/old", color="red")
 
     assert gate.decisions == 0

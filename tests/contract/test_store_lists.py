@@ -1,4 +1,4 @@
-"""Lists from every Store over every backend: order, selection, paging, and resourceVersion."""
+"""Lists of every Store on every backend: order, selection, paging, and resourceVersion."""
 
 import asyncio
 
@@ -13,20 +13,20 @@ from tests.support.builders.widgets import WIDGETS, WidgetCodec, change, labelle
 
 
 def keys_of(result: ListResult) -> list[str]:
-    """The keys of a list."""
+    """Return the keys of a list."""
     return [item.key for item in result.items]
 
 
 async def fill(store: Store, codec: WidgetCodec, *keys: str) -> int:
-    """Create widgets; the revision of the last one."""
+    """Create widgets and return the revision of the last one."""
     revision = 0
     for key in keys:
         revision = (await store.create(key, widget(key, labels={"name": key[-1]}), codec)).revision
     return revision
 
 
-async def test_order_and_scope(store: Store, codec: WidgetCodec) -> None:
-    """A list is in the order of keys, of everything or of one namespace only, and names the store's revision."""
+async def test_lists_in_key_order(store: Store, codec: WidgetCodec) -> None:
+    """List all objects or those of one namespace in the order of keys, with the store's revision."""
     last = await fill(store, codec, "b/x", "a/y", "a/x", "a-b/x", "ab/z")
     everything = await store.list("", codec, ListOptions())
 
@@ -36,16 +36,16 @@ async def test_order_and_scope(store: Store, codec: WidgetCodec) -> None:
     assert keys_of(await store.list("nowhere/", codec, ListOptions())) == []
 
 
-async def test_items_are_those_of_get(store: Store, codec: WidgetCodec) -> None:
-    """A list shows each object as a get does."""
+async def test_lists_what_get_returns(store: Store, codec: WidgetCodec) -> None:
+    """List each object as a get returns it."""
     await fill(store, codec, "a/x", "a/y")
     listed = await store.list("", codec, ListOptions())
 
     assert [item.data for item in listed.items] == [(await store.get(key, codec)).data for key in ("a/x", "a/y")]
 
 
-async def test_a_list_sees_what_was_written_before_it(store: Store, codec: WidgetCodec) -> None:
-    """Reads without a resourceVersion see every write that was acknowledged before, whoever made it."""
+async def test_reads_earlier_writes(store: Store, codec: WidgetCodec) -> None:
+    """Return every acknowledged write from reads without a resourceVersion."""
     for number in range(10):
         await store.create(f"a/{number}", widget(f"a/{number}"), codec)
         assert len((await store.list("a/", codec, ListOptions())).items) == number + 1
@@ -56,8 +56,8 @@ async def test_a_list_sees_what_was_written_before_it(store: Store, codec: Widge
         assert len((await store.list("", codec, ListOptions())).items) == 9 - number
 
 
-async def test_other_servers_writes(make_factory: MakeFactory, codec: WidgetCodec) -> None:
-    """What one server has written is seen by a read of another that begins afterwards."""
+async def test_reads_writes_of_another_server(make_factory: MakeFactory, codec: WidgetCodec) -> None:
+    """Return the writes of one server from later reads of another."""
     here, there = (await make_factory()).store(WIDGETS), (await make_factory()).store(WIDGETS)
     await here.list("", codec, ListOptions())
     await there.list("", codec, ListOptions())
@@ -67,8 +67,8 @@ async def test_other_servers_writes(make_factory: MakeFactory, codec: WidgetCode
         assert len((await there.list("a/", codec, ListOptions())).items) == number + 1
 
 
-async def test_writes_outside_the_prefix(store: Store, codec: WidgetCodec, backend: Backend) -> None:
-    """Revisions that others use up keep no read waiting for long."""
+async def test_does_not_wait_for_other_prefixes(store: Store, codec: WidgetCodec, backend: Backend) -> None:
+    """List without a long wait after writes outside the store's prefix."""
     await fill(store, codec, "a/x")
     await store.list("", codec, ListOptions())
     written = await backend.create(f"/elsewhere/{id(store)}", b"x")
@@ -93,8 +93,8 @@ async def test_writes_outside_the_prefix(store: Store, codec: WidgetCodec, backe
         (Selection(labels=labelled("name=x").labels, fields=where("metadata.namespace=a").fields), ["a/x"]),
     ],
 )
-async def test_selection(store: Store, codec: WidgetCodec, selection: Selection, expected: list[str]) -> None:
-    """Selectors leave in what matches, and follow changes."""
+async def test_selects_by_labels_and_fields(store: Store, codec: WidgetCodec, selection: Selection, expected: list[str]) -> None:
+    """List the objects that match the selectors, also after changes."""
     await fill(store, codec, "a/x", "a/y", "b/x")
     assert keys_of(await store.list("", codec, ListOptions(selection=selection))) == expected
     await relabel(store, codec, "a/y", name="z")
@@ -103,8 +103,8 @@ async def test_selection(store: Store, codec: WidgetCodec, selection: Selection,
     assert keys_of(await store.list("", codec, ListOptions(selection=selection))) == expected
 
 
-async def test_selection_follows_changes(store: Store, codec: WidgetCodec) -> None:
-    """An object that begins or ceases to match comes into lists and goes."""
+async def test_updates_selections(store: Store, codec: WidgetCodec) -> None:
+    """List an object once it matches the selector, and no longer once it does not."""
     await fill(store, codec, "a/x", "a/y")
     options = ListOptions(selection=labelled("name=x"))
     assert keys_of(await store.list("a/", codec, options)) == ["a/x"]
@@ -116,8 +116,8 @@ async def test_selection_follows_changes(store: Store, codec: WidgetCodec) -> No
     assert keys_of(await store.list("a/", codec, options)) == []
 
 
-async def test_pages(store: Store, codec: WidgetCodec) -> None:
-    """Pages follow each other without gap or repetition, and say how many are left."""
+async def test_pages_without_gaps(store: Store, codec: WidgetCodec) -> None:
+    """Return each object once on consecutive pages, with the number of remaining ones."""
     await fill(store, codec, *(f"a/{number}" for number in range(7)))
     pages = [await store.list("", codec, ListOptions(limit=3))]
     while pages[-1].continue_token:
@@ -128,16 +128,16 @@ async def test_pages(store: Store, codec: WidgetCodec) -> None:
     assert len({page.revision for page in pages}) == 1
 
 
-async def test_a_page_that_fits(store: Store, codec: WidgetCodec) -> None:
-    """A limit that holds everything brings no token."""
+async def test_omits_the_token_of_a_complete_list(store: Store, codec: WidgetCodec) -> None:
+    """Return no continue token when the limit holds all objects."""
     await fill(store, codec, "a/x", "a/y")
     for limit in (2, 3):
         page = await store.list("a/", codec, ListOptions(limit=limit))
         assert (keys_of(page), page.continue_token, page.remaining) == (["a/x", "a/y"], "", None)
 
 
-async def test_pages_of_a_selection(store: Store, codec: WidgetCodec) -> None:
-    """Pages are filled with what matches, however far apart it lies; how many are left is not told."""
+async def test_fills_pages_with_matches(store: Store, codec: WidgetCodec) -> None:
+    """Fill pages with matching objects, however sparse, without the number of remaining ones."""
     for number in range(30):
         await store.create(f"a/{number:02}", widget(f"a/{number:02}", labels={"third": str(number % 3 == 0)}), codec)
     found: list[str] = []
@@ -154,8 +154,8 @@ async def test_pages_of_a_selection(store: Store, codec: WidgetCodec) -> None:
     assert found == [f"a/{number:02}" for number in range(0, 30, 3)]
 
 
-async def test_paging_over_a_moving_collection(store: Store, codec: WidgetCodec) -> None:
-    """All pages show the state of the first one, whatever is created, changed and deleted between them."""
+async def test_pages_show_one_revision(store: Store, codec: WidgetCodec) -> None:
+    """Return the state of the first page on all pages, whatever is written between them."""
     await fill(store, codec, *(f"a/{number}" for number in range(0, 10, 2)))
     before = [item.data for item in (await store.list("", codec, ListOptions())).items]
     page = await store.list("", codec, ListOptions(limit=2))
@@ -173,8 +173,8 @@ async def test_paging_over_a_moving_collection(store: Store, codec: WidgetCodec)
     assert [item.data for item in items] == before
 
 
-async def test_exact_revisions(store: Store, codec: WidgetCodec) -> None:
-    """Every revision of the past can be listed as it was."""
+async def test_lists_exact_revisions(store: Store, codec: WidgetCodec) -> None:
+    """List the state of every past revision."""
     states: dict[int, list[bytes]] = {}
     for step in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12):
         key = f"a/{step % 5}"
@@ -196,8 +196,8 @@ async def test_exact_revisions(store: Store, codec: WidgetCodec) -> None:
         assert found == [data for data in state if b'"name":"0"' in data]
 
 
-async def test_legacy_exact_revision(store: Store, codec: WidgetCodec) -> None:
-    """A resourceVersion with a limit and no match means exactly this revision."""
+async def test_treats_a_limited_revision_as_exact(store: Store, codec: WidgetCodec) -> None:
+    """Treat a resourceVersion with a limit and without a match as exact."""
     revision = await fill(store, codec, "a/x", "a/y")
     await fill(store, codec, "a/a")
     page = await store.list("", codec, ListOptions(resource_version=str(revision), limit=1))
@@ -205,8 +205,8 @@ async def test_legacy_exact_revision(store: Store, codec: WidgetCodec) -> None:
     assert (keys_of(page), page.revision) == (["a/x"], revision)
 
 
-async def test_not_older_than(store: Store, codec: WidgetCodec) -> None:
-    """A resourceVersion without a limit is the least that is good enough."""
+async def test_lists_a_minimum_revision(store: Store, codec: WidgetCodec) -> None:
+    """Treat a resourceVersion without a limit as a minimum."""
     first = await fill(store, codec, "a/x")
     await fill(store, codec, "a/y")
     for match in (VersionMatch.UNSET, VersionMatch.NOT_OLDER_THAN):
@@ -218,8 +218,8 @@ async def test_not_older_than(store: Store, codec: WidgetCodec) -> None:
     assert (await store.list("", codec, ListOptions(resource_version="0"))).items
 
 
-async def test_too_large_revision(make_factory: MakeFactory, codec: WidgetCodec, backend: Backend) -> None:
-    """A revision that the store has not reached is answered 504 with the cause that clients look for."""
+async def test_rejects_a_future_revision(make_factory: MakeFactory, codec: WidgetCodec, backend: Backend) -> None:
+    """Return 504 with the cause that clients expect for a revision that has not been reached."""
     store = (await make_factory(max_wait=0.05)).store(WIDGETS)
     await store.list("", codec, ListOptions())
     future = await backend.revision() + 1000
@@ -239,15 +239,15 @@ async def test_too_large_revision(make_factory: MakeFactory, codec: WidgetCodec,
         assert status["details"]["causes"] == [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
 
 
-async def test_compacted_revisions(make_factory: MakeFactory, codec: WidgetCodec, backend: Backend) -> None:
-    """A list at a revision that is gone is 410 Expired; a page of one comes with a token to go on from the latest."""
+async def test_rejects_compacted_revisions(make_factory: MakeFactory, codec: WidgetCodec, backend: Backend) -> None:
+    """Return 410 Expired for a compacted revision, with a token for the latest one if it was a page."""
     earlier = (await make_factory()).store(WIDGETS)
     old = await fill(earlier, codec, "a/a", "a/b", "a/c")
     page = await earlier.list("a/", codec, ListOptions(limit=1))
     await fill(earlier, codec, "a/d")
     await earlier.delete("a/c", codec)
     await backend.compact(await backend.revision())
-    # a cache that begins now has no past of its own
+    # a cache that starts now has no history
     store = (await make_factory()).store(WIDGETS)
 
     for options in (
@@ -265,8 +265,8 @@ async def test_compacted_revisions(make_factory: MakeFactory, codec: WidgetCodec
     assert keys_of(rest) == ["a/b", "a/d"]
 
 
-async def test_bad_requests(store: Store, codec: WidgetCodec) -> None:
-    """Malformed resourceVersions and tokens are the client's fault, and said to be."""
+async def test_rejects_malformed_requests(store: Store, codec: WidgetCodec) -> None:
+    """Return 400 for a malformed resourceVersion or token."""
     token = continue_token.encode_after("x", 5)
     for options, message in (
         (ListOptions(resource_version="x"), "invalid resource version: resourceVersion: Invalid value: "),
@@ -281,8 +281,8 @@ async def test_bad_requests(store: Store, codec: WidgetCodec) -> None:
         assert caught.value.code == 400
 
 
-async def test_corrupt_objects(store: Store, codec: WidgetCodec, backend: Backend, prefix: str) -> None:
-    """A list that cannot be complete fails and names the corrupt objects; lists elsewhere go on."""
+async def test_names_corrupt_objects(store: Store, codec: WidgetCodec, backend: Backend, prefix: str) -> None:
+    """Fail a list with corrupt objects and name them; answer lists of other namespaces."""
     await fill(store, codec, "a/x", "b/x")
     await store.list("", codec, ListOptions())
     await backend.create(f"{prefix}example.com/widgets/b/bad", b'{"kind":"Gadget"}')
@@ -298,16 +298,16 @@ async def test_corrupt_objects(store: Store, codec: WidgetCodec, backend: Backen
         assert fields == ["example.com/widgets/b/bad", "example.com/widgets/b/worse"]
 
 
-async def test_count(store: Store, codec: WidgetCodec) -> None:
-    """The number of objects."""
+async def test_counts_objects(store: Store, codec: WidgetCodec) -> None:
+    """Count the objects."""
     await fill(store, codec, "a/x", "b/y")
     await store.list("", codec, ListOptions())
 
     assert await store.count() == 2
 
 
-async def test_cluster_scoped_objects(store: Store, codec: WidgetCodec) -> None:
-    """Objects outside namespaces are listed, selected by name and paged alike."""
+async def test_lists_cluster_scoped_objects(store: Store, codec: WidgetCodec) -> None:
+    """List, select and page objects without a namespace."""
     await fill(store, codec, "x", "y", "z")
 
     assert keys_of(await store.list("", codec, ListOptions())) == ["x", "y", "z"]

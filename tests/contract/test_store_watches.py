@@ -1,4 +1,4 @@
-"""Watches of every Store over every backend."""
+"""Watches of every Store on every backend."""
 
 import asyncio
 from typing import Any
@@ -13,8 +13,8 @@ from tests.contract.stores import MakeFactory
 from tests.support.builders.widgets import WIDGETS, Informer, WidgetCodec, change, labelled, relabel, watching, where, widget
 
 
-async def test_watch_from_a_list(store: Store, codec: WidgetCodec) -> None:
-    """A watch from a list's revision tells every change after it, in order, and nothing before."""
+async def test_starts_at_a_list(store: Store, codec: WidgetCodec) -> None:
+    """Return every change after a list's revision in order, and none before it."""
     await store.create("a/x", widget("a/x"), codec)
     start = (await store.list("", codec, ListOptions())).revision
     async with watching(store, codec, resource_version=str(start)) as reader:
@@ -30,8 +30,8 @@ async def test_watch_from_a_list(store: Store, codec: WidgetCodec) -> None:
     ]
 
 
-async def test_lines(store: Store, codec: WidgetCodec) -> None:
-    """An event's line is the object as a get shows it; a deletion's, the last state with the deletion's revision."""
+async def test_encodes_events(store: Store, codec: WidgetCodec) -> None:
+    """Encode an event's object as a get returns it, and that of a deletion as the last state with the deletion's revision."""
     start = (await store.list("", codec, ListOptions())).revision
     async with watching(store, codec, resource_version=str(start)) as reader:
         created = await store.create("a/x", widget("a/x", color="red"), codec)
@@ -44,8 +44,8 @@ async def test_lines(store: Store, codec: WidgetCodec) -> None:
     ]
 
 
-async def test_watch_from_an_old_revision(store: Store, codec: WidgetCodec) -> None:
-    """A watch may begin in the past: what has happened since comes first."""
+async def test_starts_at_an_old_revision(store: Store, codec: WidgetCodec) -> None:
+    """Return the changes since an old revision first."""
     await store.list("", codec, ListOptions())
     created = await store.create("a/x", widget("a/x"), codec)
     changed = await change(store, codec, "a/x", color="red")
@@ -61,8 +61,8 @@ async def test_watch_from_an_old_revision(store: Store, codec: WidgetCodec) -> N
     ]
 
 
-async def test_watch_from_the_future(store: Store, codec: WidgetCodec, backend: Backend) -> None:
-    """A watch that begins at a revision to come waits for what comes after it."""
+async def test_starts_at_a_future_revision(store: Store, codec: WidgetCodec, backend: Backend) -> None:
+    """Return only the changes after a future revision."""
     await store.list("", codec, ListOptions())
     start = await backend.revision() + 2
     async with watching(store, codec, resource_version=str(start)) as reader:
@@ -74,8 +74,8 @@ async def test_watch_from_the_future(store: Store, codec: WidgetCodec, backend: 
 
 
 @pytest.mark.parametrize("resource_version", ["", "0"])
-async def test_legacy_initial_events(store: Store, codec: WidgetCodec, resource_version: str) -> None:
-    """Without a resourceVersion, or with 0, what exists comes as ADDED first, in the order of keys."""
+async def test_sends_legacy_initial_events(store: Store, codec: WidgetCodec, resource_version: str) -> None:
+    """Return existing objects as ADDED in the order of keys without a resourceVersion or with 0."""
     second = await store.create("b/y", widget("b/y"), codec)
     first = await store.create("a/x", widget("a/x"), codec)
     await store.list("", codec, ListOptions())
@@ -87,8 +87,8 @@ async def test_legacy_initial_events(store: Store, codec: WidgetCodec, resource_
 
 
 @pytest.mark.parametrize("resource_version", ["", "0", "present"])
-async def test_send_initial_events(store: Store, codec: WidgetCodec, backend: Backend, resource_version: str) -> None:
-    """Asked for, initial events end with an annotated bookmark that names the revision they show."""
+async def test_ends_initial_events_with_a_bookmark(store: Store, codec: WidgetCodec, backend: Backend, resource_version: str) -> None:
+    """End requested initial events with an annotated bookmark of their revision."""
     await store.create("a/x", widget("a/x"), codec)
     await store.create("a/y", widget("a/y"), codec)
     listed = await store.list("", codec, ListOptions())
@@ -117,8 +117,8 @@ async def test_send_initial_events(store: Store, codec: WidgetCodec, backend: Ba
     assert (after.type, after.revision) == (EventType.ADDED, created.revision)
 
 
-async def test_initial_events_without_bookmarks(store: Store, codec: WidgetCodec) -> None:
-    """Who does not allow bookmarks gets none at the end of initial events either."""
+async def test_omits_the_bookmark_unless_allowed(store: Store, codec: WidgetCodec) -> None:
+    """Return no bookmark after initial events if the client does not allow bookmarks."""
     await store.create("a/x", widget("a/x"), codec)
     async with watching(store, codec, send_initial_events=True) as reader:
         assert (await reader.next()).type is EventType.ADDED
@@ -126,8 +126,8 @@ async def test_initial_events_without_bookmarks(store: Store, codec: WidgetCodec
         assert (await reader.next()).type is EventType.ADDED
 
 
-async def test_no_initial_events(store: Store, codec: WidgetCodec) -> None:
-    """Refused, initial events do not come: the watch begins with what happens next."""
+async def test_omits_initial_events(store: Store, codec: WidgetCodec) -> None:
+    """Return no initial events if the client refuses them."""
     await store.create("a/x", widget("a/x"), codec)
     await store.list("", codec, ListOptions())
     for resource_version in ("", "0"):
@@ -136,8 +136,8 @@ async def test_no_initial_events(store: Store, codec: WidgetCodec) -> None:
             assert await reader.take(1) == [("ADDED", created.key, created.revision)]
 
 
-async def test_initial_events_of_the_future(make_factory: MakeFactory, codec: WidgetCodec, backend: Backend) -> None:
-    """Initial events at a revision that is not there yet are an ERROR event that says so."""
+async def test_rejects_initial_events_of_a_future_revision(make_factory: MakeFactory, codec: WidgetCodec, backend: Backend) -> None:
+    """Return an ERROR event for initial events at a revision that has not been reached."""
     store = (await make_factory(max_wait=0.05)).store(WIDGETS)
     await store.list("", codec, ListOptions())
     future = await backend.revision() + 1000
@@ -150,16 +150,16 @@ async def test_initial_events_of_the_future(make_factory: MakeFactory, codec: Wi
     assert status["details"]["retryAfterSeconds"] == 1
 
 
-async def test_bad_resource_version(store: Store, codec: WidgetCodec) -> None:
-    """A malformed resourceVersion is refused before the watch begins, without a reason as the reference does."""
+async def test_rejects_a_malformed_resource_version(store: Store, codec: WidgetCodec) -> None:
+    """Reject a malformed resourceVersion before the watch starts, without a reason like the reference."""
     with pytest.raises(StatusError, match=r'^resourceVersion: Invalid value: "x": ') as caught:
         await store.watch("", codec, WatchOptions(resource_version="x"))
 
     assert (caught.value.code, caught.value.reason) == (500, "")
 
 
-async def test_scopes(store: Store, codec: WidgetCodec) -> None:
-    """A watch of a namespace or of one object tells of nothing else."""
+async def test_watches_one_scope(store: Store, codec: WidgetCodec) -> None:
+    """Return only events of the watched namespace or object."""
     start = str((await store.list("", codec, ListOptions())).revision)
     async with (
         watching(store, codec, "a/", resource_version=start) as namespace,
@@ -177,8 +177,8 @@ async def test_scopes(store: Store, codec: WidgetCodec) -> None:
         assert [event[:2] for event in await named.take(3)] == [("ADDED", "ab/x"), ("ADDED", "a/x"), ("DELETED", "a/x")]
 
 
-async def test_selector_transitions(store: Store, codec: WidgetCodec) -> None:
-    """An object that begins to match is ADDED; one that ceases to is DELETED as it last matched, at the change's revision."""
+async def test_translates_selector_transitions(store: Store, codec: WidgetCodec) -> None:
+    """Return ADDED when an object starts to match, and DELETED with its last matching state at the change's revision when it stops."""
     start = str((await store.list("", codec, ListOptions())).revision)
     async with watching(store, codec, resource_version=start, selection=labelled("app=web")) as reader:
         await store.create("a/other", widget("a/other", labels={"app": "db"}), codec)
@@ -205,8 +205,8 @@ async def test_selector_transitions(store: Store, codec: WidgetCodec) -> None:
     assert shown["metadata"]["resourceVersion"] == str(left.revision)
 
 
-async def test_field_selectors(store: Store, codec: WidgetCodec) -> None:
-    """Selectable fields make transitions like labels do."""
+async def test_translates_field_selector_transitions(store: Store, codec: WidgetCodec) -> None:
+    """Return the same transitions for selectable fields as for labels."""
     start = str((await store.list("", codec, ListOptions())).revision)
     async with watching(store, codec, resource_version=start, selection=where("spec.color=red")) as reader:
         await store.create("a/x", widget("a/x"), codec)
@@ -217,8 +217,8 @@ async def test_field_selectors(store: Store, codec: WidgetCodec) -> None:
     assert [event[0] for event in events] == ["ADDED", "DELETED"]
 
 
-async def test_concurrent_writers(make_factory: MakeFactory, codec: WidgetCodec) -> None:
-    """Whatever writers on two servers do at once, every watcher sees the same changes in the order of revisions."""
+async def test_keeps_the_order_of_concurrent_writers(make_factory: MakeFactory, codec: WidgetCodec) -> None:
+    """Return the same events in the order of revisions to every watch while two servers write."""
     here, there = (await make_factory()).store(WIDGETS), (await make_factory()).store(WIDGETS)
     start = str((await here.list("", codec, ListOptions())).revision)
     await there.list("", codec, ListOptions())
@@ -244,8 +244,8 @@ async def test_concurrent_writers(make_factory: MakeFactory, codec: WidgetCodec)
         assert types == ["ADDED", *["MODIFIED"] * 9, "DELETED"]
 
 
-async def test_versions(store: Store, codec: WidgetCodec) -> None:
-    """Watchers of different versions of one resource each see it in their own."""
+async def test_watches_in_each_version(store: Store, codec: WidgetCodec) -> None:
+    """Return each watch's version of the objects."""
     other = WidgetCodec("v2")
     start = str((await store.list("", codec, ListOptions())).revision)
     async with (
@@ -264,8 +264,8 @@ async def test_versions(store: Store, codec: WidgetCodec) -> None:
             )
 
 
-async def test_compacted_start(make_factory: MakeFactory, codec: WidgetCodec, backend: Backend) -> None:
-    """A watch from a revision that is gone gets 410 Expired as an ERROR event, and ends."""
+async def test_rejects_a_compacted_start(make_factory: MakeFactory, codec: WidgetCodec, backend: Backend) -> None:
+    """Return an ERROR event with 410 Expired for a compacted revision, and end the watch."""
     earlier = (await make_factory()).store(WIDGETS)
     old = await earlier.create("a/x", widget("a/x"), codec)
     for color in ("red", "blue"):
@@ -280,8 +280,8 @@ async def test_compacted_start(make_factory: MakeFactory, codec: WidgetCodec, ba
     assert (event.type, status["code"], status["reason"], status["kind"]) == (EventType.ERROR, 410, "Expired", "Status")
 
 
-async def test_corrupt_objects(store: Store, codec: WidgetCodec, backend: Backend, prefix: str) -> None:
-    """Who is to be shown a corrupt object gets an ERROR event; who watches elsewhere is not disturbed."""
+async def test_reports_corrupt_objects(store: Store, codec: WidgetCodec, backend: Backend, prefix: str) -> None:
+    """Return an ERROR event to a watch that selects a corrupt object, and continue the others."""
     start = str((await store.list("", codec, ListOptions())).revision)
     async with (
         watching(store, codec, "a/", resource_version=start) as reader,
@@ -297,8 +297,8 @@ async def test_corrupt_objects(store: Store, codec: WidgetCodec, backend: Backen
     assert json_codec.loads(events[-1].line)["object"]["code"] == 500
 
 
-async def test_close(store: Store, codec: WidgetCodec) -> None:
-    """A closed watch ends, also for one who waits for its next event; closing it twice does no harm."""
+async def test_close_ends_a_watch(store: Store, codec: WidgetCodec) -> None:
+    """End a closed watch, also while its reader waits; a second close does nothing."""
     watch = await store.watch("", codec, WatchOptions(send_initial_events=False))
     waiting = asyncio.ensure_future(anext(aiter(watch)))
     await asyncio.sleep(0)
@@ -309,8 +309,8 @@ async def test_close(store: Store, codec: WidgetCodec) -> None:
         await waiting
 
 
-async def test_dropped_resource(make_factory: MakeFactory, codec: WidgetCodec) -> None:
-    """When a resource goes, its watches end, and its objects are gone from no one who still asks."""
+async def test_drop_ends_watches(make_factory: MakeFactory, codec: WidgetCodec) -> None:
+    """End the watches of a dropped resource and return no object of it."""
     factory = await make_factory()
     store = factory.store(WIDGETS)
     await store.create("a/x", widget("a/x"), codec)
@@ -327,8 +327,8 @@ async def test_dropped_resource(make_factory: MakeFactory, codec: WidgetCodec) -
     assert (await factory.store(WIDGETS).get("a/x", codec)).revision == changed.revision
 
 
-async def test_informer(store: Store, codec: WidgetCodec) -> None:
-    """What an informer has built from initial events and changes equals a list."""
+async def test_informer_equals_a_list(store: Store, codec: WidgetCodec) -> None:
+    """Build the same state as a list from initial events and changes."""
     for number in range(300):
         await store.create(f"a/{number}", widget(f"a/{number}", labels={"even": str(number % 2 == 0)}), codec)
     informer = Informer()

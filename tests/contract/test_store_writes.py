@@ -1,4 +1,4 @@
-"""Writes through every Store over every backend."""
+"""Writes of every Store on every backend."""
 
 import asyncio
 
@@ -14,13 +14,14 @@ from apiext.storage.interface import (
     ListOptions,
     Preconditions,
     Store,
+    WriteOptions,
 )
 from tests.contract.stores import MakeFactory
 from tests.support.builders.widgets import WIDGETS, WidgetCodec, change, widget
 
 
-async def test_create_then_get(store: Store, codec: WidgetCodec) -> None:
-    """A created object is read back with the revision of its creation."""
+async def test_creates_an_object(store: Store, codec: WidgetCodec) -> None:
+    """Return a created object with the revision of its creation."""
     created = await store.create("default/a", widget("default/a", color="red"), codec)
     read = await store.get("default/a", codec)
 
@@ -31,8 +32,8 @@ async def test_create_then_get(store: Store, codec: WidgetCodec) -> None:
     assert read.fields == {"metadata.name": "a", "metadata.namespace": "default", "spec.color": "red"}
 
 
-async def test_stored_bytes(store: Store, codec: WidgetCodec, backend: Backend, prefix: str) -> None:
-    """The backend holds sorted JSON with a final newline and without resourceVersion, under kube-apiserver's key."""
+async def test_stores_sorted_json(store: Store, codec: WidgetCodec, backend: Backend, prefix: str) -> None:
+    """Store sorted JSON with a final newline and without resourceVersion under kube-apiserver's key."""
     await store.create("default/a", widget("default/a"), codec)
     pair, _ = await backend.get(f"{prefix}example.com/widgets/default/a")
 
@@ -42,38 +43,38 @@ async def test_stored_bytes(store: Store, codec: WidgetCodec, backend: Backend, 
     )
 
 
-async def test_create_of_what_exists(store: Store, codec: WidgetCodec, prefix: str) -> None:
-    """A second create, dry or not, is refused and changes nothing."""
+async def test_rejects_a_second_create(store: Store, codec: WidgetCodec, prefix: str) -> None:
+    """Reject the creation of an existing object, dry run or not, and change nothing."""
     first = await store.create("default/a", widget("default/a"), codec)
     for dry_run in (False, True):
         with pytest.raises(KeyExistsError) as caught:
-            await store.create("default/a", widget("default/a", color="red"), codec, dry_run=dry_run)
+            await store.create("default/a", widget("default/a", color="red"), codec, WriteOptions(dry_run=dry_run))
         assert caught.value.key == f"{prefix}example.com/widgets/default/a"
 
     assert (await store.get("default/a", codec)).revision == first.revision
 
 
 async def test_dry_runs_write_nothing(store: Store, codec: WidgetCodec) -> None:
-    """Dry writes answer like real ones, without a new revision, and leave no trace."""
+    """Answer dry runs like real writes, without a new revision and without a stored change."""
 
     async def paint(obj: json_codec.Object, _: int) -> json_codec.Object:
         obj["spec"]["color"] = "red"
         return obj
 
-    made = await store.create("default/b", widget("default/b"), codec, dry_run=True)
+    made = await store.create("default/b", widget("default/b"), codec, WriteOptions(dry_run=True))
     assert "resourceVersion" not in made.object()["metadata"]
     with pytest.raises(KeyNotFoundError):
         await store.get("default/b", codec)
     before = await store.create("default/a", widget("default/a"), codec)
-    painted, created = await store.guaranteed_update("default/a", codec, paint, dry_run=True)
+    painted, created = await store.guaranteed_update("default/a", codec, paint, WriteOptions(dry_run=True))
     assert (painted.object()["spec"], painted.revision, created) == ({"color": "red"}, before.revision, False)
-    deleted = await store.delete("default/a", codec, dry_run=True)
+    deleted = await store.delete("default/a", codec, WriteOptions(dry_run=True))
     assert deleted.data == before.data
     assert (await store.get("default/a", codec)).data == before.data
 
 
-async def test_update(store: Store, codec: WidgetCodec) -> None:
-    """An update is based on the object as it is, and has a new revision."""
+async def test_updates_the_current_object(store: Store, codec: WidgetCodec) -> None:
+    """Update the current object at a new revision."""
     before = await store.create("default/a", widget("default/a"), codec)
     calls: list[int] = []
 
@@ -91,8 +92,8 @@ async def test_update(store: Store, codec: WidgetCodec) -> None:
     assert (await store.get("default/a", codec)).data == after.data
 
 
-async def test_update_without_change(store: Store, codec: WidgetCodec, backend: Backend) -> None:
-    """An update that changes no byte writes nothing."""
+async def test_skips_an_update_without_change(store: Store, codec: WidgetCodec, backend: Backend) -> None:
+    """Write nothing when an update changes no byte."""
     before = await store.create("default/a", widget("default/a"), codec)
     revision = await backend.revision()
 
@@ -105,8 +106,8 @@ async def test_update_without_change(store: Store, codec: WidgetCodec, backend: 
     assert await backend.revision() == revision
 
 
-async def test_update_of_what_is_absent(store: Store, codec: WidgetCodec) -> None:
-    """An absent object is an error, or an empty one at revision 0 to make a new one of."""
+async def test_updates_an_absent_object(store: Store, codec: WidgetCodec) -> None:
+    """Raise an error for an absent object, or pass an empty one at revision 0 to the update that may create it."""
 
     async def make(obj: json_codec.Object, revision: int) -> json_codec.Object:
         assert (obj, revision) == ({}, 0)
@@ -114,14 +115,14 @@ async def test_update_of_what_is_absent(store: Store, codec: WidgetCodec) -> Non
 
     with pytest.raises(KeyNotFoundError):
         await store.guaranteed_update("default/a", codec, make)
-    item, created = await store.guaranteed_update("default/a", codec, make, ignore_not_found=True)
+    item, created = await store.guaranteed_update("default/a", codec, make, WriteOptions(ignore_not_found=True))
 
     assert created
     assert (await store.get("default/a", codec)).data == item.data
 
 
-async def test_concurrent_updates_all_count(store: Store, codec: WidgetCodec) -> None:
-    """Of many writers at once, each builds on the one before it: no update is lost."""
+async def test_loses_no_concurrent_update(store: Store, codec: WidgetCodec) -> None:
+    """Base each of many concurrent updates on the one before it."""
     await store.create("default/a", widget("default/a", count=0), codec)
 
     async def count(obj: json_codec.Object, _: int) -> json_codec.Object:
@@ -133,8 +134,8 @@ async def test_concurrent_updates_all_count(store: Store, codec: WidgetCodec) ->
     assert (await store.get("default/a", codec)).object()["spec"]["count"] == 20
 
 
-async def test_writes_from_elsewhere(make_factory: MakeFactory, codec: WidgetCodec) -> None:
-    """An update whose cached state another server has outdated is tried again with the fresh one."""
+async def test_retries_with_the_fresh_object(make_factory: MakeFactory, codec: WidgetCodec) -> None:
+    """Retry an update with the fresh object when another server made the cached one outdated."""
     here, there = (await make_factory()).store(WIDGETS), (await make_factory()).store(WIDGETS)
     await here.create("default/a", widget("default/a", count=0), codec)
     await here.list("", codec, ListOptions())
@@ -151,8 +152,8 @@ async def test_writes_from_elsewhere(make_factory: MakeFactory, codec: WidgetCod
     assert (await there.get("default/a", codec)).object()["spec"]["count"] == 10
 
 
-async def test_update_that_fails(store: Store, codec: WidgetCodec) -> None:
-    """An error of the update comes out as it is, and nothing is written."""
+async def test_raises_the_error_of_an_update(store: Store, codec: WidgetCodec) -> None:
+    """Raise the update function's error and write nothing."""
     before = await store.create("default/a", widget("default/a"), codec)
 
     async def fail(obj: json_codec.Object, _: int) -> json_codec.Object:
@@ -175,27 +176,27 @@ async def test_update_that_fails(store: Store, codec: WidgetCodec) -> None:
         ),
     ],
 )
-async def test_preconditions(store: Store, codec: WidgetCodec, preconditions: Preconditions, message: str) -> None:
-    """Updates and deletes of another object than the one that is meant are refused in the reference's words."""
+async def test_checks_preconditions(store: Store, codec: WidgetCodec, preconditions: Preconditions, message: str) -> None:
+    """Reject updates and deletions of another object than the preconditions name, with the reference's message."""
     before = await store.create("default/a", widget("default/a"), codec)
 
     async def same(*_: object) -> json_codec.Object:
         raise AssertionError("not to be asked")
 
     for call in (
-        store.guaranteed_update("default/a", codec, same, preconditions=preconditions),
-        store.delete("default/a", codec, preconditions=preconditions),
+        store.guaranteed_update("default/a", codec, same, WriteOptions(preconditions=preconditions)),
+        store.delete("default/a", codec, WriteOptions(preconditions=preconditions)),
     ):
         with pytest.raises(InvalidObjectError) as caught:
             await call
         assert caught.value.message == message.format(revision=before.revision)
 
 
-async def test_delete(store: Store, codec: WidgetCodec) -> None:
-    """A deletion gives the last state with a revision of its own, after which the object is gone."""
+async def test_deletes_an_object(store: Store, codec: WidgetCodec) -> None:
+    """Return the last state with a revision of its own from a deletion, after which the object is absent."""
     before = await store.create("default/a", widget("default/a", color="red"), codec)
     uid = Preconditions(uid="uid-of-a", resource_version=str(before.revision))
-    deleted = await store.delete("default/a", codec, preconditions=uid)
+    deleted = await store.delete("default/a", codec, WriteOptions(preconditions=uid))
 
     assert deleted.revision > before.revision
     assert deleted.object()["spec"] == {"color": "red"}
@@ -205,8 +206,8 @@ async def test_delete(store: Store, codec: WidgetCodec) -> None:
             await call
 
 
-async def test_delete_can_be_refused(store: Store, codec: WidgetCodec) -> None:
-    """The caller sees the object before it goes and may refuse."""
+async def test_validates_a_deletion(store: Store, codec: WidgetCodec) -> None:
+    """Pass the object to the caller's validation before its deletion, which may reject it."""
     before = await store.create("default/a", widget("default/a"), codec)
 
     async def refuse(obj: json_codec.Object) -> None:
@@ -214,13 +215,13 @@ async def test_delete_can_be_refused(store: Store, codec: WidgetCodec) -> None:
         raise PermissionError("it stays")
 
     with pytest.raises(PermissionError):
-        await store.delete("default/a", codec, validate=refuse)
+        await store.delete("default/a", codec, WriteOptions(validate=refuse))
 
     assert (await store.get("default/a", codec)).data == before.data
 
 
-async def test_update_of_a_corrupt_object(store: Store, codec: WidgetCodec, backend: Backend, prefix: str) -> None:
-    """What cannot be understood is not overwritten."""
+async def test_keeps_a_corrupt_object(store: Store, codec: WidgetCodec, backend: Backend, prefix: str) -> None:
+    """Reject the update of an object that cannot be decoded."""
     await backend.create(f"{prefix}example.com/widgets/default/a", b"no json")
 
     async def same(*_: object) -> json_codec.Object:
@@ -232,8 +233,8 @@ async def test_update_of_a_corrupt_object(store: Store, codec: WidgetCodec, back
         await store.get("default/a", codec)
 
 
-async def test_versions_share_what_is_stored(store: Store, codec: WidgetCodec) -> None:
-    """Codecs of other versions read and write the same objects, each with its own look at them."""
+async def test_versions_share_objects(store: Store, codec: WidgetCodec) -> None:
+    """Read and write the same objects with codecs of several versions."""
     other = WidgetCodec("v2")
     await store.create("default/a", widget("default/a", color="red"), codec)
     assert (await store.get("default/a", other)).object()["apiVersion"] == "example.com/v2"
@@ -244,15 +245,15 @@ async def test_versions_share_what_is_stored(store: Store, codec: WidgetCodec) -
     assert (await store.get("default/a", codec)).object()["apiVersion"] == "example.com/v1"
 
 
-async def test_unreadable_objects(store: Store, codec: WidgetCodec, backend: Backend, prefix: str) -> None:
-    """They alone are removed by what removes them; a dry run leaves them."""
+async def test_deletes_unreadable_objects_only(store: Store, codec: WidgetCodec, backend: Backend, prefix: str) -> None:
+    """Remove only unreadable objects with the unsafe deletion; a dry run keeps them."""
     await store.create("default/a", widget("default/a"), codec)
     await backend.create(f"{prefix}example.com/widgets/default/bad", b"garbage")
     with pytest.raises(InvalidObjectError, match="unsafe deletion is not allowed"):
         await store.delete_unreadable("default/a", codec)
     with pytest.raises(KeyNotFoundError):
         await store.delete_unreadable("default/none", codec)
-    await store.delete_unreadable("default/bad", codec, dry_run=True)
+    await store.delete_unreadable("default/bad", codec, WriteOptions(dry_run=True))
     await store.delete_unreadable("default/bad", codec)
     with pytest.raises(KeyNotFoundError):
         await store.delete_unreadable("default/bad", codec)

@@ -1,4 +1,4 @@
-"""What the tests of watches share."""
+"""Helpers of the tests of watches."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -9,7 +9,7 @@ from apiext.storage.backend import Backend, BackendEvent, WatchBatch, WriteResul
 
 @asynccontextmanager
 async def watching(backend: Backend, prefix: str, *, start: int = 0, previous: bool = True) -> AsyncGenerator[AsyncIterator[WatchBatch]]:
-    """A watch that is ended with the block."""
+    """Open a watch for the block."""
     batches = backend.watch(prefix, start=start, previous=previous)
     try:
         yield batches
@@ -19,13 +19,13 @@ async def watching(backend: Backend, prefix: str, *, start: int = 0, previous: b
 
 
 async def first(batches: AsyncIterator[WatchBatch]) -> WatchBatch:
-    """The next batch, in time."""
+    """Return the next batch; fail after 30 s."""
     async with asyncio.timeout(30):
         return await anext(batches)
 
 
 async def collect(batches: AsyncIterator[WatchBatch], until: Callable[[list[BackendEvent]], bool]) -> list[BackendEvent]:
-    """All events until they suffice."""
+    """Return all events until `until` accepts them; fail after 30 s."""
     events: list[BackendEvent] = []
     async with asyncio.timeout(30):
         while not until(events):

@@ -1,1 +1,1 @@
-"""The same requests to the real kube-apiserver and to apiext: the answers must be equal."""
+"""Tests that send the same requests to the real kube-apiserver and to apiext, and compare the responses."""

@@ -1,4 +1,4 @@
-"""One pair of servers for all differential tests."""
+"""The pair of servers of all differential tests."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,7 +13,7 @@ from tests.differential.helpers.pair import Pair
 def pair(
     control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory, record_testsuite_property: Callable[[str, object], None]
 ) -> Iterator[Pair]:
-    """The real kube-apiserver and apiext on its embedded store."""
+    """Start apiext on its embedded store beside the shared reference."""
     with ApiextServer(tmp_path_factory.mktemp("apiext")) as server:
         both = Pair(control_plane, server)
         yield both

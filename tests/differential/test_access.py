@@ -1,4 +1,4 @@
-"""Who gets in and as whom: both servers with the same tokens, headers and RBAC."""
+"""Tests of authentication, impersonation and CORS: both servers with the same tokens, headers and RBAC."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -20,25 +20,25 @@ FLAGS: Final = (
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    """Both servers, which let scripts of some origins in."""
+    """Start both servers with allowed origins."""
     with guarded(tmp_path_factory.mktemp("access"), *FLAGS) as both:
         yield both
 
 
-def test_nobody_and_anybody(servers: Guarded) -> None:
-    """Without credentials, with wrong ones, and with those that allow less than what is asked for."""
+def test_credentials(servers: Guarded) -> None:
+    """Refuse requests without credentials, with wrong ones, and with insufficient rights alike."""
     paths = ("/healthz", "/readyz/ping", "/metrics", "/unknown", "/a<b>", BASE, f"{BASE}/a", f"{BASE}/a/status", CRDS)
     refused = [by(who, "GET", path) for who, path in product(("", "wrong"), paths)]
     less = ("/metrics", f"{ROOT}/gadgets", f"{BASE}/a/status", CRDS, "/apis/no.such/v1/things/x", f"{ROOT}/watch/gadgets", "/a<b>")
     allowed = [by("ann", "GET", path) for path in (BASE, f"{BASE}/a", *less)]
-    allowed += [by("ann", method, path) for method, path in product(("PUT", "DELETE", "FOO", "OPTIONS"), (BASE, f"{BASE}/a"))]
+    allowed += [by("ann", method, path) for method, path in product(("PUT", "DELETE", "PROPFIND", "OPTIONS"), (BASE, f"{BASE}/a"))]
     rendered = [by("ann", "GET", f"{ROOT}/gadgets", ("Accept", "application/yaml")), by("ann", "HEAD", f"{ROOT}/gadgets")]
 
     servers.check([*refused, *allowed, *rendered, by("root", "GET", f"{BASE}/a")])
 
 
 def test_authorization_headers(servers: Guarded) -> None:
-    """What is a bearer token, and what is none."""
+    """Parse valid and invalid bearer tokens alike."""
     texts: tuple[str, ...] = ("", "Bearer", "Bearer ", "bearer ann-token", "BEARER ann-token", "Bearer  ann-token", "Bearer ann-token x")
     texts += ("Bearer\tann-token", "Basic dTpw", "ann-token", "Bearer ann-token,x", "Token ann-token", " Bearer ann-token")
     twice = [("Authorization", "Bearer ann-token"), ("Authorization", "Bearer x")]
@@ -50,7 +50,7 @@ def test_authorization_headers(servers: Guarded) -> None:
 
 
 def test_impersonation(servers: Guarded) -> None:
-    """Every fact about a user, by those who may be nobody else, some others for everything, some for some requests, and anybody."""
+    """Impersonate each attribute of a user alike, for users with no, some and all rights to impersonate."""
     ann, group, extra = user("ann"), "Impersonate-Group", "Impersonate-Extra-a.b%2Fc"
     facts: list[list[Header]] = [
         *(
@@ -60,7 +60,7 @@ def test_impersonation(servers: Guarded) -> None:
         *([user(f"system:serviceaccount:{name}")] for name in ("default:x", "default:y", "x")),
         *([ann, (group, name)] for name in ("dev", "ops", "system:masters", "", "system:unauthenticated")),
         *([ann, ("Impersonate-Uid", uid)] for uid in ("7", "8")),
-        *([ann, (f"Impersonate-Extra-{key}", "view")] for key in ("scopes", "a.b%2Fc", "%zz", "a.b%2F<c", "")),
+        *([ann, (f"Impersonate-Extra-{key}", "view")] for key in ("scopes", "a.b%2Fc", "%zz", "")),
         [ann, ("Impersonate-Extra-scopes", "edit")],
         [ann, *((group, f"g{number}") for number in range(5))],
         [ann, *((extra, f"v{number}") for number in range(5))],
@@ -78,7 +78,7 @@ def test_impersonation(servers: Guarded) -> None:
 
 
 def test_other_origins(servers: Guarded) -> None:
-    """Scripts of some origins are let in, also where they are refused; all answers ask for transport security."""
+    """Send equal CORS headers to allowed and other origins, also with refusals, and Strict-Transport-Security always."""
     origins = ("https://good.example", "http://good.example:80", "https://good.example.org", "https://x", "https://xy", "null", "")
     places = [("GET", "/healthz"), ("OPTIONS", BASE), ("OPTIONS", "/healthz"), ("GET", f"{BASE}/a"), ("POST", BASE)]
     raws = [by("root", method, path, ("Origin", origin)) for (method, path), origin in product(places, origins)]
@@ -89,5 +89,5 @@ def test_other_origins(servers: Guarded) -> None:
 
 @pytest.mark.parametrize("given", ["abc", "x" * 100, "a b", "<b>", ""])
 def test_audit_ids(servers: Guarded, given: str) -> None:
-    """What a client calls its request is told back to it."""
+    """Return a client's audit id alike."""
     servers.check([by("root", "GET", f"{BASE}/a", ("Audit-ID", given))])

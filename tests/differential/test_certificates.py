@@ -1,4 +1,4 @@
-"""Which certificate is shown to whom, also after files have changed: both servers with the same files."""
+"""Tests of the certificate that each server presents by name, also after the files change."""
 
 import socket
 import ssl
@@ -25,18 +25,18 @@ SOON: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """The servers, and the files that they show."""
+    """The servers, and the files of their certificates."""
 
     plane: ControlPlane
     server: ApiextServer
     files: dict[str, KeyPair]
 
     def shown(self, name: str) -> tuple[bytes, bytes]:
-        """What the reference and apiext show to a client that asks for a name."""
+        """Return the certificates that the reference and apiext present for a server name."""
         return _shown(self.plane.port, self.plane.ca, name), _shown(self.server.port, self.plane.ca, name)
 
     def until(self, condition: Callable[[], bool]) -> None:
-        """Wait."""
+        """Return when a condition holds."""
         self.server.process.wait_until(condition, SOON)
 
 
@@ -51,7 +51,7 @@ def _shown(port: int, authority: Path, name: str) -> bytes:
 
 
 def _files(authority: Authority) -> tuple[dict[str, KeyPair], list[str]]:
-    """Pairs by name, and the flags for them."""
+    """Return the certificates by name, and the flags that configure them."""
     files = {
         "own": authority.issue("own", hosts=["own.example.com", "*.own.example.com"]),
         "given": authority.issue("given", hosts=["given.example.com", *LOOPBACK]),
@@ -67,7 +67,7 @@ def _files(authority: Authority) -> tuple[dict[str, KeyPair], list[str]]:
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
-    """The servers."""
+    """Start both servers."""
     folder = tmp_path_factory.mktemp("certificates")
     authority = Authority(folder / "named", "named")
     files, flags = _files(authority)
@@ -83,7 +83,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
 
 
 def test_by_name(both: Both) -> None:
-    """For each name the same certificate is shown."""
+    """Present the same certificate for each name."""
     shown = {name: both.shown(name) for name in NAMES}
 
     assert {name: ours == theirs for name, (theirs, ours) in shown.items()} == dict.fromkeys(NAMES, True)
@@ -91,7 +91,7 @@ def test_by_name(both: Both) -> None:
 
 
 def test_files_that_change(both: Both) -> None:
-    """A pair that is exchanged is shown by both soon; one whose key is another's is shown by neither."""
+    """Present a replaced pair on both servers, and keep the old one while the key does not match."""
     before = both.shown("own")
     changed = Authority(both.server.folder / "changed", "changed")
     with both.plane.ca.open("ab") as bundle:

@@ -1,4 +1,4 @@
-"""Printer columns of every type over paths of every kind and values of every kind: every cell equals the reference's."""
+"""Tests of printer columns of every type, with every kind of path and value."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -48,7 +48,7 @@ VALUES: Final[tuple[Any, ...]] = (
     "2024-01-01",
     "0001-01-01T00:00:00Z",
 )
-"""What may stand where a column points."""
+"""Values at the path of a column."""
 
 DATA: Final[dict[str, Any]] = {
     "s": "text",
@@ -113,30 +113,30 @@ PATHS: Final = (
 
 
 MALFORMED: Final = (".spec.l[x]", '.spec.m["k"]', ".spec.conditions[?(@.n=~5)].type", ".spec.l[", ".{", ".spec.i + 1", ".spec.s\\")
-"""Those of them that no column can be made of."""
+"""Values for which no column can be rendered."""
 _ALONE: Final = '"cells": ["a"]'
 
 
 def columns(*made: dict[str, Any]) -> dict[str, Any]:
-    """A definition with these columns."""
+    """Return a definition with these columns."""
     return crd("things", version("v1", schema={"openAPIV3Schema": OPEN}, additionalPrinterColumns=list(made)), group=GROUP)
 
 
 def thing(name: str, spec: Any) -> dict[str, Any]:
-    """An object."""
+    """Return an object."""
     metadata = {"name": name, "labels": {"a": "b"}, "annotations": {"a.b/c": "d"}}
     return {"apiVersion": f"{GROUP}/v1", "kind": "Thing", "metadata": metadata, "spec": spec}
 
 
 def check(pair: Pair, steps: Iterator[Step]) -> None:
-    """All answers are equal."""
+    """Assert that all responses are equal."""
     found = [line for step in steps for line in pair.differences(step)]
 
     assert not found, f"{len(found)} differences:\n" + "\n".join(found)
 
 
 def test_values(pair: Pair) -> None:
-    """Every value in a column of every type."""
+    """Render every value alike in a column of every type."""
     made = [
         {"name": f"{kind} {name}", "type": kind, "jsonPath": ".spec.x"} | ({"format": name} if name else {})
         for kind in TYPES
@@ -148,17 +148,17 @@ def test_values(pair: Pair) -> None:
 
 
 def paths() -> Iterator[Step]:
-    """One definition, whose columns change from path to path."""
+    """Return steps that change the columns of one definition from path to path."""
     yield Step("POST", OBJECTS, thing("a", DATA))
     for number, path in enumerate(PATHS):
         made = [{"name": f"{kind} {number}", "type": kind, "jsonPath": path} for kind in TYPES]
         [changed] = columns(*made)["spec"]["versions"]
         yield Step("PATCH", f"{PATH}/things.{GROUP}", {"spec": {"versions": [changed]}})
-        # Where a path is malformed there is the name alone.
-        yield Step("GET", OBJECTS, headers=TABLE, settles=True, until=_ALONE if path in MALFORMED else f'"string {number}"')
+        # A malformed path leaves only the name column.
+        yield Step("GET", OBJECTS, headers=TABLE, retry=True, until=_ALONE if path in MALFORMED else f'"string {number}"')
 
 
 def test_paths(pair: Pair) -> None:
-    """Every path in a column of every type; beside one that is malformed there is no column but the name."""
+    """Render every path alike in a column of every type; a malformed one leaves only the name column."""
     with pair.served(columns({"name": "start", "type": "string", "jsonPath": ".spec.s"})):
         check(pair, paths())

@@ -1,4 +1,4 @@
-"""Namespaces and events as far as they are served, and the warnings of deprecated versions on every verb."""
+"""Tests of namespaces and events as far as apiext serves them, and of deprecation warnings on every verb."""
 
 import http.client
 import json
@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from tests.differential.helpers.pair import Pair, Side, Step
-from tests.differential.helpers.writing import (
+from tests.differential.helpers.write_steps import (
     DOMAIN,
     JSON_PATCH,
     MERGE,
@@ -104,7 +104,7 @@ def _namespaces() -> list[Step]:
 
 
 UNCONVERTED: Final[tuple[Any, ...]] = ({"metadata": 1}, {"spec": 1}, {"spec": {"finalizers": "x"}})
-"""Strategic merge patches about whose types the reference complains in words of its own."""
+"""Strategic merge patches with type errors that the reference words differently."""
 
 
 def _deleted_namespace() -> list[Step]:
@@ -204,7 +204,7 @@ SEQUENCES: Final[dict[str, list[Step]]] = {
 
 @pytest.fixture(scope="module")
 def served(pair: Pair) -> Iterator[Pair]:
-    """The pair with the definitions; without the namespace at the end."""
+    """Create the definitions on both servers; delete the namespace after the test."""
     with pair.served(*crds()):
         yield pair
     for side in (pair.reference, pair.ours):
@@ -214,14 +214,14 @@ def served(pair: Pair) -> Iterator[Pair]:
 
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_sequence(served: Pair, name: str) -> None:
-    """Every answer has the reference's code, headers and body."""
+    """Return equal codes, headers and bodies for the sequence."""
     compared(served, SEQUENCES[name])
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("query", ["watch=true&timeoutSeconds=1", "watch=true&resourceVersion=x", "watch=true&resourceVersion=1&limit=x"])
 def test_watches_warn(served: Pair, version: str, query: str) -> None:
-    """A watch begins, or is refused, with the warning of its version."""
+    """Send the deprecation warning with a watch and with its refusal."""
     path = THINGS.replace("/v1/", f"/{version}/") + f"?{query}"
 
     assert _begun(served.ours, path) == _begun(served.reference, path)

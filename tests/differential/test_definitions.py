@@ -1,4 +1,4 @@
-"""Written sequences on definitions themselves: every answer equals the reference's."""
+"""Tests of definitions with written sequences of requests."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -19,22 +19,22 @@ DRY: Final = f"{definition_cases.PATH}?dryRun=All"
 
 @pytest.fixture
 def clean(pair: Pair) -> Iterator[Pair]:
-    """The pair, without the definitions of the test at its end."""
+    """Return the pair, and delete the definitions of the test after it."""
     yield pair
     pair.remove_definitions(definition_cases.DOMAIN)
 
 
 @pytest.mark.parametrize("name", definition_cases.TABLES)
-def test_judgement(pair: Pair, name: str) -> None:
-    """Every definition of the table is taken or refused as by the reference, word for word."""
+def test_validation(pair: Pair, name: str) -> None:
+    """Accept or refuse every definition of the table with the reference's message."""
     found = [line for body in definition_cases.TABLES[name]() for line in pair.differences(Step("POST", DRY, body))]
 
     assert not found, f"{len(found)} differences:\n" + "\n".join(found)
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
-def test_life(clean: Pair, name: str) -> None:
-    """Every answer of the sequence has the reference's code, headers and body."""
+def test_sequence(clean: Pair, name: str) -> None:
+    """Return equal codes, headers and bodies for the sequence."""
     found = [line for step in SEQUENCES[name] for line in clean.differences(step)]
 
     assert not found, f"{len(found)} differences:\n" + "\n".join(found)

@@ -1,4 +1,4 @@
-"""Deletions: of objects, of collections and of definitions, with the reference's answers."""
+"""Tests of the deletion of objects, collections and definitions."""
 
 from typing import Final
 
@@ -13,12 +13,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 ONE: Final = f"{CRDS}/notes.{GROUP}"
 WINDOW: Final = 8
-"""Seconds in which a definition is gone: the reference looks for its objects every five."""
+"""Seconds until a definition is deleted: the reference checks for its objects every five seconds."""
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_sequence(pair: Pair, name: str) -> None:
-    """Every answer of the sequence has the reference's code, headers and body."""
+    """Return equal codes, headers and bodies for the sequence."""
     with pair.served(crd("notes", "Note"), crd("stones", "Stone", "Cluster")):
         found = [difference for step in SEQUENCES[name] for difference in pair.differences(step)]
 
@@ -26,15 +26,15 @@ def test_sequence(pair: Pair, name: str) -> None:
 
 
 def _definition_life() -> list[Step]:
-    """A definition is deleted while its objects are held, is changed meanwhile, goes with them, and comes again."""
+    """Return steps that delete a definition with finalized objects, change it meanwhile, and create it again."""
     held = f"{NOTES}/held"
     put = note("held", "example.com/x", a="q")
     put["metadata"]["resourceVersion"] = f"{{rv:{held}}}"
     return [
         Step("DELETE", ONE),
-        Step("GET", ONE, settles=True, until="InstanceDeletionInProgress"),
-        Step("GET", NOTES, settles=True, until="deletionTimestamp"),
-        Step("GET", f"{NOTES}/free", settles=True, until="NotFound"),
+        Step("GET", ONE, retry=True, until="InstanceDeletionInProgress"),
+        Step("GET", NOTES, retry=True, until="deletionTimestamp"),
+        Step("GET", f"{NOTES}/free", retry=True, until="NotFound"),
         Step("POST", NOTES, note("new")),
         Step("POST", f"{NOTES}?dryRun=All", note("new")),
         Step("PUT", held, put),
@@ -50,18 +50,18 @@ def _definition_life() -> list[Step]:
 
 
 def test_definition(pair: Pair) -> None:
-    """The end of a definition, as its objects, its conditions and those who watch either see it."""
+    """Delete a definition with equal objects, conditions and watch events."""
     watches = [
         Step("GET", f"{NOTES}?watch=true&timeoutSeconds=60"),
         Step("GET", f"{CRDS}?watch=true&timeoutSeconds={WINDOW}&fieldSelector=metadata.name%3Dnotes.{GROUP}"),
     ]
     after = [
-        Step("GET", ONE, settles=True, until="NotFound"),
+        Step("GET", ONE, retry=True, until="NotFound"),
         Step("GET", NOTES),
         Step("GET", f"/apis/{GROUP}/v1"),
         Step("POST", CRDS, crd("notes", "Note")),
-        Step("GET", ONE, settles=True, until='"Established"'),
-        Step("GET", NOTES, settles=True, until='"items": []'),
+        Step("GET", ONE, retry=True, until='"Established"'),
+        Step("GET", NOTES, retry=True, until='"items": []'),
     ]
     with pair.served(crd("notes", "Note")):
         found = [line for step in (note("free"), note("held", "example.com/x")) for line in pair.differences(Step("POST", NOTES, step))]

@@ -1,4 +1,4 @@
-"""Discovery, held against the reference: what it lists, in which form, and how it is asked for."""
+"""Tests of discovery: content, media types, ETags and methods."""
 
 import hashlib
 import json
@@ -10,8 +10,9 @@ import pytest
 
 from apiext.discovery import protobuf_messages
 from apiext.registry import protobuf
-from tests.differential.helpers.documented import PROTOBUF, by_name, definitions, equal_in_the_end, in_the_end, parsed
+from tests.differential.helpers.documents import PROTOBUF, by_name, definitions, equal_eventually, parsed, until_both
 from tests.differential.helpers.pair import Pair, Side, Step
+from tests.support.builders.crds import crd
 from tests.support.servers.in_process import CRDS
 
 pytestmark = pytest.mark.slow
@@ -83,17 +84,17 @@ ACCEPTED: Final = (
 
 @pytest.fixture(scope="module")
 def served(pair: Pair) -> Iterator[Pair]:
-    """Both servers with all definitions, once both list every version."""
+    """Create all definitions on both servers, and wait until both list every version."""
     with pair.served(*definitions(GROUP)):
-        in_the_end(pair, lambda side: all(side.raw(Step("GET", f"{ROOT}/{version}"))[0].status == 200 for version in VERSIONS))
-        in_the_end(pair, lambda side: {group["name"] for group in parsed(side, "/apis")["groups"]} >= OWN)
+        until_both(pair, lambda side: all(side.raw(Step("GET", f"{ROOT}/{version}"))[0].status == 200 for version in VERSIONS))
+        until_both(pair, lambda side: {group["name"] for group in parsed(side, "/apis")["groups"]} >= OWN)
         yield pair
 
 
 @pytest.mark.parametrize("media_type", ["application/json", "application/yaml"])
 @pytest.mark.parametrize("path", [ROOT, *(f"{ROOT}/{version}" for version in VERSIONS), "/apis/apiextensions.k8s.io/v1"])
 def test_documents(served: Pair, path: str, media_type: str) -> None:
-    """Groups and versions are in the same order, and every resource says the same in the same order."""
+    """Return equal groups and versions in equal order, with equal resources in equal order."""
 
     def take(side: Side) -> str:
         document = parsed(side, path, media_type)
@@ -101,20 +102,20 @@ def test_documents(served: Pair, path: str, media_type: str) -> None:
             document["resources"] = by_name(document["resources"])
         return json.dumps(document)
 
-    theirs, ours = equal_in_the_end(served, take)
+    theirs, ours = equal_eventually(served, take)
 
     assert ours == theirs
 
 
 def test_groups(served: Pair) -> None:
-    """The groups that both have stand in the same order."""
-    theirs, ours = equal_in_the_end(served, lambda side: json.dumps([one for one in parsed(side, "/apis")["groups"] if one["name"] in OWN]))
+    """Return the groups of both servers in equal order."""
+    theirs, ours = equal_eventually(served, lambda side: json.dumps([one for one in parsed(side, "/apis")["groups"] if one["name"] in OWN]))
 
     assert ours == theirs
 
 
 def test_core(served: Pair) -> None:
-    """The resources of the core group that both have are the same, and /api says so."""
+    """Return equal resources of the core group as far as both servers have them, and an equal /api."""
 
     def take(side: Side) -> tuple[Any, ...]:
         versions = parsed(side, "/api")
@@ -122,13 +123,13 @@ def test_core(served: Pair) -> None:
         listed = [one for one in parsed(side, "/api/v1")["resources"] if one["name"].partition("/")[0] in CORE]
         return versions, address["clientCIDR"], address["serverAddress"] == side.url.partition("//")[2], json.dumps(listed)
 
-    theirs, ours = equal_in_the_end(served, take)
+    theirs, ours = equal_eventually(served, take)
 
     assert ours == theirs
 
 
 def _own_items(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """What both servers have of an aggregated document."""
+    """Return the items of an aggregated document that both servers have."""
     items = [item for item in document["items"] if item["metadata"].get("name", "") in OWN | {""}]
     for item in (item for item in items if not item["metadata"].get("name")):
         for version in item["versions"]:
@@ -139,15 +140,15 @@ def _own_items(document: dict[str, Any]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("media_type", ["application/json", "application/yaml"])
 @pytest.mark.parametrize("path", ["/api", "/apis"])
 def test_aggregated(served: Pair, path: str, media_type: str) -> None:
-    """The aggregated documents are equal in the groups that both have."""
-    theirs, ours = equal_in_the_end(served, lambda side: json.dumps(_own_items(parsed(side, path, f"{media_type}{PARAMS}"))))
+    """Return equal aggregated documents for the groups of both servers."""
+    theirs, ours = equal_eventually(served, lambda side: json.dumps(_own_items(parsed(side, path, f"{media_type}{PARAMS}"))))
 
     assert ours == theirs
 
 
 @pytest.mark.parametrize("path", ["/api", "/apis"])
 def test_etags(served: Pair, path: str) -> None:
-    """The ETag of an aggregated document is the same hash of its content, and only that very ETag is known."""
+    """Compute the reference's hash as ETag of an aggregated document, and answer 304 to that ETag only."""
     for side in (served.reference, served.ours):
         response, data = side.raw(Step("GET", path, headers={"Accept": AGGREGATED}))
         document, etag = json.loads(data), response.headers["ETag"]
@@ -166,7 +167,7 @@ _LISTS: Final = ("/api", "/api/v1", "/apis", ROOT, f"{ROOT}/v11", f"{ROOT}/v1", 
 
 
 def _in_both_forms(side: Side, path: str, params: str) -> tuple[bytes, bytes]:
-    """A document in Protobuf, and what apiext makes of the one in JSON."""
+    """Return a document in Protobuf, and apiext's encoding of its JSON form."""
     response, data = side.raw(Step("GET", path, headers={"Accept": PROTOBUF + params}))
     assert (response.status, response.headers["Content-Type"]) == (200, PROTOBUF + params)
     return data, protobuf_messages.dumps(parsed(side, path, f"application/json{params}"))
@@ -178,8 +179,8 @@ def _agree(side: Side, path: str, params: str) -> bool:
 
 @pytest.mark.parametrize("path,params", [*((path, "") for path in _LISTS), ("/api", PARAMS), ("/apis", PARAMS)])
 def test_protobuf(served: Pair, path: str, params: str) -> None:
-    """The reference's bytes are those that apiext makes of the reference's JSON, and apiext gives its own so."""
-    in_the_end(served, partial(_agree, path=path, params=params))
+    """Encode the reference's JSON to the reference's Protobuf bytes, and serve apiext's own documents so."""
+    until_both(served, partial(_agree, path=path, params=params))
     for side in (served.reference, served.ours):
         data, _ = _in_both_forms(side, path, params)
         kind = parsed(side, path, f"application/json{params}")["kind"]
@@ -187,7 +188,7 @@ def test_protobuf(served: Pair, path: str, params: str) -> None:
 
 
 def _shape(side: Side, step: Step) -> tuple[Any, ...]:
-    """Code, headers and, of an error, the body."""
+    """Return code, headers and, for an error, the body."""
     response, data = side.raw(step)
     headers = [response.headers[name] for name in ("Content-Type", "Vary", "Cache-Control", "Allow", "X-Content-Type-Options")]
     return response.status, headers, data if response.status >= 400 else data[:1]
@@ -195,11 +196,11 @@ def _shape(side: Side, step: Step) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_accept(served: Pair, path: str) -> None:
-    """Every document is negotiated alike, and refused in the same words."""
+    """Negotiate and refuse media types of every document alike."""
     found = {}
     for accept in ACCEPTED:
         step = Step("GET", path, headers={"Accept": accept} if accept else {})
-        theirs, ours = equal_in_the_end(served, partial(_shape, step=step))
+        theirs, ours = equal_eventually(served, partial(_shape, step=step))
         if theirs != ours:
             found[accept] = (theirs, ours)
 
@@ -208,10 +209,10 @@ def test_accept(served: Pair, path: str) -> None:
 
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE"])
 def test_methods(served: Pair, method: str) -> None:
-    """Documents of custom groups are there for every method, those of what is built in are not."""
+    """Answer every method at documents of custom groups, and refuse them at those of built-in types."""
     found = {}
     for path in PATHS:
-        theirs, ours = equal_in_the_end(served, partial(_shape, step=Step(method, path)))
+        theirs, ours = equal_eventually(served, partial(_shape, step=Step(method, path)))
         if theirs != ours:
             found[path] = (theirs, ours)
 
@@ -221,18 +222,18 @@ def test_methods(served: Pair, method: str) -> None:
 @pytest.mark.parametrize("agent", ["curl/8.0", "Wget/1.2", "Mozilla/5.0 (X11)", "kubectl/v1.37.1"])
 @pytest.mark.parametrize("query", ["", "?pretty=true", "?pretty=0", "?pretty", "?pretty=yes"])
 def test_pretty(served: Pair, agent: str, query: str) -> None:
-    """Indented JSON has the same bytes, and is for the same clients."""
+    """Indent JSON alike for the same clients."""
 
     def take(side: Side) -> bytes:
         return side.raw(Step("GET", f"{ROOT}/v11{query}", headers={"User-Agent": agent}))[1]
 
-    theirs, ours = equal_in_the_end(served, take)
+    theirs, ours = equal_eventually(served, take)
 
     assert ours == theirs
 
 
 def _listed(side: Side) -> Any:
-    """The names and verbs of all resources of the group, plain and aggregated."""
+    """Return the names and verbs of all resources of the group from plain and aggregated discovery."""
     items = [item for item in parsed(side, "/apis", AGGREGATED)["items"] if item["metadata"]["name"] == NAMED]
     response, data = side.raw(Step("GET", f"/apis/{NAMED}/v1"))
     if response.status != 200:
@@ -245,15 +246,11 @@ NAMED: Final = "named.discovery.example.com"
 
 
 def _named(plural: str, kind: str, **names: Any) -> dict[str, Any]:
-    loose = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    versions = [{"name": "v1", "served": True, "storage": True, "schema": loose}]
-    spec = {"group": NAMED, "scope": "Cluster", "names": {"plural": plural, "kind": kind, **names}, "versions": versions}
-    metadata = {"name": f"{plural}.{NAMED}"}
-    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": metadata, "spec": spec}
+    return crd(plural, group=NAMED, scope="Cluster", names={"plural": plural, "kind": kind, **names})
 
 
 def _summary(side: Side) -> dict[str, tuple[list[str], list[str], bool]]:
-    """Short names and categories of each resource, and whether it can be created."""
+    """Return short names and categories of each resource, and whether it has the verb create."""
     items = [item for item in parsed(side, "/apis", AGGREGATED)["items"] if item["metadata"]["name"] == NAMED]
     listed = [resource for item in items for version in item["versions"] for resource in version["resources"]]
     return {one["resource"]: (one.get("shortNames", []), one.get("categories", []), "create" in one["verbs"]) for one in listed}
@@ -267,8 +264,8 @@ def _comes_about(side: Side, expected: Any) -> bool:
     return bool(_summary(side) == expected)
 
 
-def test_names_and_lives(pair: Pair) -> None:
-    """Names that are taken are not listed, nor is what is not served; what is being deleted cannot be created."""
+def test_conflicts_and_deletion(pair: Pair) -> None:
+    """List no names that conflict and no versions that are not served; list a deleting definition without create."""
     first, second = f"{CRDS}/ones.{NAMED}", f"{CRDS}/twos.{NAMED}"
     held = {"apiVersion": f"{NAMED}/v1", "kind": "One", "metadata": {"name": "x", "finalizers": ["example.com/held"]}}
     merge = {"Content-Type": "application/merge-patch+json"}
@@ -290,9 +287,9 @@ def test_names_and_lives(pair: Pair) -> None:
     )
     try:
         for step, expected in steps:
-            in_the_end(pair, partial(_done, step=step))
-            in_the_end(pair, partial(_comes_about, expected=expected))
-            theirs, ours = equal_in_the_end(pair, _listed)
+            until_both(pair, partial(_done, step=step))
+            until_both(pair, partial(_comes_about, expected=expected))
+            theirs, ours = equal_eventually(pair, _listed)
             assert ours == theirs, step
     finally:
         pair.remove_definitions(NAMED)

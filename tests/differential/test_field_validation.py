@@ -1,4 +1,4 @@
-"""Unknown and duplicate fields in every kind of write: refused, warned of or ignored as by the reference, word for word."""
+"""Tests of fieldValidation: unknown and duplicate fields in every kind of write."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from tests.differential.helpers.pair import Pair, Step
-from tests.differential.helpers.writing import (
+from tests.differential.helpers.write_steps import (
     DOMAIN,
     JSON_PATCH,
     MERGE,
@@ -49,7 +49,7 @@ UNKNOWN: Final[list[dict[str, Any]]] = [
     {"spec": {"é" * 2000: 1, "à" * 200: 2, "tab\there": 3}},
 ]
 MANY: Final = {"spec": {f"field{index:03}": 1 for index in range(120)}}
-"""More than a Python client takes headers."""
+"""More warnings than a Python client accepts headers."""
 DUPLICATE: Final = (
     b'{"apiVersion":"%(v)s","kind":"Thing","kind":"Thing","metadata":{"name":"a","name":"a"},"spec":{"size":1,"size":2,"size":3}}',
     b'{"apiVersion":"%(v)s","kind":"Thing","metadata":{"name":"a","labels":{"x":"1","x":"2"}},"spec":{"x":1,"x":2,"y":{"z":1,"z":2}}}',
@@ -151,7 +151,7 @@ def _builtin() -> list[Step]:
 
 
 def _values() -> list[Step]:
-    """Values of the parameter itself."""
+    """Return steps with valid and invalid values of the parameter."""
     queries = ("", "fieldValidation=", "fieldValidation=strict", "fieldValidation=Warn&fieldValidation=Strict", "fieldvalidation=Strict")
     body, patch = thing(spec={"x": 1}), {"spec": {"x": 1}}
     steps = [Step("POST", f"{THINGS}?dryRun=All&{query}", body) for query in (*queries, "fieldValidation=No&fieldManager=%01&dryRun=x")]
@@ -160,7 +160,7 @@ def _values() -> list[Step]:
 
 
 def _combined() -> list[Step]:
-    """Together with deprecated versions, finalizers and owners that give rise to warnings."""
+    """Return steps with warnings of deprecated versions, finalizers and owners besides."""
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "u"}
     metadata = {"finalizers": ["b", "a.b", "a/b", "b"], "ownerReferences": [owner, owner, owner], "x": 1}
     steps = []
@@ -201,7 +201,7 @@ SEQUENCES: Final[dict[str, list[Step]]] = {
 
 @pytest.fixture(scope="module")
 def served(pair: Pair) -> Iterator[Pair]:
-    """The pair with the definitions and one object of each."""
+    """Create the definitions on both servers, with one object of each."""
     with pair.served(*crds()):
         compared(pair, [Step("POST", THINGS, thing(spec={"size": 1})), Step("POST", PLAINS, plain())])
         yield pair
@@ -209,5 +209,5 @@ def served(pair: Pair) -> Iterator[Pair]:
 
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_sequence(served: Pair, name: str) -> None:
-    """Every answer has the reference's code, warnings and body."""
+    """Return equal codes, warnings and bodies for the sequence."""
     compared(served, SEQUENCES[name])

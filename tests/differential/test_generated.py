@@ -1,4 +1,4 @@
-"""Generated objects of real definitions: valid and broken ones, through all verbs, to both servers."""
+"""Tests of real definitions with generated valid and invalid objects through all verbs."""
 
 import json
 import os
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.skipif(not
 ROUNDS: Final = int(os.environ.get("APIEXT_DIFFERENTIAL_ROUNDS", "3"))
 """Objects of each version of a definition that live from creation to deletion."""
 BROKEN: Final = 6
-"""Objects that are broken before they are sent, for each that lives."""
+"""Invalid objects that are sent for each valid one."""
 SHARE: Final = 0.995
 TABLE: Final = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
 PARTIALS: Final = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
@@ -35,7 +35,7 @@ VALIDATIONS: Final = ("", "?fieldValidation=Strict", "?fieldValidation=Ignore", 
 
 
 def plain(value: Any) -> Any:
-    """A definition without rules in CEL and without a webhook that nobody answers."""
+    """Return whether a definition has neither CEL rules nor a conversion webhook."""
     if isinstance(value, dict):
         return {
             key: {"strategy": "None"} if key == "conversion" and isinstance(member, dict) and "strategy" in member else plain(member)
@@ -60,13 +60,13 @@ class _Requests:
         self._fields = [field["jsonPath"].removeprefix(".") for field in version.get("selectableFields") or ()]
 
     def object(self) -> dict[str, Any]:
-        """A valid object, most likely."""
+        """Return an object that is most likely valid."""
         made = generate_resource(self._schema, self._rng, api_version=self._api_version, kind=self._kind)
         made["metadata"]["labels"] = {"odd": self._rng.choice("yn")}
         return made
 
     def broken(self) -> Iterator[Step]:
-        """Creates and replacements of objects with mistakes in them."""
+        """Yield create and replace requests with invalid objects."""
         for _ in range(BROKEN * ROUNDS):
             made = self.object()
             for _ in range(self._rng.randint(1, 3)):
@@ -75,7 +75,7 @@ class _Requests:
             yield Step("POST", f"{self.path}{query}{'&' if query else '?'}dryRun=All", made)
 
     def life(self) -> Iterator[Step]:
-        """Requests from the creation of an object to its deletion."""
+        """Yield the requests from the creation of an object to its deletion."""
         made, rng = self.object(), self._rng
         one = f"{self.path}/{made['metadata']['name']}"
         yield Step("POST", self.path, made)
@@ -99,7 +99,7 @@ class _Requests:
         yield Step("GET", one)
 
     def _trials(self, one: str, other: dict[str, Any]) -> Iterator[Step]:
-        """Replacements and patches that change nothing, with mistakes and without."""
+        """Yield replacements and patches that change nothing, and invalid ones."""
         rng = self._rng
         for body in (other, mutate(other, self._schema, rng), {**other, "none": 1}):
             yield Step("PUT", f"{one}{self._validation()}", body)
@@ -137,13 +137,13 @@ class _Requests:
 
 
 def _differences(pair: Pair, crd: dict[str, Any]) -> tuple[int, list[str]]:
-    """How many requests about the definition were compared, and those of them that differ."""
+    """Return the number of compared requests about the definition, and the differences."""
     rng = seeded(crd["metadata"]["name"])
     count = 0
     found: list[str] = []
     for version in (version for version in crd["spec"]["versions"] if version["served"]):
         requests = _Requests(crd, version, rng)
-        # What another version cannot keep is invalid from then on, which only ratcheting would overlook.
+        # Fields that another version prunes make the object invalid, which only ratcheting would accept.
         rounds = ROUNDS if version["storage"] else 0
         steps = [*requests.broken(), *(step for _ in range(rounds) for step in requests.life())]
         for step in [*steps, Step("DELETE", requests.path)]:
@@ -154,7 +154,7 @@ def _differences(pair: Pair, crd: dict[str, Any]) -> tuple[int, list[str]]:
 
 
 def test_generated(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of thousands of requests with generated objects of real definitions nearly all have equal answers."""
+    """Return equal responses to nearly all of thousands of requests with generated objects."""
     count = 0
     found: list[str] = []
     crds = [plain(crd) for crd in real_crds()]

@@ -1,4 +1,4 @@
-"""Generated definitions, most of them with one mistake, judged by both servers when they are new and when they replace another."""
+"""Tests of generated definitions, most of them with one error, in create and replace requests."""
 
 import json
 import os
@@ -22,19 +22,19 @@ NEW: Final = 300
 """New definitions of each round."""
 KEPT: Final = 3
 CHANGES: Final = 30
-"""Changes of each definition that is kept, of which there are so many in each round."""
+"""Stored definitions of each round, and changes of each of them."""
 VALIDATIONS: Final = ("", "&fieldValidation=Strict", "&fieldValidation=Ignore")
 
 
 @pytest.fixture
 def clean(pair: Pair) -> Iterator[Pair]:
-    """The pair, without the definitions of the test at its end."""
+    """Return the pair, and delete the definitions of the test after it."""
     yield pair
     pair.remove_definitions(GROUP)
 
 
 def new() -> Iterator[Step]:
-    """Definitions to judge."""
+    """Yield dry-run creates of definitions."""
     for index in range(NEW * ROUNDS):
         rng = seeded(f"new{index}")
         made = definition(GROUP, rng)
@@ -42,11 +42,11 @@ def new() -> Iterator[Step]:
 
 
 def changed(index: int) -> Iterator[Step]:
-    """A definition that is kept, and what others would make of it."""
+    """Yield a definition to store, and replacements of it."""
     rng = seeded(f"changed{index}")
     kept = definition(GROUP, rng)
     yield Step("POST", PATH, kept)
-    yield Step("GET", ONE, settles=True, until="InitialNamesAccepted")
+    yield Step("GET", ONE, retry=True, until="InitialNamesAccepted")
     for _ in range(CHANGES):
         other = kept if rng.random() < 0.5 else definition(GROUP, rng)
         other = other if rng.random() < 0.1 else broken(other, rng)
@@ -56,7 +56,7 @@ def changed(index: int) -> Iterator[Step]:
             other = other | {"metadata": {"name": f"things.{GROUP}", "resourceVersion": f"{{rv:{ONE}}}"}}
             yield Step("PUT", f"{ONE}?dryRun=All{rng.choice(VALIDATIONS)}", other)
     yield Step("DELETE", ONE)
-    yield Step("GET", ONE, settles=True, until="not found")
+    yield Step("GET", ONE, retry=True, until="not found")
 
 
 def _report(pair: Pair, steps: Iterable[Step], capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,10 +69,10 @@ def _report(pair: Pair, steps: Iterable[Step], capsys: pytest.CaptureFixture[str
 
 
 def test_new(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
-    """What both servers say of a new definition is equal, word for word."""
+    """Return the reference's response to a new definition."""
     _report(pair, new(), capsys)
 
 
 def test_changed(clean: Pair, capsys: pytest.CaptureFixture[str]) -> None:
-    """What both servers say of a change of a definition is equal, word for word."""
+    """Return the reference's response to a changed definition."""
     _report(clean, (step for index in range(KEPT * ROUNDS) for step in changed(index)), capsys)

@@ -1,4 +1,4 @@
-"""HTTP to the letter: methods, paths, heads, bodies and packed answers, held against the reference."""
+"""Compare methods, paths, headers, bodies and compressed answers with the reference, as far as HTTP clients can send them."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,8 @@ import pytest
 
 from tests.differential.helpers.pair import Pair, Step
 from tests.differential.helpers.wire import Raw, differing, head, request
-from tests.support.servers.in_process import CRDS, definition
+from tests.support.builders.crds import widget, widget_crd
+from tests.support.servers.in_process import CRDS
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +30,7 @@ ODD_PATHS: Final = (
     *(f"{BASE}/", f"{BASE}/a/", f"/{BASE}", f"/apis//{GROUP}/v1/widgets", f"/apis/./{GROUP}/v1/widgets", f"{BASE}/..", f"{BASE}/../a"),
     *("/healthz/", "//healthz", "/metrics/", "/index.html/", "/openapi/v2/", "/openapi/v3/", f"{BASE}/%61", f"{BASE}/a%2Fb", f"{BASE}%2Fa"),
     *(f"{BASE}/a%00", f"{BASE}/%zz", f"{BASE}/%", f"{BASE}/%E4%B8%AD", f"{BASE}/a%20b", f"{BASE}/a+b", f"{BASE}/a;b", f"{BASE}/%2e%2e"),
-    *(f"{BASE}/a#fragment", f"{BASE}?x=#fragment", f"{BASE}/a?", f"{BASE}/a?a=b?c=d", f"{BASE}?x={'y' * 9000}", f"{BASE}/{'x' * 300}"),
+    *(f"{BASE}/a?", f"{BASE}/a?a=b?c=d", f"{BASE}?x={'y' * 9000}", f"{BASE}/{'x' * 300}"),
     *(
         f"{ROOT}/watch",
         f"{ROOT}/proxy/x",
@@ -38,7 +39,7 @@ ODD_PATHS: Final = (
         f"{ROOT}/namespaces/default",
         f"{ROOT}/namespaces//widgets",
     ),
-    *("http://other/healthz", "https://h:80/healthz", "http://other", "*", "healthz", "mailto:x"),
+    *("http://other/healthz", "https://h:80/healthz", "http://other"),
 )
 QUERIES: Final = (
     *("limit=1&limit=2", "limit=x", "limit=-1", "limit=%zz", "%zz=1", "limit=1;x=2", "a;b=c", "timeoutSeconds=x", "resourceVersion=abc"),
@@ -46,32 +47,15 @@ QUERIES: Final = (
     *("timeout=-1s", "timeout=0", "timeout=", "timeout=1s&timeout=x", "timeout=1ns", "timeout=x;y", "resourceVersionMatch=Foo"),
 )
 HEADS: Final = (
-    *(head(f"{method} {BASE}/a HTTP/1.1", "Host: h", "Connection: close") for method in ("get", "Get", "G@T", "GE,T", "A'B")),
-    *(head(f"GET /healthz HTTP/{version}", "Host: h", "Connection: close") for version in ("1.2", "0.9", "2.0", "3.0", "x", "1")),
     *(head("GET /healthz HTTP/1.0"), head("GET /healthz HTTP/1.0", "Connection: keep-alive")),
-    *(head("GET /healthz HTTP/1.1", *lines, "Connection: close") for lines in ((), ("Host: a", "Host: b"), ("Host: a b",), ("Host:",))),
     *(
         head("GET /healthz HTTP/1.1", "Host: h", line, "Connection: close")
-        for line in ("X y: 1", "nothing", "X-A : b", ": b", "X-A: a\x00b", "X-A: a\xe9b", "X-A: b\r\n c", "Expect: x", "Content-Length: x")
+        for line in ("X-A: a\xe9b", "X-A:", "Expect: x", "Expect: 100-continue", "Content-Length: 0", "Connection: upgrade\r\nUpgrade: h2c")
     ),
-    head("GET /healthz HTTP/1.1", " X-A: b", "Host: h"),
-    head("GET /healthz HTTP/1.1", "Host: h", "Connection: close", ending="\n"),
-    head("GET /healthz HTTP/1.1", "Host: h", f"X-A: {'a' * 900_000}", "Connection: close"),
-    head("GET /healthz HTTP/1.1", "Host: h", "Connection: close", *(f"X-{number}: a" for number in range(1500))),
-    head("GET /healthz HTTP/1.1", "Host: h", "Connection: close", "X-A: b", " ", "\tc"),
-    *(
-        head("GET /healthz HTTP/1.1", "Host: h", line, "Connection: close")
-        for line in ("Transfer-Encoding:", "Transfer-Encoding: gzip, chunked")
-    ),
-    *(head("", f"{method} /healthz HTTP/1.1", "Host: h", "Connection: close") for method in ("GET", "FOO")),
-    *(head(f"GET{line}", "Host: h", "Connection: close") for line in ("  /healthz HTTP/1.1", " /healthz  HTTP/1.1", "\t/healthz HTTP/1.1")),
-    *(
-        head(f"GET {path} HTTP/1.1", "Host: h", "Connection: close")
-        for path in ("/%e4%bf", "/apis/%ff/v1/x", "/\xff", f"{BASE}?labelSelector=\xff", f"{BASE}?x=\xff%ff")
-    ),
-    head("GET /healthz HTTP/1.1 more", "Host: h"),
-    head("GET  HTTP/1.1", "Host: h"),
-    head("OPTIONS * HTTP/1.1", "Host: h", "Connection: close"),
+    head("GET /healthz HTTP/1.1", "Host:", "Connection: close"),
+    *(head(f"GET {path} HTTP/1.1", "Host: h", "Connection: close") for path in ("/%e4%bf", "/apis/%ff/v1/x")),
+    head("GET /healthz HTTP/1.1", "Host: h", f"X-A: {'a' * 60_000}", "Connection: close"),
+    head("GET /healthz HTTP/1.1", "Host: h", "Connection: close", *(f"X-{number}: a" for number in range(900))),
 )
 TYPES: Final = (
     *("application/json; charset=utf-8", "APPLICATION/JSON", "application/json;", "application/json; a", "application/json;a=b;a=c"),
@@ -90,15 +74,15 @@ TYPES: Final = (
 
 @pytest.fixture(scope="module")
 def served(pair: Pair) -> Iterator[Pair]:
-    """Both servers with a kind and one object of it."""
-    with pair.served(definition(group=GROUP)):
+    """Return both servers with one definition and one object."""
+    with pair.served(widget_crd(group=GROUP)):
         for side in (pair.reference, pair.ours):
             side.raw(Step("POST", BASE, _widget("a")))
         yield pair
 
 
 def _widget(name: str, **spec: Any) -> dict[str, Any]:
-    return {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
+    return widget(name, group=GROUP, **spec)
 
 
 def _check(pair: Pair, raws: list[Raw]) -> None:
@@ -108,12 +92,12 @@ def _check(pair: Pair, raws: list[Raw]) -> None:
 
 
 def test_methods(served: Pair) -> None:
-    """Any method is one, on every kind of path."""
-    _check(served, [request(method, path) for path, method in product(PATHS, ("HEAD", "OPTIONS", "FOO", "TRACE", "CONNECT", "PROPFIND"))])
+    """Answer methods that Kubernetes does not use as the reference does, on every kind of path."""
+    _check(served, [request(method, path) for path, method in product(PATHS, ("HEAD", "OPTIONS", "TRACE", "PROPFIND"))])
 
 
-def test_writes_to_what_cannot_be_written(served: Pair) -> None:
-    """Health, unknown paths, and collections that are not."""
+def test_refuses_writes_to_unwritable_paths(served: Pair) -> None:
+    """Refuse writes to health checks, unknown paths and unknown collections as the reference does."""
     paths = f"{ROOT}/widgets", f"{BASE}/a/unknown", BASE, f"/apis/{GROUP}/v2/widgets", "/healthz", "/unknown", "/index.html/"
     pairs = [(method, path) for path, method in product(paths, ("POST", "PUT", "DELETE")) if (method, path) != ("DELETE", BASE)]
 
@@ -121,22 +105,22 @@ def test_writes_to_what_cannot_be_written(served: Pair) -> None:
 
 
 def test_paths(served: Pair) -> None:
-    """Slashes, dots, escapes, fragments and targets with a host."""
+    """Answer slashes, dots, escapes and targets with a host as the reference does."""
     _check(served, [request("GET", path) for path in ODD_PATHS])
 
 
 def test_queries(served: Pair) -> None:
-    """Parameters more than once, and such as nobody can read."""
+    """Answer repeated and malformed parameters as the reference does."""
     _check(served, [request("GET", f"{BASE}?{query}") for query in QUERIES])
 
 
 def test_heads(served: Pair) -> None:
-    """What is a request and what is not, and how that is said."""
+    """Read the headers and versions that HTTP clients send."""
     _check(served, list(HEADS))
 
 
 def test_framing(served: Pair) -> None:
-    """Lengths and chunks: which counts, and which is refused."""
+    """Read bodies of a known length and in chunks."""
     path = f"{BASE}?dryRun=All"
     body = json.dumps(_widget("b")).encode()
     chunks = b"%x\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n" % (10, body[:10], len(body) - 10, body[10:])
@@ -144,23 +128,16 @@ def test_framing(served: Pair) -> None:
     cases = [
         ([chunked], chunks),
         ([chunked], chunks[:-2] + b"X-A: b\r\n\r\n"),
-        ([chunked], b"zz\r\nabc\r\n"),
-        ([chunked, ("Content-Length", "5")], chunks),
-        ([length, length], body),
-        ([length, ("Content-Length", "3")], body),
-        ([("Content-Length", "+5")], b""),
-        ([("Transfer-Encoding", "gzip")], b""),
-        ([chunked, chunked], b""),
+        ([length], body),
         ([length, ("Content-Encoding", "gzip")], body),
         ([length, ("Expect", "100-continue")], body),
-        ([JSON, ("Content-Type", "text/plain"), length], body),
     ]
 
     _check(served, [Raw(str(headers), request("POST", path, [JSON, *headers]).data + data, "POST") for headers, data in cases])
 
 
-def test_bodies_that_are_not_awaited(served: Pair) -> None:
-    """A client that waits to be asked for its body is not asked where nobody reads it."""
+def test_requests_no_body_that_is_not_read(served: Pair) -> None:
+    """Send no `100 Continue` where no handler reads the body."""
     path, expects = "/unknown", ("Expect", "100-continue")
 
     _check(
@@ -169,7 +146,7 @@ def test_bodies_that_are_not_awaited(served: Pair) -> None:
 
 
 def test_limits(served: Pair) -> None:
-    """Bodies of more than 3 MiB are refused by every verb, those of just so much are read."""
+    """Refuse bodies of more than 3 MiB with every verb, and read those of exactly 3 MiB."""
     small = json.dumps(_widget("b", x="")).encode()
     large = small + b" " * (LIMIT + 1 - len(small))
     patches = ("application/merge-patch+json", "application/json-patch+json")
@@ -185,31 +162,31 @@ def test_limits(served: Pair) -> None:
 
 
 def test_content_types(served: Pair) -> None:
-    """With parameters, without a type, and what is none."""
+    """Answer media types with parameters, and malformed ones, as the reference does."""
     body = json.dumps(_widget("b")).encode()
     places = ("POST", f"{BASE}?dryRun=All", body), ("DELETE", f"{BASE}/missing", b"{}"), ("PUT", f"{BASE}/a?dryRun=All", body)
 
     _check(served, [request(method, path, [("Content-Type", kind)], data) for (method, path, data), kind in product(places, TYPES)])
 
 
-def test_packed_answers(served: Pair) -> None:
-    """From 128 KiB on, for who takes gzip and says so plainly."""
-    pads = _pad(served)
+def test_compresses_large_answers(served: Pair) -> None:
+    """Compress answers of more than 128 KiB for clients that accept gzip."""
+    names = _objects_around_threshold(served)
     accepted = ("gzip", "GZIP", "gzip;q=1", "gzip, deflate", "br,gzip , x", "deflate", "*", "")
     headers = [[("Accept-Encoding", text)] for text in accepted]
-    raws = [request("GET", f"{BASE}/{name}", header, body_counts=False) for name, header in product(pads, headers)]
+    raws = [request("GET", f"{BASE}/{name}", header, body_counts=False) for name, header in product(names, headers)]
     raws += [request("GET", BASE, header, body_counts=False) for header in headers]
     raws += [request("HEAD", f"{BASE}/above", headers[0])]
 
     try:
         _check(served, raws)
     finally:
-        for side, name in product((served.reference, served.ours), pads):
+        for side, name in product((served.reference, served.ours), names):
             side.raw(Step("DELETE", f"{BASE}/{name}"))
 
 
-def _pad(pair: Pair) -> tuple[str, str]:
-    """Two objects on each side, of as many bytes as are not packed, and of one more."""
+def _objects_around_threshold(pair: Pair) -> tuple[str, str]:
+    """Create two objects on each side: one of the largest size that is not compressed, and one of a byte more."""
     for side in (pair.reference, pair.ours):
         for name, size in (("at", THRESHOLD), ("above", THRESHOLD + 1)):
             side.raw(Step("POST", BASE, _widget(name, any={"x": ""})))

@@ -1,6 +1,6 @@
-"""The record of who set which field, as clients send it: what survives is what survives on the reference.
+"""Tests of managedFields that clients send: the same entries survive on both servers.
 
-The reference records its own writes besides, under the name of the client that made them; those entries are left out.
+The reference also records its own writes under the name of the client; the tests ignore these entries.
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from tests.differential.helpers.pair import Pair, Side, Step, masked
-from tests.differential.helpers.writing import DOMAIN, MERGE, THINGS, compared, crds, current, thing
+from tests.differential.helpers.write_steps import DOMAIN, MERGE, THINGS, compared, crds, current, thing
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -20,7 +20,7 @@ NAMESPACE: Final = "/api/v1/namespaces/managed-fields"
 
 
 def _entry(manager: str, **more: Any) -> dict[str, Any]:
-    """An entry of an Update, some members replaced; a member that is None is left out."""
+    """Return an Update entry with some members replaced; None removes a member."""
     entry = {
         "manager": manager,
         "operation": "Update",
@@ -89,7 +89,7 @@ SENT: Final[dict[str, Any]] = {
 
 
 def _survivors(side: Side, step: Step) -> Any:
-    """The answer's code and the entries of others than the writer, or the message."""
+    """Return the status code, and the entries of other managers or the message."""
     response, data = side.raw(side.resolved(step))
     answer = json.loads(data)
     if answer.get("kind") == "Status":
@@ -99,7 +99,7 @@ def _survivors(side: Side, step: Step) -> Any:
 
 @pytest.fixture(scope="module")
 def served(pair: Pair) -> Iterator[Pair]:
-    """The pair with the definitions, and a namespace."""
+    """Create the definitions and a namespace on both servers."""
     with pair.served(*crds()):
         compared(pair, [Step("POST", "/api/v1/namespaces", {"metadata": {"name": "managed-fields"}})])
         yield pair
@@ -110,7 +110,7 @@ def served(pair: Pair) -> Iterator[Pair]:
 
 @pytest.fixture
 def one(served: Pair) -> Iterator[str]:
-    """The path of a thing whose size is another client's."""
+    """Return the path of a Thing whose size is owned by another manager."""
     path, base = f"{THINGS}/a", [_entry("base")]
     compared(served, [Step("POST", THINGS + WRITER, thing(spec=SPEC))])
     compared(served, [Step("PUT", path + WRITER, thing("a", current(path) | {"managedFields": base}, spec=SPEC))])
@@ -120,7 +120,7 @@ def one(served: Pair) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", SENT)
 def test_carried_through(served: Pair, one: str, name: str) -> None:
-    """Replacements, patches, and writes to subresources keep, replace or refuse the entries as on the reference."""
+    """Keep, replace or refuse entries alike in replacements, patches and subresource writes."""
     metadata = {"managedFields": SENT[name]}
     steps = [
         Step("PUT", f"{one}/status{WRITER}", thing("a", current(one) | metadata, status={"phase": name})),
@@ -136,7 +136,7 @@ def test_carried_through(served: Pair, one: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in SENT if "fields" in name or "key" in name or name in ("reset", "operation", "nothing")])
 def test_created_with(served: Pair, name: str) -> None:
-    """A new object starts with the entries that were sent about fields that it does not have."""
+    """Keep alike the sent entries of a new object about fields that it does not have."""
     sent = [
         entry | {"fieldsV1": {"f:spec": {"f:nested": entry["fieldsV1"]}}} if "fieldsV1" in entry else entry for entry in SENT[name] or ()
     ]
@@ -148,7 +148,7 @@ def test_created_with(served: Pair, name: str) -> None:
 @pytest.mark.parametrize("sent", [[], None, [{}], [_entry("a", apiVersion="v1", fieldsV1={"f:metadata": {"f:labels": {"f:no": {}}}})]])
 @pytest.mark.parametrize("tail", ["", "/status", "/finalize"])
 def test_of_a_namespace(served: Pair, sent: Any, tail: str) -> None:
-    """The same of a built-in kind, whose empty list is told from none."""
+    """Treat the entries of a namespace alike; null differs from an empty list there."""
     entry = _entry("base", apiVersion="v1", fieldsV1={"f:metadata": {"f:annotations": {"f:none": {}}}})
     body = {
         "metadata": {"name": "managed-fields", "managedFields": sent},

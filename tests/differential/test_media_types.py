@@ -1,4 +1,4 @@
-"""What clients accept, held against the reference: errors and objects in Protobuf, wildcards, and types that nobody writes."""
+"""Tests of accepted media types: errors and objects in Protobuf, wildcards and unusual types."""
 
 import json
 from collections.abc import Iterator
@@ -12,9 +12,10 @@ from apiext.registry.core_types import EVENT_WIRE, NAMESPACE_WIRE
 from apiext.registry.customresourcedefinition_protobuf import DEFINITION_WIRE
 from apiext.registry.objectmeta_protobuf import PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
 from apiext.registry.protobuf import Message
-from tests.differential.helpers.documented import PROTOBUF, definitions
+from tests.differential.helpers.documents import PROTOBUF, definitions
 from tests.differential.helpers.pair import Pair, Side, Step, masked
-from tests.support.servers.in_process import CRDS, definition
+from tests.support.builders.crds import widget_crd
+from tests.support.servers.in_process import CRDS
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +65,7 @@ ODD: Final = (
     "application/yaml;stream=",
     "application/json; stream=watch;q=0.1, application/yaml;q=0.2",
 )
-"""What hardly any client sends."""
+"""Unusual values of Accept."""
 ERRORS: Final = (
     Step("GET", f"{BASE}/missing"),
     Step("GET", f"{BASE}?labelSelector=a%20b"),
@@ -101,8 +102,8 @@ EVENT: Final = {
 
 @pytest.fixture(scope="module")
 def served(pair: Pair) -> Iterator[Pair]:
-    """Both servers with custom resources, and an object of each built-in kind that is written in Protobuf."""
-    widgets = definition(group=GROUP)
+    """Serve custom resources on both servers, with an object of each built-in kind that has Protobuf."""
+    widgets = widget_crd(group=GROUP)
     rich = definitions("protobuf.example.com")[0]
     with pair.served(widgets, rich):
         steps = (
@@ -115,7 +116,7 @@ def served(pair: Pair) -> Iterator[Pair]:
 
 
 def test_errors_in_what_is_accepted(served: Pair) -> None:
-    """Every error has the reference's code, media type and body, whatever the client accepts."""
+    """Return every error with equal code, media type and body for each accepted type."""
     steps = [Step(step.method, step.path, step.body, {"Accept": accept}) for step, accept in product(ERRORS, ACCEPTED)]
     found = [difference for step in steps for difference in served.differences(step)]
 
@@ -140,7 +141,7 @@ def test_errors_in_what_is_accepted(served: Pair) -> None:
     ],
 )
 def test_accept(served: Pair, path: str) -> None:
-    """Objects and lists are negotiated alike; what they say in Protobuf is compared below."""
+    """Negotiate objects and lists alike; another test compares the Protobuf content."""
     found = {}
     for accept in (*ACCEPTED, *ODD):
         shapes = []
@@ -155,7 +156,7 @@ def test_accept(served: Pair, path: str) -> None:
 
 
 def _read(side: Side, step: Step, message: Message) -> tuple[Any, bytes, bytes]:
-    """An object in JSON, in Protobuf, and in what apiext makes of the JSON."""
+    """Return an object in JSON, in Protobuf, and apiext's encoding of the JSON."""
     headers = {**step.headers, "Accept": step.headers["Accept"].replace(PROTOBUF, "application/json")}
     _, plain = side.raw(Step(step.method, step.path, step.body, headers))
     response, data = side.raw(step)
@@ -194,7 +195,7 @@ PARTIALS: Final = "PartialObjectMetadataList"
     ],
 )
 def test_protobuf(served: Pair, step: Step, message: Message) -> None:
-    """The reference's Protobuf is, byte by byte, what apiext makes of the reference's JSON; apiext's own says the same."""
+    """Encode the reference's JSON to the reference's Protobuf bytes, and serve apiext's own objects so."""
     theirs, reference_bytes, from_reference = _read(served.reference, step, message)
     ours, own_bytes, from_own = _read(served.ours, step, message)
     served.compared += 1
@@ -219,7 +220,7 @@ def test_protobuf(served: Pair, step: Step, message: Message) -> None:
 )
 @pytest.mark.parametrize("params", ["", ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"])
 def test_writes(served: Pair, step: Step, params: str) -> None:
-    """A write is answered in Protobuf as a read is, and a Status is never transformed."""
+    """Answer writes in Protobuf like reads, and never transform a Status."""
     shapes = []
     for side in (served.reference, served.ours):
         headers = {"Accept": PROTOBUF + params}
@@ -236,7 +237,7 @@ def test_writes(served: Pair, step: Step, params: str) -> None:
 @pytest.mark.parametrize("sub", ["", "/status", "/scale"])
 @pytest.mark.parametrize("media,version", [("application/json", "v1"), ("application/yaml", "v1beta1")])
 def test_one_object_as_a_list(served: Pair, sub: str, media: str, version: str) -> None:
-    """One object as a list of metadata is refused after a write like after a read; it is written all the same."""
+    """Refuse one object as a list of metadata after a read and after a write, which is executed."""
     headers = {"Accept": f"{media};as={PARTIALS};g=meta.k8s.io;v={version}"}
     one = f"{BASE}/one"
     made = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "one"}, "spec": {"replicas": 1}}
@@ -285,7 +286,7 @@ INITIAL: Final = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allow
     ],
 )
 def test_watches(served: Pair, step: Step, message: Message) -> None:
-    """A watch has the reference's frames, and the same events in them."""
+    """Send equal frames and events in watches."""
     timed = Step("GET", f"{step.path}&timeoutSeconds=1", headers=step.headers)
     theirs, ours = (_frames(side, timed, message) for side in (served.reference, served.ours))
     served.compared += 1

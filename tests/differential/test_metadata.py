@@ -1,4 +1,4 @@
-"""Names, namespaces, owners, finalizers and all else in metadata: taken, changed or refused as by the reference, word for word."""
+"""Tests of names, namespaces, owners, finalizers and the other metadata fields in writes."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -7,7 +7,19 @@ from typing import Any, Final
 import pytest
 
 from tests.differential.helpers.pair import Pair, Side, Step, masked
-from tests.differential.helpers.writing import DOMAIN, JSON_PATCH, MERGE, PLAINS, THINGS, compared, crds, current, operations, plain, thing
+from tests.differential.helpers.write_steps import (
+    DOMAIN,
+    JSON_PATCH,
+    MERGE,
+    PLAINS,
+    THINGS,
+    compared,
+    crds,
+    current,
+    operations,
+    plain,
+    thing,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -205,7 +217,7 @@ def _patches(metadata: dict[str, Any]) -> Step:
 
 
 def _all(*metadata: dict[str, Any]) -> list[Step]:
-    """In a creation, a replacement and a patch, of the object and of its status."""
+    """Return the metadata in a create, a replacement and a patch of the object and of its status."""
     made = [verb(one) for one in metadata for verb in (_creates, _puts, _patches)]
     return made + [
         step
@@ -225,7 +237,7 @@ def _sizes() -> list[Step]:
 
 
 def _targets() -> list[Step]:
-    """Names and namespaces in the body that are not those in the path."""
+    """Return steps whose body has another name or namespace than the path."""
     other = THINGS.replace("/default/", "/kube-system/")
     return [
         Step("POST", other + DRY, thing("b", {"namespace": "default"})),
@@ -276,7 +288,7 @@ def _versions() -> list[Step]:
 
 
 def _deleting() -> list[Step]:
-    """What may still change while an object waits for its finalizers."""
+    """Return changes of an object that waits for its finalizers."""
     path, held = f"{THINGS}/held", ["a.b/c", "a.b/d"]
     return [
         Step("POST", THINGS, thing("held", {"finalizers": held}, spec={"size": 1})),
@@ -326,7 +338,7 @@ SEQUENCES: Final[dict[str, list[Step]]] = {
 
 @pytest.fixture(scope="module")
 def served(pair: Pair) -> Iterator[Pair]:
-    """The pair with the definitions and one object of each."""
+    """Create the definitions on both servers, with one object of each."""
     metadata = {"labels": {"old": "x"}, "annotations": {"old": "x"}, "finalizers": ["old"], "ownerReferences": [OWNER | {"uid": "old"}]}
     with pair.served(*crds()):
         compared(pair, [Step("POST", THINGS, thing("a", metadata)), Step("POST", PLAINS, plain())])
@@ -335,14 +347,14 @@ def served(pair: Pair) -> Iterator[Pair]:
 
 @pytest.mark.parametrize("prefix", PREFIXES, ids=lambda prefix: str(prefix)[:8])
 def test_generated_name(served: Pair, prefix: Any) -> None:
-    """A name is made of the prefix as on the reference, and refused with the same words, whatever its random end is."""
+    """Append a random suffix to generateName alike, and refuse invalid prefixes with equal messages."""
     step = Step("POST", THINGS + DRY, thing() | {"metadata": {"generateName": prefix}})
 
     assert _answered(served.ours, step) == _answered(served.reference, step)
 
 
 def _answered(side: Side, step: Step) -> tuple[int, object]:
-    """Code and body, without the random end of the name."""
+    """Return code and body without the random suffix."""
     response, data = side.raw(step)
     body = json.loads(data)
     name = body.get("details", {}).get("name", "") if body["kind"] == "Status" else body["metadata"]["name"]
@@ -351,8 +363,8 @@ def _answered(side: Side, step: Step) -> tuple[int, object]:
 
 @pytest.mark.parametrize("verb", [_creates, _puts, _patches])
 @pytest.mark.parametrize("metadata", DISORDER)
-def test_order_of_complaints(served: Pair, metadata: dict[str, Any], verb: Callable[[dict[str, Any]], Step]) -> None:
-    """Several things wrong are told in the reference's order, which does not depend on chance here."""
+def test_order_of_errors(served: Pair, metadata: dict[str, Any], verb: Callable[[dict[str, Any]], Step]) -> None:
+    """Report several errors in the reference's order."""
     answers = []
     for side in (served.ours, served.reference):
         details = json.loads(side.raw(side.resolved(verb(metadata)))[1])["details"]
@@ -363,5 +375,5 @@ def test_order_of_complaints(served: Pair, metadata: dict[str, Any], verb: Calla
 
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_sequence(served: Pair, name: str) -> None:
-    """Every answer has the reference's code, warnings and body."""
+    """Return equal codes, warnings and bodies for the sequence."""
     compared(served, SEQUENCES[name])

@@ -1,4 +1,4 @@
-"""What is counted of requests, and under which labels: both servers are asked the same and then what they counted."""
+"""Tests of the request metrics: both servers get equal requests and return equal samples."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from tests.differential.helpers.pair import Pair, Side, Step
-from tests.support.servers.in_process import definition
+from tests.support.builders.crds import widget_crd
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,7 @@ STEPS: Final = (
     *(
         Step("PUT", f"{BASE}/a", {}),
         Step("PATCH", f"{BASE}/a", {}),
-        Step("FOO", BASE),
+        Step("PROPFIND", BASE),
         Step("OPTIONS", BASE),
         Step("GET", f"{ROOT}/unknown"),
     ),
@@ -49,7 +49,7 @@ STEPS: Final = (
 
 
 def _counted(side: Side) -> Counter[str]:
-    """Samples about the group, by name and sorted labels."""
+    """Return the samples about the group by name and sorted labels."""
     found: Counter[str] = Counter()
     for name, labels, value in _SAMPLE.findall(side.raw(Step("GET", "/metrics"))[1].decode()):
         if f'group="{GROUP}"' in labels:
@@ -58,7 +58,7 @@ def _counted(side: Side) -> Counter[str]:
 
 
 def _certificate_lives(side: Side) -> tuple[list[str], int]:
-    """The bounds of the histogram of client certificates, and how many requests it has counted."""
+    """Return the buckets of the client certificate histogram, and its count."""
     text = side.raw(Step("GET", "/metrics"))[1].decode()
     name = "apiserver_client_certificate_expiration_seconds"
     (count,) = re.findall(rf"^{name}_count (\S+)", text, re.MULTILINE)
@@ -66,22 +66,22 @@ def _certificate_lives(side: Side) -> tuple[list[str], int]:
 
 
 def test_lives_of_client_certificates(pair: Pair) -> None:
-    """Each request with a client certificate counts, by the same bounds."""
-    told = []
+    """Count each request with a client certificate in the same buckets."""
+    counts = []
     for side in (pair.reference, pair.ours):
         before = _certificate_lives(side)
         for _ in range(3):
             side.raw(Step("GET", "/version"))
         after = _certificate_lives(side)
-        told.append((after[0], after[1] - before[1] >= 4))
+        counts.append((after[0], after[1] - before[1] >= 4))
 
-    assert told[1] == told[0]
-    assert told[0][1]
+    assert counts[1] == counts[0]
+    assert counts[0][1]
 
 
 def test_requests_are_counted_alike(pair: Pair) -> None:
-    """By verb, scope, dry run and code."""
-    with pair.served(definition(group=GROUP)):
+    """Count requests by verb, scope, dry run and code alike."""
+    with pair.served(widget_crd(group=GROUP)):
         counted = []
         for side in (pair.reference, pair.ours):
             before = _counted(side)

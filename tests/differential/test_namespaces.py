@@ -1,6 +1,5 @@
-"""The end of namespaces, beside a reference whose controllers run."""
+"""Tests of namespace deletion beside a reference with its controllers."""
 
-import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -8,8 +7,9 @@ import pytest
 
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.waiting import until
 from tests.differential.cases.deletion_steps import GROUP, crd, note
-from tests.differential.helpers.pair import Pair, Step
+from tests.differential.helpers.pair import Pair, Side, Step
 from tests.differential.helpers.watching import differences
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -18,12 +18,12 @@ NAMESPACES: Final = "/api/v1/namespaces"
 HELD: Final = f"/apis/{GROUP}/v1/namespaces/held/notes"
 STUCK: Final = f"{NAMESPACES}/held"
 _SETTLE: Final = 60.0
-"""Seconds; the reference's controller looks at a namespace after five, and again after eight."""
+"""Seconds; the reference's controller checks a namespace after five, and again after eight."""
 
 
 @pytest.fixture(scope="module")
 def managed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """Both servers, the reference with its controllers."""
+    """Start both servers, and the reference's controllers."""
     plane = ControlPlane(tmp_path_factory.mktemp("managed"), controller_manager=True, durable=False)
     with plane, ApiextServer(tmp_path_factory.mktemp("apiext-managed")) as server:
         pair = Pair(plane, server)
@@ -32,16 +32,19 @@ def managed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 
 
 def _wait(pair: Pair, name: str, text: str) -> None:
-    """Return when both servers say something of a namespace, or ("") have it no more; a watch of a second is the pause between looks."""
-    deadline = time.monotonic() + _SETTLE
-    look = Step("GET", f"{NAMESPACES}?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3D{name}")
+    """Return when both servers show a text in a namespace, or, for "", have deleted it; a watch of one second separates two checks."""
+    check = Step("GET", f"{NAMESPACES}?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3D{name}")
+
+    def shown(side: Side) -> bool:
+        events = side.raw(check)[1].decode()
+        return text in events if text else not events
+
     for side in (pair.reference, pair.ours):
-        while text not in (shown := side.raw(look)[1].decode()) or (shown and not text):
-            assert time.monotonic() < deadline, f"{side.url} does not say {text!r} of {name}"
+        until(lambda side=side: shown(side), f"{text!r} in {name} of {side.url}", patience=_SETTLE)  # type: ignore[misc]
 
 
-def test_life(managed: Pair) -> None:
-    """An empty namespace goes, one that is held says by what, until it is not any more."""
+def test_deletion(managed: Pair) -> None:
+    """Delete an empty namespace, and report the remaining objects of another until they are deleted."""
     first = [
         *(Step("POST", NAMESPACES, {"metadata": {"name": name}}) for name in ("marker", "empty", "held")),
         Step("POST", HELD, note("a", "example.com/x", "example.com/y")),

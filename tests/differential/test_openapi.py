@@ -1,4 +1,4 @@
-"""OpenAPI, held against the reference: the documents of definitions and of what is built in, and how they are asked for."""
+"""Tests of OpenAPI: the documents of definitions and of built-in types, media types and conditional requests."""
 
 import http.client
 import json
@@ -10,8 +10,9 @@ from typing import Any, Final
 import pytest
 
 from apiext.openapi import v2_protobuf, v3_protobuf
-from tests.differential.helpers.documented import definitions, equal_in_the_end, in_the_end, parsed
+from tests.differential.helpers.documents import definitions, equal_eventually, parsed, until_both
 from tests.differential.helpers.pair import Pair, Side, Step
+from tests.differential.helpers.protobuf_messages import entries, equivalent
 from tests.support.clients.published import with_shared_parameters, without_texts
 
 pytestmark = pytest.mark.slow
@@ -86,9 +87,9 @@ _HEADERS: Final = ("Content-Type", "Content-Encoding", "Content-Range", "Accept-
 
 @pytest.fixture(scope="module")
 def served(pair: Pair) -> Iterator[Pair]:
-    """Both servers with all definitions, once both publish every version."""
+    """Create all definitions on both servers, and wait until both publish every version."""
     with pair.served(*definitions(GROUP)):
-        in_the_end(pair, _publishes_all)
+        until_both(pair, _publishes_all)
         yield pair
 
 
@@ -99,7 +100,7 @@ def _publishes_all(side: Side) -> bool:
 
 
 def _plain(node: Any) -> Any:
-    """A document without descriptions, and of the groups that know a kind only those that both servers have."""
+    """Return a document without descriptions, and with the groups of both servers only in shared kinds."""
     if isinstance(node, dict):
         return {
             key: [kind for kind in member if kind["group"] in OWN] if key == KINDS and isinstance(member, list) else _plain(member)
@@ -114,15 +115,15 @@ def _v3(side: Side, path: str) -> Any:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_v3(served: Pair, version: str) -> None:
-    """The documents of definitions are equal: paths, operations, parameters, schemas and extensions."""
-    theirs, ours = equal_in_the_end(served, partial(_v3, path=f"apis/{GROUP}/{version}"))
+    """Return equal paths, operations, parameters, schemas and extensions for definitions."""
+    theirs, ours = equal_eventually(served, partial(_v3, path=f"apis/{GROUP}/{version}"))
 
     assert ours == theirs
 
 
 @pytest.mark.parametrize("path", BUILTIN)
 def test_builtin_v3(served: Pair, path: str) -> None:
-    """What is said of built-in kinds, of discovery and of the version is equal, as far as both have them."""
+    """Return equal documents of built-in kinds, discovery and the version as far as both servers have them."""
     ours = _v3(served.ours, path)
 
     def take(side: Side) -> Any:
@@ -132,7 +133,7 @@ def test_builtin_v3(served: Pair, path: str) -> None:
         document["components"]["schemas"] = {name: schema for name, schema in schemas.items() if name in ours["components"]["schemas"]}
         return document
 
-    theirs, ours = equal_in_the_end(served, take)
+    theirs, ours = equal_eventually(served, take)
 
     assert ours == theirs
     if path != "api/v1":
@@ -144,7 +145,7 @@ def test_builtin_v3(served: Pair, path: str) -> None:
 
 
 def test_index(served: Pair) -> None:
-    """The index lists the same documents of our own groups, each at a URL with the hash that is its ETag."""
+    """List the documents of custom groups in the index, each with its ETag as hash in the URL."""
     ours = set(parsed(served.ours, "/openapi/v3")["paths"])
     theirs = set(parsed(served.reference, "/openapi/v3")["paths"])
 
@@ -160,7 +161,7 @@ def test_index(served: Pair) -> None:
 
 
 def test_v2_paths(served: Pair) -> None:
-    """All paths of ours are there with the same operations."""
+    """Return equal operations for all paths of custom resources."""
     paths = list(parsed(served.ours, "/openapi/v2")["paths"])
 
     def take(side: Side) -> Any:
@@ -169,52 +170,49 @@ def test_v2_paths(served: Pair) -> None:
         known = [path for path in document["paths"] if GROUP in path or "apiextensions" in path]
         return rest, known, without_texts(with_shared_parameters(document, paths))
 
-    theirs, ours = equal_in_the_end(served, take)
+    theirs, ours = equal_eventually(served, take)
 
     assert ours == theirs
 
 
 def test_v2_definitions(served: Pair) -> None:
-    """All definitions of ours are equal, downgraded as v2 needs it."""
+    """Return equal definitions of custom resources, downgraded to v2."""
     names = set(parsed(served.ours, "/openapi/v2")["definitions"])
 
     def take(side: Side) -> Any:
         found = parsed(side, "/openapi/v2")["definitions"]
         return _plain({name: schema for name, schema in found.items() if name in names or name.startswith(MODELS)})
 
-    theirs, ours = equal_in_the_end(served, take)
+    theirs, ours = equal_eventually(served, take)
 
     assert ours == theirs
 
 
 @pytest.mark.parametrize("path", [*(f"apis/{GROUP}/{version}" for version in VERSIONS), *BUILTIN[:-1]])
 def test_v3_protobuf(served: Pair, path: str) -> None:
-    """The reference's Protobuf is, byte by byte, what apiext makes of the reference's JSON; apiext gives its own so."""
+    """Encode the reference's JSON to the fields of the reference's Protobuf, with YAML texts of equal values; serve such Protobuf."""
     for side in (served.reference, served.ours):
         response, data = side.raw(Step("GET", f"/openapi/v3/{path}", headers={"Accept": f"{SPEC3}.v1.0+protobuf"}))
         assert response.headers["Content-Type"] == f"{SPEC3}.v1.0+protobuf"
-        assert data == v3_protobuf.encode(parsed(side, f"/openapi/v3/{path}"))
+        assert equivalent(data, v3_protobuf.encode(parsed(side, f"/openapi/v3/{path}")))
 
 
 def test_v2_protobuf(served: Pair) -> None:
-    """So it is with v2, in the definitions and paths that apiext can have."""
+    """Encode v2 to equal fields in the shared definitions and paths."""
     for side in (served.reference, served.ours):
         data = side.raw(Step("GET", "/openapi/v2", headers={"Accept": f"{SPEC2}.v1.0+protobuf"}))[1]
         document = parsed(side, "/openapi/v2")
         paths = {path: item for path, item in document["paths"].items() if GROUP in path or "apiextensions" in path}
-        for part in (*({"paths": {path: item}} for path, item in paths.items()), {"definitions": document["definitions"]}):
-            encoded = v2_protobuf.encode(part)
-            # what follows the tag and the length of the part
-            assert encoded[1 + len(_length(encoded[1:])) :] in data
-
-
-def _length(data: bytes) -> bytes:
-    """The bytes of the number that data begins with."""
-    return data[: next(index for index, byte in enumerate(data) if byte < 0x80) + 1]
+        encoded = v2_protobuf.encode({"paths": paths, "definitions": document["definitions"]})
+        for numbers in ((8, 2), (9, 1)):
+            theirs = entries(data, *numbers)
+            different = [name for name, entry in entries(encoded, *numbers).items() if not equivalent(theirs[name], entry)]
+            assert theirs
+            assert not different
 
 
 def _ask(side: Side, path: str, headers: Mapping[str, str], method: str = "GET") -> tuple[http.client.HTTPResponse, bytes]:
-    """An answer; ETAG in a header stands for what the side's document has."""
+    """Send a request; ETAG in a header is replaced by the ETag of the server's document."""
     if any("ETAG" in text for text in headers.values()):
         etag = side.raw(Step("GET", path))[0].headers["ETag"] or '""'
         headers = {name: text.replace("ETAG", etag) for name, text in headers.items()}
@@ -222,7 +220,7 @@ def _ask(side: Side, path: str, headers: Mapping[str, str], method: str = "GET")
 
 
 def _shape(side: Side, path: str, headers: Mapping[str, str], method: str = "GET") -> tuple[Any, ...]:
-    """Code and headers, without what depends on how long a document is; of an error the body too."""
+    """Return code and headers that do not depend on the length of a document, and the body of an error."""
     response, data = _ask(side, path, headers, method)
     found = {name: response.headers[name] or "" for name in _HEADERS}
     found["Content-Range"] = re.sub(r"\d{3,}", "N", found["Content-Range"]) if "1499" not in found["Content-Range"] else "0-1499"
@@ -234,10 +232,10 @@ def _shape(side: Side, path: str, headers: Mapping[str, str], method: str = "GET
 
 @pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3", DOCUMENT, f"{DOCUMENT}?hash=OLD", "/openapi/v3/none", "/openapi/none"])
 def test_accept(served: Pair, path: str) -> None:
-    """The same media types are taken, and refused in the same way."""
+    """Accept and refuse the same media types."""
     found = {}
     for accept in ACCEPTED:
-        theirs, ours = equal_in_the_end(served, partial(_shape, path=path, headers={"Accept": accept} if accept else {}))
+        theirs, ours = equal_eventually(served, partial(_shape, path=path, headers={"Accept": accept} if accept else {}))
         if theirs != ours:
             found[accept] = (theirs, ours)
 
@@ -247,10 +245,10 @@ def test_accept(served: Pair, path: str) -> None:
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
 @pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3", DOCUMENT])
 def test_conditions_and_ranges(served: Pair, path: str, method: str) -> None:
-    """A client that has a document, or a part of it, is answered alike."""
+    """Answer conditional and range requests alike."""
     found = {}
     for headers in CONDITIONS:
-        theirs, ours = equal_in_the_end(served, partial(_shape, path=path, headers=headers, method=method))
+        theirs, ours = equal_eventually(served, partial(_shape, path=path, headers=headers, method=method))
         if theirs != ours:
             found[str(headers)] = (theirs, ours)
 
@@ -259,14 +257,14 @@ def test_conditions_and_ranges(served: Pair, path: str, method: str) -> None:
 
 @pytest.mark.parametrize("method", ["OPTIONS", "PUT", "PATCH", "DELETE", "TRACE"])
 def test_methods(served: Pair, method: str) -> None:
-    """Documents do not mind the method."""
+    """Answer every method with the document."""
     for path in ("/openapi/v2", "/openapi/v3", DOCUMENT, "/openapi/v3/none", "/openapi", "/openapi/v2/", "/openapi/v3/"):
-        theirs, ours = equal_in_the_end(served, partial(_shape, path=path, headers={}, method=method))
+        theirs, ours = equal_eventually(served, partial(_shape, path=path, headers={}, method=method))
         assert ours == theirs, path
 
 
-def test_an_outdated_hash(served: Pair) -> None:
-    """It is redirected to the URL of the index."""
+def test_redirects_an_outdated_hash(served: Pair) -> None:
+    """Redirect an outdated hash to the URL of the index."""
     for side in (served.reference, served.ours):
         response, data = side.raw(Step("GET", f"{DOCUMENT}?hash=OLD"))
         index = json.loads(side.raw(Step("GET", "/openapi/v3"))[1])["paths"]

@@ -1,4 +1,4 @@
-"""How many at once and how long: both servers with room for one request, and requests that wait for what never comes."""
+"""Tests of overload and deadlines: both servers with one request in flight, and requests that time out."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -16,15 +16,15 @@ NEVER: Final = "?resourceVersion=99999999&resourceVersionMatch=NotOlderThan"
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    """Both servers with room for one request that reads and one that writes."""
+    """Start both servers with a limit of one reading and one writing request."""
     with guarded(tmp_path_factory.mktemp("overload"), *FLAGS) as both:
         yield both
 
 
-def test_too_many_at_once(servers: Guarded) -> None:
-    """With one reading and one writing request under way only masters and watches get in."""
+def test_too_many_requests(servers: Guarded) -> None:
+    """Refuse all but system:masters and watches while one reading and one writing request are in flight."""
     pair, contexts = servers.pair, servers.contexts
-    # those that read come first: what keeps their room taken gives up after three seconds
+    # Reads first: the request that holds their slot times out after three seconds.
     crowd = [by("ann", "GET", BASE), by("ann", "GET", "/healthz"), by("", "GET", BASE), by("bob", "GET", BASE, user("ann"))]
     crowd += [by("ann", "POST", BASE), by("ann", "OPTIONS", BASE), by("ann", "DELETE", f"{BASE}/a"), by("root", "POST", BASE)]
     crowd += [by("root", "GET", f"{BASE}/a"), by("ann", "GET", f"{BASE}?watch=1&timeoutSeconds=1&resourceVersion=0")]
@@ -41,8 +41,8 @@ def test_too_many_at_once(servers: Guarded) -> None:
     assert [answer[1] for answer in answers[1]] == [429] * 7 + [400, 200, 200]
 
 
-def test_late_answers(servers: Guarded) -> None:
-    """A request whose time is over is answered in Go's own way, whatever its client reads; the connection stays."""
+def test_timeouts(servers: Guarded) -> None:
+    """Answer a timed-out request with Go's own response for every media type, and keep the connection."""
     pair, contexts = servers.pair, servers.contexts
     raws = [
         by("root", method, f"{BASE}{NEVER}&timeout=300ms", ("Accept", accept))

@@ -1,4 +1,4 @@
-"""The errors of the real kube-apiserver about objects that break their schema, against ours."""
+"""Tests of the errors about objects that violate their schema."""
 
 import http.client
 import json
@@ -11,6 +11,7 @@ from apiext.meta import json_codec
 from apiext.schema.compiled import CompiledSchema
 from hack.lib.servers.controlplane import ControlPlane
 from tests.differential.helpers.pair import Side, Step
+from tests.support.builders.crds import crd, version
 from tests.support.builders.generated_objects import generate, mutate
 from tests.support.builders.seeds import seeded
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.slow
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 OBJECTS = 400
 SETTLE = 200
-"""Tries until a new resource is served."""
+"""Attempts until a new resource is served."""
 
 INTSTR = {"x-kubernetes-int-or-string": True}
 EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
@@ -70,17 +71,10 @@ SCHEMA = {"type": "object", "properties": {"spec": SPEC}}
 
 @pytest.fixture(scope="module")
 def reference(control_plane: ControlPlane) -> Iterator[Side]:
-    """The reference, which serves Odds of the schema."""
+    """Create the definition of Odds on the reference."""
     side = Side(control_plane.url, control_plane.ssl_context())
-    names = {"plural": "odds", "singular": "odd", "kind": "Odd", "listKind": "OddList"}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}}
-    crd = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "odds.schema.example.com"},
-        "spec": {"group": "schema.example.com", "scope": "Cluster", "names": names, "versions": [version]},
-    }
-    response, data = side.raw(Step("POST", DEFINITIONS, crd))
+    odds = crd("odds", version("v1", storage=True, schema=SCHEMA), kind="Odd", group="schema.example.com", scope="Cluster")
+    response, data = side.raw(Step("POST", DEFINITIONS, odds))
     assert response.status == http.client.CREATED, data
     for _ in range(SETTLE):
         if side.raw(Step("GET", "/apis/schema.example.com/v1/odds"))[0].status == http.client.OK:
@@ -103,8 +97,8 @@ def _ours(obj: dict[str, Any]) -> list[tuple[str, str, str]]:
     return sorted((error.field, error.type.reason, error.body()) for error in schema.validate(decoded))
 
 
-def test_errors_are_the_references(reference: Side) -> None:
-    """Hundreds of broken objects are refused for the same reasons, in the same words."""
+def test_returns_the_errors_of_the_reference(reference: Side) -> None:
+    """Refuse hundreds of invalid objects with equal causes."""
     rng = seeded("the reference")
     refused = 0
     for index in range(OBJECTS):
@@ -115,7 +109,7 @@ def test_errors_are_the_references(reference: Side) -> None:
         response, data = reference.raw(Step("POST", "/apis/schema.example.com/v1/odds?dryRun=All", obj))
         status = json.loads(data)
         if response.status == http.client.BAD_REQUEST:
-            continue  # embedded metadata that cannot be read is a matter of decoding
+            continue  # Unreadable embedded metadata fails in decoding, not in validation.
         refused += response.status == http.client.UNPROCESSABLE_ENTITY
 
         assert _ours(obj) == _causes(status), obj

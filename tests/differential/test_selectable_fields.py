@@ -1,4 +1,4 @@
-"""Selectable fields of custom resources: every list, watch and removal by them is answered as by the reference."""
+"""Tests of selectable fields in lists, watches and deletecollection."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -112,8 +112,8 @@ SELECTORS: Final = (
 
 
 def definition(**more: Any) -> dict[str, Any]:
-    """A definition of two versions, of which one selects by less."""
-    # Versions whose schemas are equal cannot select by different fields.
+    """Return a definition of two versions, one of which has fewer selectable fields."""
+    # Versions with equal schemas must have equal selectable fields.
     other = {"openAPIV3Schema": SCHEMA["openAPIV3Schema"] | {"description": "another"}}
     first = version("v1", schema=SCHEMA, selectableFields=FIELDS) | more
     versions = [first, version("v2", storage=False, schema=other, selectableFields=FIELDS[:1])]
@@ -121,30 +121,30 @@ def definition(**more: Any) -> dict[str, Any]:
 
 
 def thing(name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    """An object."""
+    """Return an object."""
     return {"apiVersion": f"{GROUP}/v1", "kind": "Thing", "metadata": {"name": name, "labels": {"odd": name[0]}}, "spec": spec}
 
 
 def check(pair: Pair, steps: Iterator[Step]) -> None:
-    """All answers are equal."""
+    """Assert that all responses are equal."""
     found = [line for step in steps for line in pair.differences(step)]
 
     assert not found, f"{len(found)} differences:\n" + "\n".join(found)
 
 
 def created() -> Iterator[Step]:
-    """The objects."""
+    """Return steps that create the objects."""
     for name, spec in SPECS.items():
         yield Step("POST", OBJECTS, thing(name, spec))
 
 
 def by(path: str, selector: str, more: str = "", **step: Any) -> Step:
-    """A list by fields."""
+    """Return a list request with a field selector."""
     return Step("GET", f"{path}?fieldSelector={quote(selector)}{more}", **step)
 
 
 def reads() -> Iterator[Step]:
-    """Lists of every form, and what is refused."""
+    """Return lists of every form, and refused selectors."""
     yield from created()
     for selector in SELECTORS:
         for path in (OBJECTS, EVERYWHERE, OTHER):
@@ -161,7 +161,7 @@ def reads() -> Iterator[Step]:
 
 
 def changes() -> Iterator[Step]:
-    """Removals, and definitions that select by something else from now on."""
+    """Return deletions of collections, and changes of the selectable fields."""
     yield from created()
     for selector in ("spec.none=x", "a", "spec.text=x,metadata.name=none"):
         yield Step("DELETE", f"{OBJECTS}?fieldSelector={quote(selector)}")
@@ -172,16 +172,16 @@ def changes() -> Iterator[Step]:
     yield by(OBJECTS, "spec.text=x")
     yield by(OBJECTS, "spec.text=y")
     yield Step("PATCH", ONE, {"spec": {"versions": definition(selectableFields=FIELDS[1:])["spec"]["versions"]}})
-    yield by(OBJECTS, "spec.text=y", settles=True, until="not supported")
+    yield by(OBJECTS, "spec.text=y", retry=True, until="not supported")
     yield by(OBJECTS, "spec.number=0")
     yield by(OTHER, "spec.text=y")
     yield Step("PATCH", ONE, {"spec": {"versions": definition(selectableFields=[])["spec"]["versions"]}})
-    yield by(OBJECTS, "spec.number=0", settles=True, until="not supported")
-    yield Step("GET", f"/openapi/v3/apis/{GROUP}/v1", settles=True)
-    yield Step("GET", f"/openapi/v3/apis/{GROUP}/v2", settles=True, until="x-kubernetes-selectable-fields")
+    yield by(OBJECTS, "spec.number=0", retry=True, until="not supported")
+    yield Step("GET", f"/openapi/v3/apis/{GROUP}/v1", retry=True)
+    yield Step("GET", f"/openapi/v3/apis/{GROUP}/v2", retry=True, until="x-kubernetes-selectable-fields")
     yield Step("PATCH", ONE, {"spec": {"versions": definition()["spec"]["versions"]}})
-    yield by(OBJECTS, "spec.text=y", settles=True, until='"name": "text"')
-    yield Step("GET", f"/openapi/v3/apis/{GROUP}/v1", settles=True, until="spec.deep.er")
+    yield by(OBJECTS, "spec.text=y", retry=True, until='"name": "text"')
+    yield Step("GET", f"/openapi/v3/apis/{GROUP}/v1", retry=True, until="spec.deep.er")
     yield Step("DELETE", f"{OTHER}?fieldSelector=spec.text%3Dy")
     yield Step("DELETE", f"{EVERYWHERE}?fieldSelector=spec.text%3Dy")
     yield Step("GET", EVERYWHERE)
@@ -189,6 +189,6 @@ def changes() -> Iterator[Step]:
 
 @pytest.mark.parametrize("sequence", [reads, changes])
 def test_selectable_fields(pair: Pair, sequence: Any) -> None:
-    """Every answer has the reference's code, headers and body."""
+    """Return equal codes, headers and bodies for the sequence."""
     with pair.served(definition()):
         check(pair, sequence())

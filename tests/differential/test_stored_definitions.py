@@ -1,4 +1,4 @@
-"""Definitions that today's rules refuse and that are in the store all the same: every answer equals the reference's."""
+"""Tests of stored definitions that today's validation refuses."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ PREFIX = "/stored"
 
 @pytest.fixture(scope="module")
 def sharing(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """Both servers on one etcd, each below a prefix of its own."""
+    """Start both servers on one etcd, each with its own prefix."""
     folder = tmp_path_factory.mktemp("apiext-etcd")
     with ApiextServer(folder, etcd_url=control_plane.etcd_url, etcd_prefix=PREFIX) as server:
         both = Pair(control_plane, server)
@@ -31,7 +31,7 @@ def sharing(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.mark.parametrize("name", STORED)
 def test_stored(sharing: Pair, control_plane: ControlPlane, name: str) -> None:
-    """What is wrong with a stored definition stays allowed, and nothing more."""
+    """Keep accepting what a stored definition has, and nothing else."""
     crd = STORED[name]
     for prefix in (control_plane.etcd_prefix, PREFIX):
         key = f"{prefix}/apiextensions.k8s.io/customresourcedefinitions/{crd['metadata']['name']}"

@@ -1,4 +1,4 @@
-"""Status and scale, generations, preconditions and dry runs: every answer equals the reference's."""
+"""Tests of status and scale, generations, preconditions and dry runs."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from tests.differential.helpers.pair import Pair, Step
-from tests.differential.helpers.writing import (
+from tests.differential.helpers.write_steps import (
     DOMAIN,
     JSON_PATCH,
     MERGE,
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 LOOSE: Final = f"/apis/{DOMAIN}/v1/namespaces/default/looses"
 UNSCALED: Final = LOOSE.replace("/v1/", "/v2/")
-"""Where a loose thing can be given what its scale cannot show."""
+"""Values in a Loose that its Scale cannot show."""
 PARTIAL: Final = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
 TABLE: Final = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
 ACCEPTS: Final[tuple[dict[str, str], ...]] = (
@@ -43,7 +43,7 @@ ACCEPTS: Final[tuple[dict[str, str], ...]] = (
 REPLICAS: Final[tuple[Any, ...]] = (0, 1, -1, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**63, 1.5, 2.0, "3", None, True, [], {})
 
 UNSPELLED: Final = (2**63, 2.0)
-"""Numbers that errors about patches show otherwise than they were sent."""
+"""Numbers that errors about patches show in another notation than they were sent."""
 
 
 SCALE_OPERATIONS: Final = (
@@ -84,7 +84,7 @@ SCALE_MERGES: Final[tuple[Any, ...]] = (
 
 
 def definitions() -> list[dict[str, Any]]:
-    """Those of all writes, and loose things: anything may stand in their spec and status, in one version without a scale."""
+    """Return the definitions of all write tests, and Loose: any spec and status, with one version without scale."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": anything, "status": anything}}}
     scaled = {"name": "v1", "schema": schema, "subresources": {"scale": SCALE | {"specReplicasPath": ".spec.deep.er.replicas"}}}
@@ -93,12 +93,12 @@ def definitions() -> list[dict[str, Any]]:
 
 
 def loose(name: str, version: str = "v2", **members: Any) -> dict[str, Any]:
-    """A loose thing."""
+    """Return a Loose."""
     return thing(name, None, version, **members) | {"kind": "Loose"}
 
 
 def _changing(name: str, base: str, make: Any) -> list[Step]:
-    """What counts as another generation, and what as no change at all."""
+    """Return writes that change the generation, and writes that change nothing."""
     path = f"{base}/{name}"
 
     def put(tail: str = "", query: str = "", **members: Any) -> Step:
@@ -136,7 +136,7 @@ def _changing(name: str, base: str, make: Any) -> list[Step]:
 
 
 def _status_metadata() -> list[Step]:
-    """Metadata that clients change by the status, which hardly any of it takes."""
+    """Return changes of the metadata through the status, which ignores most of them."""
     path = f"{THINGS}/m"
     changed: tuple[dict[str, Any], ...] = (
         {"labels": {"a": "b"}, "annotations": {"c": "d"}},
@@ -171,7 +171,7 @@ def _status_metadata() -> list[Step]:
 
 
 def _odd_bodies(one: str) -> list[Any]:
-    """Bodies that are no Scale of the thing, or hardly one."""
+    """Return bodies that are not, or hardly, a Scale of the object."""
     return [
         scale("s") | {"kind": "Other"},
         scale("s") | {"apiVersion": "v1"},
@@ -245,7 +245,7 @@ def _scale_patches() -> list[Step]:
         Step("PATCH", f"{THINGS}/p/status", {"status": {"replicas": 3, "selector": "a=b"}}, MERGE),
         Step("GET", path),
         *(
-            Step("GET", f"{THINGS}/p{tail}?resourceVersion={text}", settles=True)
+            Step("GET", f"{THINGS}/p{tail}?resourceVersion={text}", retry=True)
             for tail in ("", "/scale", "/status")
             for text in ("x", 2**64)
         ),
@@ -256,7 +256,7 @@ def _scale_patches() -> list[Step]:
 
 
 def _odd_scales() -> list[Step]:
-    """Objects whose replicas or selector are not what the scale needs."""
+    """Return objects whose replicas or selector have the wrong form for scale."""
     kept: dict[str, dict[str, Any]] = {
         "missing": {},
         "null": {"spec": {"deep": None}},
@@ -332,7 +332,7 @@ SEQUENCES: Final[dict[str, list[Step]]] = {
 
 @pytest.fixture(scope="module")
 def served(pair: Pair) -> Iterator[Pair]:
-    """The pair with the definitions and one plain object."""
+    """Create the definitions on both servers, with one Plain."""
     with pair.served(*definitions()):
         compared(pair, [Step("POST", PLAINS, plain())])
         yield pair
@@ -340,5 +340,5 @@ def served(pair: Pair) -> Iterator[Pair]:
 
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_sequence(served: Pair, name: str) -> None:
-    """Every answer has the reference's code, headers and body."""
+    """Return equal codes, headers and bodies for the sequence."""
     compared(served, SEQUENCES[name])

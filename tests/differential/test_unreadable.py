@@ -1,4 +1,4 @@
-"""Objects that cannot be read: what is said of them, and how they are got rid of, as the reference does."""
+"""Tests of unreadable objects: errors, and unsafe deletion."""
 
 import http.client
 import json
@@ -25,7 +25,7 @@ UNREADABLE: Final = {"kindless": b'{"a":1}', "other": f'{{"apiVersion":"{GROUP}/
 
 @pytest.fixture
 def both(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """The reference, and apiext on the reference's etcd with keys of its own."""
+    """Start the reference, and apiext on the reference's etcd with its own prefix."""
     folder = tmp_path_factory.mktemp("apiext-on-etcd")
     with ApiextServer(folder, etcd_url=control_plane.etcd_url, etcd_prefix=PREFIX) as server:
         servers = Pair(control_plane, server)
@@ -33,8 +33,8 @@ def both(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
         servers.close()
 
 
-def _spoil(control_plane: ControlPlane) -> None:
-    """Put objects that cannot be read into the store, past both servers."""
+def _store_unreadable(control_plane: ControlPlane) -> None:
+    """Store unreadable objects directly in etcd."""
     for prefix in (control_plane.etcd_prefix, PREFIX):
         for name, data in UNREADABLE.items():
             body = {"key": f"{prefix}/{GROUP}/notes/default/{name}".encode(), "value": data}
@@ -64,20 +64,20 @@ def _unreadable_steps(name: str) -> list[Step]:
     ]
 
 
-def _told(answer: Answer) -> tuple[int, str]:
-    """An answer without what two stores do not share: where they keep their keys, and their revisions."""
+def _comparable(answer: Answer) -> tuple[int, str]:
+    """Return a response without keys and revisions, which differ between the stores."""
     text = json.dumps(answer.body, sort_keys=True).replace(f"{PREFIX}/", "/registry/")
     return answer.code, _REVISION.sub("revision=*", text)
 
 
 def _differing(pair: Pair, steps: list[Step]) -> list[str]:
-    """How the answers differ in more than that."""
-    answers = [(step, _told(pair.reference.ask(step)), _told(pair.ours.ask(step))) for step in steps]
+    """Return the differences of the responses without keys and revisions."""
+    answers = [(step, _comparable(pair.reference.ask(step)), _comparable(pair.ours.ask(step))) for step in steps]
     return [f"{step}\n    reference: {one}\n    apiext:    {other}" for step, one, other in answers if one != other]
 
 
 def test_version_removed(pair: Pair) -> None:
-    """Objects of a version that the definition has lost cannot be read; new ones can be made, and the old ones deleted."""
+    """Fail to read objects of a version that the definition lost; create new ones, and delete the old ones."""
     served = crd("notes", "Note")
     served["spec"]["versions"].append(served["spec"]["versions"][0] | {"name": "v2", "storage": False})
     swap = [{"op": "replace", "path": f"/spec/versions/{index}/storage", "value": bool(index)} for index in (0, 1)]
@@ -90,7 +90,7 @@ def test_version_removed(pair: Pair) -> None:
         remove,
         Step("PATCH", f"{ONE}/status", {"status": {"storedVersions": ["v2"]}}),
         remove,
-        Step("GET", NOTES, settles=True, until="404 page not found"),
+        Step("GET", NOTES, retry=True, until="404 page not found"),
     ]
     steps = [
         *(Step("GET", f"{later}/{name}") for name in ("a", "b")),
@@ -109,11 +109,11 @@ def test_version_removed(pair: Pair) -> None:
 
 
 def test_unreadable(both: Pair, control_plane: ControlPlane) -> None:
-    """What cannot be read is told of alike, and deleted by those who insist."""
+    """Report unreadable objects alike, and delete them with ignoreStoreReadErrorWithClusterBreakingPotential."""
     steps = [*_unreadable_steps("kindless"), *_unreadable_steps("other")]
     with both.served(crd("notes", "Note")):
         both.differences(Step("GET", NOTES))
-        _spoil(control_plane)
+        _store_unreadable(control_plane)
         found = _differing(both, steps)
 
     assert not found, f"{len(found)} differences:\n" + "\n".join(found)

@@ -1,4 +1,4 @@
-"""Watches: every event equals the reference's."""
+"""Tests of watches and their events."""
 
 from typing import Any, Final
 
@@ -6,6 +6,7 @@ import pytest
 
 from tests.differential.helpers.pair import Pair, Step
 from tests.differential.helpers.watching import differences
+from tests.support.builders.crds import crd, version
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -14,7 +15,7 @@ ALL: Final = f"/apis/{GROUP}/v1/tasks"
 BASE: Final = f"/apis/{GROUP}/v1/namespaces/default/tasks"
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WINDOW: Final = 8
-"""Seconds in which the steps of a test must be made."""
+"""Seconds in which the steps of a test must end."""
 
 FORMS: Final = {
     "Table": "application/json;as=Table;g=meta.k8s.io;v=v1",
@@ -32,34 +33,16 @@ SCHEMA: Final = {
         "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
     },
 }
-CRD: Final[dict[str, Any]] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": f"tasks.{GROUP}"},
-    "spec": {
-        "group": GROUP,
-        "scope": "Namespaced",
-        "names": {"plural": "tasks", "singular": "task", "kind": "Task", "listKind": "TaskList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": SCHEMA},
-                "subresources": {"status": {}},
-                "selectableFields": [{"jsonPath": ".spec.a"}],
-                "additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": ".spec.a"}],
-            },
-            {
-                "name": "v2",
-                "served": True,
-                "storage": False,
-                "deprecated": True,
-                "schema": {"openAPIV3Schema": SCHEMA | {"title": "Other"}},
-            },
-        ],
-    },
-}
+_STORED: Final = version(
+    "v1",
+    storage=True,
+    schema=SCHEMA,
+    subresources={"status": {}},
+    selectableFields=[{"jsonPath": ".spec.a"}],
+    additionalPrinterColumns=[{"name": "A", "type": "string", "jsonPath": ".spec.a"}],
+)
+_DEPRECATED: Final = version("v2", schema=SCHEMA | {"title": "Other"}, deprecated=True)
+CRD: Final = crd("tasks", _STORED, _DEPRECATED, kind="Task", group=GROUP)
 
 
 def _task(name: str, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
@@ -157,7 +140,7 @@ REFUSED: Final = [
 
 
 def test_events(pair: Pair) -> None:
-    """Watches of every kind see the same events of the same changes, and end in the same way."""
+    """Send equal events and equal ends in watches of every kind."""
     with pair.served(CRD):
         found = [line for step in FIRST for line in pair.differences(step)]
         found += differences(pair, WATCHES, LIFE)
@@ -166,7 +149,7 @@ def test_events(pair: Pair) -> None:
 
 
 def test_refused(pair: Pair) -> None:
-    """What cannot be watched is refused in the same words, as an answer or as an event."""
+    """Refuse watches with equal messages, as a response or as an event."""
     with pair.served(CRD):
         found = [line for step in FIRST for line in pair.differences(step)]
         watches = [Step("GET", f"{BASE}?watch=true&timeoutSeconds=1{query}") for query in REFUSED]
@@ -176,7 +159,7 @@ def test_refused(pair: Pair) -> None:
 
 
 def test_definitions(pair: Pair) -> None:
-    """Watches of definitions, and of objects whose definition changes and goes, see the same and end alike."""
+    """Send equal events to watches of definitions, and of objects whose definition is changed and deleted."""
     one = f"{CRDS}/extras.{GROUP}"
     names = {"plural": "extras", "singular": "extra", "kind": "Extra", "listKind": "ExtraList"}
     extra = CRD | {"metadata": {"name": f"extras.{GROUP}"}, "spec": CRD["spec"] | {"names": names}}
@@ -184,12 +167,12 @@ def test_definitions(pair: Pair) -> None:
     steps = [
         Step("POST", objects, _task("e") | {"kind": "Extra"}),
         Step("DELETE", one),
-        Step("GET", one, settles=True, until="not found"),
+        Step("GET", one, retry=True, until="not found"),
     ]
     with pair.served(CRD):
         found = pair.differences(Step("POST", CRDS, extra))
-        found += pair.differences(Step("GET", one, settles=True, until="InitialNamesAccepted"))
-        found += pair.differences(Step("GET", objects, settles=True, until="items"))
+        found += pair.differences(Step("GET", one, retry=True, until="InitialNamesAccepted"))
+        found += pair.differences(Step("GET", objects, retry=True, until="items"))
         watches = [
             _watch(path=objects),
             _watch(path=objects, form="Table"),

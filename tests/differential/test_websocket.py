@@ -1,4 +1,4 @@
-"""Watches over WebSocket, held against the reference: handshakes and frames."""
+"""Tests of watches over WebSocket: handshakes and frames."""
 
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from apiext.meta import json_codec
 from apiext.registry import protobuf
 from apiext.registry.objectmeta_protobuf import PARTIAL, WATCH_EVENT
 from tests.differential.helpers.pair import Pair, Side, Step, masked
-from tests.support.servers.in_process import definition
+from tests.support.builders.crds import widget_crd
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ INITIAL: Final = "&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersi
 
 
 def _content(message: WSMessage) -> Any:
-    """The event of a frame: JSON in a text frame, Protobuf in a binary one."""
+    """Return the event of a frame: JSON in a text frame, Protobuf in a binary one."""
     if message.type is not WSMsgType.BINARY:
         return masked(json_codec.loads(message.data.encode()))
     event = WATCH_EVENT.read(message.data)
@@ -31,7 +31,7 @@ def _content(message: WSMessage) -> Any:
 
 
 async def _frames(side: Side, path: str, headers: dict[str, str], protocols: tuple[str, ...]) -> list[Any]:
-    """How the handshake went, and all frames up to the end."""
+    """Return the result of the handshake, and all frames up to the end."""
     async with ClientSession(connector=TCPConnector(ssl=side.context)) as session:
         try:
             async with session.ws_connect(side.url + path, headers=headers, protocols=protocols) as socket:
@@ -66,8 +66,8 @@ async def _frames(side: Side, path: str, headers: dict[str, str], protocols: tup
     ],
 )
 async def test_frames(pair: Pair, path: str, headers: dict[str, str], protocols: tuple[str, ...]) -> None:
-    """A handshake succeeds where the reference's does, with the same protocol, and the same events follow."""
-    with pair.served(definition(group="sockets.example.com")):
+    """Accept the same handshakes with the same protocol, and send the same events."""
+    with pair.served(widget_crd(group="sockets.example.com")):
         for name in ("a", "b"):
             body = {"apiVersion": "sockets.example.com/v1", "kind": "Widget", "metadata": {"name": name, "labels": {"n": name}}}
             assert not pair.differences(Step("POST", BASE, body))

@@ -1,1 +1,1 @@
-"""Behind a real kube-apiserver: apiext as a cluster's operators would run it."""
+"""End-to-end tests: apiext behind a real kube-apiserver."""

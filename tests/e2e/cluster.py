@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 from apiext.meta.host_annotations import SERVE_LABEL
 from hack.lib.servers.aggregated_cluster import CONFIG_MAP, CRDS, SELECTOR, AggregatedCluster
 from hack.lib.waiting import until
-from tests.support.servers.in_process import definition
+from tests.support.builders.crds import widget_crd
 
 __all__ = ["CONFIG_MAP", "GROUP", "LABELLED", "PLAIN", "QUICK", "SERVED", "Cluster", "until"]
 
@@ -22,36 +22,36 @@ QUICK: Final = ("--leader-elect-lease-duration=2s", "--leader-elect-renew-deadli
 
 
 class Cluster(AggregatedCluster):
-    """The groups, ready. The operator has ended then, so that tests may do by hand what it would put right."""
+    """The cluster with both groups ready. The operator has stopped, so that tests can change what it would repair."""
 
     def __init__(self, folder: Path) -> None:
         crds = folder / "crds"
         crds.mkdir()
-        (crds / "widgets.json").write_text(json.dumps(definition(group=GROUP)))
+        (crds / "widgets.json").write_text(json.dumps(widget_crd(group=GROUP)))
         super().__init__(folder, selector=SELECTOR, crd_dir=crds, controller_manager=False, operate_args=QUICK)
 
     def __enter__(self) -> Self:
-        """Start everything, and have the operator register what apiext serves."""
+        """Start all programs, and let the operator register both groups."""
         super().__enter__()
         try:
-            self.host.must("POST", CRDS, definition(group=PLAIN))
+            self.host.must("POST", CRDS, widget_crd(group=PLAIN))
             self.host.must("POST", CRDS, _labelled())
             until(lambda: self.host.ask("GET", f"/apis/{PLAIN}/v1/widgets")[0] == 200)
             until(lambda: all(self.proxied(f"v1.{group}") for group in SERVED))
-            until(self._settled)
+            until(self._is_ready)
             self.operator.stop()
         except BaseException:
             self.__exit__()
             raise
         return self
 
-    def _settled(self) -> bool:
-        """Whether the operator says that it is done."""
+    def _is_ready(self) -> bool:
+        """Return whether the operator has finished its work."""
         conditions = self.host.must("GET", f"{CRDS}/widgets.{LABELLED}")["status"]["conditions"]
         return any((one["type"], one["status"]) == ("ServedByApiext", "True") for one in conditions)
 
 
 def _labelled() -> dict[str, Any]:
-    crd = definition(group=LABELLED)
+    crd = widget_crd(group=LABELLED)
     crd["metadata"]["labels"] = {SERVE_LABEL: "true"}
     return crd

@@ -1,4 +1,4 @@
-"""The cluster that all these tests share."""
+"""Fixtures that all end-to-end tests share."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,32 +13,32 @@ from tests.e2e.pods import Pods
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster with apiext behind its kube-apiserver; a test keeps to names of its own and leaves both running."""
+    """Provide a cluster with apiext; a test uses its own names, and leaves both running."""
     with Cluster(tmp_path_factory.mktemp("e2e")) as started:
         yield started
 
 
 @pytest.fixture(params=SERVED, ids=["folder", "labelled"])
 def group(request: pytest.FixtureRequest) -> str:
-    """Each of the groups that apiext serves."""
+    """Provide each of the groups that apiext serves."""
     return str(request.param)
 
 
 @pytest.fixture
 def kubectl(cluster: Cluster, tmp_path: Path) -> Kubectl:
-    """An administrator of the host."""
+    """Provide kubectl as an administrator of the host."""
     return Kubectl(cluster.plane.kubeconfig, tmp_path)
 
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    """A cluster with the manifests' base."""
+    """Provide a cluster with the base of the manifests."""
     with Installed(tmp_path_factory.mktemp("installed")) as started:
         yield started
 
 
 @pytest.fixture(scope="session")
 def pods(installed: Installed) -> Iterator[Pods]:
-    """The programs of the base's pods."""
+    """Provide the running programs of the base's pods."""
     with Pods(installed) as started:
         yield started

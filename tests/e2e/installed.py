@@ -1,4 +1,4 @@
-"""A cluster in which somebody has applied the manifests; the programs of their pods run as the pods would, but for addresses and paths."""
+"""A cluster with the applied manifests; the programs of the pods run with other addresses and paths only."""
 
 import base64
 import json
@@ -40,7 +40,7 @@ main()
 
 
 class Installed:
-    """The host (`plane`, its administrator `host`) with all that the base has, and an etcd (`etcd`) in place of the base's."""
+    """The host (`plane`, administrator `host`) with all objects of the base, and an etcd (`etcd`) in place of the base's."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -54,12 +54,12 @@ class Installed:
         self.kubectl = Kubectl(self.plane.kubeconfig, folder)
 
     def __enter__(self) -> Self:
-        """Start everything, and apply the base."""
+        """Start all programs, and apply the base."""
         try:
             self.plane.start()
             self.etcd.start()
             self.apply(built())
-            self._lead_to_this_machine()
+            self._point_service_here()
         except BaseException:
             self.__exit__()
             raise
@@ -70,20 +70,20 @@ class Installed:
         self.plane.stop()
 
     def apply(self, documents: list[dict[str, Any]]) -> None:
-        """Apply them as the README says."""
+        """Apply manifests as the README says."""
         self.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
 
     def token(self, account: str) -> str:
-        """A token as the kubelet asks for one."""
+        """Return a token as the kubelet requests it."""
         answer = self.host.must("POST", f"{_ACCOUNTS}/{account}/token", {"spec": {}})
         return str(answer["status"]["token"])
 
     def as_account(self, account: str) -> Caller:
-        """A service account as a client of the host."""
+        """Return a client of the host for a service account."""
         return Caller(self.plane.url, self.plane.ca, token=self.token(account))
 
     def pod(self, deployment: str, name: str, changes: Mapping[str, str]) -> Process:
-        """The program of a Deployment's pod with its service account; `changes` are flags that are different on this machine."""
+        """Return the program of a Deployment's pod with its service account; `changes` replaces flags for this machine."""
         document = one(built(), "Deployment", deployment)
         (container,) = containers(document)
         command, *flags = arguments(container)
@@ -103,30 +103,30 @@ class Installed:
         )
         return Process([sys.executable, "-c", _IN_POD, account, command, *arguments_here], folder / "log", env)
 
-    def asked(self, account: str) -> Iterator[dict[str, Any]]:
-        """What the host was asked by a service account."""
+    def requests(self, account: str) -> Iterator[dict[str, Any]]:
+        """Return the requests of a service account to the host."""
         user = f"system:serviceaccount:{NAMESPACE}:{account}"
         for line in self._audit.read_text().splitlines():
             event = json.loads(line)
             if event["user"]["username"] == user:
                 yield event
 
-    def refused(self, account: str) -> list[tuple[str, str]]:
-        """What a service account has no right to, and has asked for: verbs and paths."""
-        events = self.asked(account)
+    def forbidden(self, account: str) -> list[tuple[str, str]]:
+        """Return verbs and paths that a service account was denied."""
+        events = self.requests(account)
         return [
             (event["verb"], event["requestURI"]) for event in events if event["annotations"]["authorization.k8s.io/decision"] != "allow"
         ]
 
-    def _lead_to_this_machine(self) -> None:
-        """Let the Service lead to the programs that run here instead of pods."""
+    def _point_service_here(self) -> None:
+        """Create endpoints of the Service for the programs on this machine."""
         service = f"/api/v1/namespaces/{NAMESPACE}/services"
         self.host.must("DELETE", f"{service}/apiext")
         self.host.must("POST", service, {"metadata": {"name": "apiext"}, "spec": {"type": "ExternalName", "externalName": "localhost"}})
 
 
 class Mounted:
-    """A Secret of the host as files, which follow it as a kubelet's do: all of them at once, behind a link."""
+    """A Secret of the host as files, replaced atomically through a link as by a kubelet."""
 
     def __init__(self, installed: Installed, folder: Path, *, path: str = SECRET) -> None:
         self.folder = folder
@@ -138,7 +138,7 @@ class Mounted:
         folder.mkdir(parents=True)
 
     def __enter__(self) -> Self:
-        """Begin to follow it."""
+        """Start all programs, and apply the base."""
         self._thread.start()
         return self
 

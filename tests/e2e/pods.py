@@ -1,4 +1,4 @@
-"""The programs of the manifests' pods, in a cluster where they are installed."""
+"""The programs of the manifests' pods, in a cluster with the applied manifests."""
 
 from contextlib import ExitStack
 from typing import Self
@@ -34,7 +34,7 @@ class Pods:
         self.operator = self.another_operator("operator", self.url)
 
     def __enter__(self) -> Self:
-        """Start them as a cluster does: the server waits for the Secret that the operator makes."""
+        """Start both programs; the server waits for the Secret that the operator creates."""
         with ExitStack() as stack:
             stack.enter_context(self.mounted)
             for process in (self.operator, self.server):
@@ -50,10 +50,10 @@ class Pods:
         self._stack.close()
 
     def another_operator(self, name: str, server: str) -> Process:
-        """An operator that reaches the server by another URL, which the certificate has to be for."""
+        """Return an operator with another URL of the server, which the certificate has to cover."""
         changes = {"--service-port": str(self.port), "--server": server, "--host-etcd-servers": self.installed.plane.etcd_url, "--v": "2"}
         return self.installed.pod("apiext-operator", name, changes)
 
     def caller(self, pair: KeyPair | None = None, token: str = "") -> Caller:
-        """A client of the server itself."""
+        """Return a client of the server itself."""
         return Caller(self.url, self.mounted.folder / "ca.crt", pair, token=token)

@@ -11,10 +11,10 @@ from hack.lib.servers.aggregated_cluster import API_SERVICES, NAMESPACE, SERVICE
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.etcd import EtcdCluster
 from hack.lib.waiting import until
+from tests.support.builders.crds import widget_crd
 from tests.support.clients.informer import Informer
 from tests.support.clients.writers import Writer, assert_kept
 from tests.support.servers.balancer import Balancer
-from tests.support.servers.in_process import definition
 
 GROUP: Final = "replicas.example.com"
 API_VERSION: Final = f"{GROUP}/v1"
@@ -23,14 +23,14 @@ _NAME: Final = f"v1.{GROUP}"
 
 
 class Balanced:
-    """Replicas that are reached through a `balancer`, and may be replaced or killed one after the other."""
+    """Replicas behind a `balancer`, which are replaced or killed one after the other."""
 
     def __init__(self, servers: list[ApiextServer]) -> None:
         self.servers = servers
         self.balancer = Balancer(servers)
 
     def start(self, stack: ExitStack) -> None:
-        """Start all of it; `stack` stops it."""
+        """Start all programs; `stack` stops them."""
         for server in self.servers:
             stack.enter_context(server)
             stack.callback(server.kill)  # nobody waits for the delay
@@ -45,7 +45,7 @@ class Balanced:
         self.balancer.wait(*self.servers)
 
     def kill(self, server: ApiextServer) -> None:
-        """Have a replica die, and come back when nobody is sent to it any more."""
+        """Kill a replica, and start it again when the balancer has noticed."""
         server.kill()
         self.balancer.wait(*(other for other in self.servers if other is not server))
         server.start()
@@ -53,7 +53,7 @@ class Balanced:
 
 
 def assert_whole(writers: list[Writer], items: list[dict[str, Any]], informer: Informer) -> None:
-    """All that was acknowledged is among the items, and the informer has been told of it."""
+    """Assert that all acknowledged writes are among the items, and that the informer has seen them."""
     assert_kept(writers, items)
     informer.wait_equal(items)
     assert informer.missed([revision for writer in writers for revision in writer.revisions]) == []
@@ -65,7 +65,7 @@ class Replicas(Balanced):
     def __init__(self, cluster: AggregatedCluster, folder: Path) -> None:
         crds = folder / "crds"
         crds.mkdir()
-        (crds / "widgets.json").write_text(json.dumps(definition(group=GROUP)))
+        (crds / "widgets.json").write_text(json.dumps(widget_crd(group=GROUP)))
         self._cluster = cluster
         self.plane = cluster.plane
         self.etcd = EtcdCluster(folder / "etcd", durable=False)
@@ -78,7 +78,7 @@ class Replicas(Balanced):
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        """Start everything and register it with the host."""
+        """Start all programs, and register apiext with the host."""
         with ExitStack() as stack:
             stack.enter_context(self.etcd)
             self.start(stack)

@@ -1,4 +1,4 @@
-"""Who gets in behind a kube-apiserver, and what they may do there."""
+"""Authentication and authorization of clients behind a kube-apiserver."""
 
 import pytest
 
@@ -19,18 +19,18 @@ def _reading(*groups: str) -> list[dict[str, list[str]]]:
 
 
 def _codes(*callers: Caller) -> set[int]:
-    """How they all are answered who list the groups' objects."""
+    """Return the codes of lists of the groups' objects by all callers."""
     return {caller.ask("GET", _widgets(group))[0] for caller in callers for group in SERVED}
 
 
-def _told(answer: Answer, group: str) -> Answer:
-    """What a Status says, with the group of the plain definition in place of the other."""
+def _normalized(answer: Answer, group: str) -> Answer:
+    """Return the Status of an answer, with the group of the plain definition in place of the group."""
     code, status = answer
     return code, str(status).replace(group, PLAIN)
 
 
-def test_roles_hold(cluster: Cluster, group: str) -> None:
-    """RBAC of the cluster decides, whichever way a user comes; refusals are the reference's for a definition of its own."""
+def test_enforces_roles(cluster: Cluster, group: str) -> None:
+    """Enforce the cluster's RBAC on both ways to apiext, with the Status of a definition of the reference."""
     user, widgets = f"ann-{group}", _widgets(group)
     through, directly = cluster.through_host(user, "readers"), cluster.directly(user, "readers")
     cluster.grant(f"e2e-{user}", _reading(group, PLAIN), user)
@@ -39,11 +39,15 @@ def test_roles_hold(cluster: Cluster, group: str) -> None:
     for method, path in (("POST", widgets), ("DELETE", f"{widgets}/a"), ("DELETE", widgets), ("PUT", f"{widgets}/a/status")):
         plain = through.ask(method, path.replace(group, PLAIN), {})
         assert plain[0] == 403
-        assert _told(through.ask(method, path, {}), group) == _told(directly.ask(method, path, {}), group) == _told(plain, group)
+        assert (
+            _normalized(through.ask(method, path, {}), group)
+            == _normalized(directly.ask(method, path, {}), group)
+            == _normalized(plain, group)
+        )
 
 
-def test_users_of_nothing(cluster: Cluster, group: str) -> None:
-    """Who has no role gets nowhere, and who shows no credentials no further than the health endpoints."""
+def test_rejects_users_without_roles(cluster: Cluster, group: str) -> None:
+    """Forbid users without a role everything, and clients without credentials all but the health endpoints."""
     bob, nobody = cluster.directly("bob"), Caller(cluster.apiext.url, cluster.authority.cert)
 
     said = 'widgets.{} is forbidden: User "{}" cannot list resource "widgets" in API group "{}" in the namespace "default"'
@@ -52,8 +56,8 @@ def test_users_of_nothing(cluster: Cluster, group: str) -> None:
     assert [nobody.ask("GET", path) for path in ("/healthz", "/livez", "/readyz")] == [(200, "ok")] * 3
 
 
-def test_tokens_of_service_accounts(cluster: Cluster) -> None:
-    """The cluster's tokens are good at apiext itself as through the cluster, with the groups of their account; others are 401."""
+def test_accepts_service_account_tokens(cluster: Cluster) -> None:
+    """Accept the cluster's tokens with the groups of their accounts at apiext itself, and reject others with 401."""
     cluster.host.must("POST", ACCOUNT, {"metadata": {"name": "robot"}})
     token = cluster.host.must("POST", f"{ACCOUNT}/robot/token", {"spec": {}})["status"]["token"]
     robot = Caller(cluster.apiext.url, cluster.authority.cert, token=token)
@@ -69,8 +73,8 @@ def test_tokens_of_service_accounts(cluster: Cluster) -> None:
     until(lambda: _codes(robot, through) == {401})
 
 
-def test_certificates_of_strangers(cluster: Cluster) -> None:
-    """A certificate of an authority that nobody believes ends the connection."""
+def test_rejects_unknown_certificate_authorities(cluster: Cluster) -> None:
+    """End the connection of a client certificate of an unknown authority."""
     stranger = Authority(cluster.apiext.folder / "stranger").issue("admin", groups=["system:masters"])
 
     with pytest.raises(OSError, match=r"(?i)unknown ca|reset|EOF|broken|closed"):

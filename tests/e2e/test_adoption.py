@@ -1,4 +1,4 @@
-"""Groups of a real cluster go to apiext and come back, with everything in them, while clients go on."""
+"""Take-over and hand-over of groups of a real cluster, while clients write and watch."""
 
 import threading
 import time
@@ -12,12 +12,12 @@ from apiext.meta.host_annotations import HAND_OVER, INSTANCES_FINALIZER, REVISIO
 from hack.lib.servers.aggregated_cluster import API_SERVICES, CRDS, SELECTOR, AggregatedCluster
 from hack.lib.servers.apiext_operator import ApiextOperator
 from hack.lib.waiting import until
+from tests.support.builders.crds import widget_crd
 from tests.support.builders.stored_objects import multiply
 from tests.support.clients.client import Reply
 from tests.support.clients.informer import Informer
 from tests.support.clients.workers import at_work
 from tests.support.clients.writers import PatientWriter, assert_kept
-from tests.support.servers.in_process import definition
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 MERGE: Final = [("Content-Type", "application/merge-patch+json")]
@@ -29,14 +29,14 @@ Json = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AggregatedCluster]:
-    """A cluster with its controllers; operators are the tests' own."""
+    """Provide a cluster with its controllers; each test starts its operators."""
     with AggregatedCluster(tmp_path_factory.mktemp("adoption"), selector=SELECTOR, operator=False, operate_args=QUICK) as started:
         yield started
 
 
 @pytest.fixture
 def operator(cluster: AggregatedCluster) -> Iterator[ApiextOperator]:
-    """An operator that may write into the host's etcd."""
+    """Provide an operator with access to the host's etcd."""
     with cluster.another_operator("with-etcd", f"--host-etcd-servers={cluster.plane.etcd_url}") as started:
         yield started
 
@@ -51,7 +51,7 @@ class Group:
         self.path = f"/apis/{name}/v1/widgets"
         self.where = f"/apis/{name}/v1/namespaces/default/widgets"
         for plural in self.plurals:
-            crd = definition(plural, plural.title()[:-1], group=name)
+            crd = widget_crd(plural, plural.title()[:-1], group=name)
             (version,) = crd["spec"]["versions"]
             version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = [{"rule": "self.metadata.name != 'never'"}]
             cluster.host.must("POST", CRDS, crd)
@@ -63,11 +63,11 @@ class Group:
         self.cluster.host.must("PATCH", f"{CRDS}/{plural}.{self.name}", {"metadata": metadata}, MERGE)
 
     def label(self, plural: str = "widgets", *, value: str | None = "true") -> None:
-        """Ask apiext to serve a definition, or not to."""
+        """Set or remove the label of a definition."""
         self.change({"labels": {SERVE_LABEL: value}}, plural)
 
     def condition(self, plural: str = "widgets") -> tuple[str, str, str]:
-        """Status, reason and message of the definition's condition."""
+        """Return status, reason and message of the definition's condition."""
         code, found = self.cluster.host.ask("GET", f"{CRDS}/{plural}.{self.name}")
         for one in found["status"]["conditions"] if code == 200 else ():
             if one["type"] == "ServedByApiext":
@@ -75,33 +75,33 @@ class Group:
         return "", "", ""
 
     def until(self, reason: str, *plurals: str) -> None:
-        """Return when that is the reason of the conditions."""
+        """Wait until the conditions have a reason."""
         for plural in plurals or self.plurals:
             until(lambda plural=plural: self.condition(plural)[1] == reason)  # type: ignore[misc]
 
     def events(self, reason: str, plural: str = "widgets") -> list[Json]:
-        """What was said of the definition once."""
+        """Return the reasons of the definition's events."""
         found: list[Json] = self.cluster.host.must("GET", "/api/v1/namespaces/default/events")["items"]
         return [one for one in found if (one["involvedObject"]["name"], one["reason"]) == (f"{plural}.{self.name}", reason)]
 
     def create(self, name: str, **metadata: Any) -> Json:
-        """An object as the host answers it."""
+        """Create an object, and return the host's answer."""
         body = {"apiVersion": f"{self.name}/v1", "kind": "Widget", "metadata": {"name": name, **metadata}, "spec": {"replicas": 1}}
         made: Json = self.cluster.host.must("POST", self.where, body)
         return made
 
     def items(self) -> list[Json]:
-        """All objects as a client of the host sees them."""
+        """Return all objects as a client of the host lists them."""
         found: list[Json] = self.cluster.host.must("GET", self.path)["items"]
         return found
 
     def revision(self) -> int:
-        """The resourceVersion of a list through the host."""
+        """Return the resourceVersion of a list through the host."""
         return int(self.cluster.host.must("GET", f"{self.path}?limit=1")["metadata"]["resourceVersion"])
 
     @property
     def leftovers(self) -> list[str]:
-        """What apiext has left on the host and in its own store."""
+        """Return what apiext has left on the host and in its own store."""
         host = self.cluster.host
         found = self.cluster.keys(self.cluster.etcd.url, f"/{self.name}/") + self.cluster.keys(self.cluster.etcd.url, f".{self.name}")
         found += [POLICIES] if host.ask("GET", f"{POLICIES}/apiext-{self.name}")[0] == 200 else []
@@ -112,40 +112,40 @@ class Group:
 
 
 def plain(items: list[Json], prefix: str = "") -> list[Json]:
-    """Objects without resourceVersion, those with names of a prefix."""
+    """Return objects without resourceVersion whose names have a prefix."""
     chosen = [item for item in items if item["metadata"]["name"].startswith(prefix)]
     return [{**item, "metadata": {**item["metadata"], "resourceVersion": ""}} for item in chosen]
 
 
-def refused(reply: Reply) -> bool:
-    """Whether the host's policy or apiext refuses a write for now."""
+def is_denied(reply: Reply) -> bool:
+    """Return whether the host's policy or apiext denies a write temporarily."""
     return reply.status == 429 or (reply.status == 403 and b"apiext serves group" in reply.body)
 
 
 def writers(group: Group, count: int = 3) -> AbstractContextManager[list[PatientWriter]]:
-    """Clients that write through the host."""
+    """Run clients that write through the host."""
     version = f"{group.name}/v1"
     return at_work(
         [
-            PatientWriter(group.cluster.plane, group.where, f"w{index}-{time.monotonic_ns()}", api_version=version, refusal=refused)
+            PatientWriter(group.cluster.plane, group.where, f"w{index}-{time.monotonic_ns()}", api_version=version, refusal=is_denied)
             for index in range(count)
         ]
     )
 
 
-def went_on(found: list[PatientWriter], count: int = 30) -> None:
-    """All writers get so many more writes done."""
+def wait_for_writes(found: list[PatientWriter], count: int = 30) -> None:
+    """Wait until all writers have made more writes."""
     for writer in found:
         writer.wait(count)
 
 
 def written(group: Group) -> list[Json]:
-    """What the writers have written."""
+    """Return the acknowledged writes."""
     return [item for item in group.items() if item["metadata"]["name"].startswith("w")]
 
 
-def test_there_and_back(cluster: AggregatedCluster, operator: ApiextOperator) -> None:
-    """A group with many objects goes to apiext and back while clients write and watch, and while its operator is killed."""
+def test_moves_a_group_to_apiext_and_back(cluster: AggregatedCluster, operator: ApiextOperator) -> None:
+    """Move a group with many objects to apiext and back while clients write and watch, and its operator is killed."""
     group = Group(cluster, "many.example.com")
     first = group.create("o-first")
     multiply(cluster.plane.etcd_url, f"/registry/{group.name}/widgets/default/o-first", (f"o-{number:04}" for number in range(OBJECTS - 1)))
@@ -159,24 +159,24 @@ def test_there_and_back(cluster: AggregatedCluster, operator: ApiextOperator) ->
     with ExitStack() as stack:
         informers = [stack.enter_context(Informer(cluster.plane, group.path)) for _ in range(2)]
         with writers(group) as busy:
-            went_on(busy, 5)
+            wait_for_writes(busy, 5)
             group.label()
             until(lambda: bool(cluster.keys(cluster.etcd.url, f"/{group.name}/widgets/default/o-")))
             operator.kill()
             assert group.condition()[0] != "True"
             operator.start()
             group.until("Serving")
-            went_on(busy)
+            wait_for_writes(busy)
         assert_kept(list(busy), written(group))
         assert any(writer.refused for writer in busy)
-        served(group, before, old)
+        assert_served(group, before, old)
         follow(group, informers)
 
         with writers(group) as busy:
-            went_on(busy, 5)
+            wait_for_writes(busy, 5)
             group.change({"annotations": {HAND_OVER: "true"}})
             group.until("HandedOver")
-            went_on(busy)
+            wait_for_writes(busy)
         assert_kept(list(busy), [item for item in written(group) if item["metadata"]["name"] in {n for w in busy for n in w.held}])
         assert group.revision() < REVISION_BASE
         assert plain(group.items(), "o-") == before
@@ -188,8 +188,8 @@ def test_there_and_back(cluster: AggregatedCluster, operator: ApiextOperator) ->
     until(lambda: cluster.host.ask("GET", f"{group.where}/child")[0] == 404)
 
 
-def served(group: Group, before: list[Json], old: int) -> None:
-    """The group is apiext's: the same objects, in its own etcd, and what the host's revisions were is over."""
+def assert_served(group: Group, before: list[Json], old: int) -> None:
+    """Assert that apiext serves the same objects from its own etcd, and the host's revisions have expired."""
     cluster = group.cluster
     assert plain(group.items(), "o-") == before
     assert group.revision() > REVISION_BASE
@@ -205,15 +205,15 @@ def served(group: Group, before: list[Json], old: int) -> None:
 
 
 def follow(group: Group, informers: list[Informer]) -> None:
-    """Informers come to hold what is there."""
+    """Wait until informers hold the present objects."""
     items = group.items()
     for informer in informers:
         informer.wait_equal(items, timeout=60)
 
 
 @pytest.mark.usefixtures("operator")
-def test_two_definitions(cluster: AggregatedCluster) -> None:
-    """A group goes as a whole: as long as one definition is not labelled it stays, and when one is not any more it comes back."""
+def test_moves_all_definitions_together(cluster: AggregatedCluster) -> None:
+    """Move a group only while all its definitions have the label."""
     group = Group(cluster, "two.example.com", "widgets", "gadgets")
     group.create("one")
     group.label("widgets")
@@ -234,8 +234,8 @@ def test_two_definitions(cluster: AggregatedCluster) -> None:
 
 
 @pytest.mark.usefixtures("operator")
-def test_writes_at_the_moment(cluster: AggregatedCluster) -> None:
-    """Of writes to one object, from before the label to after the way, the last that was acknowledged is what is there."""
+def test_keeps_writes_during_the_transition(cluster: AggregatedCluster) -> None:
+    """Keep the last acknowledged write to an object across the transition."""
     group = Group(cluster, "moment.example.com")
     group.create("one")
     ended, acknowledged, codes = threading.Event(), [0], set()
@@ -266,8 +266,8 @@ def test_writes_at_the_moment(cluster: AggregatedCluster) -> None:
 
 
 @pytest.mark.usefixtures("operator")
-def test_turned_back(cluster: AggregatedCluster) -> None:
-    """The label is taken away before apiext serves: the host has never stopped to, and keeps nothing of it."""
+def test_aborts_the_take_over(cluster: AggregatedCluster) -> None:
+    """Abort the take-over when the label is removed early; the host keeps serving, and nothing is left on it."""
     group = Group(cluster, "turned.example.com")
     before = plain([group.create(f"o{number}") for number in range(20)])
     group.label()
@@ -282,8 +282,8 @@ def test_turned_back(cluster: AggregatedCluster) -> None:
 
 
 @pytest.mark.usefixtures("operator")
-def test_deleted(cluster: AggregatedCluster) -> None:
-    """A definition is deleted: apiext waits for finalizers of its objects, and the host's own copies keep nothing."""
+def test_deletes_an_adopted_definition(cluster: AggregatedCluster) -> None:
+    """Delete an adopted definition after the finalizers of its objects, and leave no copies on the host."""
     group = Group(cluster, "deleted.example.com")
     group.create("kept", finalizers=["example.com/kept"])
     group.create("plain")
@@ -301,8 +301,8 @@ def test_deleted(cluster: AggregatedCluster) -> None:
     assert cluster.keys(cluster.plane.etcd_url, f"/{group.name}/") == []
 
 
-def test_without_the_host_s_etcd(cluster: AggregatedCluster) -> None:
-    """Without the host's etcd an unchanged group goes back, one that has changed stays, and its condition says what to do."""
+def test_hands_over_without_etcd_if_unchanged(cluster: AggregatedCluster) -> None:
+    """Hand over an unchanged group without the host's etcd, and report the remedy for a changed one."""
     changed, same = Group(cluster, "changed.example.com"), Group(cluster, "same.example.com")
     with cluster.another_operator("without-etcd"):
         for group in (changed, same):

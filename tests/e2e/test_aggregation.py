@@ -1,4 +1,4 @@
-"""What a cluster shows of the API that apiext serves in it."""
+"""Discovery and OpenAPI documents of a cluster with apiext."""
 
 import json
 from contextlib import closing
@@ -11,8 +11,8 @@ from tests.e2e.cluster import GROUP, Cluster, until
 pytestmark = pytest.mark.slow
 
 
-def test_discovery(cluster: Cluster, kubectl: Kubectl, group: str) -> None:
-    """Kinds of apiext stand among those of the cluster, in plain and in aggregated discovery."""
+def test_merges_discovery(cluster: Cluster, kubectl: Kubectl, group: str) -> None:
+    """List the kinds of apiext among those of the cluster, in plain and in aggregated discovery."""
     until(lambda: f"{group}/v1" in kubectl("api-versions"))
 
     listed = kubectl("api-resources", f"--api-group={group}", "--no-headers").split()
@@ -22,8 +22,8 @@ def test_discovery(cluster: Cluster, kubectl: Kubectl, group: str) -> None:
     assert [one["name"] for one in plain["resources"]] == ["widgets", "widgets/status", "widgets/scale"]
 
 
-def test_openapi(cluster: Cluster, kubectl: Kubectl, group: str) -> None:
-    """Schemas of apiext are among the cluster's, in versions 2 and 3, and kubectl explains them."""
+def test_merges_openapi(cluster: Cluster, kubectl: Kubectl, group: str) -> None:
+    """Include the schemas of apiext in OpenAPI v2 and v3, and explain them with kubectl."""
     schema = f"com.example.{group.partition('.')[0]}.v1.Widget"
     until(lambda: schema in cluster.host.must("GET", "/openapi/v2")["definitions"])
     # the index calls itself text
@@ -33,8 +33,8 @@ def test_openapi(cluster: Cluster, kubectl: Kubectl, group: str) -> None:
     assert "FIELD: size <string>" in kubectl("explain", f"widgets.{group}.spec.size")
 
 
-def test_documents_stay_where_they_are(cluster: Cluster, group: str) -> None:
-    """Of what the host knows itself apiext says nothing to it: each URL of the merged index leads to its document, every time."""
+def test_serves_each_document_of_the_index(cluster: Cluster, group: str) -> None:
+    """Serve each document at its URL of the merged index, every time."""
     host, documents = cluster.host, [f"apis/{group}/v1", "apis/apiextensions.k8s.io/v1", "version"]
     until(lambda: documents[0] in json.loads(host.must("GET", "/openapi/v3"))["paths"])
 
@@ -48,8 +48,8 @@ def test_documents_stay_where_they_are(cluster: Cluster, group: str) -> None:
     assert {code for _, code in found} == {200}
 
 
-def test_another_hash(cluster: Cluster, group: str) -> None:
-    """The index follows after a while: until then URLs of an older one lead to today's document."""
+def test_redirects_old_hashes(cluster: Cluster, group: str) -> None:
+    """Answer URLs of an older index with the present document."""
     url = f"/openapi/v3/apis/{group}/v1"
     until(lambda: cluster.host.ask("GET", url)[0] == 200)
     with closing(cluster.host.connect()) as connection:

@@ -1,7 +1,4 @@
-"""The cluster's own controllers look after the objects that apiext serves as after those of a definition of the cluster.
-
-Each test does the same with the groups that apiext serves and with one that kube-apiserver serves, at once, and compares.
-"""
+"""The cluster's controllers with objects of apiext, compared with those of a definition of kube-apiserver in the same test."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -26,7 +23,7 @@ Answers = dict[str, Any]
 
 @pytest.fixture(scope="module", autouse=True)
 def controllers(cluster: Cluster) -> Iterator[None]:
-    """Those that look after all kinds; they get to know new ones twice a minute, so they start now that all are there."""
+    """Run the controllers of all kinds; they discover kinds twice a minute, so they start when all kinds exist."""
     names = "garbage-collector-controller,namespace-controller,resourcequota-controller"
     process = cluster.plane.controllers(f"--controllers={names}")
     process.start()
@@ -36,58 +33,58 @@ def controllers(cluster: Cluster) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def clean(cluster: Cluster) -> Iterator[None]:
-    """No objects are left to others."""
+    """Delete the objects after each test."""
     yield
     for group in ALL:
         cluster.host.must("DELETE", widgets(group))
 
 
 def widgets(group: str, namespace: str = "default") -> str:
-    """The path of a group's objects."""
+    """Return the path of a group's objects."""
     return f"/apis/{group}/v1/namespaces/{namespace}/widgets"
 
 
 def widget(group: str, name: str, **metadata: Any) -> dict[str, Any]:
-    """An object."""
+    """Return an object."""
     return {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": name, **metadata}}
 
 
 def config_map(group: str, name: str, **metadata: Any) -> dict[str, Any]:
-    """An object of the cluster that stands beside a group's."""
+    """Return a ConfigMap for a group."""
     return {"metadata": {"name": name_of(group, name), **metadata}}
 
 
 def name_of(group: str, name: str) -> str:
-    """A name that is different for each group."""
+    """Return a name that is different for each group."""
     return f"{name}-{group.partition('.')[0]}"
 
 
 def owner(owned_by: dict[str, Any], kind: str = "Widget") -> list[dict[str, Any]]:
-    """An object as the one who owns another."""
+    """Return an object as an ownerReference."""
     metadata = owned_by["metadata"]
     version = owned_by.get("apiVersion", "v1")
     return [{"apiVersion": version, "kind": kind, "name": metadata["name"], "uid": metadata["uid"], "blockOwnerDeletion": True}]
 
 
 def for_all(ask: Callable[[str], Any]) -> Answers:
-    """What comes of asking for each group."""
+    """Return the result of a call for each group."""
     return {group: ask(group) for group in ALL}
 
 
 def same(answers: Answers) -> Any:
-    """What came of it, which has to be the same for each group, its name apart."""
+    """Return the result of a call, which has to be equal for all groups except for the group's name."""
     told = {json.dumps(answer, sort_keys=True).replace(group, "GROUP") for group, answer in answers.items()}
     assert len(told) == 1, told
     return json.loads(told.pop())
 
 
 def gone(cluster: Cluster, path: Callable[[str], str]) -> None:
-    """Return when something is there no more for any group."""
+    """Wait until an object of each group is deleted."""
     until(lambda: all(cluster.host.ask("GET", path(group))[0] == 404 for group in ALL))
 
 
 def held(cluster: Cluster, path: str) -> Any:
-    """What keeps an object that is to go, None while nobody wants it to."""
+    """Return the finalizers of a terminating object, None if it is not terminating."""
     metadata = cluster.host.must("GET", path)["metadata"]
     return metadata.get("finalizers", []) if "deletionTimestamp" in metadata else None
 
@@ -95,8 +92,8 @@ def held(cluster: Cluster, path: str) -> Any:
 # --- namespaces -----------------------------------------------------------------------------------------------------
 
 
-def test_namespaces_end(cluster: Cluster) -> None:
-    """A namespace that is deleted takes its objects along, and waits for those that something holds; it says why."""
+def test_deletes_namespaces(cluster: Cluster) -> None:
+    """Delete the objects of a terminating namespace, wait for their finalizers, and report them in its conditions."""
     host = cluster.host
     for group in ALL:
         host.must("POST", NAMESPACES, {"metadata": {"name": name_of(group, "ends")}})
@@ -126,20 +123,20 @@ def test_namespaces_end(cluster: Cluster) -> None:
 
 
 def _refusal(cluster: Cluster, group: str, namespace: str) -> Any:
-    """What is said to who makes an object in a namespace."""
+    """Return the message of a create in a namespace."""
     answer = json.dumps(cluster.host.ask("POST", widgets(group, namespace), widget(group, "late")))
     return json.loads(answer.replace(namespace, "ends-NAME"))
 
 
 def _remaining(cluster: Cluster, group: str) -> dict[str, list[str]]:
-    """What a namespace says of what is left in it, by type of condition."""
+    """Return the messages of a namespace's conditions by type."""
     status = cluster.host.must("GET", f"{NAMESPACES}/{name_of(group, 'ends')}")["status"]
     found = {one["type"]: [one["status"], one["reason"], one["message"]] for one in status.get("conditions", [])}
     return {"NamespaceFinalizersRemaining": ["", "", ""], **found}
 
 
-def test_namespaces_come(cluster: Cluster) -> None:
-    """A namespace can be used as soon as it is there."""
+def test_uses_new_namespaces_at_once(cluster: Cluster) -> None:
+    """Accept objects in a namespace as soon as it exists."""
     for number in range(5):
         cluster.host.must("POST", NAMESPACES, {"metadata": {"name": f"comes-{number}"}})
         for group in ALL:
@@ -151,7 +148,7 @@ def test_namespaces_come(cluster: Cluster) -> None:
 
 
 def _owners(cluster: Cluster, **metadata: Any) -> dict[str, str]:
-    """Objects that own a ConfigMap each; the paths of the owners by group."""
+    """Create objects that own a ConfigMap each; return the paths of the owners by group."""
     paths = {}
     for group in ALL:
         made = cluster.host.must("POST", widgets(group), widget(group, "owner"))
@@ -164,16 +161,16 @@ def _owned(group: str) -> str:
     return f"{CONFIG_MAPS}/{name_of(group, 'owned')}"
 
 
-def test_what_objects_own_goes_after_them(cluster: Cluster) -> None:
-    """What an object owns of the cluster's own kinds goes when it has gone."""
+def test_deletes_dependents_in_the_background(cluster: Cluster) -> None:
+    """Delete dependents of the cluster's own kinds after their owner."""
     for path in _owners(cluster).values():
         cluster.host.must("DELETE", f"{path}?propagationPolicy=Background")
 
     gone(cluster, _owned)
 
 
-def test_what_objects_own_goes_before_them(cluster: Cluster) -> None:
-    """Deleted in the foreground, an object waits for what it owns."""
+def test_deletes_dependents_in_the_foreground(cluster: Cluster) -> None:
+    """Keep an owner that is deleted in the foreground until its dependents are gone."""
     paths = _owners(cluster, finalizers=[HOLD])
     for path in paths.values():
         cluster.host.must("DELETE", f"{path}?propagationPolicy=Foreground")
@@ -186,8 +183,8 @@ def test_what_objects_own_goes_before_them(cluster: Cluster) -> None:
     gone(cluster, lambda group: paths[group])
 
 
-def test_what_objects_own_is_left(cluster: Cluster) -> None:
-    """Deleted with its dependents orphaned, an object goes alone."""
+def test_orphans_dependents(cluster: Cluster) -> None:
+    """Delete an owner alone if its dependents are to be orphaned."""
     paths = _owners(cluster)
     for path in paths.values():
         cluster.host.must("DELETE", f"{path}?propagationPolicy=Orphan")
@@ -198,8 +195,8 @@ def test_what_objects_own_is_left(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("policy", ["Background", "Foreground"])
-def test_objects_that_are_owned(cluster: Cluster, policy: str) -> None:
-    """Objects go with what owns them, be it of the cluster's own kinds or of theirs."""
+def test_deletes_owned_objects(cluster: Cluster, policy: str) -> None:
+    """Delete objects with their owners, of the cluster's own kinds or of the same group."""
     host = cluster.host
     for group in ALL:
         top = host.must("POST", CONFIG_MAPS, config_map(group, "top"))
@@ -212,8 +209,8 @@ def test_objects_that_are_owned(cluster: Cluster, policy: str) -> None:
     gone(cluster, lambda group: f"{CONFIG_MAPS}/{name_of(group, 'top')}")
 
 
-def test_objects_that_are_left(cluster: Cluster) -> None:
-    """Where what owns objects goes without them, they are nobody's; those of owners that never were go."""
+def test_keeps_orphaned_objects(cluster: Cluster) -> None:
+    """Keep orphaned objects, and delete those whose owner never existed."""
     host = cluster.host
     nobody = {"metadata": {"name": "nobody", "uid": "00000000-0000-4000-8000-000000000000"}}
     for group in ALL:
@@ -229,8 +226,8 @@ def test_objects_that_are_left(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("kind, query", [("PartialObjectMetadataList", ""), ("PartialObjectMetadata", "?watch=true&timeoutSeconds=1")])
-def test_metadata_in_protobuf(cluster: Cluster, kind: str, query: str) -> None:
-    """The controllers' way to read, metadata alone and in Protobuf, is answered with that."""
+def test_serves_metadata_in_protobuf(cluster: Cluster, kind: str, query: str) -> None:
+    """Serve partial metadata in Protobuf, as the controllers request it."""
     protobuf, form = "application/vnd.kubernetes.protobuf", f"as={kind};g=meta.k8s.io;v=v1"
     accept = f"{protobuf};{form},application/json;{form},application/json"
 
@@ -248,7 +245,7 @@ def test_metadata_in_protobuf(cluster: Cluster, kind: str, query: str) -> None:
 
 
 def _limited(cluster: Cluster, namespace: str, most: int) -> None:
-    """A namespace with so many objects of each group at most."""
+    """Create a namespace with a quota for the objects of each group."""
     cluster.host.must("POST", NAMESPACES, {"metadata": {"name": namespace}})
     quota = {"metadata": {"name": "q"}, "spec": {"hard": {f"count/widgets.{group}": str(most) for group in ALL}}}
     cluster.host.must("POST", f"{NAMESPACES}/{namespace}/resourcequotas", quota)
@@ -256,13 +253,13 @@ def _limited(cluster: Cluster, namespace: str, most: int) -> None:
 
 
 def _used(cluster: Cluster, namespace: str) -> Answers:
-    """What is used of the quota."""
+    """Return the used amount of the quota."""
     status = cluster.host.must("GET", f"{NAMESPACES}/{namespace}/resourcequotas/q").get("status", {})
     return {group: status.get("used", {}).get(f"count/widgets.{group}") for group in ALL}
 
 
-def test_quotas(cluster: Cluster) -> None:
-    """What a quota does not allow is refused in the same words, dry runs too; what has gone is free again."""
+def test_enforces_quotas(cluster: Cluster) -> None:
+    """Deny what exceeds a quota with the reference's message, also in dry runs, and free the quota after a deletion."""
     host, namespace = cluster.host, "limited"
     _limited(cluster, namespace, 1)
 
@@ -287,8 +284,8 @@ def test_quotas(cluster: Cluster) -> None:
     host.must("DELETE", f"{NAMESPACES}/{namespace}")
 
 
-def test_quotas_at_once(cluster: Cluster) -> None:
-    """Of many who make objects at once so many succeed as the quota allows, and their number is known."""
+def test_enforces_quotas_under_concurrency(cluster: Cluster) -> None:
+    """Admit exactly as many concurrent creates as the quota allows."""
     namespace, most = "crowded", 7
     _limited(cluster, namespace, most)
 

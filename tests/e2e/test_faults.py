@@ -1,4 +1,4 @@
-"""Each thing that breaks the way from the host to apiext is named by `apiext doctor`."""
+"""The failed check of `apiext doctor` for each fault between the host and apiext."""
 
 import base64
 from collections.abc import Iterator
@@ -28,8 +28,8 @@ def _names(cluster: Cluster, hop: str, what: str = "") -> bool:
 
 
 @contextmanager
-def _registered(cluster: Cluster, **spec: Any) -> Iterator[None]:
-    """An APIService that somebody has edited."""
+def _edited(cluster: Cluster, **spec: Any) -> Iterator[None]:
+    """Edit an APIService for the time of a test."""
     path = f"{API_SERVICES}/{NAME}"
     before = cluster.host.must("GET", path)["spec"]
     cluster.host.must("PATCH", path, {"spec": spec}, MERGE)
@@ -42,42 +42,42 @@ def _registered(cluster: Cluster, **spec: Any) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _sound(cluster: Cluster) -> Iterator[None]:
-    """All is well again afterwards."""
+    """Wait after each test until all checks pass."""
     yield
     until(lambda: bool(_doctor(cluster)["ok"]))
 
 
-def test_another_port(cluster: Cluster) -> None:
-    """The APIService names a port that is not the Service's."""
-    with _registered(cluster, service={"port": 1}):
+def test_names_a_wrong_port(cluster: Cluster) -> None:
+    """Report an APIService with another port than the Service's."""
+    with _edited(cluster, service={"port": 1}):
         assert _names(cluster, "APIServices", f"points to {NAMESPACE}/{SERVICE}:1")
 
 
-def test_another_service(cluster: Cluster) -> None:
-    """The APIService names another Service."""
-    with _registered(cluster, service={"name": "other"}):
+def test_names_a_wrong_service(cluster: Cluster) -> None:
+    """Report an APIService with another Service."""
+    with _edited(cluster, service={"name": "other"}):
         assert _names(cluster, "APIServices", f"points to {NAMESPACE}/other")
 
 
-def test_edited_by_hand(cluster: Cluster) -> None:
-    """The APIService does not verify any more whom it proxies to, or does not proxy at all."""
-    with _registered(cluster, insecureSkipTLSVerify=True, caBundle=None):
+def test_names_edited_api_services(cluster: Cluster) -> None:
+    """Report an APIService that does not verify the certificate, or does not proxy."""
+    with _edited(cluster, insecureSkipTLSVerify=True, caBundle=None):
         assert _names(cluster, "APIServices", "insecureSkipTLSVerify")
-    with _registered(cluster, service=None, caBundle=None):
+    with _edited(cluster, service=None, caBundle=None):
         # where apiext is is known from its other group
         assert _names(cluster, "registration", "is local")
 
 
-def test_another_authority(cluster: Cluster) -> None:
-    """The caBundle is not that of apiext's certificate; with --ca-file that is told before a connection is made."""
+def test_names_a_wrong_ca_bundle(cluster: Cluster) -> None:
+    """Report a wrong caBundle, with --ca-file before a connection is made."""
     other = base64.b64encode(cluster.plane.ca.read_bytes()).decode()
-    with _registered(cluster, caBundle=other):
+    with _edited(cluster, caBundle=other):
         assert _names(cluster, "certificate", "not of the authorities that the host trusts")
         assert _doctor(cluster, f"--ca-file={cluster.authority.cert}")["broken"] == "APIServices"
 
 
-def test_no_service(cluster: Cluster) -> None:
-    """The Service is gone."""
+def test_names_a_missing_service(cluster: Cluster) -> None:
+    """Report a missing Service."""
     before = cluster.host.must("GET", f"{SERVICES}/{SERVICE}")
     cluster.host.must("DELETE", f"{SERVICES}/{SERVICE}")
     try:
@@ -87,8 +87,8 @@ def test_no_service(cluster: Cluster) -> None:
         until(lambda: cluster.available(NAME))
 
 
-def test_a_certificate_for_another_name(cluster: Cluster) -> None:
-    """Apiext shows a certificate that does not name the Service."""
+def test_names_a_certificate_for_another_name(cluster: Cluster) -> None:
+    """Report a certificate without the Service's name."""
     files = [Path(flag.partition("=")[2]) for flag in cluster.apiext.process.command if flag.startswith(("--tls-cert", "--tls-private"))]
     before = [path.read_bytes() for path in files]
     other = cluster.authority.issue("misnamed", hosts=("other.svc", "127.0.0.1"))
@@ -101,8 +101,8 @@ def test_a_certificate_for_another_name(cluster: Cluster) -> None:
             path.write_bytes(content)
 
 
-def test_apiext_stopped(cluster: Cluster) -> None:
-    """Nothing listens."""
+def test_names_a_stopped_apiext(cluster: Cluster) -> None:
+    """Report a port without a listener."""
     cluster.apiext.stop()
     try:
         assert _names(cluster, "connection", "nothing listens on 127.0.0.1")
@@ -110,8 +110,8 @@ def test_apiext_stopped(cluster: Cluster) -> None:
         cluster.apiext.start()
 
 
-def test_etcd_stopped(cluster: Cluster) -> None:
-    """Apiext runs, but its etcd does not."""
+def test_names_a_stopped_etcd(cluster: Cluster) -> None:
+    """Report a running apiext without its etcd."""
     cluster.etcd.stop()
     try:
         until(lambda: _names(cluster, "store", "etcd"))
@@ -119,8 +119,8 @@ def test_etcd_stopped(cluster: Cluster) -> None:
         cluster.etcd.start()
 
 
-def test_no_right_to_ask(cluster: Cluster) -> None:
-    """Apiext's user has lost ClusterRole system:auth-delegator, which members of system:masters do not notice."""
+def test_names_a_missing_delegation(cluster: Cluster) -> None:
+    """Report the missing ClusterRole system:auth-delegator, which members of system:masters do not notice."""
     before = cluster.host.must("GET", DELEGATOR)
     cluster.host.must("DELETE", DELEGATOR)
     try:
@@ -131,8 +131,8 @@ def test_no_right_to_ask(cluster: Cluster) -> None:
         cluster.host.must("POST", DELEGATOR.rpartition("/")[0], {"metadata": {"name": "apiext-delegator"}, **binding})
 
 
-def test_another_front_proxy(cluster: Cluster) -> None:
-    """The host shows apiext a name as its front proxy's that the ConfigMap does not allow."""
+def test_names_an_unknown_front_proxy(cluster: Cluster) -> None:
+    """Report a front proxy whose name the ConfigMap does not allow."""
     path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
     before = cluster.host.must("GET", path)["data"]
     try:

@@ -1,4 +1,4 @@
-"""What a kube-apiserver does that adoption and hand-over rely on."""
+"""Behaviour of kube-apiserver that take-over and hand-over rely on."""
 
 import asyncio
 import json
@@ -9,16 +9,16 @@ import pytest
 
 from apiext.meta.host_annotations import REVISION_BASE
 from apiext.operator.adoption.admission_policy import Policy
-from apiext.operator.adoption.watch_reset import touch
-from apiext.operator.api_clients import Api
+from apiext.operator.adoption.watch_reset import reset_watches
+from apiext.operator.api_clients import ApiClient
 from apiext.webhook import kubeconfig
 from hack.lib.servers.aggregated_cluster import CRDS
 from hack.lib.servers.caller import Caller
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
+from tests.support.builders.crds import widget_crd
 from tests.support.builders.stored_objects import multiply
 from tests.support.clients.client import Client, Watch
-from tests.support.servers.in_process import definition
 
 pytestmark = pytest.mark.slow
 GROUP: Final = "host.example.com"
@@ -43,24 +43,24 @@ WRITES: Final[list[tuple[str, str, Any, list[tuple[str, str]]]]] = [
 
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A kube-apiserver with a definition of its own and one object."""
+    """Provide a kube-apiserver with a definition of its own and one object."""
     with ControlPlane(tmp_path_factory.mktemp("host"), durable=False) as started:
         host = admin(started)
-        host.must("POST", CRDS, definition(group=GROUP))
+        host.must("POST", CRDS, widget_crd(group=GROUP))
         until(lambda: host.ask("POST", WHERE, {**NEW, "metadata": {"name": "one"}})[0] == 201)
         yield started
 
 
 def admin(plane: ControlPlane) -> Caller:
-    """Its administrator."""
+    """Provide its administrator."""
     return Caller(plane.url, plane.ca, plane.admin)
 
 
-def operate(plane: ControlPlane, work: Callable[[Api], Awaitable[None]]) -> None:
-    """Do something as an operator does."""
+def operate(plane: ControlPlane, work: Callable[[ApiClient], Awaitable[None]]) -> None:
+    """Run a coroutine with the operator's client."""
 
     async def run() -> None:
-        api = Api(kubeconfig.load(plane.kubeconfig))
+        api = ApiClient(kubeconfig.load(plane.kubeconfig))
         try:
             await work(api)
         finally:
@@ -70,20 +70,20 @@ def operate(plane: ControlPlane, work: Callable[[Api], Awaitable[None]]) -> None
 
 
 def watch(plane: ControlPlane, revision: object = "", seconds: int = 20) -> Watch:
-    """A watch of the definition's instances, from now on unless from a revision."""
+    """Watch the definition's instances, from now on unless from a revision."""
     with Client(plane) as client:
         start = revision or client.must("GET", ALL)["metadata"]["resourceVersion"]
         return client.watch(ALL, resourceVersion=start, timeoutSeconds=seconds)
 
 
-def test_the_policy_refuses(plane: ControlPlane) -> None:
-    """Every kind of write is refused with 403, the policy and its message; reads go on. What it lets go of, it does at once."""
+def test_policy_denies_all_writes(plane: ControlPlane) -> None:
+    """Deny every kind of write with 403 and the policy's message, serve reads, and accept writes after the removal."""
     host = admin(plane)
 
-    async def bite(api: Api) -> None:
+    async def bite(api: ApiClient) -> None:
         policy = Policy(api, GROUP)
         await policy.ensure(["widgets"])
-        await policy.bites(["widgets"])
+        await policy.wait_until_enforced(["widgets"])
 
     operate(plane, bite)
     answers = [host.ask(method, WHERE + path, body, headers) for method, path, body, headers in WRITES]
@@ -96,8 +96,8 @@ def test_the_policy_refuses(plane: ControlPlane) -> None:
     assert (read, free) == (200, 200)
 
 
-def test_touching_ends_watches(plane: ControlPlane) -> None:
-    """A category that comes and goes ends watches without an event, other metadata does not; the definition is as before."""
+def test_category_change_ends_watches(plane: ControlPlane) -> None:
+    """End watches without an event after a change of categories, but not after other metadata."""
     host, name = admin(plane), f"{CRDS}/widgets.{GROUP}"
     before = host.must("GET", name)["spec"]
     with watch(plane) as events:
@@ -105,7 +105,7 @@ def test_touching_ends_watches(plane: ControlPlane) -> None:
         until(lambda: host.ask("PATCH", f"{WHERE}/one", {"spec": {"replicas": 7}}, MERGE)[0] == 200)
         assert events.take(1)[0]["object"]["spec"]["replicas"] == 7
 
-        operate(plane, lambda api: touch(api, host.must("GET", name)))
+        operate(plane, lambda api: reset_watches(api, host.must("GET", name)))
 
         assert list(events) == []
     after = host.must("GET", name)
@@ -113,8 +113,8 @@ def test_touching_ends_watches(plane: ControlPlane) -> None:
     assert "categories" not in after["status"]["acceptedNames"]
 
 
-def test_revisions_of_the_future(plane: ControlPlane) -> None:
-    """A watch from a revision far greater than any is told nothing at all, and lists are 504: clients must not come with one."""
+def test_ignores_watches_of_future_revisions(plane: ControlPlane) -> None:
+    """Send no event to a watch from a far greater revision, and answer such lists with 504."""
     host = admin(plane)
     until(lambda: host.ask("GET", ALL)[0] == 200)
     with watch(plane, REVISION_BASE + 1, seconds=1) as events:
@@ -127,8 +127,8 @@ def test_revisions_of_the_future(plane: ControlPlane) -> None:
     assert f"Too large resource version: {REVISION_BASE + 1}" in answer["message"]
 
 
-def test_objects_written_into_etcd(plane: ControlPlane) -> None:
-    """What is written into the host's etcd comes to its watches as its own writes do, and is read with its uid."""
+def test_follows_writes_to_its_etcd(plane: ControlPlane) -> None:
+    """Send objects written to the host's etcd to its watches, and read them with their uids."""
     host = admin(plane)
     until(lambda: host.ask("GET", ALL)[0] == 200)
     with watch(plane) as events:

@@ -1,4 +1,4 @@
-"""Definitions of a real host are served by apiext, also while the host is away."""
+"""Mirrors of a real host's definitions, also while the host is away."""
 
 import base64
 import http.client
@@ -15,8 +15,8 @@ from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.caller import Caller
 from hack.lib.servers.process import ProcessError
 from hack.lib.waiting import until
+from tests.support.builders.crds import widget_crd
 from tests.support.clients.doctor import doctor, names
-from tests.support.servers.in_process import definition
 
 pytestmark = pytest.mark.slow
 MERGE: Final = [("Content-Type", "application/merge-patch+json")]
@@ -25,7 +25,7 @@ Json = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AggregatedCluster]:
-    """A host, and two servers that follow its definitions."""
+    """Provide a host, and two servers that follow its definitions."""
     folder = tmp_path_factory.mktemp("host-definitions")
     with AggregatedCluster(folder, selector=SELECTOR, controller_manager=False, operator=False, replicas=2) as started:
         yield started
@@ -40,8 +40,8 @@ def _name(group: str) -> str:
 
 
 def _define(cluster: AggregatedCluster, group: str) -> Json:
-    """A definition on the host, which is selected; it is followed on return."""
-    crd = definition(group=group)
+    """Create a selected definition on the host, and wait for its mirror."""
+    crd = widget_crd(group=group)
     crd["metadata"]["labels"] = {SERVE_LABEL: "true"}
     found: Json = cluster.host.must("POST", CRDS, crd)
     for replica in _replicas(cluster):
@@ -65,7 +65,7 @@ def _rename(caller: Caller, group: str, *names: str) -> None:
 
 
 def _serve(cluster: AggregatedCluster, group: str) -> str:
-    """Have clients write; where the instances are."""
+    """Set the phase Serving; return the path of the instances."""
     own = cluster.own()
     own.must("PATCH", _name(group), {"metadata": {"annotations": {PHASE: SERVING}}}, MERGE)
     path = f"/apis/{group}/v1/namespaces/default/widgets"
@@ -92,11 +92,11 @@ def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def test_a_definition(cluster: AggregatedCluster) -> None:
-    """It comes with its labels, follows, and goes with its instances when the host's is deleted; others of the host are not here."""
+def test_mirrors_a_definition(cluster: AggregatedCluster) -> None:
+    """Mirror a selected definition with its labels and changes, and delete it with its instances; ignore others."""
     group, other = "follow.hosted.example.com", "plain.hosted.example.com"
     created = _define(cluster, group)
-    cluster.host.must("POST", CRDS, definition(group=other))
+    cluster.host.must("POST", CRDS, widget_crd(group=other))
     path, replicas = _serve(cluster, group), _replicas(cluster)
 
     _rename(cluster.host, group, "wd")
@@ -118,8 +118,8 @@ def test_a_definition(cluster: AggregatedCluster) -> None:
     assert not [key for key in cluster.keys(cluster.etcd.url, group) if "/customresourcedefinitions/" not in key]
 
 
-def test_given_back(cluster: AggregatedCluster) -> None:
-    """A definition that is asked back, or not selected any more, stays and is followed until somebody deletes it here."""
+def test_keeps_a_mirror_until_it_is_deleted(cluster: AggregatedCluster) -> None:
+    """Keep and follow the mirror of a definition that is not selected any more, until a client deletes it."""
     group = "back.hosted.example.com"
     _define(cluster, group)
     marks: Json = {"annotations": {HAND_OVER: "true"}, "labels": {SERVE_LABEL: None}}
@@ -136,17 +136,17 @@ def test_given_back(cluster: AggregatedCluster) -> None:
     until(lambda: _short_names(own, group) == ["again"])
 
 
-def test_in_the_way(cluster: AggregatedCluster) -> None:
-    """A definition of apiext's own API is left alone, and that is told, in a line to everybody and in full to administrators."""
+def test_reports_a_name_conflict(cluster: AggregatedCluster) -> None:
+    """Keep a definition of apiext's own API, and report the conflict in a line, with details to administrators."""
     group, own = "own.hosted.example.com", cluster.own()
-    own.must("POST", CRDS, definition(group=group))
-    crd = definition(group=group, names={"plural": "widgets", "kind": "Widget", "shortNames": ["host"]})
+    own.must("POST", CRDS, widget_crd(group=group))
+    crd = widget_crd(group=group, names={"plural": "widgets", "kind": "Widget", "shortNames": ["host"]})
     crd["metadata"]["labels"] = {SERVE_LABEL: "true"}
     cluster.host.must("POST", CRDS, crd)
-    until(lambda: "[+]host ok: 1 of its definitions not followed\n" in _verbose(own))
+    until(lambda: "[+]host ok: 1 of its definitions not mirrored\n" in _verbose(own))
     assert _short_names(own, group) == []
     code, text = own.ask("GET", "/readyz/host")
-    refused = "another definition of this name is here, which is not the host's"
+    refused = "a definition of this name exists in apiext that does not mirror the host's"
     assert (code, f"widgets.{group}: {refused}" in text) == (200, True)
     assert names(doctor(cluster, group, f"--ca-file={cluster.authority.cert}"), "copies", refused)
 
@@ -155,8 +155,8 @@ def test_in_the_way(cluster: AggregatedCluster) -> None:
     until(lambda: "[+]host ok\n" in _verbose(own))
 
 
-def test_the_host_goes_and_comes(cluster: AggregatedCluster) -> None:
-    """Everything goes on while the host is away, on servers that start meanwhile too; what they missed follows when it is back."""
+def test_serves_while_the_host_is_away(cluster: AggregatedCluster) -> None:
+    """Serve while the host is away, on new servers too, and catch up when it is back."""
     group, replicas = "away.hosted.example.com", _replicas(cluster)
     _define(cluster, group)
     path = _serve(cluster, group)
@@ -181,7 +181,7 @@ def test_the_host_goes_and_comes(cluster: AggregatedCluster) -> None:
 
 
 def _another_server(cluster: AggregatedCluster, name: str, *flags: str) -> ApiextServer:
-    """A server with a store of its own."""
+    """Return a server with a store of its own."""
     kubeconfig = cluster.plane.write_kubeconfig("apiext", cluster.plane.authority.issue("apiext"))
     serving = cluster.authority.issue(name, hosts=("127.0.0.1",))
     own = [f"--kubeconfig={kubeconfig}", f"--tls-cert-file={serving.cert}", f"--tls-private-key-file={serving.key}"]
@@ -191,8 +191,8 @@ def _another_server(cluster: AggregatedCluster, name: str, *flags: str) -> Apiex
     return server
 
 
-def test_a_new_server_without_its_host(cluster: AggregatedCluster) -> None:
-    """A server that has never seen its host does not start, or where that is tolerated is not ready, until it is there."""
+def test_waits_for_the_host_at_the_first_start(cluster: AggregatedCluster) -> None:
+    """Start no new server, or where that is tolerated not ready, before the host responds."""
     group = "new.hosted.example.com"
     _define(cluster, group)
     server = _another_server(cluster, "new", "--authentication-tolerate-lookup-failure")
@@ -213,15 +213,15 @@ def test_a_new_server_without_its_host(cluster: AggregatedCluster) -> None:
         server.stop()
 
 
-def test_another_host(cluster: AggregatedCluster) -> None:
-    """A store of another cluster's is not touched: the server does not get ready, and says why."""
+def test_rejects_the_store_of_another_host(cluster: AggregatedCluster) -> None:
+    """Leave the store of another cluster unchanged: the server stays not ready, and gives the reason."""
     _define(cluster, "other.hosted.example.com")
     _put(cluster.etcd.url, "/stranger/apiext.dev/host", '{"uid":"another"}')
     server = _another_server(cluster, "stranger")
     own = cluster.own(server)
     server.process.start()
     try:
-        until(lambda: "the host is another cluster than the one that the store belongs to" in own.ask("GET", "/readyz/host")[1])
+        until(lambda: "the host is not the cluster that the store belongs to" in own.ask("GET", "/readyz/host")[1])
         assert own.ask("GET", "/readyz")[0] == 500
         assert own.must("GET", CRDS)["items"] == []
     finally:

@@ -1,4 +1,4 @@
-"""Who a request is taken to be sent by: apiext and the kube-apiserver before it believe the same authorities, and are asked the same."""
+"""Authentication of requests by apiext and by kube-apiserver, with the same authorities."""
 
 from itertools import product
 from typing import Final
@@ -34,8 +34,8 @@ def _answer(caller: Caller, group: str, path: str, headers: Headers) -> Answer:
     return code, str(told).replace(group, "GROUP")
 
 
-def test_the_same_for_both(cluster: Cluster) -> None:
-    """Every kind of certificate with every kind of header is somebody, nobody or refused alike."""
+def test_authenticates_as_kube_apiserver_does(cluster: Cluster) -> None:
+    """Authenticate every kind of certificate with every kind of header as kube-apiserver does."""
     plane = cluster.plane
     certificates = {
         "none": None,

@@ -1,4 +1,4 @@
-"""What apiext does where the cluster does not tell it how clients are known."""
+"""Start of apiext without the cluster's authentication configuration."""
 
 from pathlib import Path
 
@@ -23,8 +23,8 @@ def _server(cluster: Cluster, folder: Path, *flags: str) -> ApiextServer:
     return server
 
 
-def test_without_a_role(cluster: Cluster, tmp_path: Path) -> None:
-    """Without the right to read the ConfigMap apiext says so and ends; where that is tolerated it starts, and knows clients once it may."""
+def test_ends_without_the_role(cluster: Cluster, tmp_path: Path) -> None:
+    """End with a message if the ConfigMap is forbidden; where that is tolerated, authenticate clients once it is not."""
     with pytest.raises(ProcessError) as ended:
         _server(cluster, tmp_path / "strict").start()
     assert FORBIDDEN in str(ended.value)
@@ -39,8 +39,8 @@ def test_without_a_role(cluster: Cluster, tmp_path: Path) -> None:
         until(lambda: admin.ask("GET", "/api/v1/namespaces")[0] == 200)
 
 
-def test_nothing_is_looked_up(cluster: Cluster, tmp_path: Path) -> None:
-    """Where nothing is to be looked up the server has clients of its own, and asks for tokens all the same."""
+def test_skips_the_lookup(cluster: Cluster, tmp_path: Path) -> None:
+    """Authenticate own clients without the lookup, and review tokens all the same."""
     with _server(cluster, tmp_path, "--authentication-skip-lookup") as server:
         assert server.request("GET", "/api/v1/namespaces")[0] == 200
         stranger = Caller(server.url, server.ca, token="x")
@@ -48,8 +48,8 @@ def test_nothing_is_looked_up(cluster: Cluster, tmp_path: Path) -> None:
         assert "cannot create resource" in server.log
 
 
-def test_without_the_right_to_follow(cluster: Cluster, tmp_path: Path) -> None:
-    """Without the right to know the cluster's namespaces and quotas apiext is not ready and says why, until it has it."""
+def test_reports_missing_rights_as_not_ready(cluster: Cluster, tmp_path: Path) -> None:
+    """Stay not ready, and give the reason, until namespaces and quotas of the cluster can be read."""
     kubeconfig = cluster.plane.write_kubeconfig("blind", cluster.plane.authority.issue("blind"))
     server = _server(cluster, tmp_path, "--authentication-skip-lookup", f"--kubeconfig={kubeconfig}")
     check, waits = "/readyz/informer-sync", b"2 informers not started yet: [*v1.Namespace *v1.ResourceQuota]\n"

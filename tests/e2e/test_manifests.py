@@ -1,4 +1,4 @@
-"""The manifests in a real cluster: they are taken as they are, and give the rights that are needed and no others."""
+"""The manifests in a real cluster: they are valid, and give the rights that are needed and no others."""
 
 import json
 from itertools import count
@@ -12,7 +12,7 @@ from hack.lib.servers.caller import Caller
 from hack.lib.waiting import until
 from tests.e2e.installed import OPERATOR, SERVER, Installed
 from tests.e2e.pods import Pods
-from tests.support.servers.in_process import definition
+from tests.support.builders.crds import widget_crd
 
 pytestmark = pytest.mark.slow
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1"
@@ -64,7 +64,7 @@ IN_NAMESPACE: Final = {
 
 
 def _rules(caller: Caller, namespace: str) -> set[str]:
-    """What a client may do in a namespace, in words."""
+    """Return the rules of a client in a namespace as text."""
     status = caller.must("POST", f"{_REVIEWS}/selfsubjectrulesreviews", {"spec": {"namespace": namespace}})["status"]
     assert not status["incomplete"]
     found = set()
@@ -77,8 +77,8 @@ def _rules(caller: Caller, namespace: str) -> set[str]:
 
 
 @pytest.mark.parametrize("build", BUILDS)
-def test_a_cluster_takes_them(installed: Installed, build: str) -> None:
-    """Every document is valid, known to the cluster, and without anything that the cluster warns of."""
+def test_cluster_accepts_the_manifests(installed: Installed, build: str) -> None:
+    """Accept every document without a warning."""
     documents = built(build)
     if any(document["apiVersion"].startswith("cert-manager.io") for document in documents):
         _define_cert_managers_kinds(installed)
@@ -91,8 +91,8 @@ def test_a_cluster_takes_them(installed: Installed, build: str) -> None:
 
 
 @pytest.mark.parametrize("account", [SERVER, OPERATOR])
-def test_no_other_rights(installed: Installed, account: str) -> None:
-    """Service accounts may do what is written here, and nothing else beyond what everybody may."""
+def test_grants_no_other_rights(installed: Installed, account: str) -> None:
+    """Grant service accounts the rights listed here, and no others beyond those of every user."""
     name = f"nobody-{next(_NUMBERS)}"
     installed.host.must("POST", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", {"metadata": {"name": name}})
     own, nobody = installed.as_account(account), installed.as_account(name)
@@ -104,10 +104,10 @@ def test_no_other_rights(installed: Installed, account: str) -> None:
         until(lambda: _rules(own, namespace) - everybodys == wanted)  # noqa: B023 -- called at once
 
 
-def test_pods_have_the_rights_that_they_need(pods: Pods) -> None:
-    """A group is taken over, used, given back and deleted; nothing that a server or the operator wants meanwhile is forbidden."""
+def test_grants_all_needed_rights(pods: Pods) -> None:
+    """Forbid no request of servers or operator while a group is adopted, used, handed over and deleted."""
     host = pods.installed.host
-    host.must("POST", CRDS, {**definition(group=GROUP), "metadata": {"name": f"widgets.{GROUP}"}})
+    host.must("POST", CRDS, {**widget_crd(group=GROUP), "metadata": {"name": f"widgets.{GROUP}"}})
     until(lambda: host.ask("GET", WIDGETS)[0] == 200)
     host.must("POST", WIDGETS, {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "old"}, "spec": {"size": "M"}})
     adopt = {"apiGroups": [GROUP], "resources": ["*"], "verbs": ["get", "list", "watch", "patch"]}
@@ -129,7 +129,7 @@ def test_pods_have_the_rights_that_they_need(pods: Pods) -> None:
     host.must("DELETE", f"{CRDS}/widgets.{GROUP}")
     until(lambda: host.ask("GET", f"{CRDS}/widgets.{GROUP}")[0] == 404)
 
-    assert [pods.installed.refused(account) for account in (SERVER, OPERATOR)] == [[], []]
+    assert [pods.installed.forbidden(account) for account in (SERVER, OPERATOR)] == [[], []]
     log = pods.server.log.read_text() + pods.operator.log.read_text()
     assert [line for line in log.splitlines() if "lacks a right" in line or "is forbidden" in line] == []
 
@@ -138,22 +138,22 @@ def _condition(found: dict[str, Any], kind: str) -> str:
     return next((f"{one['status']}:{one['reason']}" for one in found["status"]["conditions"] if one["type"] == kind), "")
 
 
-def test_pods_write_no_files(pods: Pods) -> None:
-    """With a file system that is read-only nothing is missing: no program has made itself a home."""
+def test_runs_on_a_read_only_file_system(pods: Pods) -> None:
+    """Run on a read-only file system, without a home folder."""
     folder = pods.installed.folder
 
     assert {path.name for name in ("server", "operator") for path in (folder / name).iterdir()} == {"log", "serviceaccount"}
 
 
 def _is_apiexts(host: Caller, name: str) -> bool:
-    """Whether an object can be made, with a revision that no host has."""
+    """Return whether apiext answers a create, by its revision."""
     body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"size": "M"}}
     code, answer = host.ask("POST", WIDGETS, body)
     return code == 409 or (code == 201 and int(answer["metadata"]["resourceVersion"]) > 10**15)
 
 
 def _define_cert_managers_kinds(installed: Installed) -> None:
-    """Make kinds of cert-manager's names known, with whatever in them."""
+    """Define the kinds of cert-manager, with any content."""
     for plural, kind in (("issuers", "Issuer"), ("certificates", "Certificate")):
         schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         spec = {

@@ -1,4 +1,4 @@
-"""Objects of apiext as a cluster's clients handle them."""
+"""Objects of apiext with the usual clients of a cluster."""
 
 import json
 from collections.abc import Iterator
@@ -25,14 +25,14 @@ def _widget(group: str, name: str, **spec: Any) -> str:
 
 @pytest.fixture(autouse=True)
 def clean(cluster: Cluster) -> Iterator[None]:
-    """No objects are left to the next test."""
+    """Delete the objects after each test."""
     yield
     for group in SERVED:
         cluster.host.must("DELETE", _widgets(group))
 
 
-def test_kubectl(kubectl: Kubectl, group: str) -> None:
-    """An object is created, shown, applied, edited, scaled, patched and deleted through the cluster."""
+def test_kubectl_commands(kubectl: Kubectl, group: str) -> None:
+    """Create, show, apply, edit, scale, patch and delete an object with kubectl."""
     kind = f"widgets.{group}"
     assert kubectl("create", "-f", "-", stdin=_widget(group, "a")) == f"widget.{group}/a created\n"
     assert kubectl("get", kind, "--no-headers").split() == ["a", "m"]
@@ -49,8 +49,8 @@ def test_kubectl(kubectl: Kubectl, group: str) -> None:
     assert "NotFound" in kubectl.refused("get", kind, "a")
 
 
-def test_dry_runs(kubectl: Kubectl, group: str) -> None:
-    """What would be applied is shown as it would be stored, or refused, and nothing is changed."""
+def test_dry_runs_change_nothing(kubectl: Kubectl, group: str) -> None:
+    """Show what would be stored, or the error, and store nothing."""
     kind, dry = f"widgets.{group}", ("apply", "--dry-run=server", "-f", "-")
     assert kubectl(*dry, stdin=_widget(group, "a")) == f"widget.{group}/a created (server dry run)\n"
     assert kubectl("get", kind, "--ignore-not-found") == ""
@@ -61,8 +61,8 @@ def test_dry_runs(kubectl: Kubectl, group: str) -> None:
     assert kubectl.json("get", kind, "a")["spec"] == {"size": "s"}
 
 
-def test_plain_users(cluster: Cluster, group: str, tmp_path: Path) -> None:
-    """Who has a role in one namespace uses kubectl there as far as it goes, and no further."""
+def test_limits_users_to_their_namespace(cluster: Cluster, group: str, tmp_path: Path) -> None:
+    """Limit kubectl of a user to the namespace of the role."""
     user, kind = f"kim-{group}", f"widgets.{group}"
     cluster.grant(f"e2e-{user}", [{"apiGroups": [group], "resources": ["widgets"], "verbs": ["get", "list", "watch", "create", "patch"]}])
     cluster.bind("namespaces/default/rolebindings", f"e2e-{user}", "ClusterRole", f"e2e-{user}", user)
@@ -82,15 +82,15 @@ def test_plain_users(cluster: Cluster, group: str, tmp_path: Path) -> None:
     assert cluster.host.must("GET", f"{_widgets(group)}/a")["spec"] == {"size": "l"}
 
 
-def test_refusals_keep_their_words(kubectl: Kubectl, group: str) -> None:
-    """What apiext says of an object reaches the cluster's client."""
+def test_passes_error_messages_through(kubectl: Kubectl, group: str) -> None:
+    """Pass apiext's message for an object to the cluster's client."""
     said = kubectl.refused("create", "-f", "-", "--validate=false", stdin=_widget(group, "a", size=5))
 
     assert 'The Widget "a" is invalid: spec.size: Invalid value: "integer"' in said
 
 
-def test_watches(cluster: Cluster, kubectl: Kubectl, group: str) -> None:
-    """Changes reach those who watch through the cluster as they happen."""
+def test_streams_changes(cluster: Cluster, kubectl: Kubectl, group: str) -> None:
+    """Send changes through the cluster to watchers as they happen."""
     with kubectl.watching("get", f"widgets.{group}", "-w", "-o", 'jsonpath={.metadata.name}={.spec.size}{"\\n"}') as lines:
         for size in ("s", "l"):
             kubectl("apply", "-f", "-", stdin=_widget(group, "w", size=size))
@@ -104,8 +104,8 @@ def test_watches(cluster: Cluster, kubectl: Kubectl, group: str) -> None:
         assert json.loads(answer.readline())["type"] == "DELETED"
 
 
-def test_where_they_are(cluster: Cluster, group: str) -> None:
-    """Objects are in apiext's etcd, under the reference's keys, and nothing of them is in the cluster's."""
+def test_stores_objects_in_its_own_etcd(cluster: Cluster, group: str) -> None:
+    """Store objects in apiext's etcd under the reference's keys, and none in the cluster's."""
     cluster.host.must("POST", _widgets(group), json.loads(_widget(group, "kept")))
 
     assert cluster.keys(cluster.etcd.url, f"{group}/widgets/default/") == [f"/registry/{group}/widgets/default/kept"]

@@ -15,7 +15,7 @@ from hack.lib.servers.apiext_operator import ApiextOperator
 from hack.lib.servers.certificates import Authority
 from hack.lib.servers.kubectl import Kubectl
 from hack.lib.waiting import until
-from tests.support.servers.in_process import definition, versions
+from tests.support.builders.crds import versions_like, widget_crd
 
 pytestmark = pytest.mark.slow
 GROUP: Final = "operated.example.com"
@@ -28,10 +28,10 @@ Json = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AggregatedCluster]:
-    """A cluster with an operator, and a folder of definitions."""
+    """Provide a cluster with an operator, and a folder of definitions."""
     folder = tmp_path_factory.mktemp("operator")
     (folder / "crds").mkdir()
-    _write(folder, "widgets", definition(group=GROUP))
+    _write(folder, "widgets", widget_crd(group=GROUP))
     with AggregatedCluster(folder, crd_dir=folder / "crds", controller_manager=False, operate_args=QUICK) as started:
         until(lambda: started.available(NAME))
         yield started
@@ -39,7 +39,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AggregatedClus
 
 @pytest.fixture
 def kubectl(cluster: AggregatedCluster, tmp_path: Path) -> Kubectl:
-    """An administrator of the host."""
+    """Provide kubectl as an administrator of the host."""
     return Kubectl(cluster.plane.kubeconfig, tmp_path)
 
 
@@ -60,7 +60,7 @@ def _preferred(cluster: AggregatedCluster, group: str) -> list[str]:
 
 
 def _is_right(cluster: AggregatedCluster, found: Json | None) -> bool:
-    """Whether an APIService is as the operator writes it."""
+    """Return whether an APIService is as the operator writes it."""
     if found is None:
         return False
     spec, service = found["spec"], {"namespace": NAMESPACE, "name": "apiext", "port": cluster.apiext.port}
@@ -72,13 +72,13 @@ def _holder(cluster: AggregatedCluster) -> str:
     return str(cluster.host.must("GET", LEASE)["spec"].get("holderIdentity", ""))
 
 
-def _acted(operator: ApiextOperator) -> int:
-    """How often an operator has begun to act."""
-    return operator.log.count('"this operator acts"')
+def _acquisitions(operator: ApiextOperator) -> int:
+    """Return how often an operator has acquired the lease."""
+    return operator.log.count('"leader lease acquired"')
 
 
-def test_registered(cluster: AggregatedCluster) -> None:
-    """A group of the folder is registered, and objects of it are had through the host."""
+def test_registers_a_group(cluster: AggregatedCluster) -> None:
+    """Register a group of the folder, and serve its objects through the host."""
     found = _found(cluster, NAME)
 
     assert found is not None
@@ -87,14 +87,14 @@ def test_registered(cluster: AggregatedCluster) -> None:
     assert cluster.host.ask("GET", f"/apis/{GROUP}/v1/widgets")[0] == 200
 
 
-def test_versions(cluster: AggregatedCluster) -> None:
-    """A new group, a new version and one that is no longer served are followed; versions stand in the order of a definition's."""
+def test_follows_versions(cluster: AggregatedCluster) -> None:
+    """Follow new groups, new versions and versions that are not served any more, in the order of a definition's versions."""
     group = "versions.example.com"
-    crd = definition(group=group)
+    crd = widget_crd(group=group)
     _write(cluster.folder, "versions", crd)
     until(lambda: cluster.available(f"v1.{group}"))
 
-    crd["spec"]["versions"] = versions("v1beta1", "v2", "v1", "v10")(crd["spec"]["versions"][0])
+    crd["spec"]["versions"] = versions_like("v1beta1", "v2", "v1", "v10")(crd["spec"]["versions"][0])
     _write(cluster.folder, "versions", crd)
     until(lambda: _preferred(cluster, group) == ["v10", "v2", "v1", "v1beta1"])
 
@@ -108,8 +108,8 @@ def test_versions(cluster: AggregatedCluster) -> None:
     until(lambda: not any(_found(cluster, f"{version}.{group}") for version in ("v1beta1", "v1", "v10")))
 
 
-def test_drift(cluster: AggregatedCluster, kubectl: Kubectl) -> None:
-    """What others change in an APIService or delete of it comes back, and is told in an event."""
+def test_repairs_drift(cluster: AggregatedCluster, kubectl: Kubectl) -> None:
+    """Repair changed and deleted APIServices, and record an event."""
     path = f"{API_SERVICES}/{NAME}"
     wrong: list[Json] = [
         {"spec": {"caBundle": None, "insecureSkipTLSVerify": True}},
@@ -119,7 +119,7 @@ def test_drift(cluster: AggregatedCluster, kubectl: Kubectl) -> None:
     for change in wrong:
         cluster.host.must("PATCH", path, change, MERGE)
         until(lambda: _is_right(cluster, _found(cluster, NAME)))
-    until(lambda: "Put right: spec.versionPriority, spec.service" in kubectl("describe", "apiservice", NAME))
+    until(lambda: "Repaired: spec.versionPriority, spec.service" in kubectl("describe", "apiservice", NAME))
 
     uid = cluster.host.must("GET", path)["metadata"]["uid"]
     cluster.host.must("DELETE", path)
@@ -127,14 +127,14 @@ def test_drift(cluster: AggregatedCluster, kubectl: Kubectl) -> None:
     until(lambda: cluster.available(NAME))
 
 
-def test_those_of_others(cluster: AggregatedCluster, kubectl: Kubectl) -> None:
-    """An APIService that points at another server stays as it is, which an event tells; without it the group is registered."""
+def test_leaves_foreign_api_services_alone(cluster: AggregatedCluster, kubectl: Kubectl) -> None:
+    """Leave an APIService of another server unchanged, record an event, and register the group after its deletion."""
     group = "others.example.com"
     spec = {"group": group, "version": "v1", "groupPriorityMinimum": 10, "versionPriority": 10, "insecureSkipTLSVerify": True}
     spec["service"] = {"namespace": "default", "name": "other", "port": 443}
     name = f"v1.{group}"
     cluster.host.must("POST", API_SERVICES, {"metadata": {"name": name}, "spec": spec})
-    cluster.own().must("POST", CRDS, definition(group=group))
+    cluster.own().must("POST", CRDS, widget_crd(group=group))
 
     until(lambda: "points at Service default/other and is left alone" in kubectl("describe", "apiservice", name))
     found = _found(cluster, name)
@@ -145,13 +145,13 @@ def test_those_of_others(cluster: AggregatedCluster, kubectl: Kubectl) -> None:
     until(lambda: cluster.available(name))
 
 
-def test_those_of_the_host(cluster: AggregatedCluster, kubectl: Kubectl) -> None:
-    """A group that the host serves from definitions of its own stays there, and nothing is written to them."""
+def test_leaves_the_hosts_own_groups_alone(cluster: AggregatedCluster, kubectl: Kubectl) -> None:
+    """Leave a group of the host's own definitions to the host, and write nothing to them."""
     group = "local.example.com"
     name = f"v1.{group}"
-    cluster.host.must("POST", CRDS, definition(group=group))
+    cluster.host.must("POST", CRDS, widget_crd(group=group))
     until(lambda: cluster.available(name) or cluster.host.ask("GET", f"/apis/{group}/v1/widgets")[0] == 200)
-    cluster.own().must("POST", CRDS, definition(group=group))
+    cluster.own().must("POST", CRDS, widget_crd(group=group))
 
     until(lambda: "apiext has definitions of local.example.com/v1, too" in kubectl("describe", "apiservice", name))
     crd = cluster.host.must("GET", f"{CRDS}/widgets.{group}")
@@ -159,8 +159,8 @@ def test_those_of_the_host(cluster: AggregatedCluster, kubectl: Kubectl) -> None
     assert {"annotations", "finalizers", "labels"}.isdisjoint(crd["metadata"])
 
 
-def test_another_authority(cluster: AggregatedCluster) -> None:
-    """What is added to the file of authorities is in all APIServices soon, without a restart; rubbish changes nothing."""
+def test_follows_the_ca_file(cluster: AggregatedCluster) -> None:
+    """Write a changed CA file to all APIServices without a restart, and keep the last bundle for an invalid file."""
     path = cluster.authority.cert
     before = path.read_text()
     path.write_text(before + Authority(cluster.folder / "next", "next-serving-ca").cert.read_text())
@@ -168,53 +168,53 @@ def test_another_authority(cluster: AggregatedCluster) -> None:
     until(lambda: (_found(cluster, NAME) or {})["spec"]["caBundle"] == bundle)
 
     path.write_text("rubbish")
-    until(lambda: "authorities cannot be used" in cluster.operator.log)
+    until(lambda: "invalid CA bundle file, keeping the last bundle" in cluster.operator.log)
     assert (_found(cluster, NAME) or {})["spec"]["caBundle"] == bundle
     path.write_text(before)
     until(lambda: (_found(cluster, NAME) or {})["spec"]["caBundle"] != bundle)
     until(lambda: cluster.available(NAME))
 
 
-def test_the_host_is_restarted(cluster: AggregatedCluster) -> None:
-    """The operator takes up its work again, and hears of changes."""
+def test_survives_a_restart_of_the_host(cluster: AggregatedCluster) -> None:
+    """Follow changes again after a restart of the host."""
     cluster.plane.restart_apiserver()
     group = "restarted.example.com"
-    cluster.own().must("POST", CRDS, definition(group=group))
+    cluster.own().must("POST", CRDS, widget_crd(group=group))
     until(lambda: cluster.available(f"v1.{group}"))
     cluster.host.must("DELETE", f"{API_SERVICES}/v1.{group}")
     until(lambda: cluster.available(f"v1.{group}"))
 
 
-def test_only_one_acts(cluster: AggregatedCluster) -> None:
-    """A second operator waits; it acts when the first one goes, at once when that says so, and else when its lease ends."""
+def test_elects_one_leader(cluster: AggregatedCluster) -> None:
+    """Lead with one operator; another one takes over at its release, or when its lease expires."""
     until(lambda: _holder(cluster) != "")
-    first, acted = _holder(cluster), _acted(cluster.operator)
+    first, acquisitions = _holder(cluster), _acquisitions(cluster.operator)
     second = cluster.another_operator("second")
     with second:
-        until(lambda: "another operator acts" in second.log)
-        assert "this operator acts" not in second.log
+        until(lambda: "another operator is the leader" in second.log)
+        assert "leader lease acquired" not in second.log
 
         cluster.operator.stop()
-        until(lambda: "this operator acts" in second.log)
+        until(lambda: "leader lease acquired" in second.log)
         assert _holder(cluster) not in {"", first}
         cluster.host.must("DELETE", f"{API_SERVICES}/{NAME}")
         until(lambda: cluster.available(NAME))
 
         cluster.operator.start()
         second.kill()
-        until(lambda: _acted(cluster.operator) == acted + 1)
+        until(lambda: _acquisitions(cluster.operator) == acquisitions + 1)
 
 
-def test_a_restart_touches_nothing(cluster: AggregatedCluster) -> None:
-    """An operator that starts anew finds all as it has to be."""
+def test_changes_nothing_after_a_restart(cluster: AggregatedCluster) -> None:
+    """Change nothing after a restart of the operator."""
     path = f"{API_SERVICES}/{NAME}"
     until(lambda: cluster.available(NAME))
-    before, acted = cluster.host.must("GET", path), _acted(cluster.operator)
+    before, acquisitions = cluster.host.must("GET", path), _acquisitions(cluster.operator)
 
     cluster.operator.restart()
-    until(lambda: _acted(cluster.operator) == acted + 1)
+    until(lambda: _acquisitions(cluster.operator) == acquisitions + 1)
     group = "afterwards.example.com"
-    cluster.own().must("POST", CRDS, definition(group=group))
+    cluster.own().must("POST", CRDS, widget_crd(group=group))
     until(lambda: cluster.available(f"v1.{group}"))
 
     assert cluster.host.must("GET", path) == before
@@ -222,7 +222,7 @@ def test_a_restart_touches_nothing(cluster: AggregatedCluster) -> None:
 
 @contextmanager
 def _away(cluster: AggregatedCluster) -> Iterator[None]:
-    """Apiext does not answer, and the host knows."""
+    """Stop apiext, and wait until the host has noticed; start it afterwards."""
     look = {"metadata": {"annotations": {"look": str(time.monotonic())}}}
     cluster.apiext.stop()
     try:
@@ -236,12 +236,12 @@ def _away(cluster: AggregatedCluster) -> Iterator[None]:
         until(lambda: cluster.available(NAME))
 
 
-def test_apiext_is_away(cluster: AggregatedCluster, kubectl: Kubectl) -> None:
-    """While apiext does not answer nothing is given up, neither by an operator that knew it nor by a new one; the broken hop is named."""
+def test_keeps_api_services_while_apiext_is_away(cluster: AggregatedCluster, kubectl: Kubectl) -> None:
+    """Keep all APIServices while apiext does not respond, also with a new operator, and report the failed check."""
     with _away(cluster):
         until(lambda: "is not available: connection: " in kubectl("describe", "apiservice", NAME))
-        failed = cluster.operator.log.count("a group waits for another attempt")
+        failed = cluster.operator.log.count("group reconciliation failed, retrying")
         cluster.operator.restart()
-        until(lambda: cluster.operator.log.count("a group waits for another attempt") > failed)
+        until(lambda: cluster.operator.log.count("group reconciliation failed, retrying") > failed)
 
         assert _is_right(cluster, _found(cluster, NAME))

@@ -1,4 +1,4 @@
-"""Several replicas over an etcd of several members: rolled without a loss, and whole again after any of them was killed."""
+"""Several replicas over an etcd of several members, replaced and killed one after the other."""
 
 from collections.abc import Iterator
 
@@ -16,29 +16,29 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def replicas(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
-    """Two replicas, for all of this file; a test leaves all running."""
+    """Provide two replicas for this file; a test leaves all running."""
     with Replicas(cluster, tmp_path_factory.mktemp("replicas")) as started:
         yield started
 
 
 @pytest.fixture(autouse=True)
 def clean(replicas: Replicas) -> Iterator[None]:
-    """No objects are left to the next test."""
+    """Delete the objects after each test."""
     yield
     with Client(replicas.plane) as client:
         client.must("DELETE", WIDGETS)
 
 
 def _assert_whole(replicas: Replicas, writers: list[Writer], informers: list[Informer]) -> None:
-    """All that was acknowledged is there, and every informer has been told of it."""
+    """Assert that all acknowledged writes are there, and that every informer has seen them."""
     with Client(replicas.plane) as client:
         items = client.must("GET", WIDGETS)["items"]
     for informer in informers:
         assert_whole(writers, items, informer)
 
 
-def test_rolled_without_a_failure(replicas: Replicas) -> None:
-    """While replicas are replaced one after the other no request through the cluster fails, and informers miss nothing."""
+def test_replaces_replicas_without_a_failure(replicas: Replicas) -> None:
+    """Fail no request through the cluster, and lose no event, while replicas are replaced."""
     plane = replicas.plane
     with Informer(plane, WIDGETS) as informer, Informer(plane, WIDGETS) as other:
         with writing(plane, WIDGETS, count=4, api_version=API_VERSION) as writers, reading(plane, WIDGETS) as readers:
@@ -53,8 +53,8 @@ def test_rolled_without_a_failure(replicas: Replicas) -> None:
         _assert_whole(replicas, writers, [informer, other])
 
 
-def test_killed_replicas(replicas: Replicas) -> None:
-    """After kill -9 of one replica, then of the other, all goes on by itself; nothing acknowledged is lost, and informers miss nothing."""
+def test_survives_killed_replicas(replicas: Replicas) -> None:
+    """Lose no acknowledged write and no event after kill -9 of each replica."""
     plane = replicas.plane
     with Informer(plane, WIDGETS) as informer, Informer(plane, WIDGETS) as other:
         with writing(plane, WIDGETS, count=4, api_version=API_VERSION) as writers:
@@ -66,8 +66,8 @@ def test_killed_replicas(replicas: Replicas) -> None:
         _assert_whole(replicas, writers, [informer, other])
 
 
-def test_killed_members_of_etcd(replicas: Replicas) -> None:
-    """After kill -9 of a member of etcd that follows, and of the one that leads, all goes on by itself; nothing is lost or missed."""
+def test_survives_killed_etcd_members(replicas: Replicas) -> None:
+    """Lose no acknowledged write and no event after kill -9 of a follower and of the leader of etcd."""
     plane, etcd = replicas.plane, replicas.etcd
     with Informer(plane, WIDGETS) as informer, Informer(plane, WIDGETS) as other:
         with writing(plane, WIDGETS, count=4, api_version=API_VERSION) as writers:

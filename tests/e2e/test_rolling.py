@@ -1,4 +1,4 @@
-"""A group of a folder and one that was taken over, on two replicas, with the operator at work: rolled without a loss, whole after kills."""
+"""Two replicas with an operator: a group of a folder and an adopted one, while servers are replaced and killed."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -24,7 +24,7 @@ def _widgets(group: str) -> str:
 
 
 class Rolling(Balanced):
-    """Two more servers on the cluster's store, and a running operator that has the host send requests to them."""
+    """Two more servers on the cluster's store, and a running operator that registers them with the host."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -67,14 +67,14 @@ class Load:
 
     @property
     def failures(self) -> list[object]:
-        """What should have been done, and was not."""
+        """Return the requests that failed."""
         writers = [failure for writer in self.writers for failure in writer.failures]
         return writers + [failure for reader in self.readers for failure in reader.failures]
 
 
 @contextmanager
 def _busy(cluster: Cluster) -> Iterator[list[Load]]:
-    """Load on both groups, which goes on after the block; then nothing has been lost and no informer has missed anything."""
+    """Run load on both groups during the block; assert afterwards that no write was lost and no informer missed an event."""
     plane = cluster.plane
     with ExitStack() as following, ExitStack() as stack:
         informers = [following.enter_context(Informer(plane, _widgets(group))) for group in SERVED]
@@ -97,21 +97,21 @@ def _go_on(loads: list[Load]) -> None:
 
 @pytest.fixture(scope="module")
 def rolling(cluster: Cluster) -> Iterator[Rolling]:
-    """The replicas, for all of this file; a test leaves all running."""
+    """Provide the replicas for this file; a test leaves all running."""
     with Rolling(cluster) as started:
         yield started
 
 
 @pytest.fixture(autouse=True)
 def clean(rolling: Rolling) -> Iterator[None]:
-    """No objects are left to the next test."""
+    """Delete the objects after each test."""
     yield
     for group in SERVED:
         rolling.cluster.host.must("DELETE", _widgets(group))
 
 
-def test_rolled_without_a_failure(rolling: Rolling) -> None:
-    """While replicas are replaced one after the other no request through the cluster fails."""
+def test_replaces_replicas_without_a_failure(rolling: Rolling) -> None:
+    """Fail no request through the cluster while replicas are replaced."""
     with _busy(rolling.cluster) as loads:
         for server in rolling.servers:
             _go_on(loads)
@@ -120,16 +120,16 @@ def test_rolled_without_a_failure(rolling: Rolling) -> None:
     assert [failure for load in loads for failure in load.failures] == []
 
 
-def test_killed_replicas(rolling: Rolling) -> None:
-    """After kill -9 of one replica, then of the other, all goes on by itself."""
+def test_survives_killed_replicas(rolling: Rolling) -> None:
+    """Recover by itself after kill -9 of each replica."""
     with _busy(rolling.cluster) as loads:
         for server in rolling.servers:
             _go_on(loads)
             rolling.kill(server)
 
 
-def test_killed_etcd(rolling: Rolling) -> None:
-    """After kill -9 of the only member of apiext's etcd all goes on when it is back."""
+def test_survives_a_killed_etcd(rolling: Rolling) -> None:
+    """Recover by itself when the only member of apiext's etcd is back after kill -9."""
     etcd = rolling.cluster.etcd
     with _busy(rolling.cluster) as loads:
         _go_on(loads)

@@ -1,4 +1,4 @@
-"""`hack/run --cluster`: what it prints is typed, as somebody would who sees apiext for the first time."""
+"""`hack/run --cluster`: the printed commands, typed as by a new user."""
 
 import json
 import signal
@@ -20,7 +20,7 @@ _PATIENCE: Final = 110.0
 
 
 class Terminal:
-    """The command in one terminal, and a second one in which its words are followed."""
+    """`hack/run --cluster` in one terminal, and a second terminal for the printed commands."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -28,21 +28,21 @@ class Terminal:
 
     @property
     def lines(self) -> list[str]:
-        """What it has printed so far."""
+        """Return the printed lines."""
         return [line.strip() for line in self.process.log.read_text().splitlines()]
 
     def printed(self, *words: str) -> str:
-        """The command that begins so."""
+        """Return the printed command that starts with a text."""
         return next(line for line in self.lines if line.startswith(" ".join(words)))
 
     def popen(self, command: str) -> subprocess.Popen[str]:
-        """Begin a command."""
+        """Start a command."""
         exports = [line for line in self.lines if line.startswith("export ")]
         script = "; ".join([*exports, f"exec {command}"])
         return subprocess.Popen(["sh", "-euc", script], stdout=subprocess.PIPE, text=True, cwd=self.folder)
 
     def type(self, command: str) -> str:
-        """Run a command to its end, and give what it prints."""
+        """Run a command, and return its output."""
         with self.popen(command) as running:
             output = running.communicate(timeout=60)[0]
         assert running.returncode == 0, (command, output)
@@ -51,7 +51,7 @@ class Terminal:
 
 @pytest.fixture(scope="module")
 def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
-    """The command, once it has said what to type."""
+    """Start the command, and return it when it has printed the commands."""
     started = Terminal(tmp_path_factory.mktemp("run"))
     started.process.start()
     try:
@@ -62,7 +62,7 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
 
 
 def test_first_steps(terminal: Terminal) -> None:
-    """Each command of the block does what it stands for: the objects are served through the cluster, and are in apiext's etcd alone."""
+    """Run the printed commands: apiext stores the objects, the host has none, until the definition is handed back and adopted again."""
     assert "fleet.apps.example.com/web created" in terminal.type(terminal.printed("kubectl apply"))
     assert "DESIRED" in terminal.type(terminal.printed("kubectl get fleets"))
     assert "FIELD: spec <Object>" in terminal.type(terminal.printed("kubectl explain"))
@@ -80,10 +80,17 @@ def test_first_steps(terminal: Terminal) -> None:
     assert terminal.type(own).split() == keys
     assert terminal.type(host).split() == []
 
+    back, again = [line for line in terminal.lines if line.startswith("kubectl label crd")]
+    terminal.type(back)
+    until(lambda: terminal.type(host).split() == keys, "handing back", patience=_PATIENCE)
+    terminal.type(again)
+    terminal.type("kubectl wait crd/fleets.apps.example.com --for=condition=ServedByApiext --timeout=50s")
+    assert terminal.type("kubectl get fleets -o name").split() == [f"fleet.apps.example.com/{name}" for name in ("mailer", "web")]
+
 
 @pytest.mark.parametrize("user", ["admin", "apiext-operator"])
-def test_all_hops(terminal: Terminal, user: str) -> None:
-    """The doctor that the block names finds nothing broken, and needs no rights that the operator has not."""
+def test_doctor_finds_nothing_broken(terminal: Terminal, user: str) -> None:
+    """Pass all checks of the printed doctor command, with the operator's rights."""
     command = next(line for line in terminal.lines if " doctor " in line)
 
     report = json.loads(terminal.type(f"{command} -o json --kubeconfig={terminal.folder}/cluster/host/{user}.kubeconfig"))
@@ -93,9 +100,13 @@ def test_all_hops(terminal: Terminal, user: str) -> None:
     assert {hop["state"] for hop in report["groups"][0]["hops"]} == {"ok"}
 
 
-def test_the_end(tmp_path: Path) -> None:
-    """Ctrl-C while it starts ends everything that was started, and says so."""
+@pytest.mark.parametrize("parent", [signal.SIG_DFL, signal.SIG_IGN])
+def test_stops_everything_at_ctrl_c(tmp_path: Path, parent: signal.Handlers) -> None:
+    """Stop all programs and print so at Ctrl-C during the start, also where the parent ignores SIGINT as CI systems do."""
     terminal = Terminal(tmp_path)
+    # The shell keeps what it inherits; the process helper restores the default for the shell alone.
+    ignore = "trap '' INT; " if parent is signal.SIG_IGN else ""
+    terminal.process.command = ["sh", "-c", f'{ignore}exec "$@"', "sh", *terminal.process.command]
     terminal.process.start()
     terminal.process.wait_until(lambda: any("starting apiext" in line for line in terminal.lines), _PATIENCE)
 
@@ -106,8 +117,8 @@ def test_the_end(tmp_path: Path) -> None:
     assert _still_running(tmp_path) == []
 
 
-def test_a_folder_that_is_taken(tmp_path: Path) -> None:
-    """A folder with something in it is left alone."""
+def test_rejects_a_folder_in_use(tmp_path: Path) -> None:
+    """Leave a folder with content unchanged."""
     (tmp_path / "something").touch()
 
     done = subprocess.run([ROOT / "hack" / "run", "--cluster", "--dir", tmp_path], capture_output=True, text=True, check=False)
@@ -117,7 +128,7 @@ def test_a_folder_that_is_taken(tmp_path: Path) -> None:
 
 
 def _still_running(folder: Path) -> list[str]:
-    """The programs whose command lines name a folder."""
+    """Return the programs whose command lines name a folder."""
     commands = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):

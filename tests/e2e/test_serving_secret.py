@@ -1,4 +1,4 @@
-"""The certificate that the operator makes for the servers, as it is exchanged while clients go on."""
+"""The rotation of the operator's serving certificate while clients send requests."""
 
 import base64
 import socket
@@ -14,7 +14,7 @@ from hack.lib.servers.aggregated_cluster import API_SERVICES, CRDS
 from hack.lib.waiting import until
 from tests.e2e.installed import SECRET
 from tests.e2e.pods import Pods
-from tests.support.servers.in_process import definition
+from tests.support.builders.crds import widget_crd
 
 pytestmark = pytest.mark.slow
 GROUP: Final = "rotated.example.com"
@@ -33,8 +33,8 @@ def _available(pods: Pods) -> dict[str, Any]:
     return next((one for one in conditions if one.get("type") == "Available"), {})
 
 
-def _shown(pods: Pods) -> bytes:
-    """The certificate that the server shows to one who believes what the host does."""
+def _presented(pods: Pods) -> bytes:
+    """Return the certificate that the server presents to a client with the host's CA bundle."""
     bundle = base64.b64decode(pods.installed.host.must("GET", API_SERVICE)["spec"]["caBundle"]).decode()
     context = ssl.create_default_context(cadata=bundle)
     with (
@@ -47,8 +47,8 @@ def _shown(pods: Pods) -> bytes:
 
 
 @contextmanager
-def _going_on(work: Callable[[], object]) -> Iterator[list[object]]:
-    """Do something again and again; what comes of it, or goes wrong."""
+def _repeated(work: Callable[[], object]) -> Iterator[list[object]]:
+    """Repeat a call during the block, and return its results and errors."""
     stop = threading.Event()
     results: list[object] = []
 
@@ -68,18 +68,18 @@ def _going_on(work: Callable[[], object]) -> Iterator[list[object]]:
 
 @pytest.fixture(autouse=True, scope="module")
 def _served(pods: Pods) -> None:
-    """A group of the server's own, which the host proxies."""
+    """Define a group of the server's own, which the host proxies."""
     name = {"name": f"widgets.{GROUP}"}
-    pods.caller(pods.installed.plane.admin).must("POST", CRDS, {**definition(group=GROUP), "metadata": name})
+    pods.caller(pods.installed.plane.admin).must("POST", CRDS, {**widget_crd(group=GROUP), "metadata": name})
     until(lambda: pods.installed.host.ask("GET", API_SERVICE)[0] == 200 and _available(pods).get("status") == "True")
 
 
-def test_another_certificate_of_another_authority(pods: Pods) -> None:
-    """While one authority follows another no request through the host fails, and whoever believes what the host does is content."""
+def test_rotates_without_a_failed_request(pods: Pods) -> None:
+    """Fail no request through the host, or with the host's CA bundle, while authority and certificate change."""
     host, folder = pods.installed.host, pods.mounted.folder
-    before, since, first = _secret(pods), _available(pods)["lastTransitionTime"], _shown(pods)
+    before, since, first = _secret(pods), _available(pods)["lastTransitionTime"], _presented(pods)
 
-    with _going_on(lambda: host.ask("GET", WIDGETS)[0]) as answers, _going_on(lambda: _shown(pods)) as shown:
+    with _repeated(lambda: host.ask("GET", WIDGETS)[0]) as answers, _repeated(lambda: _presented(pods)) as shown:
         pods.operator.stop()
         pods.operator = pods.another_operator("operator-of-localhost", f"https://localhost:{pods.port}")
         pods.operator.start()
@@ -98,11 +98,11 @@ def test_another_certificate_of_another_authority(pods: Pods) -> None:
     assert (_available(pods)["status"], _available(pods)["lastTransitionTime"]) == ("True", since)
 
 
-def test_a_secret_that_is_deleted(pods: Pods) -> None:
-    """It is there again before anybody can miss it, and servers show what it has."""
+def test_recreates_a_deleted_secret(pods: Pods) -> None:
+    """Create a deleted Secret again before its absence matters, and present its certificate."""
     host, before = pods.installed.host, _secret(pods)
 
     host.must("DELETE", SECRET)
     until(lambda: host.ask("GET", SECRET)[0] == 200 and _secret(pods)["tls.crt"] != before["tls.crt"])
 
-    until(lambda: _shown(pods) == ssl.PEM_cert_to_DER_cert(base64.b64decode(_secret(pods)["tls.crt"]).decode()))
+    until(lambda: _presented(pods) == ssl.PEM_cert_to_DER_cert(base64.b64decode(_secret(pods)["tls.crt"]).decode()))

@@ -1,4 +1,4 @@
-"""What the cluster says of its front proxies is followed while apiext runs."""
+"""Changes of the cluster's front-proxy configuration while apiext runs."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -28,14 +28,14 @@ def _tell(cluster: Cluster, **data: str) -> None:
 
 @pytest.fixture
 def before(cluster: Cluster) -> Iterator[dict[str, Any]]:
-    """What the ConfigMap holds, which it holds again afterwards."""
+    """Provide the content of the ConfigMap, and restore it afterwards."""
     data = _told(cluster)
     yield data
     cluster.host.must("PATCH", CONFIG_MAP, {"data": data}, MERGE)
 
 
 def _codes(caller: Caller, headers: Headers = ()) -> set[int]:
-    """How somebody is answered who lists the groups' objects."""
+    """Return the codes of lists of the groups' objects."""
     return {caller.ask("GET", path, headers=headers)[0] for path in WIDGETS}
 
 
@@ -45,8 +45,8 @@ def _gets_in(caller: Caller) -> bool:
     return False
 
 
-def test_another_authority(cluster: Cluster, before: dict[str, Any]) -> None:
-    """A front proxy of a new authority gets in once the ConfigMap has it, and not any more when it is gone; all others stay in."""
+def test_follows_front_proxy_authorities(cluster: Cluster, before: dict[str, Any]) -> None:
+    """Accept a front proxy while the ConfigMap has its authority, and other clients all the time."""
     authority = Authority(cluster.apiext.folder / "next-proxy", "next-front-proxy-ca")
     next_proxy = Caller(cluster.apiext.url, cluster.authority.cert, authority.issue("front-proxy-client"))
     pid = cluster.apiext.pid
@@ -63,20 +63,20 @@ def test_another_authority(cluster: Cluster, before: dict[str, Any]) -> None:
 
 
 @pytest.mark.usefixtures("before")
-def test_other_headers(cluster: Cluster) -> None:
-    """Names of headers and of proxies are followed, too; what cannot be read changes nothing."""
+def test_follows_header_names(cluster: Cluster) -> None:
+    """Follow the names of headers and proxies, and keep the last valid configuration."""
     proxy = Caller(cluster.apiext.url, cluster.authority.cert, cluster.plane.proxy_client)
     other = Caller(cluster.apiext.url, cluster.authority.cert, cluster.plane.front_proxy.issue("other-proxy"))
-    named = [("X-Named", "carl"), ("X-Remote-Group", "system:masters")]
+    named = [("X-NamespacedName", "carl"), ("X-Remote-Group", "system:masters")]
     assert _codes(proxy, named) == {401}
 
     _tell(
         cluster,
-        requestheader_username_headers='["X-Named","X-Remote-User"]',
+        requestheader_username_headers='["X-NamespacedName","X-Remote-User"]',
         requestheader_allowed_names='["front-proxy-client","other-proxy"]',
     )
     until(lambda: _codes(proxy, named) == {200} and _gets_in(other))
 
     _tell(cluster, requestheader_allowed_names="{", requestheader_client_ca_file="rubbish")
-    until(lambda: "requestheader-allowed-names: it is no JSON" in cluster.apiext.log)
+    until(lambda: "requestheader-allowed-names: invalid JSON" in cluster.apiext.log)
     assert _codes(proxy, named) == {200}

@@ -1,4 +1,4 @@
-"""Browsers show the cluster's tokens as protocols of a WebSocket, at apiext as at the kube-apiserver before it."""
+"""Bearer tokens as WebSocket protocols, as browsers send them."""
 
 import base64
 from contextlib import closing
@@ -28,8 +28,8 @@ def _shaken(caller: Caller, group: str, headers: dict[str, str]) -> tuple[int, s
         return response.status, response.headers.get("Sec-WebSocket-Protocol")
 
 
-def test_tokens_as_protocols(cluster: Cluster) -> None:
-    """Handshakes with every kind of token are answered alike."""
+def test_accepts_tokens_as_kube_apiserver_does(cluster: Cluster) -> None:
+    """Answer handshakes with every kind of token as kube-apiserver does."""
     cluster.host.must("POST", ACCOUNT, {"metadata": {"name": "browser"}})
     token = cluster.host.must("POST", f"{ACCOUNT}/browser/token", {"spec": {}})["status"]["token"]
     rules = [{"apiGroups": [PLAIN, *SERVED], "resources": ["widgets"], "verbs": ["list", "watch"]}]

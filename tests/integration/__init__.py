@@ -1,1 +1,1 @@
-"""A real server process, driven over HTTP with real clients."""
+"""Tests of a real server process, driven over HTTP by real clients."""

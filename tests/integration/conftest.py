@@ -1,4 +1,4 @@
-"""The server under test as a real process, over each of its stores."""
+"""Fixtures that start the server under test as a process, on each of its stores."""
 
 import uuid
 from collections.abc import Iterator
@@ -20,20 +20,20 @@ def _server(request: pytest.FixtureRequest, folder: Path) -> ApiextServer:
 
 @pytest.fixture(scope="module", params=["sqlite", "etcd"])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiextServer]:
-    """A server for the tests of one file; a test keeps to a group of its own and leaves the server running."""
+    """Start a server for the tests of one file; a test uses its own group and does not stop it."""
     with _server(request, tmp_path_factory.mktemp("apiext")) as started:
         yield started
 
 
 @pytest.fixture(params=["sqlite", "etcd"])
 def own_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ApiextServer]:
-    """A server for one test, which may kill it."""
+    """Start a server for one test, which may kill it."""
     with _server(request, tmp_path) as started:
         yield started
 
 
 @pytest.fixture
 def client(server: ApiextServer) -> Iterator[Client]:
-    """An administrator of the server."""
+    """Return an administrator of the server."""
     with Client(server) as connected:
         yield connected

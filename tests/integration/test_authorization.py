@@ -1,11 +1,10 @@
-"""A kube-apiserver with RBAC decides about the requests to apiext."""
+"""Tests of authorization by the RBAC of a kube-apiserver."""
 
 import http
 import http.client
 import json
-import time
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ import pytest
 
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ def _ask(plane: ControlPlane, method: str, path: str, body: Any = None) -> tuple
 
 @pytest.fixture(scope="module")
 def server(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiextServer]:
-    """A server that asks the control plane, and knows ann and bob by their tokens."""
+    """Start a server that sends its reviews to the control plane; its token file has ann and bob."""
     folder = tmp_path_factory.mktemp("authorized")
     tokens = folder / "tokens.csv"
     tokens.write_text('ann-token,ann,1,"readers"\nbob-token,bob,2\n')
@@ -65,15 +65,9 @@ def _as(server: ApiextServer, name: str, method: str, path: str) -> tuple[int, A
     return status, json.loads(body) if body.startswith(b"{") else body.decode()
 
 
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _GRANTED
-    while not condition():
-        assert time.monotonic() < deadline, "RBAC has not heard of the new role"
-
-
-def test_rules_of_the_other_server_hold(server: ApiextServer) -> None:
-    """Who has a role may what it allows and nothing else, in the reference's words; masters may everything."""
-    _until(lambda: _as(server, "ann", "GET", EVENTS)[0] == http.HTTPStatus.OK)
+def test_applies_the_rules_of_rbac(server: ApiextServer) -> None:
+    """Allow what a role allows and refuse the rest with the reference's message; system:masters may do everything."""
+    until(lambda: _as(server, "ann", "GET", EVENTS)[0] == http.HTTPStatus.OK, "the new role in RBAC", patience=_GRANTED)
 
     refused = _as(server, "ann", "GET", "/api/v1/namespaces/default")
     other = _as(server, "bob", "GET", EVENTS)
@@ -89,15 +83,15 @@ def test_rules_of_the_other_server_hold(server: ApiextServer) -> None:
     assert server.request("GET", EVENTS)[0] == http.HTTPStatus.OK
 
 
-def test_anonymous_requests_are_asked_about_too(server: ApiextServer) -> None:
-    """Everybody may read the version in RBAC's own rules, and the health endpoints without any."""
+def test_reviews_anonymous_requests(server: ApiextServer) -> None:
+    """Allow anonymous users what RBAC allows (the version), and the health endpoints without a review."""
     assert _as(server, "", "GET", "/version")[0] == http.HTTPStatus.OK
     assert _as(server, "", "GET", "/readyz")[0] == http.HTTPStatus.OK
     assert _as(server, "", "GET", EVENTS)[0] == http.HTTPStatus.FORBIDDEN
 
 
-def test_a_server_that_is_away(tmp_path: Path) -> None:
-    """Where nobody decides, only masters and the health endpoints get an answer other than 500."""
+def test_fails_without_an_authorizer(tmp_path: Path) -> None:
+    """Answer 500 except for system:masters and the health endpoints if the authorizer is down."""
     kubeconfig = tmp_path / "kubeconfig"
     context = {"name": "c", "context": {"cluster": "c"}}
     cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}

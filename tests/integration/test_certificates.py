@@ -1,4 +1,4 @@
-"""Certificates that change under a real server: nobody has to start it again, and no connection is lost."""
+"""Tests that certificates are reloaded without a restart and without closing connections."""
 
 import http.client
 import json
@@ -19,7 +19,7 @@ SOON = 20.0
 
 
 class Mounted:
-    """A server's files as links into a folder that is exchanged as a whole."""
+    """The files of a server as links into a folder that is replaced as a whole."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -30,7 +30,7 @@ class Mounted:
             path.symlink_to(Path("..data") / path.name)
 
     def put(self, number: int, clients: list[Authority]) -> bytes:
-        """Put a new serving certificate in place, and the authorities of clients. Returns the certificate."""
+        """Replace the serving certificate and the client authorities, and return the certificate."""
         data = self.folder / f"..{number}"
         data.mkdir()
         pair = self.authority.issue(f"server{number}")
@@ -43,7 +43,7 @@ class Mounted:
 
 
 def _shown(server: ApiextServer) -> bytes:
-    """The certificate that the server shows to a new client."""
+    """Return the certificate that the server presents to a new client."""
     with (
         socket.create_connection(("127.0.0.1", server.port), 5) as plain,
         server.ssl_context(credentials=False).wrap_socket(plain, server_hostname="127.0.0.1") as tls,
@@ -53,19 +53,19 @@ def _shown(server: ApiextServer) -> bytes:
 
 @pytest.fixture
 def mounted(tmp_path: Path) -> Mounted:
-    """The files of a server."""
+    """Return the files of a server."""
     return Mounted(tmp_path / "mounted")
 
 
 @pytest.fixture
 def admins(tmp_path: Path) -> list[Authority]:
-    """Two authorities of clients."""
+    """Return two client authorities."""
     return [Authority(tmp_path / name, name) for name in ("first", "second")]
 
 
 @pytest.fixture
 def server(tmp_path: Path, mounted: Mounted, admins: list[Authority]) -> Iterator[ApiextServer]:
-    """A server with the files, which believes the first authority."""
+    """Start a server with the files, which trusts the first authority."""
     mounted.put(0, admins[:1])
     files = [f"--tls-cert-file={mounted.cert}", f"--tls-private-key-file={mounted.key}", f"--client-ca-file={mounted.clients}"]
     running = ApiextServer(tmp_path / "server", extra_args=files)
@@ -91,8 +91,8 @@ def _status(connection: http.client.HTTPSConnection) -> int:
     return response.status
 
 
-def test_files_are_exchanged(server: ApiextServer, mounted: Mounted, admins: list[Authority]) -> None:
-    """New clients see the new certificate and are believed by the new authorities; connections and watches of before go on."""
+def test_reloads_the_files(server: ApiextServer, mounted: Mounted, admins: list[Authority]) -> None:
+    """Present the new certificate and trust the new authorities for new clients; open connections and watches continue."""
     with closing(_connect(server)) as idle, closing(_connect(server)) as watching:
         assert _status(idle) == 200
         socket_of_idle = idle.sock
@@ -119,8 +119,8 @@ def _gets_in(server: ApiextServer) -> bool:
         return False
 
 
-def test_authority_is_taken_away(server: ApiextServer, mounted: Mounted, admins: list[Authority]) -> None:
-    """Clients of an authority that is gone are not let in any more, on open connections neither."""
+def test_rejects_clients_of_a_removed_authority(server: ApiextServer, mounted: Mounted, admins: list[Authority]) -> None:
+    """Reject clients of a removed authority, also on open connections."""
     with closing(_connect(server)) as idle:
         assert _status(idle) == 200
         idle.auto_open = 0
@@ -140,13 +140,13 @@ def _has_ended(connection: http.client.HTTPSConnection) -> bool:
         return True
 
 
-def test_broken_files(server: ApiextServer, mounted: Mounted, admins: list[Authority]) -> None:
-    """A certificate without its key is told in the log, the old one is shown until the pair is whole."""
+def test_keeps_the_certificate_while_files_are_broken(server: ApiextServer, mounted: Mounted, admins: list[Authority]) -> None:
+    """Log a certificate without its key, and present the old one until the pair is complete."""
     before = _shown(server)
     key = mounted.key.read_bytes()
     mounted.key.resolve().write_bytes(key[:50])
 
-    server.process.wait_until(lambda: "are no certificate and its key" in server.log, SOON)
+    server.process.wait_until(lambda: "are not a certificate and its key" in server.log, SOON)
     assert _shown(server) == before
     assert server.ready()
     shown = mounted.put(1, admins)
@@ -154,7 +154,7 @@ def test_broken_files(server: ApiextServer, mounted: Mounted, admins: list[Autho
 
 
 def test_own_certificates(tmp_path: Path) -> None:
-    """Another server that takes the folder with more hosts makes a certificate that the first one shows, too."""
+    """Present the certificate that another server with more hosts wrote to the shared folder."""
     with ApiextServer(tmp_path) as first:
         before = _shown(first)
         (tmp_path / "other").mkdir()

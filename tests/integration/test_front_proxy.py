@@ -1,4 +1,4 @@
-"""What a front proxy tells of a user is what another server is asked about."""
+"""Tests that the reviews sent to another server have the user that a front proxy names."""
 
 import json
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ from hack.lib.servers.certificates import Authority
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Allows everything, and knows every token."""
+    """Allows every review and authenticates every token."""
 
     asked: list[tuple[str, Any]]
 
     def do_POST(self) -> None:
-        """Note the review and answer it."""
+        """Record the review and answer it."""
         review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.asked.append((review["kind"], review["spec"]))
         user = {"username": "robot", "uid": "8", "groups": ["robots"], "extra": {"k": ["v"]}}
@@ -31,12 +31,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(answer)
 
     def log_message(self, *_args: object) -> None:
-        """Stay silent."""
+        """Write no log."""
 
 
 @contextmanager
 def _reviewer(folder: Path) -> Iterator[tuple[Path, list[tuple[str, Any]]]]:
-    """A server that is asked, as a kubeconfig, and what it is asked."""
+    """Start a server for reviews and return its kubeconfig and the reviews that it got."""
     asked: list[tuple[str, Any]] = []
     with ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"asked": asked})) as remote:
         Thread(target=remote.serve_forever, daemon=True).start()
@@ -50,12 +50,12 @@ def _reviewer(folder: Path) -> Iterator[tuple[Path, list[tuple[str, Any]]]]:
 
 @pytest.fixture
 def proxies(tmp_path: Path) -> Authority:
-    """The authority of front proxies."""
+    """Return the authority of front proxies."""
     return Authority(tmp_path / "proxies")
 
 
-def test_all_of_a_user(tmp_path: Path, proxies: Authority) -> None:
-    """Name, uid, groups and the rest, of front proxies' headers and of tokens; nobody is asked twice."""
+def test_reviews_have_the_whole_user(tmp_path: Path, proxies: Authority) -> None:
+    """Send name, uid, groups and extra of proxy headers and of tokens; cache the results."""
     with _reviewer(tmp_path) as (kubeconfig, asked):
         asked_ones = [f"--authentication-kubeconfig={kubeconfig}", f"--authorization-kubeconfig={kubeconfig}"]
         flags = [*asked_ones, "--authentication-skip-lookup", f"--requestheader-client-ca-file={proxies.cert}"]

@@ -1,23 +1,23 @@
-"""An informer over HTTP ends with exactly what is there, whoever writes and whatever restarts."""
+"""Tests that an informer over HTTP ends with the stored objects."""
 
 from typing import Final
 
 import pytest
 
 from hack.lib.servers.apiext_server import ApiextServer
+from tests.support.builders.crds import widget_crd
 from tests.support.clients.client import Client
 from tests.support.clients.informer import Informer
 from tests.support.clients.writers import assert_kept, writing
-from tests.support.servers.in_process import definition
 
 WIDGETS: Final = "/apis/example.com/v1/namespaces/default/widgets"
 
 
 @pytest.mark.parametrize("writes", [60, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(300)])], ids=["few", "many"])
 def test_equivalence(own_server: ApiextServer, writes: int) -> None:
-    """After random writes of several clients, before and after a restart in order, the informer equals a fresh list."""
+    """Equal a fresh list after random writes of several clients, before and after a graceful restart."""
     with Client(own_server) as client:
-        client.define(definition())
+        client.define(widget_crd())
         with Informer(own_server, WIDGETS) as informer:
             with writing(own_server, WIDGETS) as before:
                 before[0].wait(writes)

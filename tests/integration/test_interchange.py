@@ -1,4 +1,4 @@
-"""kube-apiserver and apiext take turns on one etcd: each reads what the other wrote."""
+"""Tests that kube-apiserver and apiext read each other's data when they take turns on one etcd."""
 
 import json
 import subprocess
@@ -14,6 +14,7 @@ from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import Etcd
 from tests.differential.helpers.pair import Side, Step, masked
+from tests.support.builders.crds import crd, version
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -25,17 +26,8 @@ PREFIX: Final = "/registry"
 def _crd(plural: str, kind: str) -> dict[str, Any]:
     spec = {"type": "object", "properties": {"size": {"type": "number", "default": 1}, "text": {"type": "string"}}}
     schema = {"type": "object", "properties": {"spec": spec}}
-    versions: list[dict[str, Any]] = [
-        {"name": name, "served": True, "storage": name == "v1", "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
-        for name in ("v1", "v1alpha1")
-    ]
-    names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": versions},
-    }
+    versions = [version(name, storage=name == "v1", schema=schema, subresources={"status": {}}) for name in ("v1", "v1alpha1")]
+    return crd(plural, *versions, kind=kind, group=GROUP)
 
 
 def _object(kind: str, name: str, version: str = "v1alpha1") -> dict[str, Any]:
@@ -48,7 +40,7 @@ def _object(kind: str, name: str, version: str = "v1alpha1") -> dict[str, Any]:
 
 
 def _fill(side: Side, plural: str, kind: str) -> None:
-    """Create a CRD and two objects of it, one by the version that is not stored, and change one of them."""
+    """Create a CRD and two objects, one of them in a version that is not stored, and change one."""
     base = f"/apis/{GROUP}/v1alpha1/namespaces/default/{plural}"
     assert side.raw(Step("POST", CRDS, _crd(plural, kind)))[0].status == 201
     while side.raw(Step("GET", base))[0].status != 200:
@@ -61,7 +53,7 @@ def _fill(side: Side, plural: str, kind: str) -> None:
 
 
 def _read(side: Side, plural: str) -> Any:
-    """The CRD, and the objects at both versions without the revision of the list."""
+    """Return the CRD, and the objects in both versions without the revision of the list."""
     paths = [f"{CRDS}/{plural}.{GROUP}"] + [f"/apis/{GROUP}/{version}/{plural}" for version in ("v1", "v1alpha1")]
     for path in paths:
         while side.raw(Step("GET", path))[0].status != 200:
@@ -73,7 +65,7 @@ def _read(side: Side, plural: str) -> Any:
 
 
 def _values(etcd: Etcd, plural: str) -> dict[str, Any]:
-    """What etcd holds below the resource's prefix, and its CRD."""
+    """Return the values in etcd below the prefix of the resource, and its CRD."""
     found: dict[str, Any] = {}
     for prefix in (f"{PREFIX}/{GROUP}/{plural}/", f"{PREFIX}/apiextensions.k8s.io/customresourcedefinitions/{plural}.{GROUP}"):
         done = subprocess.run(
@@ -90,13 +82,13 @@ def _values(etcd: Etcd, plural: str) -> dict[str, Any]:
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Iterator[Etcd]:
-    """An etcd for both servers."""
+    """Start an etcd for both servers."""
     with Etcd(tmp_path / "etcd", durable=False) as server:
         yield server
 
 
 def test_each_reads_what_the_other_wrote(shared: Etcd, tmp_path: Path) -> None:
-    """CRDs and objects written by one server are read by the other, at every version, with nothing lost."""
+    """Read CRDs and objects of the other server in every version without loss."""
     with ControlPlane(tmp_path / "reference", etcd_url=shared.url) as plane, closing(Side(plane.url, plane.ssl_context())) as reference:
         _fill(reference, "theirs", "Their")
         by_reference = _read(reference, "theirs")
@@ -116,6 +108,6 @@ def test_each_reads_what_the_other_wrote(shared: Etcd, tmp_path: Path) -> None:
         text = value.replace("Our", "Their").replace("ours", "theirs").replace('"our"', '"their"')
         assert masked(json.loads(text)) == masked(json.loads(theirs[key]))
         if not key.startswith("CustomResourceDefinition"):
-            # the same bytes, but for uid, times and the managedFields that only the reference records so far
+            # Equal bytes except for uid, times and managedFields, which only the reference records so far.
             assert list(json.loads(text)) == list(json.loads(theirs[key]))
             assert ("\\u003c" in text) == ("\\u003c" in theirs[key])

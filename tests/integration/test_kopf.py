@@ -1,4 +1,4 @@
-"""An operator of kopf lives with the real server as its cluster."""
+"""Tests of a kopf operator with the real server as its cluster."""
 
 import sys
 from collections.abc import Iterator
@@ -9,9 +9,9 @@ import pytest
 
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.process import Process, environment
+from tests.support.builders.crds import widget, widget_crd
 from tests.support.clients.client import Client
 from tests.support.clients.widget_operator import GROUP
-from tests.support.servers.in_process import definition
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 WIDGETS: Final = f"/apis/{GROUP}/v1/namespaces/default/widgets"
@@ -21,7 +21,7 @@ FINALIZER: Final = "kopf.zalando.org/KopfFinalizerMarker"
 
 @pytest.fixture
 def operator(server: ApiextServer, tmp_path: Path) -> Iterator[Process]:
-    """`kopf run` of the operator of tests/support, not started yet."""
+    """Return `kopf run` of the operator of tests/support, which is not started yet."""
     command = [sys.executable, "-m", "kopf", "run", "--standalone", "--all-namespaces", "-m", "tests.support.clients.widget_operator"]
     process = Process(command, tmp_path / "operator.log", environment(KUBECONFIG=str(server.kubeconfig), PYTHONPATH=str(ROOT)))
     yield process
@@ -30,8 +30,8 @@ def operator(server: ApiextServer, tmp_path: Path) -> Iterator[Process]:
 
 @pytest.fixture(scope="module")
 def defined(server: ApiextServer) -> None:
-    """The operator's resource, with a status of any shape."""
-    crd = definition(group=GROUP)
+    """Create the operator's definition, with a status of any shape."""
+    crd = widget_crd(group=GROUP)
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"] = {
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": True,
@@ -41,7 +41,7 @@ def defined(server: ApiextServer) -> None:
 
 
 def _widget(name: str) -> dict[str, Any]:
-    return {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"replicas": 1}}
+    return widget(name, group=GROUP, replicas=1)
 
 
 def _status(**expected: Any) -> Any:
@@ -50,7 +50,7 @@ def _status(**expected: Any) -> Any:
 
 @pytest.mark.usefixtures("defined")
 def test_life(client: Client, operator: Process) -> None:
-    """Handlers of creation, change and deletion run once each; the finalizer keeps the object until the last is done; events are posted."""
+    """Run the handlers of creation, change and deletion once each; keep the object until its finalizer is removed; post events."""
     operator.start()
     client.must("POST", WIDGETS, _widget("one"))
     built = client.until(WIDGETS, "one", _status(created=1))
@@ -70,7 +70,7 @@ def test_life(client: Client, operator: Process) -> None:
 
 @pytest.mark.usefixtures("defined")
 def test_resume(client: Client, operator: Process) -> None:
-    """An operator that is started again finds its objects, and what has changed while it was away."""
+    """Let a restarted operator find its objects and the changes since it stopped."""
     operator.start()
     for name in ("same", "changed"):
         client.must("POST", WIDGETS, _widget(name))
@@ -88,13 +88,13 @@ def test_resume(client: Client, operator: Process) -> None:
 
 
 @pytest.mark.usefixtures("defined")
-def test_a_kind_that_is_defined_later(client: Client, operator: Process) -> None:
-    """A running operator notices that a kind is defined which it has handlers for."""
+def test_a_definition_created_later(client: Client, operator: Process) -> None:
+    """Let a running operator notice a new definition for which it has handlers."""
     operator.start()
     client.must("POST", WIDGETS, _widget("first"))
     client.until(WIDGETS, "first", _status(created=1))
 
-    client.define(definition("latecomers", "Latecomer", group=GROUP))
+    client.define(widget_crd("latecomers", "Latecomer", group=GROUP))
     late = f"/apis/{GROUP}/v1/namespaces/default/latecomers"
     client.must("POST", late, _widget("a") | {"kind": "Latecomer"})
     client.until(late, "a", _status(replicas=7))

@@ -1,4 +1,4 @@
-"""The real kubectl at home: the walk through the sample definitions, on every store."""
+"""Tests of the real kubectl with the sample definitions, on every store."""
 
 from pathlib import Path
 from typing import Final
@@ -14,7 +14,7 @@ SAMPLES: Final = CRDS / "samples"
 
 @pytest.fixture(scope="module")
 def kubectl(server: ApiextServer, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
-    """Kubectl for a server that has the sample definitions."""
+    """Return kubectl for a server that has the sample definitions."""
     kubectl = Kubectl(server.kubeconfig, tmp_path_factory.mktemp("home"))
     kubectl("apply", "-f", str(CRDS))
     kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=40s")
@@ -23,14 +23,14 @@ def kubectl(server: ApiextServer, tmp_path_factory: pytest.TempPathFactory) -> K
 
 @pytest.fixture
 def namespace(kubectl: Kubectl, request: pytest.FixtureRequest) -> str:
-    """A namespace for one test."""
+    """Create a namespace for one test."""
     name = request.node.originalname.replace("_", "-")
     kubectl("create", "namespace", name)
     return str(name)
 
 
 def test_samples(kubectl: Kubectl, namespace: str) -> None:
-    """All samples are applied, a second time without a change, shown with their columns, and deleted."""
+    """Apply all samples, apply them again without a change, show their columns, and delete them."""
     versions = ("get", "-n", namespace, "fleets,backups,teams", "-o", "jsonpath={.items[*].metadata.resourceVersion}")
     first = kubectl("apply", "-n", namespace, "-f", str(SAMPLES))
     before = kubectl(*versions)
@@ -52,7 +52,7 @@ def test_samples(kubectl: Kubectl, namespace: str) -> None:
 
 
 def test_discovery(kubectl: Kubectl) -> None:
-    """Resources are known by plural, singular, kind, short name and category, and explained."""
+    """Find resources by plural, singular, kind, short name and category, and explain them."""
     resources = kubectl("api-resources", "--api-group=apps.example.com", "--no-headers").split()
     assert resources == ["fleets", "fl", "apps.example.com/v1", "true", "Fleet"]
     for name in ("fleets", "fleet", "Fleet", "fl", "fleets.apps.example.com", "fleets.v1.apps.example.com", "all"):
@@ -62,7 +62,7 @@ def test_discovery(kubectl: Kubectl) -> None:
 
 
 def test_changing(kubectl: Kubectl, namespace: str) -> None:
-    """edit, patch, label, annotate, scale, replace, set a status: each changes what it says."""
+    """Apply edit, patch, label, annotate, scale, replace and a status, each with its own effect."""
     here = ("-n", namespace)
     kubectl("create", *here, "-f", str(SAMPLES / "fleets.yaml"))
     kubectl("label", *here, "fleet", "web", "a=b")
@@ -89,7 +89,7 @@ def test_changing(kubectl: Kubectl, namespace: str) -> None:
 
 
 def test_selecting(kubectl: Kubectl, namespace: str) -> None:
-    """Labels, fields of the definition's choice, pages, all namespaces."""
+    """Select by labels and selectable fields, in pages and in all namespaces."""
     here = ("-n", namespace, "-o", "name")
     kubectl("create", "-n", namespace, "-f", str(SAMPLES / "fleets.yaml"))
 
@@ -103,7 +103,7 @@ def test_selecting(kubectl: Kubectl, namespace: str) -> None:
 
 
 def test_watching(kubectl: Kubectl, namespace: str) -> None:
-    """`get -w` shows what is there and every change, as rows of a table."""
+    """Print the objects and every change as table rows with `get -w`."""
     kubectl("create", "-n", namespace, "-f", str(SAMPLES / "fleets.yaml"))
     with kubectl.watching("get", "-n", namespace, "fleets", "-w", "--output-watch-events") as lines:
         assert [next(lines).split()[:3] for _ in range(3)] == [
@@ -118,7 +118,7 @@ def test_watching(kubectl: Kubectl, namespace: str) -> None:
 
 
 def test_versions(kubectl: Kubectl, namespace: str) -> None:
-    """An object is given in every served version; a deprecated one warns."""
+    """Return an object in every served version, with a warning for a deprecated one."""
     kubectl("create", "-n", namespace, "-f", str(SAMPLES / "backups.yaml"))
     done = kubectl.run("get", "-n", namespace, "backups.v1.data.example.com", "nightly", "-o", "yaml")
 
@@ -127,7 +127,7 @@ def test_versions(kubectl: Kubectl, namespace: str) -> None:
 
 
 def test_refusals(kubectl: Kubectl, namespace: str) -> None:
-    """Kubectl is told what is wrong, on its own side and on the server's."""
+    """Report errors that kubectl finds itself and those of the server."""
     fleet = "apiVersion: apps.example.com/v1\nkind: Fleet\nmetadata: {name: bad}\nspec: {image: x, replicas: %s%s}\n"
     invalid = kubectl.refused("create", "-n", namespace, "--validate=ignore", "-f", "-", stdin=fleet % (1001, ""))
     unknown = kubectl.refused("create", "-n", namespace, "-f", "-", stdin=fleet % (1, ", nope: 1"))
@@ -141,7 +141,7 @@ def test_refusals(kubectl: Kubectl, namespace: str) -> None:
 
 
 def test_dry_run_and_diff(kubectl: Kubectl, namespace: str) -> None:
-    """A dry run on the server stores nothing; diff shows what an apply would change."""
+    """Store nothing in a server-side dry run; show the changes of an apply with diff."""
     file = ("-n", namespace, "-f", str(SAMPLES / "backups.yaml"))
     assert "created (server dry run)" in kubectl("apply", "--dry-run=server", *file)
     assert kubectl("get", "backups", "-n", namespace, "-o", "name") == ""
@@ -152,7 +152,7 @@ def test_dry_run_and_diff(kubectl: Kubectl, namespace: str) -> None:
 
 
 def test_deleting_a_namespace(kubectl: Kubectl, namespace: str) -> None:
-    """A namespace takes with it what is in it."""
+    """Delete the objects of a deleted namespace."""
     kubectl("create", "-n", namespace, "-f", str(SAMPLES / "fleets.yaml"))
     kubectl("delete", "namespace", namespace, "--timeout=40s")
 
@@ -161,7 +161,7 @@ def test_deleting_a_namespace(kubectl: Kubectl, namespace: str) -> None:
 
 
 def test_deleting_a_definition(kubectl: Kubectl) -> None:
-    """A definition takes its objects with it, and comes back empty."""
+    """Delete the objects of a deleted definition; the definition is empty when it is created again."""
     kubectl("apply", "-f", str(SAMPLES / "teams.yaml"))
     kubectl("delete", "crd", "teams.org.example.com", "--timeout=40s")
     assert "the server could not find the requested resource" in kubectl.refused("get", "--raw", "/apis/org.example.com/v1/teams")

@@ -1,4 +1,4 @@
-"""The `kubernetes` package and its dynamic client drive the real server."""
+"""Tests of the `kubernetes` package and its dynamic client with the real server."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -11,22 +11,22 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic.exceptions import BadRequestError, ConflictError, NotFoundError, ResourceNotFoundError, UnprocessibleEntityError
 
 from hack.lib.servers.apiext_server import ApiextServer
+from tests.support.builders.crds import widget, widget_crd
 from tests.support.clients.client import Client
-from tests.support.servers.in_process import definition
 
 GROUP: Final = "dynamic.example.com"
 API_VERSION: Final = f"{GROUP}/v1"
 
 
 def _widget(name: str, **more: Any) -> dict[str, Any]:
-    return {"apiVersion": API_VERSION, "kind": "Widget", "metadata": {"name": name}, "spec": {"replicas": 1}} | more
+    return widget(name, group=GROUP, replicas=1) | more
 
 
 @pytest.fixture(scope="module")
 def api(server: ApiextServer) -> Iterator[kubernetes.client.ApiClient]:
-    """The package's client, with the kubeconfig that the server wrote."""
+    """Return the package's client with the kubeconfig that the server wrote."""
     with Client(server) as admin:
-        admin.define(definition(group=GROUP))
+        admin.define(widget_crd(group=GROUP))
     api = kubernetes.config.new_client_from_config(str(server.kubeconfig))
     yield api
     api.rest_client.pool_manager.clear()
@@ -35,19 +35,19 @@ def api(server: ApiextServer) -> Iterator[kubernetes.client.ApiClient]:
 
 @pytest.fixture(scope="module")
 def dynamic(api: kubernetes.client.ApiClient, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The dynamic client, with a cache of its own."""
+    """Return the dynamic client with its own cache."""
     return kubernetes.dynamic.DynamicClient(api, cache_file=str(tmp_path_factory.mktemp("discovery") / "cache.json"))
 
 
 @pytest.fixture
 def widgets(dynamic: Any, client: Client) -> Iterator[Any]:
-    """The resource, without objects at the end."""
+    """Return the resource, and delete its objects after the test."""
     yield dynamic.resources.get(api_version=API_VERSION, kind="Widget")
     client.must("DELETE", f"/apis/{API_VERSION}/namespaces/default/widgets")
 
 
 def test_discovery(dynamic: Any) -> None:
-    """The dynamic client finds custom and built-in resources by group, kind, short form and subresource."""
+    """Find custom and built-in resources by group, kind, short form and subresource."""
     widgets = dynamic.resources.get(api_version=API_VERSION, kind="Widget")
     definitions = dynamic.resources.get(api_version="apiextensions.k8s.io/v1", kind="CustomResourceDefinition")
 
@@ -58,10 +58,10 @@ def test_discovery(dynamic: Any) -> None:
         dynamic.resources.get(api_version=API_VERSION, kind="Gadget")
 
 
-def test_a_kind_comes_and_goes(dynamic: Any, client: Client) -> None:
-    """A kind defined by the client is found by it once it is established, and gone with its definition."""
+def test_definition_is_created_and_deleted(dynamic: Any, client: Client) -> None:
+    """Find the kind of a new definition once it is established, and no longer after its deletion."""
     definitions = dynamic.resources.get(api_version="apiextensions.k8s.io/v1", kind="CustomResourceDefinition")
-    created = definitions.create(body=definition("gizmos", "Gizmo", group=GROUP))
+    created = definitions.create(body=widget_crd("gizmos", "Gizmo", group=GROUP))
     client.until_established(created.metadata.name)
     dynamic.resources.invalidate_cache()
     gizmos = dynamic.resources.get(api_version=API_VERSION, kind="Gizmo")
@@ -77,7 +77,7 @@ def test_a_kind_comes_and_goes(dynamic: Any, client: Client) -> None:
 
 
 def test_verbs(widgets: Any) -> None:
-    """Create, get, list, replace, patch in three forms, and delete do what the client asks."""
+    """Create, get, list, replace, patch in three forms, and delete."""
     created = widgets.create(namespace="default", body=_widget("a", metadata={"name": "a", "labels": {"app": "x"}}))
     assert created.spec.size == "m"
     assert widgets.get(name="a", namespace="default").to_dict() == created.to_dict()
@@ -100,7 +100,7 @@ def test_verbs(widgets: Any) -> None:
 
 
 def test_errors(widgets: Any) -> None:
-    """Errors arrive as the client's own classes, with the server's reason in them."""
+    """Raise the client's own exception classes with the server's reason."""
     created = widgets.create(namespace="default", body=_widget("a"))
     stale = created.to_dict()
     widgets.patch(name="a", namespace="default", body={"spec": {"replicas": 5}}, content_type="application/merge-patch+json")
@@ -118,7 +118,7 @@ def test_errors(widgets: Any) -> None:
 
 
 def test_status_and_scale(widgets: Any) -> None:
-    """The status subresource changes status only, the resource never does, and scale changes the replicas."""
+    """Change only the status through the status subresource, never through the resource; change the replicas through scale."""
     created = widgets.create(namespace="default", body=_widget("a", status={"replicas": 9}))
     assert "status" not in created.to_dict()
 
@@ -131,7 +131,7 @@ def test_status_and_scale(widgets: Any) -> None:
 
 
 def test_paging(api: kubernetes.client.ApiClient, widgets: Any) -> None:
-    """Pages of limit and continue give the collection as it was at the first page, whatever is written meanwhile."""
+    """Return the collection as of the first page, in spite of later writes."""
     names = [f"w{index:02}" for index in range(11)]
     for name in names:
         widgets.create(namespace="default", body=_widget(name))
@@ -153,7 +153,7 @@ def test_paging(api: kubernetes.client.ApiClient, widgets: Any) -> None:
 
 
 def test_watch_resumes(dynamic: Any, widgets: Any) -> None:
-    """A watch gives every change from the resourceVersion that the client has, in order, and once."""
+    """Return every change since a resourceVersion once and in order."""
     start = widgets.get(namespace="default").metadata.resourceVersion
     widgets.create(namespace="default", body=_widget("a"))
     widgets.patch(name="a", namespace="default", body={"spec": {"size": "s"}}, content_type="application/merge-patch+json")
@@ -176,7 +176,7 @@ def test_watch_resumes(dynamic: Any, widgets: Any) -> None:
 
 
 def test_a_watch_ends_at_its_timeout(api: kubernetes.client.ApiClient, widgets: Any) -> None:
-    """A watch with timeoutSeconds gives what there is and ends in order."""
+    """End a watch with timeoutSeconds in order after its events."""
     widgets.create(namespace="default", body=_widget("a"))
     custom = kubernetes.client.CustomObjectsApi(api)
     stream = kubernetes.watch.Watch().stream(custom.list_namespaced_custom_object, GROUP, "v1", "default", "widgets", timeout_seconds=1)
@@ -185,7 +185,7 @@ def test_a_watch_ends_at_its_timeout(api: kubernetes.client.ApiClient, widgets: 
 
 
 def test_the_generated_clients(api: kubernetes.client.ApiClient) -> None:
-    """The generated clients of built-in kinds take what the server sends: namespaces, events, definitions and versions."""
+    """Parse namespaces, events, definitions and versions with the generated clients of built-in kinds."""
     core: Any = kubernetes.client.CoreV1Api(api)
     extensions: Any = kubernetes.client.ApiextensionsV1Api(api)
     core.create_namespace(kubernetes.client.V1Namespace(metadata=kubernetes.client.V1ObjectMeta(name="generated")))

@@ -1,4 +1,4 @@
-"""The manifests say what they must, whatever is put together."""
+"""Tests of the manifests: the base, the overlays and the combinations of components."""
 
 import json
 import os
@@ -12,8 +12,8 @@ import click
 import pytest
 
 from apiext.cli.main import apiext
-from apiext.meta.duration import parse_duration
-from apiext.operator.permissions import needed
+from apiext.meta.time import parse_duration
+from apiext.operator.permissions import required_permissions
 from hack.lib.manifests import BUILDS, MANIFESTS, NAMESPACE, Document, arguments, build_of, built, containers, one, rules
 
 MARKS: Final = {
@@ -23,13 +23,13 @@ MARKS: Final = {
     "existing-etcd": '{"key": "servers", "name": "apiext-etcd"}',
     "host-etcd": "--host-etcd-servers=",
 }
-"""What only a component brings."""
+"""The objects or values that only a component adds."""
 PAIRS: Final = [pair for pair in combinations(MARKS, 2) if pair != ("cert-manager-etcd", "existing-etcd")]
 
 
 @pytest.fixture(params=BUILDS)
 def documents(request: pytest.FixtureRequest) -> list[Document]:
-    """Those of each build."""
+    """Return the documents of each build."""
     return built(request.param)
 
 
@@ -42,12 +42,12 @@ def _selects(selector: dict[str, str], labels: dict[str, str]) -> bool:
 
 
 def test_pods_are_confined(documents: list[Document]) -> None:
-    """No pod is root, writes to its image, gains rights, or may use the host; all say what they need."""
+    """Run pods without root, writes to the image, more privileges or host access, and with resource requests."""
     for workload in _workloads(documents):
         pod = workload["spec"]["template"]["spec"]
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["securityContext"]["runAsUser"] > 1000
-        # files of Secrets are the group's to read
+        # the group may read the files of Secrets
         assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsGroup"]
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
@@ -61,8 +61,8 @@ def test_pods_are_confined(documents: list[Document]) -> None:
             assert ":" in container["image"]
 
 
-def test_servers_leave_in_order(documents: list[Document]) -> None:
-    """A server that is told to end goes on until nobody comes any more, and has the time to finish what has begun."""
+def test_servers_stop_gracefully(documents: list[Document]) -> None:
+    """Serve after SIGTERM until no new connections come, with enough time for requests in flight."""
     deployment = one(documents, "Deployment", "apiext")
     pod = deployment["spec"]["template"]["spec"]
     (container,) = containers(deployment)
@@ -79,7 +79,7 @@ def test_servers_leave_in_order(documents: list[Document]) -> None:
 
 
 def test_names_agree(documents: list[Document]) -> None:
-    """Services, budgets and policies select pods that there are, and ports that they have."""
+    """Select existing pods and ports in Services, budgets and policies."""
     pods = [workload["spec"]["template"] for workload in _workloads(documents)]
     for document in documents:
         if document["kind"] not in {"Service", "PodDisruptionBudget", "NetworkPolicy"}:
@@ -94,8 +94,8 @@ def test_names_agree(documents: list[Document]) -> None:
         assert named <= ports
 
 
-def test_pods_have_what_they_mount(documents: list[Document]) -> None:
-    """Each mount has its volume, and each workload a budget and a service account that there is, or none."""
+def test_mounts_and_accounts_exist(documents: list[Document]) -> None:
+    """Define a volume for each mount, and a budget and an existing service account for each workload."""
     budgets = [document["spec"]["selector"]["matchLabels"] for document in documents if document["kind"] == "PodDisruptionBudget"]
     for workload in _workloads(documents):
         pod = workload["spec"]["template"]
@@ -121,14 +121,14 @@ def _commands(documents: list[Document]) -> Iterator[tuple[click.Command, list[s
 
 
 def test_flags_are_known(documents: list[Document]) -> None:
-    """The commands know the flags with which they are started."""
+    """Start the commands with flags that they have."""
     for command, flags in _commands(documents):
         with command.make_context(command.name, flags) as context:
             assert context.args == []
 
 
-def test_the_operator_may_touch_its_secret_and_lease(documents: list[Document]) -> None:
-    """Rights, flags and mounts name the same Secret."""
+def test_the_operator_may_write_its_secret_and_lease(documents: list[Document]) -> None:
+    """Name the same Secret in rights, flags and mounts."""
     (container,) = containers(one(documents, "Deployment", "apiext-operator"))
     flags = _flags(container)
     volumes = one(documents, "Deployment", "apiext")["spec"]["template"]["spec"]["volumes"]
@@ -142,15 +142,15 @@ def test_the_operator_may_touch_its_secret_and_lease(documents: list[Document]) 
     assert flags["--service"] == f"{NAMESPACE}/{one(documents, 'Service', 'apiext')['metadata']['name']}"
 
 
-def test_no_rule_is_for_everything(documents: list[Document]) -> None:
-    """No role has a wildcard."""
+def test_no_rule_has_a_wildcard(documents: list[Document]) -> None:
+    """Use no wildcard in a role."""
     every = [rule for document in documents for rule in document.get("rules") or ()]
 
     assert [rule for rule in every if "*" in [*rule.get("apiGroups", ()), *rule.get("resources", ()), *rule["verbs"]]] == []
 
 
-def test_the_operator_has_the_rights_that_it_asks_for(documents: list[Document]) -> None:
-    """What the operator complains of where it is missing is in its roles."""
+def test_the_operator_has_the_rights_that_it_checks(documents: list[Document]) -> None:
+    """Grant every right that the operator checks at its start."""
     given = {
         (verb, group, resource, place, name)
         for place, rule in rules(documents, "apiext-operator")
@@ -161,7 +161,7 @@ def test_the_operator_has_the_rights_that_it_asks_for(documents: list[Document])
     }
     wanted = {
         (right.verb, right.group, "/".join(filter(None, (right.resource, right.subresource))), right.namespace, right.name)
-        for right in needed(NAMESPACE)
+        for right in required_permissions(NAMESPACE)
     }
 
     assert wanted - given == set()
@@ -169,7 +169,7 @@ def test_the_operator_has_the_rights_that_it_asks_for(documents: list[Document])
 
 @pytest.mark.parametrize("pair", PAIRS, ids="+".join)
 def test_components_go_together(pair: tuple[str, str], tmp_path: Path) -> None:
-    """Any two components can be had together, where they make sense together, and both leave their marks."""
+    """Build every sensible pair of components, with the additions of both."""
     paths = [os.path.relpath(MANIFESTS / part, tmp_path) for part in ("base", *(f"components/{name}" for name in pair))]
     kustomization = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
     (tmp_path / "kustomization.yaml").write_text(json.dumps(kustomization | {"resources": paths[:1], "components": paths[1:]}))
@@ -179,13 +179,13 @@ def test_components_go_together(pair: tuple[str, str], tmp_path: Path) -> None:
     assert [name for name in pair if MARKS[name] not in text] == []
 
 
-def test_every_component_is_tried() -> None:
-    """The table of marks has each component."""
+def test_every_component_is_tested() -> None:
+    """Cover each component in the table."""
     assert {path.name for path in (MANIFESTS / "components").iterdir()} == MARKS.keys()
 
 
 def test_existing_etcd_has_no_etcd() -> None:
-    """Nothing of the own etcd is left where there is another one, and its address is nobody's business but the Secret's."""
+    """Remove the bundled etcd for an existing one, whose address is in the Secret only."""
     text = json.dumps(built("overlays/existing-etcd"))
 
     assert "StatefulSet" not in text
@@ -195,15 +195,15 @@ def test_existing_etcd_has_no_etcd() -> None:
 
 
 def test_cert_manager_has_the_right_names() -> None:
-    """The certificate that cert-manager makes is for the name by which kube-apiserver calls, in the Secret that is mounted."""
+    """Issue the certificate for the name that kube-apiserver uses, into the mounted Secret."""
     certificate = one(built("overlays/cert-manager"), "Certificate", "apiext-serving")["spec"]
 
     assert certificate["dnsNames"][0] == f"apiext.{NAMESPACE}.svc"
     assert certificate["secretName"] == "apiext-serving"
 
 
-def test_members_of_etcd_have_their_names() -> None:
-    """The certificate of etcd names each member as the others know it."""
+def test_etcd_certificates_have_the_names_of_the_members() -> None:
+    """Issue the etcd certificate for each member's name."""
     documents = built("overlays/cert-manager")
     (container,) = containers(one(documents, "StatefulSet", "apiext-etcd"))
     peers = [urlsplit(peer.partition("=")[2]) for peer in _flags(container)["--initial-cluster"].split(",")]

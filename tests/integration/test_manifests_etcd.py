@@ -1,4 +1,4 @@
-"""The etcd of the manifests, started as its pods would be, each member on a loopback address of its own."""
+"""Tests of the etcd of the manifests, with each member on its own loopback address."""
 
 import http.client
 import secrets
@@ -20,7 +20,7 @@ PATIENCE: Final = 60.0
 
 
 class Members:
-    """The pods of the StatefulSet, without their certificates."""
+    """The pods of the StatefulSet without their certificates."""
 
     def __init__(self, build: str, folder: Path) -> None:
         stateful: Document = one(built(build), "StatefulSet", "apiext-etcd")
@@ -31,7 +31,7 @@ class Members:
 
     @contextmanager
     def started(self, **files: Path) -> Iterator[None]:
-        """All of them, healthy; `files` are those that certificates are read from, by their names in the volume."""
+        """Start all members and return when they are healthy; `files` maps the files of the certificate volume by name."""
         with ExitStack() as stack:
             processes = {name: self._process(name, files) for name in self.addresses}
             for process in processes.values():
@@ -42,7 +42,7 @@ class Members:
             yield
 
     def healthy(self, name: str, path: str) -> bool:
-        """What a probe of the kubelet is told."""
+        """Report whether the kubelet's probe would succeed."""
         connection = http.client.HTTPConnection(self.addresses[name], HEALTH, timeout=5)
         try:
             connection.request("GET", path)
@@ -51,7 +51,7 @@ class Members:
             connection.close()
 
     def ask(self, name: str, authority: Path, pair: KeyPair | None) -> int:
-        """The code of an answer to a client."""
+        """Return the status code of a client's request."""
         context = ssl.create_default_context(cafile=authority)
         if pair:
             context.load_cert_chain(pair.cert, pair.key)
@@ -75,8 +75,8 @@ class Members:
         return Process([binaries.binary("etcd"), *texts, "--unsafe-no-fsync"], self._folder / f"{name}.log", environment())
 
 
-def test_three_members_find_each_other(tmp_path: Path) -> None:
-    """With the base's flags three members agree, and say so where their probes ask."""
+def test_three_members_form_a_cluster(tmp_path: Path) -> None:
+    """Form a cluster of three members with the flags of the base, healthy at their probes."""
     members = Members("base", tmp_path)
 
     with members.started():
@@ -84,10 +84,10 @@ def test_three_members_find_each_other(tmp_path: Path) -> None:
 
 
 def test_members_with_certificates(tmp_path: Path) -> None:
-    """With those of cert-manager they agree, too, and let in who has a certificate of their authority."""
+    """Form a cluster with the certificates of cert-manager, and accept clients with a certificate of its authority."""
     members = Members("overlays/cert-manager", tmp_path)
     authority = Authority(tmp_path / "pki")
-    # peers of this machine come from 127.0.0.1, wherever they listen
+    # Peers on this machine connect from 127.0.0.1, whatever address they listen on.
     pair = authority.issue("apiext-etcd", hosts=(*members.addresses.values(), "127.0.0.1"))
     client = authority.issue("apiext", hosts=("apiext",))
 

@@ -1,4 +1,4 @@
-"""Mirrors with real servers: objects that are imported, phases that several servers hold to, revisions above a host's."""
+"""Tests of mirrors with real servers: imports, phases that hold on several servers, and revisions above the host's."""
 
 import asyncio
 import json
@@ -15,42 +15,43 @@ from apiext.meta.host_annotations import FROZEN, HOST_UID, IMPORTING, LEAVING, P
 from apiext.storage.backend import Backend
 from apiext.storage.etcd.backend import EtcdBackend
 from apiext.storage.etcd.config import EtcdConfig
-from apiext.storage.revision_offset import with_base
+from apiext.storage.revision_offset import with_offset
 from apiext.storage.sqlite.backend import SQLiteBackend
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.etcd import Etcd
+from tests.support.builders import crds
+from tests.support.builders.crds import widget_crd
 from tests.support.clients.client import CRDS, Client
 from tests.support.clients.writers import writing
-from tests.support.servers.in_process import definition
 
 MEGABYTE: Final = 1 << 20
 
 
 def mirror(group: str, phase: str) -> dict[str, Any]:
-    """A mirror in a phase."""
-    crd = definition(group=group)
+    """Return a mirror in a phase."""
+    crd = widget_crd(group=group)
     crd["metadata"]["annotations"] = {HOST_UID: "u", PHASE: phase}
     return crd
 
 
 def widget(group: str, name: str, **metadata: Any) -> dict[str, Any]:
-    """A widget."""
-    return {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": name, **metadata}, "spec": {"replicas": 1}}
+    """Return a widget of a group."""
+    return crds.widget(name, group=group, metadata=metadata, replicas=1)
 
 
 def objects(group: str) -> str:
-    """The path of widgets in the default namespace."""
+    """Return the path of widgets in the default namespace."""
     return f"/apis/{group}/v1/namespaces/default/widgets"
 
 
-def turn(client: Client, group: str, phase: str) -> int:
-    """Have a mirror be in another phase; its revision then."""
+def set_phase(client: Client, group: str, phase: str) -> int:
+    """Change the phase of a mirror and return its revision."""
     changed = client.merge(f"{CRDS}/widgets.{group}", {"metadata": {"annotations": {PHASE: phase}}})
     return int(changed["metadata"]["resourceVersion"])
 
 
 def lines(*objects: Any) -> bytes:
-    """The body of an import."""
+    """Return the body of an import."""
     return b"\n".join(json.dumps(each).encode() for each in objects)
 
 
@@ -58,7 +59,7 @@ def lines(*objects: Any) -> bytes:
 
 
 def test_import(client: Client) -> None:
-    """Objects are imported in large bodies, read and watched as they are, and written to once the mirror serves."""
+    """Import objects in large bodies, serve reads and watches, and accept writes once the phase is Serving."""
     group = "import.example.com"
     client.define(mirror(group, IMPORTING))
     path = f"/apiext/import/widgets.{group}"
@@ -69,16 +70,16 @@ def test_import(client: Client) -> None:
     again = client.must("POST", path, body)
     with client.watch(objects(group), resourceVersion=_revision(client, group), timeoutSeconds=30) as events:
         mixed = client.must("POST", path, lines(all_objects[0] | {"spec": {}}, {"delete": {"namespace": "default", "name": "w0001"}}))
-        told = [(event["type"], event["object"]["metadata"]["name"]) for event in events.take(2)]
+        received = [(event["type"], event["object"]["metadata"]["name"]) for event in events.take(2)]
     found = client.must("GET", objects(group))["items"]
 
     assert created == {"created": 4000, "updated": 0, "unchanged": 0, "deleted": 0}
     assert again == {"created": 0, "updated": 0, "unchanged": 4000, "deleted": 0}
     assert mixed == {"created": 0, "updated": 1, "unchanged": 0, "deleted": 1}
-    assert sorted(told) == [("DELETED", "w0001"), ("MODIFIED", "w0000")]
+    assert sorted(received) == [("DELETED", "w0001"), ("MODIFIED", "w0000")]
     assert [item["metadata"]["uid"] for item in found] == [f"u{n}" for n in range(4000) if n != 1]
     assert client.ask("POST", objects(group), widget(group, "new")).status == 429
-    turn(client, group, SERVING)
+    set_phase(client, group, SERVING)
     assert client.ask("POST", objects(group), widget(group, "new")).status == 201
     assert client.ask("POST", path, body).status == 409
 
@@ -88,7 +89,7 @@ def _revision(client: Client, group: str) -> str:
 
 
 def test_import_in_little_memory(server: ApiextServer, client: Client) -> None:
-    """A body that is far larger than what is done at a time costs no more memory."""
+    """Import a body far larger than a batch without more memory."""
     group = "large.example.com"
     client.define(mirror(group, IMPORTING))
     path = f"/apiext/import/widgets.{group}"
@@ -102,7 +103,7 @@ def test_import_in_little_memory(server: ApiextServer, client: Client) -> None:
 
 
 def _most_memory(server: ApiextServer) -> int:
-    """The most bytes that the server has had in memory so far."""
+    """Return the peak resident memory of the server in bytes."""
     status = Path(f"/proc/{server.pid}/status").read_text()
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
 
@@ -112,7 +113,7 @@ def _most_memory(server: ApiextServer) -> int:
 
 @pytest.fixture(params=["sqlite", "etcd"])
 def following(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ApiextServer]:
-    """A server on a store that has followed a host before."""
+    """Start a server on a store that followed a host before."""
     if request.param == "sqlite":
         server = ApiextServer(tmp_path)
     else:
@@ -130,21 +131,21 @@ async def _record_base(server: ApiextServer) -> None:
         backend = await SQLiteBackend.open(server.data_dir / "apiext.db")
     else:
         backend = await EtcdBackend.connect(EtcdConfig(servers=(server.etcd_url,)))
-    await with_base(backend, server.etcd_prefix, begin=True)
+    await with_offset(backend, server.etcd_prefix, begin=True)
     await backend.close()
 
 
 def test_revisions_above_a_host(following: ApiextServer) -> None:
-    """All revisions are above the host's, before and after a restart; to go on from the host's is 410, to be not older is fine."""
+    """Return only revisions above the host's, before and after a restart; answer 410 to a watch from the host's revisions."""
     group, path = "based.example.com", objects("based.example.com")
     with Client(following) as client:
-        client.define(definition(group=group))
+        client.define(widget_crd(group=group))
         created = client.must("POST", path, widget(group, "a"))
         revision = int(created["metadata"]["resourceVersion"])
         listed = client.must("GET", f"{path}?resourceVersion=4711&resourceVersionMatch=NotOlderThan")
         exact = client.ask("GET", f"{path}?resourceVersion=4711&resourceVersionMatch=Exact")
         with client.watch(path, resourceVersion=4711, timeoutSeconds=30) as events:
-            told = list(events)
+            received = list(events)
         changed = client.merge(f"{path}/a", {"spec": {"replicas": 5}})
         client.close()
         following.restart()
@@ -155,8 +156,8 @@ def test_revisions_above_a_host(following: ApiextServer) -> None:
     assert REVISION_BASE < revision <= int(listed["metadata"]["resourceVersion"])
     assert [item["metadata"]["name"] for item in listed["items"]] == ["a"]
     assert (exact.status, exact.json["reason"]) == (410, "Expired")
-    assert [(event["type"], event["object"]["code"]) for event in told] == [("ERROR", 410)]
-    assert told[0]["object"]["message"].startswith("too old resource version: 4711 (1000000000")
+    assert [(event["type"], event["object"]["code"]) for event in received] == [("ERROR", 410)]
+    assert received[0]["object"]["message"].startswith("too old resource version: 4711 (1000000000")
     assert resumed == later
     assert int(later["metadata"]["resourceVersion"]) == int(changed["metadata"]["resourceVersion"]) + 1
 
@@ -166,7 +167,7 @@ def test_revisions_above_a_host(following: ApiextServer) -> None:
 
 @pytest.fixture(scope="module")
 def replicas(etcd: Etcd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ApiextServer, ApiextServer]]:
-    """Two servers on one store."""
+    """Start two servers on one store."""
     prefix = f"/{uuid.uuid4().hex}"
     one, two = (ApiextServer(tmp_path_factory.mktemp("replica"), etcd_url=etcd.url, etcd_prefix=prefix) for _ in range(2))
     with one, two:
@@ -175,19 +176,19 @@ def replicas(etcd: Etcd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[t
 
 @pytest.fixture
 def clients(replicas: tuple[ApiextServer, ApiextServer]) -> Iterator[tuple[Client, Client]]:
-    """A client of each."""
+    """Return a client of each server."""
     with Client(replicas[0]) as one, Client(replicas[1]) as two:
         yield one, two
 
 
 def define(clients: tuple[Client, Client], crd: dict[str, Any]) -> None:
-    """Have both servers serve a definition."""
+    """Create a definition and wait until both servers serve it."""
     clients[0].define(crd)
     clients[1].until_established(crd["metadata"]["name"])
 
 
 def test_frozen_for_all_servers(replicas: tuple[ApiextServer, ApiextServer], clients: tuple[Client, Client]) -> None:
-    """Once one server has acknowledged that a mirror is frozen, none writes to its instances any more; when it serves again, both do."""
+    """Refuse writes on all servers once one acknowledged that a mirror is frozen; accept them when it serves again."""
     group = "frozen.example.com"
     define(clients, mirror(group, SERVING))
     with (
@@ -197,13 +198,13 @@ def test_frozen_for_all_servers(replicas: tuple[ApiextServer, ApiextServer], cli
         writers = [*ones, *twos]
         for writer in writers:
             writer.wait(20)
-        frozen = turn(clients[0], group, FROZEN)
+        frozen = set_phase(clients[0], group, FROZEN)
         held = clients[0].must("GET", objects(group))["items"]
         for client in clients:
             assert client.ask("POST", objects(group), widget(group, "late")).status == 429
         assert clients[1].must("GET", objects(group))["items"] == held
         before = [list(writer.revisions) for writer in writers]
-        turn(clients[1], group, SERVING)
+        set_phase(clients[1], group, SERVING)
         for writer in writers:
             while writer.progress.acquire(blocking=False):
                 pass
@@ -215,8 +216,8 @@ def test_frozen_for_all_servers(replicas: tuple[ApiextServer, ApiextServer], cli
     assert {reply.status for writer in writers for reply in writer.failures} <= {429}
 
 
-def test_a_server_that_slept(replicas: tuple[ApiextServer, ApiextServer], clients: tuple[Client, Client]) -> None:
-    """A server that was stopped while a mirror was frozen refuses what it was asked before and meanwhile."""
+def test_a_paused_server_refuses_stale_writes(replicas: tuple[ApiextServer, ApiextServer], clients: tuple[Client, Client]) -> None:
+    """Refuse the writes that a paused server received before or while the mirror was frozen."""
     group = "slept.example.com"
     define(clients, mirror(group, SERVING))
     clients[1].must("POST", objects(group), widget(group, "a"))
@@ -225,7 +226,7 @@ def test_a_server_that_slept(replicas: tuple[ApiextServer, ApiextServer], client
     replicas[1].process.signal(signal.SIGSTOP)
     try:
         waiting.start()
-        frozen = turn(clients[0], group, FROZEN)
+        frozen = set_phase(clients[0], group, FROZEN)
     finally:
         replicas[1].process.signal(signal.SIGCONT)
     waiting.join(30)
@@ -237,22 +238,22 @@ def test_a_server_that_slept(replicas: tuple[ApiextServer, ApiextServer], client
 
 
 def test_leaving_on_all_servers(clients: tuple[Client, Client]) -> None:
-    """When a mirror leaves, watches of every server end with 410; with it the copies go, whatever keeps them."""
+    """End watches on every server with 410 when a mirror leaves, and delete the copies in spite of finalizers."""
     group = "leaving.example.com"
     define(clients, mirror(group, SERVING))
     for number in range(200):
         clients[0].must("POST", objects(group), widget(group, f"w{number}", finalizers=["example.com/x"]))
     with clients[0].watch(objects(group), timeoutSeconds=60) as ones, clients[1].watch(objects(group), timeoutSeconds=60) as twos:
         assert [len(events.take(200)) for events in (ones, twos)] == [200, 200]
-        turn(clients[0], group, LEAVING)
-        told = [list(events) for events in (ones, twos)]
+        set_phase(clients[0], group, LEAVING)
+        received = [list(events) for events in (ones, twos)]
     listed = [client.ask("GET", objects(group)) for client in clients]
     read = [client.ask("GET", f"{objects(group)}/w7").status for client in clients]
     clients[1].must("DELETE", f"{CRDS}/widgets.{group}")
     clients[0].until_gone(CRDS, f"widgets.{group}")
 
-    assert [[(event["type"], event["object"]["code"]) for event in events] for events in told] == [[("ERROR", 410)]] * 2
+    assert [[(event["type"], event["object"]["code"]) for event in events] for events in received] == [[("ERROR", 410)]] * 2
     assert [(reply.status, reply.headers["Retry-After"]) for reply in listed] == [(503, "1")] * 2
     assert read == [200, 200]
-    define(clients, definition(group=group))
+    define(clients, widget_crd(group=group))
     assert [client.must("GET", objects(group))["items"] for client in clients] == [[], []]

@@ -1,4 +1,4 @@
-"""A server that goes away loses no request: connections end with an answer that says so, or when nothing is asked on them."""
+"""Tests of the graceful shutdown: no request is lost, and connections end with a response or when they are idle."""
 
 import http.client
 import json
@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from hack.lib.servers.apiext_server import ApiextServer
-from tests.support.clients.informer import eventually
+from hack.lib.waiting import until
 
 NAMESPACES: Final = "/api/v1/namespaces"
 
@@ -21,7 +21,7 @@ Connect = Callable[[ApiextServer], http.client.HTTPSConnection]
 
 @pytest.fixture
 def connect() -> Iterator[Connect]:
-    """Makes connections, which are closed at the end."""
+    """Yield a function that opens connections; close them after the test."""
     with ExitStack() as stack:
 
         def make(server: ApiextServer) -> http.client.HTTPSConnection:
@@ -34,7 +34,7 @@ def connect() -> Iterator[Connect]:
 
 
 def _ask(connection: http.client.HTTPSConnection, path: str = NAMESPACES) -> tuple[int, str | None]:
-    """Code and the header Connection of a GET's answer."""
+    """Send a GET and return the status code and the header Connection."""
     connection.request("GET", path)
     response = connection.getresponse()
     response.read()
@@ -46,7 +46,7 @@ def _has_ended(server: ApiextServer) -> bool:
 
 
 def _begin_create(connection: http.client.HTTPSConnection, name: str) -> bytes:
-    """Send all of a creation but its body, which is returned."""
+    """Send the head of a create request and return its body, which is not sent."""
     body = json.dumps({"metadata": {"name": name}}).encode()
     connection.putrequest("POST", NAMESPACES)
     connection.putheader("Content-Type", "application/json")
@@ -57,7 +57,7 @@ def _begin_create(connection: http.client.HTTPSConnection, name: str) -> bytes:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ApiextServer]:
-    """A server that goes on for long after SIGTERM."""
+    """Start a server with a long shutdown delay."""
     with ApiextServer(tmp_path, extra_args=["--shutdown-delay-duration=60s"]) as running:
         yield running
         running.kill()
@@ -69,7 +69,7 @@ def _signalled(server: ApiextServer) -> None:
 
 
 def test_open_connections_end_with_an_answer(server: ApiextServer, connect: Connect) -> None:
-    """What is open at SIGTERM is served once more, and told that this was the last answer; watches and their answers go on."""
+    """Answer one more request on a connection that is open at SIGTERM, with `Connection: close`; watches and their responses continue."""
     used, fresh, watch, writing = (connect(server) for _ in range(4))
     assert _ask(used) == (200, None)
     watch.request("GET", f"{NAMESPACES}?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
@@ -89,17 +89,17 @@ def test_open_connections_end_with_an_answer(server: ApiextServer, connect: Conn
 
 
 def test_late_connections_are_kept_for_a_moment(server: ApiextServer, connect: Connect) -> None:
-    """A connection that begins after SIGTERM serves several requests, and ends with one all the same."""
+    """Answer several requests on a connection that opens after SIGTERM, the last with `Connection: close`."""
     _signalled(server)
     late = connect(server)
     assert _ask(late) == (200, None)
 
-    eventually(lambda: _ask(late, "/livez") == (200, "close"), "the connection's end")
+    until(lambda: _ask(late, "/livez") == (200, "close"), "the connection's end")
 
 
 @pytest.mark.parametrize("delay", ["0s", "100ms"])
 def test_what_has_begun_is_finished(tmp_path: Path, connect: Connect, delay: str) -> None:
-    """A request whose body comes after the end of listening is answered; silent connections are closed meanwhile."""
+    """Answer a request whose body comes after the server stopped listening; close idle connections meanwhile."""
     with ApiextServer(tmp_path, extra_args=[f"--shutdown-delay-duration={delay}"]) as server:
         silent, writing = connect(server), connect(server)
         assert _ask(silent) == (200, None)
@@ -112,14 +112,14 @@ def test_what_has_begun_is_finished(tmp_path: Path, connect: Connect, delay: str
 
         assert (created.status, created.headers["Connection"]) == (201, "close")
         created.read()
-        eventually(lambda: _has_ended(server), "the end")
+        until(lambda: _has_ended(server), "the end")
     assert "Traceback" not in server.log
 
 
 def test_a_second_signal_ends_it_at_once(server: ApiextServer) -> None:
-    """Nobody has to wait for the delay."""
+    """End the delay at a second signal."""
     _signalled(server)
     server.process.signal(signal.SIGTERM)
 
-    eventually(lambda: _has_ended(server), "the end")
+    until(lambda: _has_ended(server), "the end")
     assert "Traceback" not in server.log

@@ -1,4 +1,4 @@
-"""With and without the watch cache the server gives the same answers."""
+"""Tests that responses with and without the watch cache are equal."""
 
 import json
 from collections.abc import Iterator
@@ -10,14 +10,14 @@ import pytest
 
 from hack.lib.servers.apiext_server import ApiextServer
 from tests.differential.helpers.pair import masked
+from tests.support.builders.crds import widget, widget_crd
 from tests.support.clients.client import MERGE_PATCH, Client
-from tests.support.servers.in_process import definition
 
 WIDGETS: Final = "/apis/example.com/v1/namespaces/default/widgets"
 
 
 def _widget(name: str, **more: Any) -> dict[str, Any]:
-    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name, "labels": {"n": name}}, "spec": {}} | more
+    return widget(name, metadata={"labels": {"n": name}}) | more
 
 
 STEPS: Final[list[tuple[str, str, Any]]] = [
@@ -52,7 +52,7 @@ STEPS: Final[list[tuple[str, str, Any]]] = [
 
 @pytest.fixture
 def clients(tmp_path: Path) -> Iterator[list[Client]]:
-    """A client of a server with the cache and one of a server without."""
+    """Return a client of a server with the cache and one of a server without it."""
     with (
         ApiextServer(tmp_path / "cached") as cached,
         ApiextServer(tmp_path / "direct", extra_args=["--watch-cache=false"]) as direct,
@@ -60,7 +60,7 @@ def clients(tmp_path: Path) -> Iterator[list[Client]]:
         Client(direct) as other,
     ):
         for client in (one, other):
-            client.define(definition())
+            client.define(widget_crd())
         yield [one, other]
 
 
@@ -79,7 +79,7 @@ def _masked_event(line: bytes) -> Any:
 
 
 def test_same_answers(clients: list[Client]) -> None:
-    """A sequence of writes, reads, lists at revisions, pages and watches is answered alike."""
+    """Answer writes, reads, lists at revisions, pages and watches alike."""
     with ThreadPoolExecutor() as pool:
         cached, direct = pool.map(lambda client: list(_answers(client)), clients)
 
@@ -88,7 +88,7 @@ def test_same_answers(clients: list[Client]) -> None:
 
 
 def test_pages(clients: list[Client]) -> None:
-    """Pages that begin before a write show the collection as it was, with the cache and without."""
+    """Return later pages as of the first page, with the cache and without it."""
     found = []
     for client in clients:
         for name in "abcde":

@@ -1,5 +1,4 @@
-"""What tests and the commands of hack/ share: programs of the reference, processes, certificates.
+"""Helpers of the tests: `servers` run inside the test process, `clients` send requests and watch, `builders` make CRDs and objects.
 
-Nothing here knows how apiext works inside; it starts programs and hands out addresses and credentials. `binaries`,
-`golang` and `provide` use the standard library only, since they run before a virtual environment exists.
+Child processes and the programs of the reference are in hack/lib, which does not import from here.
 """

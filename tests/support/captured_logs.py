@@ -1,4 +1,4 @@
-"""What the server's parts have logged in the process of a test."""
+"""Reads what the server's modules logged in the process of a test."""
 
 from typing import Any
 
@@ -6,5 +6,5 @@ import pytest
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
-    """The fields of every line, with its event."""
+    """Return the fields of every log line, with its event."""
     return [{"event": record.getMessage(), **getattr(record, "fields", {})} for record in caplog.records]

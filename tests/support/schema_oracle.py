@@ -1,7 +1,7 @@
-"""A second opinion on schemas, made of the jsonschema library and of plain definitions, sharing nothing with apiext.
+"""An independent implementation of schema validation and pruning with the jsonschema library.
 
-It says whether a value is valid, and what pruning leaves of it. Corners where the reference departs from what a schema
-says (bounds cut to integers, numbers that pass for texts in an enum, ...) are not in it: those have tests of their own.
+`is_valid` and `pruned` share no code with apiext. They leave out the cases in which the reference differs from the meaning
+of a schema (bounds cut to integers, numbers accepted as texts of an enum, ...); other tests cover these.
 """
 
 import base64
@@ -29,12 +29,12 @@ _TYPES: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 def is_valid(schema: Schema, value: Any) -> bool:
-    """Whether the value keeps to the schema."""
+    """Report whether the value is valid."""
     return bool(_VALIDATOR(_translated(schema), format_checker=_FORMATS).is_valid(value))
 
 
 def _translated(schema: Schema) -> dict[str, Any]:
-    """The schema with Kubernetes' words for types gathered in one keyword."""
+    """Return the schema with Kubernetes' type keywords combined into one."""
     kinds = [schema["type"]] if schema.get("type") else []
     if schema.get("x-kubernetes-int-or-string"):
         kinds = ["integer", "string"]
@@ -44,7 +44,7 @@ def _translated(schema: Schema) -> dict[str, Any]:
     if known and kinds in ([], ["string"], ["integer", "string"]):
         result["format"] = schema["format"].replace("-", "")
         if kinds == ["string"]:
-            # a list passes for a string that has a format
+            # The reference accepts a list for a string that has a format.
             result["kinds"]["of"] = ["string", "array"]
     if schema.get("format") == "int32" and kinds == ["integer"]:
         result["allOf"] = [*(result.get("allOf") or ()), {"minimum": -(2**31), "maximum": 2**31 - 1}]
@@ -71,7 +71,7 @@ def _enum(_: Any, allowed: list[Any], value: Any, __: Any) -> Iterator[jsonschem
 
 
 def _unless_null(keyword: str) -> Callable[..., Iterator[jsonschema.ValidationError]]:
-    """A keyword that, like all but type and enum, says nothing about null."""
+    """Wrap a keyword so that it ignores null, as all keywords except type and enum do."""
     original = jsonschema.Draft4Validator.VALIDATORS[keyword]
 
     def check(validator: Any, argument: Any, value: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
@@ -94,7 +94,7 @@ _FORMATS: Final = jsonschema.FormatChecker(formats=())
 
 
 def _format(name: str, *refusals: type[Exception]) -> Callable[[Callable[[str], Any]], Callable[[str], Any]]:
-    """Declare how a format is checked: the function gives something true, and does not raise."""
+    """Register a format checker: a function that returns true or raises."""
 
     def declare(check: Callable[[str], Any]) -> Callable[[str], Any]:
         def only_texts(value: object) -> bool:
@@ -134,7 +134,7 @@ _format("uuid", ValueError)(uuid.UUID)
 
 
 def pruned(schema: Schema | None, value: Any, *, resource: bool = False) -> Any:
-    """What pruning leaves of the value."""
+    """Return the value after pruning."""
     schema = schema or {}
     if isinstance(value, list):
         return [_pruned_item(schema, item) for item in value]
@@ -158,6 +158,6 @@ def pruned(schema: Schema | None, value: Any, *, resource: bool = False) -> Any:
 def _pruned_item(schema: Schema, item: Any) -> Any:
     below = schema.get("items")
     if schema.get("x-kubernetes-preserve-unknown-fields"):
-        # preserving reaches through lists, and ends where a property is specified
+        # Preserving unknown fields extends through lists and ends at a specified property.
         return item if below is None else pruned({**below, "x-kubernetes-preserve-unknown-fields": True}, item)
     return pruned(below, item)

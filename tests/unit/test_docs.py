@@ -1,33 +1,101 @@
-"""The documents name what is there."""
+"""The documents are complete and agree with the code."""
 
 import re
 from pathlib import Path
 from typing import Final
 
-import click
 import pytest
 
-from apiext.cli.doctor import doctor
-from apiext.cli.operate import operate
-from apiext.cli.serve import serve
+from hack.lib import flag_tables
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-README: Final = (ROOT / "README.md").read_text()
+DOCUMENTS: Final = ("README.md", "apiext/README.md", "crds/README.md", "hack/README.md", "manifests/README.md")
+MAX_README: Final = 8192  # bytes
+_LINK: Final = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
+_PATH: Final = re.compile(r"`((?:apiext|crds|hack|manifests|tests)/[\w./-]*\w/?)`")
+_FLAG: Final = re.compile(r"`(--[a-z][a-z-]+)")
 
 
-def _flags(command: click.Command) -> list[click.Option]:
-    return [option for option in command.params if isinstance(option, click.Option) and not option.hidden and option.name != "help"]
+def _text(name: str) -> str:
+    return (ROOT / name).read_text()
 
 
-@pytest.mark.parametrize("command,mark", [(serve, "flags"), (operate, "operate-flags"), (doctor, "doctor-flags")])
-def test_every_flag_is_in_the_readme(command: click.Command, mark: str) -> None:
-    """The table of a command's flags has each flag once, in the order of --help, and no other."""
-    table = README.partition(f"<!-- {mark} -->")[2].partition(f"<!-- /{mark} -->")[0]
-
-    assert re.findall(r"^\| `(--[a-z-]+)", table, re.MULTILINE) == [option.opts[-1] for option in _flags(command)]
+def test_readme_is_short() -> None:
+    """Keep README.md within 8 KB."""
+    assert len(_text("README.md").encode()) <= MAX_README
 
 
-@pytest.mark.parametrize("path", sorted(set(re.findall(r"\b((?:hack|crds|manifests)/[A-Za-z./-]+[a-z])", README))))
-def test_what_the_readme_names_exists(path: str) -> None:
-    """A command or folder that the README names is there."""
-    assert (ROOT / path).exists()
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_links_and_paths_exist(name: str) -> None:
+    """Link and name only files that exist."""
+    text = _text(name)
+    linked = [(ROOT / name).parent / target for target in _LINK.findall(text)]
+    named = [ROOT / path for path in _PATH.findall(text)]
+
+    assert [str(path) for path in [*linked, *named] if not path.exists()] == []
+
+
+@pytest.mark.parametrize("name", [*DOCUMENTS, "CHANGELOG.md"])
+def test_no_placeholders(name: str) -> None:
+    """Leave no placeholder to fill in."""
+    assert re.findall(r"@[A-Z]+@", _text(name)) == []
+
+
+def test_flag_tables_match_the_commands() -> None:
+    """List each flag once with its help text; `hack/check --fix` rewrites the tables."""
+    text = flag_tables.DOCUMENT.read_text()
+
+    assert text.count("<!-- flags: ") == 3
+    assert flag_tables.with_tables(text) == text
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_named_flags_exist(name: str) -> None:
+    """Name only flags that a command has."""
+    known = set(re.findall(r"--[a-z][a-z-]+", "".join(map(flag_tables.table, flag_tables.COMMANDS.values()))))
+    others = {
+        "--fast",
+        "--explore",
+        "--cluster",
+        "--dir",
+        "--aggregated",
+        "--reference",
+        "--run",
+        "--fix",
+        "--help",
+        "--server-side",
+        "--runtime",
+    }
+
+    assert {flag for flag in _FLAG.findall(_text(name)) if flag not in known | others} == set()
+
+
+@pytest.mark.parametrize(
+    "document,folder,pattern",
+    [
+        ("hack/README.md", "hack", "*"),
+        ("crds/README.md", "crds", "*.yaml"),
+        ("manifests/README.md", "manifests/components", "*"),
+    ],
+)
+def test_folder_is_described_completely(document: str, folder: str, pattern: str) -> None:
+    """Describe every command, sample CRD and component."""
+    text = _text(document)
+    names = [path.name for path in (ROOT / folder).glob(pattern) if path.name not in {"README.md", "__pycache__"}]
+
+    assert [name for name in names if not re.search(rf"`(?:{re.escape(folder)}/)?{re.escape(name)}[`/ ]", text)] == []
+
+
+def test_architecture_names_existing_files() -> None:
+    """Name only files and folders of the package that exist."""
+    named = re.findall(r"`((?:[a-z_0-9]+/)+(?:[a-z_0-9]+\.py)?)`", _text("apiext/README.md"))
+
+    assert [path for path in named if not (ROOT / "apiext" / path).exists() and not (ROOT / path).exists()] == []
+
+
+def test_every_room_is_described() -> None:
+    """Name every package of apiext in the architecture document."""
+    text = _text("apiext/README.md")
+    rooms = [path.parent.name for path in (ROOT / "apiext").glob("*/__init__.py")]
+
+    assert [room for room in rooms if f"`{room}`" not in text] == []

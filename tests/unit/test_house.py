@@ -1,4 +1,4 @@
-"""The house rules that no tool checks: sizes, charters, and where a library may be used."""
+"""Tests of the house rules that no tool checks: sizes, names, charters, and which rooms may import a library."""
 
 import ast
 from collections.abc import Iterator
@@ -13,13 +13,13 @@ MAX_FUNCTION: Final = 50
 SOURCES: Final = sorted(path for folder in ("apiext", "tests", "hack") for path in (ROOT / folder).rglob("*.py"))
 PACKAGE: Final = sorted((ROOT / "apiext").rglob("*.py"))
 
-# Where a library may be imported: path prefixes below apiext/, without the ending.
+# The modules that may import a library: path prefixes below apiext/, without the suffix.
 HOMES: Final = {
     "aiohttp": ("server", "filters", "serving", "endpoints", "discovery", "openapi", "webhook"),
     "kopf": ("operator",),
-    "grpc": ("storage/etcd", "storage/value"),
-    "aetcd": ("storage/etcd", "storage/value"),
-    "cryptography": ("storage/value", "cert", "server/tls", "authentication"),
+    "aetcd": ("storage/etcd",),
+    "kubernetes": ("webhook",),
+    "cryptography": ("cert", "server/tls", "authentication"),
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -44,14 +44,14 @@ def _imports(path: Path) -> Iterator[str]:
 
 
 def test_files_are_short() -> None:
-    """No source file has more than 400 lines."""
+    """Limit source files to 400 lines."""
     sizes = {_name(path): len(path.read_text().splitlines()) for path in SOURCES}
 
     assert {name: size for name, size in sizes.items() if size > MAX_FILE} == {}
 
 
 def test_functions_are_short() -> None:
-    """No function has more than 50 lines, its docstring included."""
+    """Limit functions to 50 lines, docstring included."""
     too_long = [
         f"{_name(path)}:{node.lineno} {node.name}: {size} lines"
         for path in SOURCES
@@ -63,7 +63,7 @@ def test_functions_are_short() -> None:
 
 
 def test_every_room_has_a_charter_and_no_code() -> None:
-    """The __init__ of every package is a docstring and nothing else; the root package has its version too."""
+    """Require a docstring and nothing else in the __init__ of every package; the root package has its version too."""
     wrong = []
     for path in PACKAGE:
         if path.name != "__init__.py":
@@ -78,9 +78,28 @@ def test_every_room_has_a_charter_and_no_code() -> None:
     assert wrong == []
 
 
+def test_public_class_names_are_unique() -> None:
+    """Require that each public class name of apiext belongs to one class."""
+    places: dict[str, list[str]] = {}
+    for path in PACKAGE:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(_name(path))
+
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_sub_packages_have_names_of_their_own() -> None:
+    """Require that no sub-package of a room has the name of a top-level room."""
+    folders = [path.parent for path in PACKAGE if path.name == "__init__.py"]
+    rooms = {path.name for path in folders if path.parent == ROOT / "apiext"}
+
+    assert [_name(path) for path in folders if path.name in rooms and path.parent != ROOT / "apiext"] == []
+
+
 @pytest.mark.parametrize("library", HOMES)
 def test_a_library_stays_in_its_rooms(library: str) -> None:
-    """A library that shapes the code around it is imported only in the rooms that own it."""
+    """Restrict imports of a library that shapes the code around it to the rooms that own it."""
     prefixes = tuple(f"apiext/{home}" for home in HOMES[library])
     strangers = [
         _name(path) for path in PACKAGE if library in _imports(path) and not any(_within(_name(path), prefix) for prefix in prefixes)
@@ -90,10 +109,17 @@ def test_a_library_stays_in_its_rooms(library: str) -> None:
 
 
 def test_the_log_is_written_with_fields() -> None:
-    """The standard library's logging is imported where the log is made; all others log by meta/log.py."""
+    """Restrict imports of the standard library's logging to the modules that write the log; all others use meta/log.py."""
     strangers = [_name(path) for path in PACKAGE if "logging" in _imports(path)]
 
     assert strangers == ["apiext/meta/log.py", "apiext/server/log_output.py"]
+
+
+def test_hack_does_not_import_tests() -> None:
+    """Keep hack/lib independent of the tests: the commands of hack/ run without them."""
+    strangers = [_name(path) for path in (ROOT / "hack").rglob("*.py") if "tests" in _imports(path)]
+
+    assert strangers == []
 
 
 def _within(name: str, prefix: str) -> bool:

@@ -1,5 +1,6 @@
-"""What goes into the image: locked packages, the checkout's package, and nothing else."""
+"""Dependencies, their locks, and the content of the image."""
 
+import ast
 import fnmatch
 import re
 import subprocess
@@ -7,15 +8,30 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import distributions
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 CONTAINERFILE: Final = ROOT / "manifests" / "Containerfile"
 PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 _PINNED: Final = re.compile(r"^([\w.-]+)==(\S+)(.*(?:\n .*)*)", re.MULTILINE)
+
+_REQUIREMENTS: Final = [Requirement(text) for text in [*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values())]]
+_MODULES: Final = {"google-re2": "re2", "prometheus-client": "prometheus_client", "protobuf": "google", "pyyaml": "yaml"}
+"""Imported names that differ from the names of their packages."""
+_NOT_IMPORTED: Final = {
+    "aetcd": "apiext.storage.etcd.aetcd_messages loads its modules by path",
+    "google": "aetcd's messages are generated for it",
+    "multidict": "holds the headers of requests",
+    "yarl": "holds the URLs of requests",
+}
+"""Libraries whose objects or modules apiext uses without an import statement."""
+_EXTRAS: Final = {"opentelemetry"}
+"""Imported libraries that only an extra of the package installs."""
 
 Pins = dict[str, tuple[str, frozenset[str]]]
 """Versions and hashes by name."""
@@ -23,20 +39,28 @@ Pins = dict[str, tuple[str, frozenset[str]]]
 WITHOUT_DEV: Final = """
 import sys
 
-class Fence:
+class BlockDevelopmentPackages:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in {modules!r}:
             raise ImportError(f"{{name}} is only for development")
 
-sys.meta_path.insert(0, Fence())
+sys.meta_path.insert(0, BlockDevelopmentPackages())
 from apiext.cli.main import main
 main()
 """
-"""Runs the command as if only the packages of the image were there."""
+"""Runs the command with only the packages of the image importable."""
 
 
 def _name(text: str) -> str:
     return re.sub(r"[-_.]+", "-", re.split(r"[ <>=!~;\[]", text, maxsplit=1)[0]).lower()
+
+
+def _imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module.partition(".")[0]
 
 
 def _lock(path: str) -> Pins:
@@ -52,7 +76,7 @@ def _instructions() -> Iterator[list[str]]:
 
 
 def _dev_modules() -> set[str]:
-    """Top-level modules that only packages outside of the image's lock bring."""
+    """Return the top-level modules of packages outside the image's lock."""
     locked = _lock("manifests/requirements.lock").keys() | {"apiext", "pip", "setuptools"}
     within: set[str] = set()
     outside: set[str] = set()
@@ -62,9 +86,27 @@ def _dev_modules() -> set[str]:
     return outside - within - {"..", "__pycache__", "apiext", "_editable_impl_apiext"}
 
 
+@pytest.mark.parametrize("requirement", _REQUIREMENTS, ids=str)
+def test_bounds_every_dependency(requirement: Requirement) -> None:
+    """Declare a floor and a ceiling for each dependency, and lock a version between them."""
+    operators = sorted(one.operator for one in requirement.specifier)
+
+    assert operators == ["<", ">="]
+    assert _lock("requirements-dev.lock")[_name(requirement.name)][0] in requirement.specifier
+
+
+def test_declares_every_imported_library() -> None:
+    """Declare each library that apiext imports, and no other one without a reason."""
+    declared = {_MODULES.get(name := _name(text), name.replace("-", "_")) for text in PROJECT["dependencies"]}
+    imported = {name for path in (ROOT / "apiext").rglob("*.py") for name in _imports(path)} - sys.stdlib_module_names - {"apiext"}
+
+    assert imported - _EXTRAS <= declared
+    assert declared - imported <= _NOT_IMPORTED.keys()
+
+
 @pytest.mark.parametrize("lock", ["manifests/requirements.lock", "manifests/requirements-build.lock"])
-def test_the_image_has_what_is_tested(lock: str) -> None:
-    """Packages of the image are pinned by hash, in the versions of the tests, and no lock names where they come from."""
+def test_installs_tested_versions_in_the_image(lock: str) -> None:
+    """Pin the packages of the image by hash, in the versions of the tests, without an index."""
     tested, pinned = _lock("requirements-dev.lock"), _lock(lock)
 
     assert pinned
@@ -72,8 +114,8 @@ def test_the_image_has_what_is_tested(lock: str) -> None:
     assert not re.search(r"://|--(extra-)?index-url|--find-links", (ROOT / lock).read_text())
 
 
-def test_the_lock_is_complete() -> None:
-    """All that apiext and its tracing depend on is in the lock, and nothing that only developers need."""
+def test_locks_runtime_and_tracing_dependencies() -> None:
+    """Lock every dependency of apiext and of its tracing extra for the image, and no development dependency."""
     pinned = _lock("manifests/requirements.lock").keys()
     extras = PROJECT["optional-dependencies"]
 
@@ -81,8 +123,8 @@ def test_the_lock_is_complete() -> None:
     assert {_name(one) for one in extras["dev"]} & pinned == set()
 
 
-def test_what_is_copied_is_there_and_not_ignored() -> None:
-    """Each file that the image is built from is in the checkout, and let through to the builder; nothing else is."""
+def test_copies_only_existing_files_into_the_image() -> None:
+    """Copy only files that exist in the checkout; `.dockerignore` admits these files and no others."""
     sources = [part for name, *parts in _instructions() if name == "COPY" and "--from=build" not in parts for part in parts[:-1]]
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     allowed = {line[1:] for line in lines if line.startswith("!")}
@@ -94,8 +136,8 @@ def test_what_is_copied_is_there_and_not_ignored() -> None:
     assert any(fnmatch.fnmatch("apiext/__pycache__", line) for line in lines[1:])
 
 
-def test_the_image_is_nobodys_in_particular() -> None:
-    """Its last stage runs as a number that is not root, begins with `apiext`, and installs by hash and wheels only."""
+def test_runs_the_image_without_root() -> None:
+    """Run `apiext` as a numeric user other than root, and install only wheels that are pinned by hash."""
     steps = list(_instructions())
     last = steps[max(place for place, step in enumerate(steps) if step[0] == "FROM") :]
     installs = [" ".join(step) for step in steps if step[0] == "RUN" and "install" in step]
@@ -107,8 +149,8 @@ def test_the_image_is_nobodys_in_particular() -> None:
 
 
 @pytest.mark.slow
-def test_the_wheel_runs_without_what_developers_need(tmp_path: Path) -> None:
-    """The wheel is built as the image builds it, and its commands start with nothing but the packages of the image."""
+def test_runs_the_wheel_without_development_packages(tmp_path: Path) -> None:
+    """Build the wheel as the image does, and start its commands with only the packages of the image."""
     wheels, site = tmp_path / "wheels", tmp_path / "site"
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels, ROOT], check=True, cwd=tmp_path)

@@ -1,7 +1,7 @@
-"""ResourceQuota: in a namespace of the host are no more objects of a kind than its quotas allow.
+"""ResourceQuota: limits the number of objects in the namespaces of the host.
 
-Owns what is known of quotas, and the charging of creations. Must not know who follows quotas, nor how the host is called:
-it is told of them, and given a function to call.
-Mirrors apiserver pkg/admission/plugin/resourcequota, and of pkg/quota/v1 the counting of objects: of custom resources nothing
-else is limited, and quotas with scopes never apply to them.
+Owns the cache of quotas and the charging of creates. Must not know the informer, nor the client of the host: it gets the quotas
+through the Follower protocol, and a function that sends requests.
+Mirrors apiserver pkg/admission/plugin/resourcequota, and of pkg/quota/v1 the counting of objects: nothing else of custom
+resources is limited, and quotas with scopes never apply to them.
 """

@@ -1,4 +1,4 @@
-"""The quotas of the host: followed, looked up while there is nothing to follow yet, and written.
+"""Reads the quotas of the host from an informer, live before its first list, and writes their usage.
 
 Mirrors apiserver pkg/admission/plugin/resourcequota/resource_access.go.
 """
@@ -9,75 +9,88 @@ from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from apiext.admission.host_lookup import Ask, ask_for
+from apiext.admission.host_lookup import HostRequest, ask_for
 from apiext.admission.resourcequota.quota import Quota, read_quota
 from apiext.meta import errors
-from apiext.webhook.response_cache import Answers
+from apiext.webhook.response_cache import ResponseCache
 
 COLLECTION: Final = "/api/v1/resourcequotas"
-_LOOKED_UP: Final = 30.0
-"""Seconds for which is kept what was looked up."""
-_MOST: Final = 100
+_LIVE_TTL: Final = 30.0
+"""Seconds for which live lookups are cached."""
+_MAX_ENTRIES: Final = 100
+"""Cached lookups."""
 _NOT_FOUND: Final = 404
 
 
 class QuotaAccess:
-    """Quotas by namespace; it is told of them as a follower (webhook/reflector.py)."""
+    """Quotas by namespace; a Follower of webhook/reflector.py."""
 
     type_name: Final = "*v1.ResourceQuota"
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: HostRequest) -> None:
         self._ask = ask
-        self._followed: dict[str, dict[str, Quota]] = {}
+        self._listed: dict[str, dict[str, Quota]] = {}
         self._written: dict[tuple[str, str], Quota] = {}
-        """What writes were answered with, until it is heard of."""
-        self._looked_up: Answers[tuple[Quota, ...]] = Answers(most=_MOST)
+        """Quotas as returned by writes, until the informer has them (upstream updatedQuotas)."""
+        self._live: ResponseCache[tuple[Quota, ...]] = ResponseCache(max_entries=_MAX_ENTRIES)
         self.synced = False
-        """Whether they have been listed."""
+        """Whether the first list is complete."""
 
     def replaced(self, objects: Sequence[dict[str, Any]]) -> None:
-        """These are all."""
-        self._followed = {}
+        """Replace all quotas."""
+        self._listed = {}
         for found in objects:
             self.changed(found)
         self.synced = True
 
     def changed(self, found: dict[str, Any]) -> None:
-        """One is new, or not what it was."""
+        """Add or update a quota."""
         quota = read_quota(found)
-        self._followed.setdefault(quota.namespace, {})[quota.name] = quota
+        self._listed.setdefault(quota.namespace, {})[quota.name] = quota
         written = self._written.get((quota.namespace, quota.name))
         if written is not None and written.revision <= quota.revision:
             del self._written[quota.namespace, quota.name]
 
     def deleted(self, found: dict[str, Any]) -> None:
-        """One has gone."""
+        """Remove a quota."""
         quota = read_quota(found)
         self._forget(quota.namespace, quota.name)
 
     def unlimited(self, namespace: str, counted: str) -> bool:
-        """Whether it is known at once that no quota of a namespace limits what is counted under this name."""
-        quotas = self._followed.get(namespace)
+        """Return whether the cache shows that no quota of a namespace limits this count."""
+        quotas = self._listed.get(namespace)
         if not quotas:
             return self.synced
         return not any(self._latest(quota).limits(counted) for quota in quotas.values())
 
     async def quotas(self, namespace: str) -> tuple[Quota, ...]:
-        """The quotas of a namespace, by name. Raises StatusError where they have to be looked up and the host does not say."""
-        found = tuple(self._followed.get(namespace, {}).values())
+        """Return the quotas of a namespace, sorted by name.
+
+        Raises:
+            StatusError: a live lookup failed.
+        """
+        found = tuple(self._listed.get(namespace, {}).values())
         if not found and not self.synced:
-            found = await self._looked_up.get(namespace.encode(), lambda: self._look_up(namespace))
+            found = await self._live.get(namespace.encode(), lambda: self._fetch(namespace))
         return tuple(self._latest(quota) for quota in sorted(found, key=lambda quota: quota.name))
 
     async def write(self, quota: Quota) -> None:
-        """Have the host know what is used. Raises StatusError: 409 where the quota is not what it was."""
+        """Write the usage of a quota to the host.
+
+        Raises:
+            StatusError: the host refused it, with 409 where the quota has changed.
+        """
         answer = await ask_for(self._ask, f"{_path(quota)}/status", method="PUT", body=quota.to_wire())
-        self._note(read_quota(answer))
+        self._keep_written(read_quota(answer))
 
     async def refresh(self, quota: Quota) -> None:
-        """Ask for a quota again that could not be written. Raises StatusError."""
+        """Read a quota live after a write failed.
+
+        Raises:
+            StatusError: the host refused it.
+        """
         try:
-            self._note(read_quota(await ask_for(self._ask, _path(quota))))
+            self._keep_written(read_quota(await ask_for(self._ask, _path(quota))))
         except errors.StatusError as error:
             if error.code != _NOT_FOUND:
                 raise
@@ -87,21 +100,21 @@ class QuotaAccess:
         written = self._written.get((quota.namespace, quota.name))
         return quota if written is None or written.revision <= quota.revision else written
 
-    def _note(self, quota: Quota) -> None:
-        followed = self._followed.get(quota.namespace, {}).get(quota.name)
-        if followed is None or followed.revision < quota.revision:
+    def _keep_written(self, quota: Quota) -> None:
+        listed = self._listed.get(quota.namespace, {}).get(quota.name)
+        if listed is None or listed.revision < quota.revision:
             self._written[quota.namespace, quota.name] = quota
 
     def _forget(self, namespace: str, name: str) -> None:
         self._written.pop((namespace, name), None)
-        quotas = self._followed.get(namespace, {})
+        quotas = self._listed.get(namespace, {})
         quotas.pop(name, None)
         if not quotas:
-            self._followed.pop(namespace, None)
+            self._listed.pop(namespace, None)
 
-    async def _look_up(self, namespace: str) -> tuple[tuple[Quota, ...], float]:
+    async def _fetch(self, namespace: str) -> tuple[tuple[Quota, ...], float]:
         answer = await ask_for(self._ask, _collection(namespace))
-        return tuple(map(read_quota, answer.get("items") or ())), _LOOKED_UP
+        return tuple(map(read_quota, answer.get("items") or ())), _LIVE_TTL
 
 
 def _collection(namespace: str) -> str:

@@ -1,6 +1,6 @@
-"""Creations are charged to the quotas of their namespace, those that come at once together.
+"""The admission plug-in ResourceQuota: charges creates to the quotas of their namespace, concurrent creates of a namespace in one batch.
 
-Mirrors apiserver pkg/admission/plugin/resourcequota/controller.go.
+Mirrors apiserver pkg/admission/plugin/resourcequota (admission.go, controller.go).
 """
 
 from __future__ import annotations
@@ -11,43 +11,47 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from apiext.admission.attributes import Attributes
+from apiext.admission.attributes import CREATE, Attributes, Plugin
 from apiext.admission.resourcequota.access import QuotaAccess
 from apiext.admission.resourcequota.quota import Quota, charged, count_name
 from apiext.meta import errors
 from apiext.meta.tasks import end_tasks
 
-_PATIENCE: Final = 10.0
-"""Seconds for a decision."""
+_TIMEOUT: Final = 10.0
+"""Seconds for the decision about a create."""
 _RETRIES: Final = 3
-"""How often is decided anew where a quota has changed meanwhile."""
+"""Retries after a quota has changed."""
 _OUTDATED: Final = frozenset({404, 409})
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiter:
-    """A creation that waits for a decision: None, or the refusal."""
+    """A create that waits for its decision: None to admit it, else the error."""
 
     attributes: Attributes
     decision: asyncio.Future[errors.StatusError | None]
 
-    def decide(self, refusal: errors.StatusError | None) -> None:
+    def decide(self, rejection: errors.StatusError | None) -> None:
         if not self.decision.done():
-            self.decision.set_result(refusal)
+            self.decision.set_result(rejection)
 
 
 class Evaluator:
-    """Decides about creations."""
+    """Decides about creates with one worker task for each namespace."""
 
-    def __init__(self, access: QuotaAccess, *, patience: float = _PATIENCE) -> None:
+    def __init__(self, access: QuotaAccess, *, timeout: float = _TIMEOUT) -> None:
         self._access = access
-        self._patience = patience
+        self._timeout = timeout
         self._waiting: dict[str, list[_Waiter]] = {}
-        """By namespace; those of a namespace in which nobody is at work are not among them."""
+        """Creates by namespace; a namespace without a worker has no entry."""
         self._workers: set[asyncio.Task[None]] = set()
 
     async def evaluate(self, attributes: Attributes) -> None:
-        """Charge the creation. Raises StatusError where a quota does not allow it, or cannot be charged."""
+        """Charge a create to the quotas.
+
+        Raises:
+            StatusError: a quota forbids it (403), cannot be updated, or the decision takes too long (500).
+        """
         namespace = attributes.namespace
         if self._access.unlimited(namespace, count_name(attributes.resource.group_resource)):
             return
@@ -60,41 +64,41 @@ class Evaluator:
             worker.add_done_callback(self._workers.discard)
         waiting.append(waiter)
         try:
-            async with asyncio.timeout(self._patience):
-                refusal = await waiter.decision
+            async with asyncio.timeout(self._timeout):
+                rejection = await waiter.decision
         except TimeoutError as error:
             raise errors.internal("resource quota evaluation timed out") from error
-        if refusal is not None:
-            raise refusal
+        if rejection is not None:
+            raise rejection
 
     async def close(self) -> None:
-        """Leave what is not decided yet."""
+        """Cancel the workers; creates that wait are not decided."""
         await end_tasks(*self._workers)
 
     async def _work(self, namespace: str) -> None:
-        """Decide about all that wait, and those who come meanwhile."""
+        """Decide about batches of creates until none waits."""
         try:
             while waiters := self._waiting[namespace]:
                 self._waiting[namespace] = []
-                await self._settle_all(namespace, waiters)
+                await self._decide_batch(namespace, waiters)
         finally:
             del self._waiting[namespace]
 
-    async def _settle_all(self, namespace: str, waiters: Sequence[_Waiter]) -> None:
+    async def _decide_batch(self, namespace: str, waiters: Sequence[_Waiter]) -> None:
         try:
-            await self._settle(namespace, waiters)
+            await self._evaluate(namespace, waiters)
         except errors.StatusError as error:
             _decide(waiters, error)
-        except Exception as error:  # noqa: BLE001 -- those who wait must hear of it, and those who come later be served
+        except Exception as error:  # noqa: BLE001 -- the waiting creates fail with it, later ones are evaluated
             for waiter in waiters:
                 if not waiter.decision.done():
                     waiter.decision.set_exception(error)
 
-    async def _settle(self, namespace: str, waiters: Sequence[_Waiter]) -> None:
-        """Raises StatusError for all that are not decided yet."""
+    async def _evaluate(self, namespace: str, waiters: Sequence[_Waiter]) -> None:
+        """Decide about a batch. Raises StatusError, which applies to the creates without a decision."""
         quotas = await self._access.quotas(namespace)
         for left in range(_RETRIES, -1, -1):
-            waiters, after = _sorted_out(waiters, quotas)
+            waiters, after = _checked(waiters, quotas)
             if not waiters:
                 return
             failed = await self._charge(quotas, after)
@@ -103,11 +107,11 @@ class Evaluator:
                 return
             if not left:
                 raise list(failed.values())[-1]
-            # what was charged stays so: only the rest is looked at again
+            # quotas that are written stay charged: only the others are checked again
             quotas = tuple(quota for quota in await self._access.quotas(namespace) if quota.name in failed)
 
     async def _charge(self, before: Sequence[Quota], after: Sequence[Quota]) -> Mapping[str, errors.StatusError]:
-        """Write what has changed; the quotas that could not be written, and why."""
+        """Write the changed quotas; return the errors of those that failed, by name."""
         failed: dict[str, errors.StatusError] = {}
         for old, new in zip(before, after, strict=True):
             if old is new:
@@ -117,14 +121,14 @@ class Evaluator:
             except errors.StatusError as error:
                 failed[new.name] = error
                 if error.code in _OUTDATED:
-                    # where it cannot be had either, what is followed has to do
+                    # without a live quota the retry uses the cached one
                     with suppress(errors.StatusError):
                         await self._access.refresh(new)
         return failed
 
 
-def _sorted_out(waiters: Sequence[_Waiter], quotas: Sequence[Quota]) -> tuple[list[_Waiter], Sequence[Quota]]:
-    """Decide about those that nothing has to be written for; the others, and the quotas as they leave them."""
+def _checked(waiters: Sequence[_Waiter], quotas: Sequence[Quota]) -> tuple[list[_Waiter], Sequence[Quota]]:
+    """Decide about creates that need no write; return the others, and the quotas after them."""
     to_charge: list[_Waiter] = []
     for waiter in waiters:
         if waiter.decision.done():
@@ -142,6 +146,25 @@ def _sorted_out(waiters: Sequence[_Waiter], quotas: Sequence[Quota]) -> tuple[li
     return to_charge, quotas
 
 
-def _decide(waiters: Sequence[_Waiter], refusal: errors.StatusError | None) -> None:
+def _decide(waiters: Sequence[_Waiter], rejection: errors.StatusError | None) -> None:
     for waiter in waiters:
-        waiter.decide(refusal)
+        waiter.decide(rejection)
+
+
+class ResourceQuota(Plugin):
+    """Rejects creates (403) that exceed a quota of the namespace, and charges the others."""
+
+    NAME: Final = "ResourceQuota"
+    operations = frozenset({CREATE})
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Charge a create.
+
+        Raises:
+            StatusError: as Evaluator.evaluate.
+        """
+        if attributes.namespace and not attributes.subresource:
+            await self._evaluator.evaluate(attributes)

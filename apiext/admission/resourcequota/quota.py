@@ -1,4 +1,4 @@
-"""A quota, and what the creation of one more object makes of it (apiserver pkg/quota/v1/generic/evaluator.go)."""
+"""A quota, and the charge for one more object (apiserver pkg/quota/v1/generic/evaluator.go)."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ class Quota:
     name: str
     revision: int
     hard: Mapping[str, str]
-    """Limits that are in force, by what they limit."""
+    """Enforced limits by resource name."""
     used: Mapping[str, str]
     scoped: bool
-    """Whether it is for some objects only; none of a custom resource is among them."""
+    """Whether it has scopes; such a quota never applies to custom resources."""
     content: Mapping[str, Any]
-    """All of it, `used` apart."""
+    """The whole object, with the usage that was read."""
 
     def limits(self, counted: str) -> bool:
-        """Whether objects that are counted under this name are limited by it."""
+        """Return whether the quota limits this count."""
         return not self.scoped and counted in self.hard
 
     def to_wire(self) -> dict[str, Any]:
-        """The object with what is used now."""
+        """Return the object with the current usage."""
         return {**self.content, "status": {**(self.content.get("status") or {}), "used": dict(self.used)}}
 
 
 def read_quota(found: Mapping[str, Any]) -> Quota:
-    """The quota that an object is."""
+    """Return the quota of a ResourceQuota object."""
     metadata, spec, status = (found.get(member) or {} for member in ("metadata", "spec", "status"))
     return Quota(
         namespace=str(metadata.get("namespace", "")),
@@ -52,16 +52,20 @@ def read_quota(found: Mapping[str, Any]) -> Quota:
 
 
 def count_name(resource: GroupResource) -> str:
-    """Under which name quotas count the objects of a resource."""
+    """Return the name under which quotas count the objects of a resource."""
     return f"count/{resource}"
 
 
 def charged(quotas: Sequence[Quota], attributes: Attributes) -> tuple[Quota, ...]:
-    """The quotas as the creation of an object leaves them. Raises StatusError (403) where one does not allow it."""
+    """Return the quotas after one more object.
+
+    Raises:
+        StatusError: 403, where it exceeds a quota or the usage is unknown.
+    """
     counted = count_name(attributes.resource.group_resource)
     for quota in quotas:
         if quota.limits(counted) and counted not in quota.used:
-            raise _refused(attributes, f"status unknown for quota: {quota.name}, resources: {counted}")
+            raise _forbidden(attributes, f"status unknown for quota: {quota.name}, resources: {counted}")
     return tuple(_with_one_more(quota, counted, attributes) if quota.limits(counted) else quota for quota in quotas)
 
 
@@ -70,10 +74,10 @@ def _with_one_more(quota: Quota, counted: str, attributes: Attributes) -> Quota:
     total = used + _ONE
     if total.amount > limit.amount:
         facts = {"requested": _ONE, "used": used, "limited": limit}
-        told = ", ".join(f"{what}: {counted}={amount}" for what, amount in facts.items())
-        raise _refused(attributes, f"exceeded quota: {quota.name}, {told}")
+        amounts = ", ".join(f"{what}: {counted}={amount}" for what, amount in facts.items())
+        raise _forbidden(attributes, f"exceeded quota: {quota.name}, {amounts}")
     return replace(quota, used={**quota.used, counted: str(total)})
 
 
-def _refused(attributes: Attributes, why: str) -> errors.StatusError:
-    return errors.forbidden(attributes.resource.group_resource, attributes.object_name, why)
+def _forbidden(attributes: Attributes, reason: str) -> errors.StatusError:
+    return errors.forbidden(attributes.resource.group_resource, attributes.object_name, reason)

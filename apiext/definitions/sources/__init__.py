@@ -1,4 +1,4 @@
-"""Where definitions come from besides the API.
+"""Sources of definitions other than the API: folders and a host cluster.
 
-Owns reading them and noticing changes. Must not write to the store: what is found is handed to a callback.
+Owns reading them and watching them for changes. Must not write to the store: callbacks write what is found.
 """

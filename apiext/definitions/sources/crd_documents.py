@@ -1,4 +1,4 @@
-"""The definitions in a file of YAML or JSON: several documents, and lists of definitions."""
+"""Parser of definition files: YAML or JSON with several documents and lists of definitions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from apiext.definitions.codec import GVK, CRDCodec
-from apiext.meta import deep, json_codec
+from apiext.meta import json_codec
+from apiext.meta.json_values import MAX_DEPTH, is_deeper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,15 +17,15 @@ if TYPE_CHECKING:
 
 _LISTS: Final = ("List", "CustomResourceDefinitionList")
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
-_TOO_DEEP: Final = "exceeded max depth"
+_TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
 
 
 class FileProblem(ValueError):  # noqa: N818
-    """A file, or a part of one, that is no definition; the text says where and why."""
+    """Error about a file or a part of it that is not a valid definition; the text says where and why."""
 
 
 def definitions(data: bytes) -> Iterator[Object | FileProblem]:
-    """The definitions in a file, in canonical form, and what is wrong with the others. Documents of other kinds are left out."""
+    """Yield the definitions of a file in canonical form, and a problem for each invalid part. Skips documents of other kinds."""
     try:
         documents = parse(data)
     except FileProblem as problem:
@@ -36,14 +37,16 @@ def definitions(data: bytes) -> Iterator[Object | FileProblem]:
 
 
 def parse(data: bytes) -> list[Any]:
-    """The documents of a file as JSON values, empty ones left out. Raises FileProblem."""
+    """Return the documents of a file as JSON values, without empty ones.
+
+    Raises:
+        FileProblem: the file is neither JSON nor YAML.
+    """
     if data.lstrip()[:1] == b"{":
         try:
             return [json_codec.loads(data)]
-        except deep.DepthError:
-            raise FileProblem(_TOO_DEEP) from None
         except orjson.JSONDecodeError as error:
-            # It may be YAML in flow style.
+            # Flow-style YAML starts with a brace, too.
             problem = f"line {error.lineno}, column {error.colno}: {error.msg.partition(': line ')[0]}"
         try:
             return _yaml(data)
@@ -57,19 +60,25 @@ def _yaml(data: bytes) -> list[Any]:
 
     try:
         documents = [document for document in yaml.load_all(data, Loader=_loader()) if document is not None]
+        if any(is_deeper(document, MAX_DEPTH) for document in documents):
+            raise FileProblem(_TOO_DEEP)
         return [json_codec.loads(orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)) for document in documents]
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise FileProblem(f"{where}{error.problem or error}") from None
+    except RecursionError:
+        raise FileProblem(_TOO_DEEP) from None
+    except FileProblem:
+        raise
     except yaml.YAMLError as error:
         raise FileProblem(" ".join(str(error).split())) from None
-    except (RecursionError, ValueError, TypeError) as error:
-        raise FileProblem(f"it cannot be read as JSON: {error}") from None
+    except (ValueError, TypeError) as error:
+        raise FileProblem(f"cannot be converted to JSON: {error}") from None
 
 
 def _loader() -> type[Any]:
-    """A YAML loader that takes times as text, as JSON has them."""
+    """Return a YAML loader that reads timestamps as strings, since JSON has no timestamps."""
     import yaml
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -80,26 +89,29 @@ def _loader() -> type[Any]:
 
 
 def _document(document: Any, where: str) -> Iterator[Object | FileProblem]:
+    if is_deeper(document, MAX_DEPTH):
+        yield FileProblem(where + _TOO_DEEP)
+        return
     if not isinstance(document, dict):
-        yield FileProblem(f"{where}it is not an object")
+        yield FileProblem(f"{where}is not an object")
         return
     kind = document.get("kind")
     if kind in _LISTS:
         items = document.get("items")
         if not isinstance(items, list):
-            yield FileProblem(f"{where}a {kind} without items")
+            yield FileProblem(f"{where}{kind} has no items")
             return
         for index, item in enumerate(items):
             yield from _document(item, f"{where}items[{index}]: ")
     elif kind == GVK.kind:
         yield _definition(document, where)
     elif not kind or not document.get("apiVersion"):
-        yield FileProblem(f"{where}it has no {'apiVersion' if kind else 'kind'}")
+        yield FileProblem(f"{where}has no {'apiVersion' if kind else 'kind'}")
 
 
 def _definition(document: Object, where: str) -> Object | FileProblem:
     if document.get("apiVersion") != GVK.api_version:
-        return FileProblem(f"{where}apiVersion is {document.get('apiVersion')!r}, and not {GVK.api_version!r}")
+        return FileProblem(f"{where}apiVersion is {document.get('apiVersion')!r}, expected {GVK.api_version!r}")
     try:
         unknown = CRDCodec().decode_body(document, True)  # noqa: FBT003
     except ValueError as error:

@@ -1,7 +1,6 @@
-"""Definitions from the files of a folder, followed for as long as the server runs (`--crd-dir`).
+"""Definitions from the files of a folder, watched while the server runs (`--crd-dir`).
 
-A file that is taken away takes nothing with it: its definitions stay, and the objects they define. What a file says is applied when the
-server starts and when the file changes.
+Removing a file does not remove its definitions or their instances. A file is applied when the server starts and when it changes.
 """
 
 from __future__ import annotations
@@ -26,33 +25,34 @@ if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
 
 _LOG: Final = get_logger(__name__)
-_ENDINGS: Final = frozenset({".yaml", ".yml", ".json"})
-_POLL: Final = 1.0
-_RETRY: Final = 5.0
-_RETRY_MS: Final = 5000
+_SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
+_POLL_INTERVAL: Final = 1.0
+"""Seconds between reads of the folder without the package watchfiles."""
+_RETRY_INTERVAL: Final = 5.0
+"""Seconds between reads of files that failed, and before the folder is watched again."""
 
 Apply = Callable[["Object"], Awaitable[None]]
-"""Creates a definition or changes its spec. Raises StatusError where that is refused."""
+"""Creates a definition or updates its spec. Raises StatusError if the definition is rejected."""
 
 Changes = Callable[[Path], AsyncIterator[bool]]
-"""Yields now and then: whether something in a folder may have changed."""
+"""Yields from time to time; True if files in the folder may have changed."""
 
 _Stamp = tuple[int, int, int]
 
 
 @dataclass(slots=True)
 class _File:
-    """What is known of one file."""
+    """State of one file."""
 
     stamp: _Stamp
     names: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     retry: bool = False
-    """Something failed that is not the file's fault."""
+    """A failure that is not caused by the file: it is read again with the next event."""
 
 
 class DirectorySource:
-    """The definitions of a folder and of the folders in it; hidden ones are left out."""
+    """Applies the definitions in a folder and its subfolders; ignores hidden files and folders."""
 
     __slots__ = ("_applied", "_apply", "_changes", "_files", "_task", "folder")
 
@@ -66,16 +66,16 @@ class DirectorySource:
 
     @property
     def names(self) -> list[str]:
-        """Names of the definitions in the folder's files."""
+        """Return the names of the definitions in the files."""
         return sorted({name for file in self._files.values() for name in file.names})
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong with the files, each with the file's name."""
-        return [f"{self._shown(path)}: {problem}" for path, file in sorted(self._files.items()) for problem in file.problems]
+        """Return the problems of the files, each prefixed with the file name."""
+        return [f"{self._display(path)}: {problem}" for path, file in sorted(self._files.items()) for problem in file.problems]
 
     async def load(self) -> None:
-        """Apply what is new or changed since the last time. A broken file is reported, and does not keep the others from being applied.
+        """Apply new and changed files. A broken file is logged, and does not prevent others from being applied.
 
         Raises:
             OSError: the folder cannot be read.
@@ -84,19 +84,23 @@ class DirectorySource:
         for path in [path for path in self._files if path not in found]:
             file = self._files.pop(path)
             if file.names:
-                _LOG.info("a file is gone; what it defined stays", file=self._shown(path), definitions=",".join(file.names))
+                _LOG.info("definition file removed, its definitions are kept", file=self._display(path), definitions=",".join(file.names))
         for path, stamp in sorted(found.items()):
             known = self._files.get(path)
             if known is None or known.stamp != stamp or known.retry:
                 self._files[path] = await self._load(path, stamp, known)
 
     async def start(self) -> None:
-        """Load, and follow changes from then on. Raises OSError as `load` does."""
+        """Apply all files, then watch the folder.
+
+        Raises:
+            OSError: the folder cannot be read.
+        """
         await self.load()
         self._task = asyncio.create_task(self._follow(), name="definitions-directory")
 
     async def close(self) -> None:
-        """Stop following."""
+        """Stop watching."""
         if self._task is not None:
             await end_tasks(self._task)
             self._task = None
@@ -108,27 +112,27 @@ class DirectorySource:
                     if changed or any(file.retry for file in self._files.values()):
                         await self.load()
             except OSError as error:
-                _LOG.warning("a folder cannot be followed", folder=str(self.folder), error=str(error))
-            except Exception:  # noqa: BLE001 -- the folder must be followed for as long as the server runs
-                _LOG.exception("a folder cannot be followed", folder=str(self.folder))
-            await asyncio.sleep(_RETRY)
+                _LOG.warning("definition folder watch failed, retrying", folder=str(self.folder), error=str(error))
+            except Exception:  # noqa: BLE001 -- the folder must be watched while the server runs
+                _LOG.exception("definition folder watch failed, retrying", folder=str(self.folder))
+            await asyncio.sleep(_RETRY_INTERVAL)
 
     async def _load(self, path: Path, stamp: _Stamp, known: _File | None) -> _File:
         file = _File(stamp)
         try:
             data = await asyncio.to_thread(path.read_bytes)
         except OSError as error:
-            file.problems.append(f"it cannot be read: {error.strerror or error}")
+            file.problems.append(f"cannot be read: {error.strerror or error}")
             file.retry = True
         else:
             for found in await asyncio.to_thread(_read, data):
-                await self._take(path, file, found)
+                await self._apply_document(path, file, found)
         if known is None or known.problems != file.problems:
             for problem in file.problems:
-                _LOG.error("a file is not applied in full", file=self._shown(path), problem=problem)
+                _LOG.error("invalid definition file", file=self._display(path), problem=problem)
         return file
 
-    async def _take(self, path: Path, file: _File, found: Object | FileProblem) -> None:
+    async def _apply_document(self, path: Path, file: _File, found: Object | FileProblem) -> None:
         if isinstance(found, FileProblem):
             file.problems.append(str(found))
             return
@@ -136,7 +140,7 @@ class DirectorySource:
         file.names.append(name)
         other, applied = self._applied.get(name, (path, b""))
         if other != path and name in getattr(self._files.get(other), "names", ()):
-            file.problems.append(f"{name} is defined in {self._shown(other)} already")
+            file.problems.append(f"{name} is already defined in {self._display(other)}")
             return
         digest = hashlib.sha256(json_codec.dumps(found)).digest()
         if applied == digest:
@@ -151,9 +155,9 @@ class DirectorySource:
             file.retry = True
         else:
             self._applied[name] = path, digest
-            _LOG.info("a definition is applied", file=self._shown(path), definition=name)
+            _LOG.info("definition applied", file=self._display(path), definition=name)
 
-    def _shown(self, path: Path) -> str:
+    def _display(self, path: Path) -> str:
         return str(path.relative_to(self.folder)) if path.is_relative_to(self.folder) else str(path)
 
 
@@ -162,12 +166,12 @@ def _read(data: bytes) -> list[Object | FileProblem]:
 
 
 def _scan(folder: Path) -> dict[Path, _Stamp]:
-    """The files that may hold definitions; symbolic links are followed, as mounted configuration needs it."""
+    """Return the files that may contain definitions. Follows symbolic links, which mounted ConfigMaps consist of."""
     if not folder.is_dir():
         raise NotADirectoryError(20, "not a folder", str(folder))
     found = {}
     for path in folder.rglob("*"):
-        if path.suffix not in _ENDINGS or any(part.startswith(".") for part in path.relative_to(folder).parts):
+        if path.suffix not in _SUFFIXES or any(part.startswith(".") for part in path.relative_to(folder).parts):
             continue
         with suppress(OSError):
             stat = path.stat()
@@ -177,17 +181,17 @@ def _scan(folder: Path) -> dict[Path, _Stamp]:
 
 
 async def watch_folder(folder: Path) -> AsyncGenerator[bool, None]:
-    """Tell of changes as the system notices them, or else look every second."""
+    """Yield True for changes that the operating system reports. Without the package watchfiles, yield True every second."""
     try:
         from watchfiles import awatch
     except ImportError:
-        async for changed in _look_again():
+        async for changed in _poll():
             yield changed
         return
-    watcher = awatch(folder, debounce=200, step=50, rust_timeout=_RETRY_MS, yield_on_timeout=True)
+    watcher = awatch(folder, debounce=200, step=50, rust_timeout=round(_RETRY_INTERVAL * 1000), yield_on_timeout=True)
     pending = asyncio.ensure_future(anext(watcher))
     try:
-        # The watch is set up before the next look, so that no change falls between the two.
+        # The watch must exist before the caller reads the folder, so that no change is missed.
         await asyncio.sleep(0)
         yield True
         while True:
@@ -200,7 +204,7 @@ async def watch_folder(folder: Path) -> AsyncGenerator[bool, None]:
             await pending
 
 
-async def _look_again() -> AsyncIterator[bool]:
+async def _poll() -> AsyncIterator[bool]:
     while True:
-        await asyncio.sleep(_POLL)
+        await asyncio.sleep(_POLL_INTERVAL)
         yield True

@@ -1,7 +1,7 @@
-"""Definitions of a host cluster, followed for as long as the server runs (`--crd-selector`).
+"""Definitions of a host cluster, mirrored while the server runs (`--crd-selector`).
 
-A definition that is selected gets a mirror here, which follows the host's from then on, also when it is not selected any more;
-it is deleted when the host's has been seen terminating. What merely disappears takes nothing with it.
+A selected definition gets a mirror in this server. The mirror follows the host's definition from then on, even if it is not selected
+any more. It is deleted when the host's definition was seen terminating. A definition that disappears otherwise keeps its mirror.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote
 
-from apiext.definitions.sources.host_definition import HostDefinition, MirrorError, OlderStateError, hosted
-from apiext.definitions.workqueue import WorkQueue
+from apiext.definitions.sources.host_definition import HostDefinition, MirrorError, OlderStateError, host_definition
 from apiext.meta import background, time
 from apiext.meta.errors import StatusError
 from apiext.meta.host_annotations import HOST_UID
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
+from apiext.meta.workqueue import WorkQueue
 from apiext.storage.backend import BackendError
 from apiext.storage.interface import StorageError
 from apiext.webhook.client import WebhookError
@@ -31,150 +31,166 @@ if TYPE_CHECKING:
 
 _LOG: Final = get_logger(__name__)
 _COLLECTION: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_PAGE: Final = 25
-"""Definitions at once: some are of half a megabyte."""
+_PAGE_SIZE: Final = 25
+"""Number of definitions per page of a list; some have half a megabyte."""
 _FAILURES: Final = (WebhookError, StorageError, BackendError, StatusError)
 _NOT_FOUND: Final = 404
-_PASSING: Final = frozenset({409, 429})
+_TEMPORARY: Final = frozenset({409, 429})
 
 Found = dict[str, Any]
 Confirm = Callable[[], Awaitable[None]]
-"""Makes sure that the host is the one whose definitions are here. Raises StrangerError, and WebhookError where that cannot be told."""
+"""Checks that the host is the cluster whose definitions are mirrored.
+
+Raises:
+    OtherClusterError: it is another cluster.
+    WebhookError: the check failed.
+"""
 
 
-class StrangerError(WebhookError):
-    """The host is another cluster than the one whose definitions are here."""
+class OtherClusterError(WebhookError):
+    """The host is not the cluster whose definitions are mirrored."""
 
 
 class Mirrors(Protocol):
-    """Writes mirrors. Every method raises StatusError, StorageError or BackendError, and MirrorError where it must not."""
+    """Writer of mirrors.
 
-    async def update(self, host: HostDefinition, *, lost: int = 0) -> bool:
-        """Have a mirror follow; whether there is one.
+    Every method raises StatusError, StorageError or BackendError, and MirrorError if the mirror must not be written.
+    """
 
-        Raises OlderStateError when it has followed a later state, other than `lost`, which the host does not know any more.
+    async def update(self, host: HostDefinition, *, lost_revision: int = 0) -> bool:
+        """Update an existing mirror; returns False if there is none.
+
+        A mirror at `lost_revision`, a revision that the host has lost, is updated to an earlier state.
+
+        Raises:
+            OlderStateError: the mirror has another, later state than `host`.
         """
         ...
 
     async def create(self, host: HostDefinition) -> None:
-        """Make a mirror, unless there is one by now."""
+        """Create a mirror, unless it exists."""
         ...
 
     async def delete(self, name: str, *, uid: str) -> None:
-        """Begin to delete the mirror of the definition that has the uid on the host, unless it is not there."""
+        """Delete the mirror of a definition with a given uid on the host, unless it is gone. Its instances are deleted asynchronously."""
         ...
 
 
-class KubeSource(Link):
-    """The definitions of the host that a selector selects, and those that have a mirror in the catalogue."""
+class HostClusterSource(Link):
+    """Mirrors the host's definitions that a selector selects, and those that already have a mirror."""
 
     def __init__(
-        self, client: WebhookClient, selector: LabelSelector, *, catalog: Catalog, mirrors: Mirrors, confirm: Confirm, shortest: float = 0.8
+        self,
+        client: WebhookClient,
+        selector: LabelSelector,
+        *,
+        catalog: Catalog,
+        mirrors: Mirrors,
+        confirm: Confirm,
+        min_pause: float = 0.8,
     ) -> None:
         self._client = client
         self._selector = selector
         self._catalog = catalog
         self._mirrors = mirrors
         self._confirm = confirm
-        self._reflector = Reflector(client, _COLLECTION, self, link=self, reduce=self._reduced, page=_PAGE, shortest=shortest)
-        self._queue = WorkQueue(self._sync, failures=_FAILURES, trouble="a definition of the host cannot be followed", log=_LOG)
+        self._reflector = Reflector(client, _COLLECTION, self, link=self, reduce=self._reduce, page=_PAGE_SIZE, min_pause=min_pause)
+        self._queue = WorkQueue(self._sync, log=_LOG, event="mirror update failed, retrying", key_field="definition", retryable=_FAILURES)
         self._hosts: dict[str, HostDefinition] = {}
-        self._ending: dict[str, str] = {}
-        """Uids of definitions that were seen terminating, by name."""
+        self._terminating: dict[str, str] = {}
+        """Uids, by name, of host definitions that were seen terminating."""
         self._problems: dict[str, str] = {}
-        self._listed = False
-        self._begun = asyncio.Event()
+        self._is_listed = False
+        self._ready = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self.is_complete = False
-        """Whether all definitions of the host have been looked at once."""
-        self.unreached = ""
-        """Since when the host has not been reached, empty while it is."""
-        self.trouble = ""
-        """Why it is not reached."""
-        self.is_stranger = False
-        """Whether it is another cluster, which is not followed."""
-
-    # --- for the server -----------------------------------------------------------------------------------------------
+        """All definitions of the host have been processed once."""
+        self.unreachable_since = ""
+        """Time since which the host is unreachable, "" while it is reachable."""
+        self.last_error = ""
+        """Error of the last request to an unreachable host."""
+        self.is_other_cluster = False
+        """The host is another cluster; its definitions are ignored."""
 
     @property
     def names(self) -> list[str]:
-        """Names of the definitions that are to be served."""
+        """Return the names of the definitions to serve."""
         return sorted(host.name for host in self._hosts.values() if host.is_wanted)
 
     @property
     def problems(self) -> list[str]:
-        """What keeps definitions from being followed."""
+        """Return the problems that prevent definitions from being mirrored."""
         return [self._problems[name] for name in sorted(self._problems)]
 
     def start(self) -> None:
-        """Begin to follow the host, whether it is there or not."""
-        self._unsubscribe = self._catalog.subscribe(self._heard)
+        """Start watching the host. Does not wait for it to be reachable."""
+        self._unsubscribe = self._catalog.subscribe(self._on_change)
         self._tasks = [
             asyncio.create_task(self._reflector.run(), name="definitions-host"),
             asyncio.create_task(self._queue.run(), name="definitions-mirror"),
         ]
 
-    async def begun(self) -> None:
-        """Return when all definitions have been looked at, or the host was not reached."""
-        await self._begun.wait()
+    async def wait_until_processed(self) -> None:
+        """Return when all definitions have been processed, or the host is unreachable."""
+        await self._ready.wait()
 
     async def close(self) -> None:
-        """Stop following."""
+        """Stop watching."""
         self._unsubscribe()
         await end_tasks(*self._tasks)
 
-    # --- what the host tells ------------------------------------------------------------------------------------------
+    # --- events of the host -------------------------------------------------------------------------------------------
 
     async def confirm(self) -> None:
-        """Implements Link.confirm."""
+        """Implement Link.confirm."""
         await self._confirm()
 
     def reached(self) -> None:
-        """Implements Link.reached."""
-        self.unreached, self.trouble, self.is_stranger = "", "", False
+        """Implement Link.reached."""
+        self.unreachable_since, self.last_error, self.is_other_cluster = "", "", False
 
     def lost(self, error: WebhookError) -> None:
-        """Implements Link.lost."""
-        self.unreached, self.trouble = self.unreached or time.now(), str(error)
-        self.is_stranger = isinstance(error, StrangerError)
-        self._begun.set()
+        """Implement Link.lost."""
+        self.unreachable_since, self.last_error = self.unreachable_since or time.now(), str(error)
+        self.is_other_cluster = isinstance(error, OtherClusterError)
+        self._ready.set()
 
-    def _reduced(self, found: Found) -> Found:
-        return found if self._matters(found) else {"metadata": {"name": found["metadata"]["name"]}}
+    def _reduce(self, found: Found) -> Found:
+        return found if self._is_relevant(found) else {"metadata": {"name": found["metadata"]["name"]}}
 
     def replaced(self, objects: Sequence[Found]) -> None:
-        """Implements Follower.replaced."""
+        """Implement Follower.replaced."""
         before, self._hosts = self._hosts, {}
         for found in objects:
             if "spec" in found:
-                self._take(found)
+                self._record(found)
         missing = {*before, *self._problems, *(definition.name for definition in self._catalog.all())} - self._hosts.keys()
         for name in sorted(missing):
             self._queue.add(name)
-        if not self._listed:
-            self._listed = True
+        if not self._is_listed:
+            self._is_listed = True
             self._tasks.append(asyncio.create_task(self._complete()))
 
     def changed(self, found: Found) -> None:
-        """Implements Follower.changed."""
-        if self._matters(found):
-            self._take(found)
+        """Implement Follower.changed."""
+        if self._is_relevant(found):
+            self._record(found)
 
     def deleted(self, found: Found) -> None:
-        """Implements Follower.deleted."""
-        if self._matters(found):
-            self._take(found)
+        """Implement Follower.deleted."""
+        if self._is_relevant(found):
+            self._record(found)
             self._hosts.pop(found["metadata"]["name"], None)
 
-    def _matters(self, found: Found) -> bool:
+    def _is_relevant(self, found: Found) -> bool:
         metadata = found["metadata"]
         name = metadata["name"]
-        return name in self._hosts or self._mirror(name) is not None or self._selector.matches(metadata.get("labels") or {})
+        return name in self._hosts or self._mirror_uid(name) is not None or self._selector.matches(metadata.get("labels") or {})
 
-    def _take(self, found: Found) -> HostDefinition:
-        host = hosted(found, self._selector)
+    def _record(self, found: Found) -> HostDefinition:
+        host = host_definition(found, self._selector)
         if host.is_terminating:
-            self._ending[host.name] = host.uid
+            self._terminating[host.name] = host.uid
             self._hosts.pop(host.name, None)
         else:
             self._hosts[host.name] = host
@@ -182,10 +198,14 @@ class KubeSource(Link):
         return host
 
     async def _fetch(self, name: str) -> HostDefinition | None:
-        """The host's definition as it is by now, None where there is none that lives. Raises WebhookError."""
+        """Return the current definition on the host, None if it is missing or terminating.
+
+        Raises:
+            WebhookError: the host cannot be read.
+        """
         try:
             await self._confirm()
-            host = self._take(await self._client.get(f"{_COLLECTION}/{quote(name, safe='')}"))
+            host = self._record(await self._client.get(f"{_COLLECTION}/{quote(name, safe='')}"))
         except WebhookError as error:
             if error.code != _NOT_FOUND:
                 raise
@@ -196,80 +216,80 @@ class KubeSource(Link):
     async def _complete(self) -> None:
         await self._queue.join()
         self.is_complete = True
-        self._begun.set()
+        self._ready.set()
 
-    # --- what becomes of it -------------------------------------------------------------------------------------------
+    # --- reconciliation of mirrors ------------------------------------------------------------------------------------
 
-    def _heard(self, old: Definition | None, new: Definition | None) -> None:
-        """Hear of a change here: of a mirror, or of what was in the way of one."""
+    def _on_change(self, old: Definition | None, new: Definition | None) -> None:
+        """Enqueue a mirror that changed here, or a definition that prevented a mirror; implements catalog.Listener."""
         known = new or old
-        if known is None or not self._listed:
+        if known is None or not self._is_listed:
             return
-        if known.name in self._hosts or known.name in self._problems or self._mirror(known.name) is not None:
+        if known.name in self._hosts or known.name in self._problems or self._mirror_uid(known.name) is not None:
             self._queue.add(known.name)
 
-    def _mirror(self, name: str) -> str | None:
-        """The uid on the host of the definition whose mirror has a name, None where there is no mirror."""
+    def _mirror_uid(self, name: str) -> str | None:
+        """Return the host uid that a mirror is annotated with, None if there is no mirror of that name."""
         definition = self._catalog.get(name)
         annotations: dict[str, str] = (definition.head["metadata"].get("annotations") if definition is not None else None) or {}
         return annotations.get(HOST_UID)
 
     async def _sync(self, name: str) -> None:
-        # others must not wait while definitions are validated
+        # Validation runs in a thread, so that requests are not delayed.
         background.is_heavy.set(True)
         try:
-            await self._bring(name)
+            await self._reconcile(name)
         except MirrorError as error:
-            self._note(name, str(error))
+            self._set_problem(name, str(error))
         except StatusError as error:
-            self._note(name, f"{name}: {error.message}")
-            if error.code >= 500 or error.code in _PASSING:
+            self._set_problem(name, f"{name}: {error.message}")
+            if error.code >= 500 or error.code in _TEMPORARY:
                 raise
         except (StorageError, BackendError) as error:
-            self._note(name, f"{name}: it cannot be stored: {error}")
+            self._set_problem(name, f"{name}: cannot be stored: {error}")
             raise
         else:
-            self._note(name, "")
+            self._set_problem(name, "")
 
-    def _note(self, name: str, problem: str) -> None:
+    def _set_problem(self, name: str, problem: str) -> None:
         if problem and self._problems.get(name) != problem:
-            _LOG.error("a definition of the host is not followed", definition=name, problem=problem)
+            _LOG.error("host definition cannot be mirrored", definition=name, problem=problem)
         if problem:
             self._problems[name] = problem
         else:
             self._problems.pop(name, None)
 
-    async def _bring(self, name: str) -> None:
-        """Bring a mirror up to date."""
-        ending = self._ending.get(name)
-        if ending is not None and self._mirror(name) == ending:
-            await self._mirrors.delete(name, uid=ending)
+    async def _reconcile(self, name: str) -> None:
+        """Create, update or delete a mirror."""
+        terminating_uid = self._terminating.get(name)
+        if terminating_uid is not None and self._mirror_uid(name) == terminating_uid:
+            await self._mirrors.delete(name, uid=terminating_uid)
             return
-        self._ending.pop(name, None)
+        self._terminating.pop(name, None)
         host = self._hosts.get(name)
-        if host is None and self._mirror(name) is not None:
+        if host is None and self._mirror_uid(name) is not None:
             host = await self._fetch(name)
-            if host is None and name not in self._ending:
-                self._miss(name)
+            if host is None and name not in self._terminating:
+                self._report_missing(name)
         if host is not None:
-            await self._follow(host)
+            await self._update(host)
 
-    def _miss(self, name: str) -> None:
+    def _report_missing(self, name: str) -> None:
         definition = self._catalog.get(name)
         if definition is not None and not definition.is_terminating:
-            raise MirrorError(f"{name}: it is gone from the host, where nobody has seen it terminate; what there is of it here stays")
+            raise MirrorError(f"{name}: missing on the host without having been seen terminating; its mirror and the instances are kept")
 
-    async def _follow(self, host: HostDefinition) -> None:
+    async def _update(self, host: HostDefinition) -> None:
         try:
             if await self._mirrors.update(host):
                 return
         except OlderStateError as older:
             fresh = await self._fetch(host.name)
             if fresh is not None:
-                # a host that answers with an earlier state now was restored from a backup
-                await self._mirrors.update(fresh, lost=older.revision if fresh.revision < older.revision else 0)
+                # A host that returns an earlier state now was restored from a backup.
+                await self._mirrors.update(fresh, lost_revision=older.revision if fresh.revision < older.revision else 0)
             return
-        # what is made must not come from news that are out of date
+        # A mirror must not be created from a stale state.
         fresh = await self._fetch(host.name) if host.is_wanted else host
         if fresh is None:
             return

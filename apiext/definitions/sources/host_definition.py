@@ -1,4 +1,4 @@
-"""A definition of a host cluster, as far as it matters here."""
+"""State of a definition on a host cluster, reduced to what its mirror copies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions.codec import GVK, CRDCodec
 from apiext.meta import json_codec
-from apiext.meta.host_annotations import DOMAIN, HOST_REVISION, HOST_UID, is_asked_back
+from apiext.meta.host_annotations import DOMAIN, HOST_REVISION, HOST_UID, wants_hand_over
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,36 +16,40 @@ if TYPE_CHECKING:
     from apiext.meta.selectors import LabelSelector
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-_OWN: Final = f"{DOMAIN}/"
+_APIEXT_PREFIX: Final = f"{DOMAIN}/"
 
 
 class MirrorError(Exception):
-    """A definition of the host cannot be followed, until something changes; the message says why."""
+    """A host definition cannot be mirrored until it or its mirror changes; the message says why."""
 
 
 class OlderStateError(Exception):
-    """The mirror has followed a later state of the host's definition, that of `revision`."""
+    """The mirror has followed a later state of the host's definition, the one at `revision`."""
 
     def __init__(self, revision: int) -> None:
-        super().__init__(f"a later state is known: {revision}")
+        super().__init__(f"the mirror has a later state: {revision}")
         self.revision = revision
 
 
 @dataclass(frozen=True, slots=True)
 class HostDefinition:
-    """One state of it."""
+    """One state of a host definition."""
 
     name: str
     uid: str
     revision: int
     is_wanted: bool
-    """Whether it is selected, and nobody asks for it back."""
+    """The definition is selected, and its return to the host is not requested."""
     is_terminating: bool
     content: bytes
-    """As JSON: what of the metadata and the spec its mirror has, too."""
+    """The mirrored parts of metadata and spec as JSON."""
 
     def definition(self) -> Object:
-        """What the mirror is to be, in canonical form. Raises MirrorError for what is no definition to this server."""
+        """Return the definition in canonical form.
+
+        Raises:
+            MirrorError: this server does not accept it.
+        """
         crd: Object = json_codec.loads(self.content)
         try:
             unknown = CRDCodec().decode_body(crd, True)  # noqa: FBT003
@@ -56,10 +60,14 @@ class HostDefinition:
         return crd
 
     def mirror(self, existing: Mapping[str, Any] | None = None) -> Object:
-        """The mirror's definition, from what it is so far: an existing one keeps what is its own. Raises MirrorError."""
+        """Return the mirror's definition. An existing mirror keeps its own metadata, annotations and status.
+
+        Raises:
+            MirrorError: this server does not accept the definition.
+        """
         wanted = self.definition()
         before = (existing or {}).get("metadata") or {}
-        kept = {key: value for key, value in (before.get("annotations") or {}).items() if key.startswith(_OWN)}
+        kept = {key: value for key, value in (before.get("annotations") or {}).items() if key.startswith(_APIEXT_PREFIX)}
         metadata = {**before, "name": self.name}
         given = wanted["metadata"]
         metadata["labels"] = given.get("labels") or {}
@@ -67,22 +75,22 @@ class HostDefinition:
         return {**(existing or wanted), "metadata": metadata, "spec": wanted["spec"]}
 
 
-def hosted(found: Mapping[str, Any], selector: LabelSelector) -> HostDefinition:
-    """A definition as the host's API gives it."""
+def host_definition(found: Mapping[str, Any], selector: LabelSelector) -> HostDefinition:
+    """Return the state of a definition from an object of the host's API."""
     metadata = found.get("metadata") or {}
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-    followed = {key: value for key, value in annotations.items() if key != _LAST_APPLIED and not key.startswith(_OWN)}
+    mirrored = {key: value for key, value in annotations.items() if key != _LAST_APPLIED and not key.startswith(_APIEXT_PREFIX)}
     content = {
         "apiVersion": GVK.api_version,
         "kind": GVK.kind,
-        "metadata": {"name": metadata["name"], "labels": labels, "annotations": followed},
+        "metadata": {"name": metadata["name"], "labels": labels, "annotations": mirrored},
         "spec": found.get("spec"),
     }
     return HostDefinition(
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         revision=int(metadata.get("resourceVersion") or 0),
-        is_wanted=selector.matches(labels) and not is_asked_back(annotations),
+        is_wanted=selector.matches(labels) and not wants_hand_over(annotations),
         is_terminating="deletionTimestamp" in metadata,
         content=json_codec.dumps(content, sort_keys=False),
     )

@@ -1,4 +1,4 @@
-"""Certificates of a conversion webhook's authority (client-go transport.TLSConfigFor)."""
+"""Validation of a conversion webhook's CA bundle (client-go transport.TLSConfigFor)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PREFIX: Final = "unable to load root certificates: "
 
 
 def ca_bundle_errors(bundle: str, path: Path) -> list[FieldError]:
-    """What is wrong with a base64 text that is to be PEM certificates: something, unless one of them can be read."""
+    """Return the errors of a base64-encoded PEM bundle: none if it is empty or at least one certificate can be parsed."""
     text = base64.b64decode(bundle).decode("latin-1")
     if not text:
         return []

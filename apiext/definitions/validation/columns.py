@@ -1,4 +1,4 @@
-"""What a version shows and offers besides its schema: printer columns, subresources, selectable fields, a deprecation warning."""
+"""Validation of a version's printer columns, subresources, selectable fields and deprecation warning."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 _TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
-_MAX_WARNING: Final = 256
+_MAX_WARNING_CHARACTERS: Final = 256
 
 
 def column_errors(column: Object, path: Path) -> list[FieldError]:
-    """A column in v1beta1 form (ValidateCustomResourceColumnDefinition)."""
+    """Return the errors of a printer column in v1beta1 form (ValidateCustomResourceColumnDefinition)."""
     errors: list[FieldError] = []
     if not column["name"]:
         errors.append(field.required(path.child("name")))
@@ -38,7 +38,7 @@ def column_errors(column: Object, path: Path) -> list[FieldError]:
 
 
 def subresource_errors(subresources: Object | None, path: Path) -> list[FieldError]:
-    """The paths of scale (ValidateCustomResourceDefinitionSubresources)."""
+    """Return the errors of the scale subresource's paths (ValidateCustomResourceDefinitionSubresources)."""
     scale = (subresources or {}).get("scale")
     if scale is None:
         return []
@@ -69,7 +69,10 @@ def _simple_path(text: str, path: Path) -> list[FieldError]:
 
 
 def selectable_errors(fields: list[Object], schema: Props, path: Path, *, too_many: bool) -> list[FieldError]:
-    """Selectable fields lead to scalars, once each (ValidateCustomResourceSelectableFields)."""
+    """Return the errors of selectable fields: each path must lead to a scalar, and be unique (ValidateCustomResourceSelectableFields).
+
+    `too_many` permits more than MAX_SELECTABLE_FIELDS fields.
+    """
     errors: list[FieldError] = []
     seen: set[tuple[str, ...]] = set()
     for index, selectable in enumerate(fields):
@@ -96,15 +99,15 @@ def selectable_errors(fields: list[Object], schema: Props, path: Path, *, too_ma
 
 
 def deprecation_errors(version: Object, path: Path) -> list[FieldError]:
-    """A deprecation warning is short, printable, and there for deprecated versions only."""
+    """Return the errors of a deprecation warning: it must be short and printable, and the version deprecated."""
     warning, here = version.get("deprecationWarning"), path.child("deprecationWarning")
     if warning is None:
         return []
     if not version.get("deprecated"):
         return [field.invalid(here, go_printing.text(warning), "can only be set for deprecated versions")]
     problems = []
-    if size(warning) > _MAX_WARNING:
-        problems.append(f"must be <= {_MAX_WARNING} characters long")
+    if size(warning) > _MAX_WARNING_CHARACTERS:
+        problems.append(f"must be <= {_MAX_WARNING_CHARACTERS} characters long")
     if not warning:
         problems.append("must not be an empty string")
     bad = next((index for index, char in enumerate(warning) if not char.isprintable()), None)

@@ -1,4 +1,4 @@
-"""How a definition converts between its versions: the strategy and its webhook."""
+"""Validation of a definition's conversion strategy and webhook."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _STRATEGIES: Final = ("None", "Webhook")
 _REVIEW_VERSIONS: Final = ("v1", "v1beta1")
-_FORM: Final = "; desired format: https://host[/path]"
+_FORMAT_HINT: Final = "; desired format: https://host[/path]"
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _PORT: Final = re.compile(r"(?:.*\]|[^:]*)(:.*)?", re.DOTALL)
@@ -25,12 +25,12 @@ _ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}", re.DOTALL)
 
 
 def has_known_review_version(versions: Sequence[str]) -> bool:
-    """Whether a webhook may be sent a review that is understood here; also when it does not say."""
+    """Report whether a webhook accepts a known version of ConversionReview, or declares none."""
     return not versions or any(version in _REVIEW_VERSIONS for version in versions)
 
 
 def conversion_errors(conversion: Object, path: Path, *, recognized: bool, ca_bundle: bool) -> list[FieldError]:
-    """What is wrong with a CustomResourceConversion in v1beta1 form."""
+    """Return the errors of a CustomResourceConversion in v1beta1 form."""
     errors: list[FieldError] = []
     strategy, client = conversion["strategy"], conversion.get("webhookClientConfig")
     versions: list[str] = conversion.get("conversionReviewVersions") or []
@@ -48,16 +48,16 @@ def conversion_errors(conversion: Object, path: Path, *, recognized: bool, ca_bu
     if client is None:
         errors.append(field.required(path.child("webhookClientConfig"), "required when strategy is set to Webhook"))
     else:
-        errors += _client(client, path.child("webhookClientConfig"), ca_bundle=ca_bundle)
-    return errors + _review_versions(versions, path.child("conversionReviewVersions"), recognized=recognized)
+        errors += _client_errors(client, path.child("webhookClientConfig"), ca_bundle=ca_bundle)
+    return errors + _review_version_errors(versions, path.child("conversionReviewVersions"), recognized=recognized)
 
 
-def _client(client: Object, path: Path, *, ca_bundle: bool) -> list[FieldError]:
+def _client_errors(client: Object, path: Path, *, ca_bundle: bool) -> list[FieldError]:
     url, service = client.get("url"), client.get("service")
     if url is not None and service is None:
         errors = url_errors(url, path.child("url"))
     elif service is not None and url is None:
-        errors = _service(service, path.child("service"))
+        errors = _service_errors(service, path.child("service"))
     else:
         errors = [field.required(path, "exactly one of url or service is required")]
     if ca_bundle and client.get("caBundle"):
@@ -65,7 +65,7 @@ def _client(client: Object, path: Path, *, ca_bundle: bool) -> list[FieldError]:
     return errors
 
 
-def _review_versions(versions: list[str], path: Path, *, recognized: bool) -> list[FieldError]:
+def _review_version_errors(versions: list[str], path: Path, *, recognized: bool) -> list[FieldError]:
     if not versions:
         return [field.required(path)]
     errors: list[FieldError] = []
@@ -82,17 +82,17 @@ def _review_versions(versions: list[str], path: Path, *, recognized: bool) -> li
 
 
 def url_errors(url: str, path: Path) -> list[FieldError]:
-    """What is wrong with a webhook's URL (apiserver pkg/util/webhook ValidateWebhookURL)."""
-    problem = _unparsable(url)
+    """Return the errors of a webhook's URL (apiserver pkg/util/webhook ValidateWebhookURL)."""
+    problem = _parse_error(url)
     if problem:
-        return [field.required(path, f"url must be a valid URL: parse {go_format.quote(url)}: {problem}{_FORM}")]
+        return [field.required(path, f"url must be a valid URL: parse {go_format.quote(url)}: {problem}{_FORMAT_HINT}")]
     parts = urlsplit(url)
     errors = []
     if parts.scheme != "https":
-        errors.append(field.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{_FORM}"))
+        errors.append(field.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{_FORMAT_HINT}"))
     user, at, host = parts.netloc.rpartition("@")
     if not host:
-        errors.append(field.invalid(path, host, f"host must be specified{_FORM}"))
+        errors.append(field.invalid(path, host, f"host must be specified{_FORMAT_HINT}"))
     if at:
         errors.append(field.invalid(path, user, "user information is not permitted in the URL"))
     if parts.fragment:
@@ -102,8 +102,8 @@ def url_errors(url: str, path: Path) -> list[FieldError]:
     return errors
 
 
-def _unparsable(url: str) -> str:
-    """Why Go's url.Parse refuses a text, "" if it does not."""
+def _parse_error(url: str) -> str:
+    """Return the error of Go's url.Parse for a text, "" if it is valid."""
     if _CONTROL.search(url):
         return "net/url: invalid control character in URL"
     if url.startswith(":"):
@@ -125,9 +125,9 @@ def _unparsable(url: str) -> str:
     return ""
 
 
-def _service(service: Object, path: Path) -> list[FieldError]:
+def _service_errors(service: Object, path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
-    # The reference hands name and namespace over in the wrong order, so each is missed under the other's path.
+    # The reference passes name and namespace in the wrong order: a missing one is reported under the other's path.
     if not service["namespace"]:
         errors.append(field.required(path.child("name")))
     if not service["name"]:
@@ -136,10 +136,10 @@ def _service(service: Object, path: Path) -> list[FieldError]:
     if not isinstance(port, int) or not 1 <= port <= 65535:
         detail = "port is not valid: must be between 1 and 65535, inclusive"
         errors.append(field.invalid(path.child("port"), port, detail))
-    return errors + _service_path(service.get("path"), path.child("path"))
+    return errors + _service_path_errors(service.get("path"), path.child("path"))
 
 
-def _service_path(text: Any, path: Path) -> list[FieldError]:
+def _service_path_errors(text: Any, path: Path) -> list[FieldError]:
     if text is None or text in ("", "/"):
         return []
     if text == "//":

@@ -1,14 +1,13 @@
-"""A definition as a whole: new, changed, or with a changed status."""
+"""Validation of whole definitions: creation, update, and update of the status."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.approval import ANNOTATION, Approval, approval, is_protected
-from apiext.definitions.v1beta1 import spec_of
-from apiext.definitions.validation.names import names_errors
+from apiext.definitions.v1beta1 import to_v1beta1_spec
 from apiext.definitions.validation.options import CREATE, for_update
-from apiext.definitions.validation.spec import spec_errors, spec_update_errors
+from apiext.definitions.validation.spec import names_errors, spec_errors, spec_update_errors
 from apiext.meta import field, objectmeta_rules
 from apiext.meta.names import name_is_dns_subdomain
 
@@ -21,7 +20,7 @@ _STATUS: Final = field.Path("status")
 
 
 def validate_create(crd: Object) -> list[FieldError]:
-    """Everything wrong with a new definition in canonical form, its metadata included."""
+    """Return the errors of a new definition in canonical form, including its metadata."""
     required_name = f"{crd['spec']['names']['plural']}.{crd['spec']['group']}"
 
     def name_rule(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
@@ -29,25 +28,25 @@ def validate_create(crd: Object) -> list[FieldError]:
         return problems if name == required_name else [*problems, 'must be spec.names.plural+"."+spec.group']
 
     errors = field.distinct(objectmeta_rules.validate(crd["metadata"], namespaced=False, name_rule=name_rule))
-    errors += spec_errors(spec_of(crd["spec"]), _SPEC, CREATE)
-    return errors + _rest(crd, None)
+    errors += spec_errors(to_v1beta1_spec(crd["spec"]), _SPEC, CREATE)
+    return errors + _common_errors(crd, None)
 
 
 def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Everything wrong with a changed definition; both in canonical form."""
+    """Return the errors of an updated definition; both states are in canonical form."""
     errors = field.distinct(objectmeta_rules.validate_update(new["metadata"], old["metadata"]))
-    spec, old_spec = spec_of(new["spec"]), spec_of(old["spec"])
+    spec, old_spec = to_v1beta1_spec(new["spec"]), to_v1beta1_spec(old["spec"])
     errors += spec_update_errors(spec, old_spec, _SPEC, for_update(spec, old_spec, old))
-    return errors + _rest(new, old)
+    return errors + _common_errors(new, old)
 
 
 def validate_status_update(new: Object, old: Object) -> list[FieldError]:
-    """Everything wrong with a definition whose status was changed."""
+    """Return the errors of an update of the status."""
     errors = field.distinct(objectmeta_rules.validate_update(new["metadata"], old["metadata"]))
     return errors + names_errors(new["status"]["acceptedNames"], _STATUS.child("acceptedNames"))
 
 
-def _rest(crd: Object, old: Object | None) -> list[FieldError]:
+def _common_errors(crd: Object, old: Object | None) -> list[FieldError]:
     errors = names_errors(crd["status"]["acceptedNames"], _STATUS.child("acceptedNames"))
     errors += _stored_versions(crd)
     errors += _approval(crd, old)
@@ -58,7 +57,7 @@ def _rest(crd: Object, old: Object | None) -> list[FieldError]:
 
 
 def _stored_versions(crd: Object) -> list[FieldError]:
-    """Every version that objects may be stored in is in the spec (ValidateCustomResourceDefinitionStoredVersions)."""
+    """Return the errors of status.storedVersions: each must be in the spec (ValidateCustomResourceDefinitionStoredVersions)."""
     here, stored = _STATUS.child("storedVersions"), crd["status"]["storedVersions"]
     if not stored:
         return [field.invalid(here, stored, "must have at least one stored version")]
@@ -78,7 +77,7 @@ def _stored_versions(crd: Object) -> list[FieldError]:
 
 
 def _approval(crd: Object, old: Object | None) -> list[FieldError]:
-    """Definitions in the community's groups need an approval; one that lacks it already may go on without."""
+    """Return the errors of the approval annotation of a definition in a community group. An unchanged state is accepted."""
     if not is_protected(crd["spec"]["group"]):
         return []
     state, why = approval(crd)

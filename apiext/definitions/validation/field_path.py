@@ -1,4 +1,4 @@
-"""Paths into a schema, as rules and selectable fields name them (apiserver/schema/cel ValidFieldPath)."""
+"""Field paths of rules and selectable fields (apiserver/schema/cel ValidFieldPath)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ _NO_FIELD: Final = "does not refer to a valid field"
 
 
 class FieldPathError(ValueError):
-    """A path that is malformed or leads nowhere; the text is the reference's."""
+    """A path is malformed, or has no field in the schema; the text is the reference's."""
 
 
 def resolve(path: str, schema: Props, *, arrays: bool = True) -> tuple[tuple[str, ...], Props | None]:
-    """The steps of a path and the schema at its end. Raises FieldPathError.
+    """Return the steps of a path and the schema at its end, None if that is not a schema object.
 
-    `arrays` allows the notation ['name'] for a step.
+    `arrays` permits the notation ['name'] for a step.
+
+    Raises:
+        FieldPathError: the path is malformed, or has no field in the schema.
     """
     tokens = _tokens(path)
     steps: list[str] = []
@@ -52,7 +55,7 @@ def _tokens(path: str) -> Iterator[str]:
     position = 0
     while position < len(path):
         match = (_QUOTED if path[position] == "'" else _PLAIN).match(path, position)
-        # A quote that is never closed goes on to the end.
+        # A quote without an end extends to the end of the path.
         end = match.end() if match else len(path)
         yield path[position:end]
         position = end

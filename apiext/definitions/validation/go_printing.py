@@ -1,4 +1,4 @@
-"""Bad values as the reference prints them: its internal types have no JSON names, so Go's field names show.
+"""Bad values in the reference's error messages: its internal types have no JSON names, so Go's field names appear.
 
 Mirrors the structs of apiextensions-apiserver pkg/apis/apiextensions/types*.go.
 """
@@ -85,38 +85,34 @@ _SCHEMA: Final = (
 )
 
 ROOT_FIELDS: Final = tuple((go_name, name) for go_name, name, _ in _SCHEMA)
-"""Go and JSON names of a schema's fields, in the struct's order."""
+"""Go and JSON names of a schema's fields, in the order of the struct."""
 
 
 def versions(items: Sequence[Object] | None) -> Printed | None:
-    """spec.versions; None (null) where there are none."""
-    return None if items is None else _shown([_version(item) for item in items])
+    """Print spec.versions; None if it is null."""
+    return None if items is None else _print([_version(item) for item in items])
 
 
 def text(value: str) -> Printed:
-    """A text that is not of type string in Go, but of a named type or behind a pointer: such ones are printed as JSON."""
-    return _shown(value)
+    """Print a text whose Go type is a named type or a pointer: Go prints these as JSON."""
+    return _print(value)
 
 
 def schema(props: Props) -> Printed:
-    """A JSONSchemaProps."""
-    return _shown(_schema(props))
+    """Print a JSONSchemaProps."""
+    return _print(_to_go_schema(props))
 
 
 def items_value(value: Any) -> Printed:
-    """The `items` of a schema."""
-    return _shown(_or_array(value))
+    """Print the `items` of a schema."""
+    return _print(_or_array(value))
 
 
-def _shown(value: Any) -> Printed:
-    try:
-        return Printed(json_codec.dumps(value, sort_keys=False).decode())
-    except (TypeError, RecursionError):
-        # Too deep to be printed; the error is about the value, not its text.
-        return Printed("{}")
+def _print(value: Any) -> Printed:
+    return Printed(json_codec.dumps(value, sort_keys=False).decode())
 
 
-def _plain(table: tuple[tuple[str, str, Any], ...], value: Props) -> Object:
+def _struct(table: tuple[tuple[str, str, Any], ...], value: Props) -> Object:
     return {go_name: value.get(name, zero) for go_name, name, zero in table}
 
 
@@ -129,53 +125,53 @@ def _version(version: Object) -> Object:
         "Storage": version["storage"],
         "Deprecated": version.get("deprecated", False),
         "DeprecationWarning": version.get("deprecationWarning"),
-        "Schema": None if validation is None else {"OpenAPIV3Schema": _schema(validation.get("openAPIV3Schema"))},
+        "Schema": None if validation is None else {"OpenAPIV3Schema": _to_go_schema(validation.get("openAPIV3Schema"))},
         "Subresources": None if subresources is None else _subresources(subresources),
-        "AdditionalPrinterColumns": columns and [_plain(_COLUMN, column) for column in columns],
+        "AdditionalPrinterColumns": columns and [_struct(_COLUMN, column) for column in columns],
         "SelectableFields": selectable and [{"JSONPath": item["jsonPath"]} for item in selectable],
     }
 
 
 def _subresources(subresources: Object) -> Object:
     scale = subresources.get("scale")
-    return {"Status": subresources.get("status"), "Scale": None if scale is None else _plain(_SCALE, scale)}
+    return {"Status": subresources.get("status"), "Scale": None if scale is None else _struct(_SCALE, scale)}
 
 
-def _schema(props: Props | None) -> Object | None:
+def _to_go_schema(props: Props | None) -> Object | None:
     if props is None:
         return None
-    shown = _plain(_SCHEMA, props)
+    printed = _struct(_SCHEMA, props)
     for go_name, name, _ in _SCHEMA:
         if name in props and name in _CONVERT:
-            shown[go_name] = _CONVERT[name](props[name])
-    return shown
+            printed[go_name] = _CONVERT[name](props[name])
+    return printed
 
 
-def _schemas(items: list[Props] | None) -> Any:
-    return items and [_schema(item) for item in items]
+def _to_go_schemas(items: list[Props] | None) -> Any:
+    return items and [_to_go_schema(item) for item in items]
 
 
 def _named(items: dict[str, Props] | None) -> Any:
-    return items and {name: _schema(items[name]) for name in sorted(items)}
+    return items and {name: _to_go_schema(items[name]) for name in sorted(items)}
 
 
 def _or_array(value: Any) -> Object:
     return {
-        "Schema": _schema(value) if isinstance(value, dict) else None,
-        "JSONSchemas": _schemas(value) if isinstance(value, list) else None,
+        "Schema": _to_go_schema(value) if isinstance(value, dict) else None,
+        "JSONSchemas": _to_go_schemas(value) if isinstance(value, list) else None,
     }
 
 
 def _or_bool(value: Any) -> Object | None:
     if value is None:
         return None
-    return {"Allows": value is not False, "Schema": _schema(value) if isinstance(value, dict) else None}
+    return {"Allows": value is not False, "Schema": _to_go_schema(value) if isinstance(value, dict) else None}
 
 
 def _dependencies(items: dict[str, Any] | None) -> Any:
     return items and {
         name: {
-            "Schema": _schema(items[name]) if isinstance(items[name], dict) else None,
+            "Schema": _to_go_schema(items[name]) if isinstance(items[name], dict) else None,
             "Property": items[name] if isinstance(items[name], list) else None,
         }
         for name in sorted(items)
@@ -188,10 +184,10 @@ def _docs(docs: Object) -> Object:
 
 _CONVERT: Final[dict[str, Callable[[Any], Any]]] = {
     "items": _or_array,
-    "allOf": _schemas,
-    "oneOf": _schemas,
-    "anyOf": _schemas,
-    "not": _schema,
+    "allOf": _to_go_schemas,
+    "oneOf": _to_go_schemas,
+    "anyOf": _to_go_schemas,
+    "not": _to_go_schema,
     "properties": _named,
     "additionalProperties": _or_bool,
     "patternProperties": _named,
@@ -199,5 +195,5 @@ _CONVERT: Final[dict[str, Callable[[Any], Any]]] = {
     "additionalItems": _or_bool,
     "definitions": _named,
     "externalDocs": _docs,
-    "x-kubernetes-validations": lambda rules: rules and [_plain(_RULE, rule) for rule in rules],
+    "x-kubernetes-validations": lambda rules: rules and [_struct(_RULE, rule) for rule in rules],
 }

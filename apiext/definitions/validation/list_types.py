@@ -1,4 +1,4 @@
-"""Rules for lists that are sets or maps, and for maps (the x-kubernetes-list-* and map-type extensions)."""
+"""Validation of the extensions x-kubernetes-list-type, x-kubernetes-list-map-keys and x-kubernetes-map-type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAP_TYPES = ("atomic", "granular")
 
 
 def is_non_atomic_set(node: Props) -> bool:
-    """Whether a schema is a set whose items can be changed in part."""
+    """Report whether a schema is a set whose items are not atomic."""
     items = node.get("items")
     if node.get("x-kubernetes-list-type") != "set" or not isinstance(items, Mapping):
         return False
@@ -27,7 +27,7 @@ def is_non_atomic_set(node: Props) -> bool:
 
 
 def map_key_errors(node: Props, path: Path) -> list[FieldError]:
-    """Items of sets and maps are never null, and the keys of a map always there (validateMapListKeysMapSet)."""
+    """Return the errors of a set's or map's items: they must not be nullable, and keys must be present (validateMapListKeysMapSet)."""
     items, list_type = node.get("items"), node.get("x-kubernetes-list-type")
     if not isinstance(items, Mapping) or list_type not in ("set", "map"):
         return []
@@ -51,7 +51,7 @@ def map_key_errors(node: Props, path: Path) -> list[FieldError]:
 
 
 def list_and_map_errors(node: Props, path: Path, *, atomic_sets: bool) -> list[FieldError]:
-    """The kinds of maps and lists that there are, and what each asks of its schema."""
+    """Return the errors of list and map types, and of the schemas that they require."""
     errors: list[FieldError] = []
     map_type, list_type = node.get("x-kubernetes-map-type"), node.get("x-kubernetes-list-type")
     if map_type is not None:

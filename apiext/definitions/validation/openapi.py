@@ -1,4 +1,4 @@
-"""The rules for every node of a schema (ValidateCustomResourceDefinitionOpenAPISchema)."""
+"""Validation of every node of a schema (ValidateCustomResourceDefinitionOpenAPISchema)."""
 
 from __future__ import annotations
 
@@ -12,51 +12,53 @@ from apiext.definitions.validation.schemas import TYPES, has_invalid_type
 from apiext.meta import field
 
 if TYPE_CHECKING:
-    from apiext.definitions.validation.options import Options
+    from apiext.definitions.validation.options import ValidationOptions
     from apiext.definitions.validation.schemas import Props
     from apiext.meta.field import FieldError, Path
 
 _META_FIELDS: Final = ("metadata", "kind", "apiVersion")
-_CLAUSES: Final = ("allOf", "oneOf", "anyOf")
+_JUNCTORS: Final = ("allOf", "oneOf", "anyOf")
 _UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
-_THERE: Final = ("$ref", "additionalItems", "dependencies")
-"""Those of them that count where they are empty or false."""
+_UNSUPPORTED_IF_PRESENT: Final = ("$ref", "additionalItems", "dependencies")
+"""The unsupported fields that are rejected even if they are empty or false."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What holds at a node because of where it stands (specStandardValidator)."""
+class Position:
+    """Rules that depend on the position of a node (specStandardValidator)."""
 
     no_defaults: str | None = None
-    """Why defaults are forbidden; None where they are not."""
+    """Reason why defaults are forbidden; None if they are allowed."""
     inside_meta: bool = False
 
 
-def openapi_errors(root: Props, path: Path, options: Options) -> list[FieldError]:
-    """Everything wrong with a schema apart from its structure and its defaults."""
+def openapi_errors(root: Props, path: Path, options: ValidationOptions) -> list[FieldError]:
+    """Return the errors of a schema apart from those of its structure and its defaults."""
     errors: list[FieldError] = []
-    _Walk(options, errors).node(root, path, Place(), root=True)
+    _SchemaValidator(options, errors).node(root, path, Position(), root=True)
     return errors
 
 
-class _Walk:
+class _SchemaValidator:
+    """Collects the errors of a schema's nodes."""
+
     __slots__ = ("errors", "options")
 
-    def __init__(self, options: Options, errors: list[FieldError]) -> None:
+    def __init__(self, options: ValidationOptions, errors: list[FieldError]) -> None:
         self.options = options
         self.errors = errors
 
-    def node(self, node: Props, path: Path, place: Place, *, root: bool = False) -> None:
-        """One node, then those below it, in the reference's order."""
-        self._allowed(node, path, place)
+    def node(self, node: Props, path: Path, position: Position, *, root: bool = False) -> None:
+        """Validate a node, then the nodes below it, in the reference's order."""
+        self._allowed(node, path, position)
         if node.get("uniqueItems"):
             detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
             self.errors.append(field.forbidden(path.child("uniqueItems"), detail))
-        self._additional_properties(node, path, place)
-        self._properties(node, path, place, root=root)
-        self._clauses(node, path, place)
-        self._items(node, path, place)
-        self._dependencies(node, path, place)
+        self._additional_properties(node, path, position)
+        self._properties(node, path, position, root=root)
+        self._junctors(node, path, position)
+        self._items(node, path, position)
+        self._dependencies(node, path, position)
         if node.get("x-kubernetes-preserve-unknown-fields") is False:
             here = path.child("x-kubernetes-preserve-unknown-fields")
             self.errors.append(field.invalid(here, False, "must be true or undefined"))  # noqa: FBT003
@@ -67,24 +69,24 @@ class _Walk:
         if rules:
             self.errors += rule_errors(rules, node, path.child("x-kubernetes-validations"))
 
-    def _allowed(self, node: Props, path: Path, place: Place) -> None:
+    def _allowed(self, node: Props, path: Path, position: Position) -> None:
         if self.options.valid_types and has_invalid_type(node):
             self.errors.append(field.not_supported(path.child("type"), node["type"], TYPES))
-        if node.get("default") is not None and place.no_defaults is not None:
-            self.errors.append(field.forbidden(path.child("default"), f"must not be set {place.no_defaults}"))
+        if node.get("default") is not None and position.no_defaults is not None:
+            self.errors.append(field.forbidden(path.child("default"), f"must not be set {position.no_defaults}"))
         for key in _UNSUPPORTED:
-            if node.get(key) or (key in _THERE and node.get(key) is not None):
+            if node.get(key) or (key in _UNSUPPORTED_IF_PRESENT and node.get(key) is not None):
                 self.errors.append(field.forbidden(path.child(key), f"{key} is not supported"))
         if node.get("type") == "null":
             detail = "type cannot be set to null, use nullable as an alternative"
             self.errors.append(field.forbidden(path.child("type"), detail))
         if isinstance(node.get("items"), list):
             self.errors.append(field.forbidden(path.child("items"), "items must be a schema object and not an array"))
-        if place.inside_meta and node.get("x-kubernetes-embedded-resource"):
+        if position.inside_meta and node.get("x-kubernetes-embedded-resource"):
             here = path.child("x-kubernetes-embedded-resource")
             self.errors.append(field.forbidden(here, "must not be used inside of resource meta"))
 
-    def _additional_properties(self, node: Props, path: Path, place: Place) -> None:
+    def _additional_properties(self, node: Props, path: Path, position: Position) -> None:
         additional = node.get("additionalProperties")
         if additional is None:
             return
@@ -92,38 +94,38 @@ class _Walk:
         if node.get("properties") and additional is not True:
             self.errors.append(field.forbidden(here, "additionalProperties and properties are mutual exclusive"))
         if isinstance(additional, Mapping):
-            if place.inside_meta:
-                place = replace(place, no_defaults="inside additionalProperties applying to object metadata")
-            self.node(additional, here, place)
+            if position.inside_meta:
+                position = replace(position, no_defaults="inside additionalProperties applying to object metadata")
+            self.node(additional, here, position)
 
-    def _properties(self, node: Props, path: Path, place: Place, *, root: bool) -> None:
+    def _properties(self, node: Props, path: Path, position: Position, *, root: bool) -> None:
         below = path.child("properties")
         for name, child in (node.get("properties") or {}).items():
-            inner = place
+            inner = position
             if name in _META_FIELDS and (root or node.get("x-kubernetes-embedded-resource")):
-                no_defaults = f"in top-level {name}" if root else place.no_defaults
-                inner = Place(no_defaults=no_defaults, inside_meta=True)
+                no_defaults = f"in top-level {name}" if root else position.no_defaults
+                inner = Position(no_defaults=no_defaults, inside_meta=True)
             self.node(child, below.key(name), inner)
 
-    def _clauses(self, node: Props, path: Path, place: Place) -> None:
+    def _junctors(self, node: Props, path: Path, position: Position) -> None:
         negated = node.get("not")
         if negated is not None:
-            self.node(negated, path.child("not"), place)
-        for key in _CLAUSES:
-            for index, clause in enumerate(node.get(key) or ()):
-                self.node(clause, path.child(key).index(index), place)
+            self.node(negated, path.child("not"), position)
+        for key in _JUNCTORS:
+            for index, junctor in enumerate(node.get(key) or ()):
+                self.node(junctor, path.child(key).index(index), position)
         for name, child in (node.get("definitions") or {}).items():
-            self.node(child, path.child("definitions").key(name), place)
+            self.node(child, path.child("definitions").key(name), position)
 
-    def _items(self, node: Props, path: Path, place: Place) -> None:
+    def _items(self, node: Props, path: Path, position: Position) -> None:
         items, here = node.get("items"), path.child("items")
         if isinstance(items, Mapping):
-            self.node(items, here, place)
+            self.node(items, here, position)
         elif isinstance(items, list):
             for index, item in enumerate(items):
-                self.node(item, here.index(index), place)
+                self.node(item, here.index(index), position)
 
-    def _dependencies(self, node: Props, path: Path, place: Place) -> None:
+    def _dependencies(self, node: Props, path: Path, position: Position) -> None:
         for name, dependency in (node.get("dependencies") or {}).items():
             if isinstance(dependency, Mapping):
-                self.node(dependency, path.child("dependencies").key(name), place)
+                self.node(dependency, path.child("dependencies").key(name), position)

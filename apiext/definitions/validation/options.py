@@ -1,4 +1,4 @@
-"""What validation insists on: everything for a new definition, for a changed one only what the old one kept (ratcheting)."""
+"""Options of validation: creation enables all rules, an update only those that the old definition complies with (ratcheting)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.conditions import ESTABLISHED, is_true
-from apiext.definitions.equality import same
 from apiext.definitions.validation import schemas
 from apiext.definitions.validation.ca_bundle import ca_bundle_errors
 from apiext.definitions.validation.conversion import has_known_review_version
 from apiext.definitions.validation.list_types import is_non_atomic_set, map_key_errors
-from apiext.meta import field
+from apiext.meta import field, json_values
 from apiext.schema.defaulting.prune import has_unpruned_defaults
 from apiext.schema.model import Structural, unsupported_field
 from apiext.schema.structural import structural_errors
@@ -21,11 +20,12 @@ if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
 
 MAX_SELECTABLE_FIELDS: Final = 8
+"""Selectable fields of a version."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """Which rules hold."""
+class ValidationOptions:
+    """Rules to enforce."""
 
     recognized_review_version: bool = True
     immutable_names: bool = False
@@ -37,32 +37,32 @@ class Options:
     map_keys: bool = True
     ca_bundle: bool = False
     too_many_selectable: frozenset[str] = frozenset()
-    """Versions ("" for the spec) that may keep more selectable fields than allowed."""
+    """Versions ("" for the spec) that may keep more than MAX_SELECTABLE_FIELDS selectable fields."""
 
 
-CREATE: Final = Options()
+CREATE: Final = ValidationOptions()
 
 
-def for_update(spec: Object, old_spec: Object, old: Object) -> Options:
-    """The rules for a change; specs are in v1beta1 form."""
+def for_update(spec: Object, old_spec: Object, old: Object) -> ValidationOptions:
+    """Return the rules for an update; specs are in v1beta1 form."""
     conversion = old_spec["conversion"]
-    return Options(
+    return ValidationOptions(
         recognized_review_version=has_known_review_version(conversion.get("conversionReviewVersions") or []),
         immutable_names=is_true(old, ESTABLISHED),
         schemas_everywhere=_has_schemas_everywhere(old_spec),
-        valid_types=not schemas.any_node(old_spec, schemas.has_invalid_type),
-        structural=not any(map(_is_non_structural, schemas.of_spec(old_spec))),
-        pruned_defaults=not any(map(_has_unpruned_defaults, schemas.of_spec(old_spec))),
-        atomic_sets=not schemas.any_node(old_spec, is_non_atomic_set),
-        map_keys=not schemas.any_node(old_spec, lambda node: bool(map_key_errors(node, field.ROOT))),
+        valid_types=not schemas.any_schema(old_spec, schemas.has_invalid_type),
+        structural=not any(map(_is_non_structural, schemas.root_schemas(old_spec))),
+        pruned_defaults=not any(map(_has_unpruned_defaults, schemas.root_schemas(old_spec))),
+        atomic_sets=not schemas.any_schema(old_spec, is_non_atomic_set),
+        map_keys=not schemas.any_schema(old_spec, lambda node: bool(map_key_errors(node, field.ROOT))),
         ca_bundle=is_true(old, ESTABLISHED) and not _has_invalid_ca_bundle(conversion),
         too_many_selectable=frozenset(_unchanged_excess(spec, old_spec)),
     )
 
 
 def has_defaults(spec: Object) -> bool:
-    """Whether any schema of a spec has a default."""
-    return schemas.any_node(spec, lambda node: node.get("default") is not None)
+    """Report whether any schema of a spec has a default."""
+    return schemas.any_schema(spec, lambda node: node.get("default") is not None)
 
 
 def _has_schemas_everywhere(spec: Object) -> bool:
@@ -89,7 +89,7 @@ def _has_invalid_ca_bundle(conversion: Object) -> bool:
 def _unchanged_excess(spec: Object, old_spec: Object) -> list[str]:
     def excess(new: Object, old: Object) -> bool:
         before = old.get("selectableFields") or []
-        return len(before) > MAX_SELECTABLE_FIELDS and same(new.get("selectableFields"), before)
+        return len(before) > MAX_SELECTABLE_FIELDS and json_values.equal(new.get("selectableFields"), before)
 
     found = [""] if excess(spec, old_spec) else []
     old_versions = {version["name"]: version for version in old_spec.get("versions", ())}

@@ -1,4 +1,4 @@
-"""What can be said of x-kubernetes-validations without compiling their expressions."""
+"""Validation of x-kubernetes-validations, without compilation of the expressions."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _LINE_BREAKS: Final = "must not contain line breaks"
 _SPACES: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-"""What Go trims; Python's own idea of a space has four separators more."""
+"""Characters that Go trims as spaces. Python's `str.strip` trims four more."""
 _EMPTY: Final = "must be non-empty if specified"
 
 
 def rule_errors(rules: list[Object], node: Props, path: Path) -> list[FieldError]:
-    """What is wrong with the rules of one node, their expressions apart."""
+    """Return the errors of the rules of one node, except those of their expressions."""
     errors: list[FieldError] = []
     for index, rule in enumerate(rules):
-        errors += _message(rule, path.index(index))
-        errors += _rest(rule, node, path.index(index))
+        errors += _message_errors(rule, path.index(index))
+        errors += _other_errors(rule, node, path.index(index))
     return errors
 
 
-def _message(rule: Object, path: Path) -> list[FieldError]:
+def _message_errors(rule: Object, path: Path) -> list[FieldError]:
     message = rule.get("message", "")
     expression, text = _trim(rule["rule"]), _trim(message)
     if not expression:
@@ -44,7 +44,7 @@ def _message(rule: Object, path: Path) -> list[FieldError]:
     return []
 
 
-def _rest(rule: Object, node: Props, path: Path) -> list[FieldError]:
+def _other_errors(rule: Object, node: Props, path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
     expression, reason, field_path = rule.get("messageExpression", ""), rule.get("reason"), rule.get("fieldPath", "")
     if expression and not _trim(expression):
@@ -57,12 +57,12 @@ def _rest(rule: Object, node: Props, path: Path) -> list[FieldError]:
         errors.append(field.invalid(here, field_path, _EMPTY))
     if _has_line_breaks(field_path):
         errors.append(field.invalid(here, field_path, _LINE_BREAKS))
-    if field_path and not _leads_somewhere(field_path, node):
+    if field_path and not _is_valid_path(field_path, node):
         errors.append(field.invalid(here, field_path, "must be a valid path"))
     return errors
 
 
-def _leads_somewhere(path: str, node: Props) -> bool:
+def _is_valid_path(path: str, node: Props) -> bool:
     if unsupported_field(node):
         return True
     try:

@@ -1,9 +1,11 @@
-"""Walking through the schemas of a definition (validation.SchemaHas, HasSchemaWith)."""
+"""Traversal of the schemas of a definition (validation.SchemaHas, HasSchemaWith)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
+
+from apiext.meta.field import Path
 
 if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
@@ -18,21 +20,36 @@ _WITH_SCHEMAS: Final = frozenset({"items", *_LISTS, *_MAPS, *_SINGLE})
 
 
 def openapi_schema(validation: Props | None) -> Props | None:
-    """The schema in a CustomResourceValidation."""
+    """Return the schema of a CustomResourceValidation, None if it has none."""
     if validation is None:
         return None
     schema = validation.get("openAPIV3Schema")
     return schema if isinstance(schema, Mapping) else None
 
 
-def of_spec(spec: Object) -> Iterator[Props]:
-    """The root schemas of a spec in v1beta1 form."""
+def root_schemas(spec: Object) -> Iterator[Props]:
+    """Yield the root schemas of a spec in v1beta1 form."""
     holders = [spec.get("validation"), *(version.get("schema") for version in spec.get("versions", ()))]
     yield from (schema for holder in holders if (schema := openapi_schema(holder)) is not None)
 
 
+def schemas_by_path(definition: Object) -> Iterator[tuple[Path, int, Any]]:
+    """Yield the root schemas of an undecoded definition (v1 or v1beta1): field path, levels of nesting above it, and the value there."""
+    spec = definition.get("spec")
+    if not isinstance(spec, dict):
+        return
+    versions = spec.get("versions")
+    holders = [(Path("spec").child("validation"), 3, spec.get("validation"))]
+    for index, version in enumerate(versions if isinstance(versions, list) else ()):
+        if isinstance(version, dict):
+            holders.append((Path("spec").child("versions").index(index).child("schema"), 5, version.get("schema")))
+    for path, above, holder in holders:
+        if isinstance(holder, dict):
+            yield path.child("openAPIV3Schema"), above, holder.get("openAPIV3Schema")
+
+
 def nodes(root: Props | None) -> Iterator[Props]:
-    """A schema and every schema inside it."""
+    """Yield a schema and every schema inside it."""
     pending: list[Any] = [root]
     while pending:
         node = pending.pop()
@@ -51,11 +68,11 @@ def nodes(root: Props | None) -> Iterator[Props]:
         pending.extend(reversed(below))
 
 
-def any_node(spec: Object, test: Callable[[Props], bool]) -> bool:
-    """Whether any schema of a spec, at any depth, is one that the test picks."""
-    return any(test(node) for root in of_spec(spec) for node in nodes(root))
+def any_schema(spec: Object, test: Callable[[Props], bool]) -> bool:
+    """Report whether a test is true for any schema of a spec, at any depth."""
+    return any(test(node) for root in root_schemas(spec) for node in nodes(root))
 
 
 def has_invalid_type(node: Props) -> bool:
-    """Whether a schema's type is none that OpenAPI v3 knows."""
+    """Report whether a schema has a type that OpenAPI v3 does not define."""
     return bool(node.get("type")) and node["type"] not in TYPES

@@ -1,4 +1,4 @@
-"""The spec of a definition, in v1beta1 form."""
+"""Validation of a definition's spec in v1beta1 form."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.definitions.validation import go_printing, schemas
 from apiext.definitions.validation.columns import column_errors, subresource_errors
 from apiext.definitions.validation.conversion import conversion_errors
-from apiext.definitions.validation.names import missing_names, names_errors
-from apiext.definitions.validation.options import Options, has_defaults
+from apiext.definitions.validation.options import ValidationOptions, has_defaults
 from apiext.definitions.validation.version import spec_selectable_errors, validation_errors, version_errors
 from apiext.meta import field
 from apiext.meta.names import dns1035_label, dns1123_subdomain
@@ -31,8 +30,8 @@ _EXTENSIONS: Final = (
 )
 
 
-def spec_errors(spec: Object, path: Path, options: Options) -> list[FieldError]:
-    """Everything wrong with a spec (validateCustomResourceDefinitionSpec)."""
+def spec_errors(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
+    """Return the errors of a spec (validateCustomResourceDefinitionSpec)."""
     errors = _group_and_scope(spec, path)
     preserve = spec["preserveUnknownFields"]
     errors += _missing_schemas(spec, path, options)
@@ -40,7 +39,7 @@ def spec_errors(spec: Object, path: Path, options: Options) -> list[FieldError]:
     if defaults and preserve:
         detail = "must be false in order to use defaults in the schema"
         errors.append(field.invalid(path.child("preserveUnknownFields"), True, detail))  # noqa: FBT003
-    if not preserve or defaults or schemas.any_node(spec, _has_extensions):
+    if not preserve or defaults or schemas.any_schema(spec, _has_extensions):
         options = replace(options, structural=True)
     errors += _versions(spec, path, options)
     errors += missing_names(spec["names"], path.child("names"))
@@ -54,8 +53,8 @@ def spec_errors(spec: Object, path: Path, options: Options) -> list[FieldError]:
     return errors + _conversion(spec, path, options)
 
 
-def spec_update_errors(spec: Object, old: Object, path: Path, options: Options) -> list[FieldError]:
-    """Everything wrong with a changed spec; what storage depends on cannot change."""
+def spec_update_errors(spec: Object, old: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
+    """Return the errors of an updated spec, including changes of immutable fields."""
     errors = spec_errors(spec, path, options)
     names, old_names = spec["names"], old["names"]
     changes = []
@@ -87,7 +86,7 @@ def _group_and_scope(spec: Object, path: Path) -> list[FieldError]:
     return errors
 
 
-def _missing_schemas(spec: Object, path: Path, options: Options) -> list[FieldError]:
+def _missing_schemas(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
     if schemas.openapi_schema(spec.get("validation")) is not None:
         return []
     everywhere = options.schemas_everywhere
@@ -111,14 +110,14 @@ def _has_status(holder: Object) -> bool:
     return (holder.get("subresources") or {}).get("status") is not None
 
 
-def _versions(spec: Object, path: Path, options: Options) -> list[FieldError]:
+def _versions(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
     errors: list[FieldError] = []
     versions, here = spec.get("versions", []), path.child("versions")
     for index, version in enumerate(versions):
         name = version["name"]
         if problems := dns1035_label(name):
             errors.append(field.invalid(here.index(index).child("name"), name, ",".join(problems)))
-        # The first version of a name tells about its subresources, where versions have their own.
+        # Of two versions with one name, the first determines the subresources.
         first = next(other for other in versions if other["name"] == name)
         has_status = _has_status(spec if "subresources" in spec else first)
         errors += version_errors(version, here.index(index), options, has_status=has_status)
@@ -133,7 +132,7 @@ def _versions(spec: Object, path: Path, options: Options) -> list[FieldError]:
     return errors
 
 
-def _selectable(spec: Object, path: Path, options: Options) -> list[FieldError]:
+def _selectable(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
     selectable = spec.get("selectableFields")
     if not selectable:
         return []
@@ -144,10 +143,41 @@ def _selectable(spec: Object, path: Path, options: Options) -> list[FieldError]:
     return spec_selectable_errors(selectable, schema, path, options, version="")
 
 
-def _conversion(spec: Object, path: Path, options: Options) -> list[FieldError]:
+def _conversion(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
     conversion, here = spec["conversion"], path.child("conversion")
     errors: list[FieldError] = []
     if conversion["strategy"] != "None" and spec["preserveUnknownFields"]:
         detail = "must be None if spec.preserveUnknownFields is true"
         errors.append(field.invalid(here.child("strategy"), go_printing.text(conversion["strategy"]), detail))
     return errors + conversion_errors(conversion, here, recognized=options.recognized_review_version, ca_bundle=options.ca_bundle)
+
+
+def names_errors(names: Object, path: Path) -> list[FieldError]:
+    """Return the errors of given names: DNS labels, kinds in any case (ValidateCustomResourceDefinitionNames)."""
+    errors: list[FieldError] = []
+    for key in ("plural", "singular"):
+        name = names.get(key)
+        if name and (problems := dns1035_label(name)):
+            errors.append(field.invalid(path.child(key), name, ",".join(problems)))
+    for key in ("kind", "listKind"):
+        name = names.get(key)
+        if name and (problems := dns1035_label(name.lower())):
+            detail = "may have mixed case, but should otherwise match: " + ",".join(problems)
+            errors.append(field.invalid(path.child(key), name, detail))
+    errors += _name_list_errors(names, "shortNames", path)
+    if names["kind"] and names["kind"] == names.get("listKind"):
+        errors.append(field.invalid(path.child("listKind"), names["listKind"], "kind and listKind may not be the same"))
+    return errors + _name_list_errors(names, "categories", path)
+
+
+def missing_names(names: Object, path: Path) -> list[FieldError]:
+    """Return an error for each missing name that the spec requires. The status does not require names."""
+    return [field.required(path.child(key)) for key in ("plural", "singular", "kind", "listKind") if not names.get(key)]
+
+
+def _name_list_errors(names: Object, key: str, path: Path) -> list[FieldError]:
+    return [
+        field.invalid(path.child(key).index(index), name, ",".join(problems))
+        for index, name in enumerate(names.get(key) or ())
+        if (problems := dns1035_label(name))
+    ]

@@ -1,4 +1,4 @@
-"""One version of a definition, and its schema."""
+"""Validation of one version of a definition and its schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apiext.schema.model import unsupported_field
 from apiext.schema.structural import structural_errors
 
 if TYPE_CHECKING:
-    from apiext.definitions.validation.options import Options
+    from apiext.definitions.validation.options import ValidationOptions
     from apiext.definitions.validation.schemas import Props
     from apiext.meta.field import FieldError, Path
     from apiext.meta.json_codec import Object
@@ -23,13 +23,13 @@ _ROOT_FIELDS: Final = (
     "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems "
     "UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations"
 )
-"""Go names of the fields that the root of a schema may have where there is a status subresource."""
+"""Go names of the fields that the root of a schema may have if the status subresource is enabled."""
 _ALLOWED: Final = frozenset(_ROOT_FIELDS.split())
-_WHERE: Final = "if the status subresource is enabled"
+_IF_STATUS_ENABLED: Final = "if the status subresource is enabled"
 
 
-def version_errors(version: Object, path: Path, options: Options, *, has_status: bool) -> list[FieldError]:
-    """A version in v1beta1 form; `has_status` tells of the spec's subresources too."""
+def version_errors(version: Object, path: Path, options: ValidationOptions, *, has_status: bool) -> list[FieldError]:
+    """Return the errors of a version in v1beta1 form; `has_status` includes the subresources of the spec."""
     validation = version.get("schema")
     errors = deprecation_errors(version, path)
     errors += validation_errors(validation, path.child("schema"), options, has_status=has_status)
@@ -48,8 +48,10 @@ def version_errors(version: Object, path: Path, options: Options, *, has_status:
     return errors
 
 
-def spec_selectable_errors(selectable: list[Object], schema: Props, path: Path, options: Options, *, version: str) -> list[FieldError]:
-    """Selectable fields of a spec or of a version, which can only be judged against a schema that can be read."""
+def spec_selectable_errors(
+    selectable: list[Object], schema: Props, path: Path, options: ValidationOptions, *, version: str
+) -> list[FieldError]:
+    """Return the errors of the selectable fields of a spec or a version. They cannot be validated against an unsupported schema."""
     reason = unsupported_field(schema)
     if reason:
         return [field.invalid(path.child("schema.openAPIV3Schema"), "", reason)]
@@ -57,35 +59,35 @@ def spec_selectable_errors(selectable: list[Object], schema: Props, path: Path, 
     return selectable_errors(selectable, schema, path.child("selectableFields"), too_many=too_many)
 
 
-def validation_errors(validation: Object | None, path: Path, options: Options, *, has_status: bool) -> list[FieldError]:
-    """A CustomResourceValidation (validateCustomResourceDefinitionValidation)."""
+def validation_errors(validation: Object | None, path: Path, options: ValidationOptions, *, has_status: bool) -> list[FieldError]:
+    """Return the errors of a CustomResourceValidation (validateCustomResourceDefinitionValidation)."""
     root, here = openapi_schema(validation), path.child("openAPIV3Schema")
     if root is None:
         return []
     errors = _status_errors(root, path) if has_status else []
     if root.get("nullable"):
         errors.append(field.forbidden(path.child("openAPIV3Schema.nullable"), "nullable cannot be true at the root"))
-    unreadable = unsupported_field(root) if options.structural else ""
-    if options.structural and not unreadable:
+    unsupported = unsupported_field(root) if options.structural else ""
+    if options.structural and not unsupported:
         errors += structural_errors(root, here) or default_errors(root, here, resource_root=True, require_pruned=options.pruned_defaults)
     errors += openapi_errors(root, here, options)
-    if unreadable and not errors:
-        # What makes a schema unreadable has an error of its own, as a rule.
-        errors.append(field.invalid(here, "", unreadable))
+    if unsupported and not errors:
+        # Usually, another error explains why the schema is unsupported.
+        errors.append(field.invalid(here, "", unsupported))
     return errors
 
 
 def _status_errors(root: Props, path: Path) -> list[FieldError]:
-    """What stands at the root must not be lost when the schema of status is taken out of it."""
+    """Return an error for a root field that would be lost when the schema of the status is extracted."""
     for go_name, name in go_printing.ROOT_FIELDS:
-        # Canonical form leaves out what is zero.
+        # Canonical form omits zero values.
         if name not in root or (name == "items" and root[name] is None):
             continue
         if go_name == "Type":
             if root["type"] != "object":
-                detail = f'only "object" is allowed as the type at the root of the schema {_WHERE}'
+                detail = f'only "object" is allowed as the type at the root of the schema {_IF_STATUS_ENABLED}'
                 return [field.invalid(path.child("openAPIV3Schema.type"), root["type"], detail)]
         elif go_name not in _ALLOWED:
-            detail = f"only [{_ROOT_FIELDS}] fields are allowed at the root of the schema {_WHERE}"
+            detail = f"only [{_ROOT_FIELDS}] fields are allowed at the root of the schema {_IF_STATUS_ENABLED}"
             return [field.invalid(path.child("openAPIV3Schema"), go_printing.schema(root), detail)]
     return []

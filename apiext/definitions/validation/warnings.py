@@ -1,10 +1,10 @@
-"""What a writer of a valid definition is told (the warnings of pkg/registry/customresourcedefinition/strategy.go)."""
+"""Warnings about valid definitions (pkg/registry/customresourcedefinition/strategy.go)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.definitions.v1beta1 import spec_of
+from apiext.definitions.v1beta1 import to_v1beta1_spec
 from apiext.definitions.validation import schemas
 from apiext.meta import go_format
 from apiext.schema.validation.spec import is_supported_format
@@ -17,14 +17,14 @@ RULES_NOT_ENFORCED: Final = "x-kubernetes-validations rules are stored but not e
 
 
 def warnings(crd: Object, old: Object | None = None) -> list[str]:
-    """Warnings about a definition; for a change, only what the old one does not give rise to already."""
-    spec = spec_of(crd["spec"])
-    before = spec_of(old["spec"]) if old is not None else {}
+    """Return the warnings about a definition. For an update, omit those that the old definition caused already."""
+    spec = to_v1beta1_spec(crd["spec"])
+    before = to_v1beta1_spec(old["spec"]) if old is not None else {}
     known = set(_unrecognized_formats(before))
     found = [f"unrecognized format {go_format.quote(name)}" for name in _unrecognized_formats(spec) if name not in known]
     seen = _sets_of_composites(before)
     found += sorted(_sets_of_composites(spec) - seen)
-    if schemas.any_node(spec, lambda node: bool(node.get("x-kubernetes-validations"))):
+    if schemas.any_schema(spec, lambda node: bool(node.get("x-kubernetes-validations"))):
         found.append(RULES_NOT_ENFORCED)
     return found
 
@@ -32,7 +32,7 @@ def warnings(crd: Object, old: Object | None = None) -> list[str]:
 def _unrecognized_formats(spec: Object) -> list[str]:
     return [
         node["format"]
-        for root in schemas.of_spec(spec)
+        for root in schemas.root_schemas(spec)
         for node in schemas.nodes(root)
         if node.get("format") and not is_supported_format(_types(node), node["format"])
     ]
@@ -44,7 +44,7 @@ def _types(node: Props) -> tuple[str, ...]:
 
 def _sets_of_composites(spec: Object) -> set[str]:
     found = set()
-    for root in schemas.of_spec(spec):
+    for root in schemas.root_schemas(spec):
         for node in schemas.nodes(root):
             items = node.get("items")
             if node.get("x-kubernetes-list-type") == "set" and isinstance(items, dict) and items.get("type") in ("object", "array"):

@@ -1,1 +1,1 @@
-"""One handler a verb, with its request options and bodies (apiserver pkg/endpoints/handlers)."""
+"""Handlers: one file per verb, with request options and bodies (apiserver pkg/endpoints/handlers)."""

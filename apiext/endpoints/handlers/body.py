@@ -1,4 +1,4 @@
-"""Request bodies: read within the limit, parsed, checked for what they are, and decoded.
+"""Request bodies: read within the limit, parsed, identified and decoded.
 
 Mirrors apiserver pkg/endpoints/handlers (rest.go, create.go) and apimachinery pkg/runtime/serializer/json.
 """
@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from aiohttp import hdrs, web
 
+from apiext.definitions.codec import GVK
+from apiext.definitions.validation.schemas import schemas_by_path
 from apiext.endpoints.handlers.expect_continue import ask_for_body
 from apiext.endpoints.handlers.options import IGNORE, WARN
 from apiext.endpoints.serializers import json_decoder
-from apiext.endpoints.serializers.json_decoder import DecodeError, NumberError
+from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError, NumberError
 from apiext.endpoints.serializers.negotiation import JSON, PROTOBUF, YAML, input_type
-from apiext.meta import background, errors, go_format, json_codec
+from apiext.meta import background, errors, field, go_format, json_codec, json_values
 from apiext.meta.gvk import GroupVersion, GroupVersionKind, parse_group_version
+from apiext.meta.json_values import MAX_DEPTH, is_deeper
 from apiext.registry import protobuf
 
 if TYPE_CHECKING:
@@ -26,23 +29,28 @@ if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
     from apiext.registry.protobuf import Message
 
-_SUMMARY: Final = 30
-HEAVY: Final = 128 * 1024
-"""Bytes of a body from which on others would wait too long for the work on it."""
-_LARGE_YAML: Final = 16 * 1024
+_SUMMARY_BYTES: Final = 30
+HEAVY_BYTES: Final = 128 * 1024
+"""Size above which a body is parsed in a thread, so that it does not block the event loop."""
+_HEAVY_YAML_BYTES: Final = 16 * 1024
 P = ParamSpec("P")
 T = TypeVar("T")
-INTERPRETED: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+GO_TYPE_META: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 _SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _UNKNOWN_SCALE: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
-"""What the reference says of every scale that it cannot read."""
-_TWICE: Final = 2
-_KINDS: Final = frozenset({'duplicate field "kind"', 'duplicate field "apiVersion"'})
+"""The reference's error for every invalid Scale."""
+_DUPLICATE_TYPE_META: Final = frozenset({'duplicate field "kind"', 'duplicate field "apiVersion"'})
 _YAML_PREFIX: Final = "yaml: unmarshal errors:\n"
+
+_TOO_DEEP: Final = f"must not be nested so deeply that the definition has more than {MAX_DEPTH} levels"
 
 
 async def read_body(request: web.BaseRequest, limit: int) -> bytes:
-    """The whole body; raises StatusError (413) when it is longer than the limit."""
+    """Read the whole body.
+
+    Raises:
+        StatusError: 413 if it is larger than the limit in bytes, 500 if it ends early.
+    """
     declared = request.content_length
     if declared is not None and declared > limit:
         raise errors.too_large(f"limit is {limit}")
@@ -69,23 +77,27 @@ async def _read(content: StreamReader, limit: int) -> bytes:
 
 
 def body_type(request: web.BaseRequest, scope: Scope) -> str:
-    """What the body is read as; raises StatusError (415)."""
+    """Return the media type of the body.
+
+    Raises:
+        StatusError: 415 if the endpoint does not accept it.
+    """
     content_type = request.headers.get("Content-Type", "")
     return input_type(content_type, scope.offers, protobuf=scope.message is not None)
 
 
 async def parse_body(data: bytes, media_type: str, message: Message | None = None) -> tuple[Any, list[str]]:
-    """The value of a body, and what is wrong with it in the eyes of a strict YAML parser.
+    """Parse a body. Return its value and the messages of a strict YAML parser.
 
     Raises:
-        DecodeError: it cannot be read.
+        BodyDecodeError: the body can not be parsed.
     """
     return await _run(_parse, data, media_type, message)
 
 
 async def _run(work: Callable[Concatenate[bytes, str, P], T], data: bytes, media_type: str, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Read a body, away from the event loop if it is large."""
-    if len(data) > (_LARGE_YAML if media_type == YAML else HEAVY):
+    """Process a body, in a thread if it is large."""
+    if len(data) > (_HEAVY_YAML_BYTES if media_type == YAML else HEAVY_BYTES):
         return await background.begin(work, data, media_type, *args, **kwargs)
     return work(data, media_type, *args, **kwargs)
 
@@ -108,16 +120,21 @@ def _parse_protobuf(data: bytes, message: Message) -> Any:
     if not data.startswith(protobuf.PREFIX):
         raise _UnidentifiedError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     try:
-        return protobuf.read(data, message)
-    except (ValueError, RecursionError) as error:
+        value = protobuf.read(data, message)
+    except ValueError as error:
         raise _UnidentifiedError(str(error)) from error
+    except RecursionError:
+        raise DepthError from None
+    if json_values.is_deeper(value, json_values.MAX_DEPTH):
+        raise DepthError(value)
+    return value
 
 
 async def decode_body(scope: Scope, data: bytes, media_type: str, validation: str, warnings: list[str]) -> Object:
-    """An object of the endpoint's kind from a body; warnings are added where the field validation is Warn.
+    """Decode a body to an object of the endpoint's kind. Add warnings if the field validation is Warn.
 
     Raises:
-        StatusError: 400 in the reference's words.
+        StatusError: 400 with the reference's message.
     """
     return await _run(_decode, data, media_type, scope, validation, warnings)
 
@@ -128,26 +145,28 @@ def _decode(data: bytes, media_type: str, scope: Scope, validation: str, warning
         parsed, strict = _parse(data, media_type, scope.message)
         if media_type == YAML and isinstance(parsed, dict):
             parsed = dict(sorted(parsed.items()))
-        repeated = _repeated(data, parsed, validation) if media_type == JSON else []
+        duplicates = _duplicate_fields(data, parsed, validation) if media_type == JSON else []
         obj, kind = identify(scope, parsed, data)
         if kind.version in scope.other_versions and (kind.group, kind.kind) == (scope.kind.group, scope.kind.kind):
             raise _other_version(kind, scope)
-        strict += decode_parsed(scope, obj, validation, repeated, data)
+        strict += decode_parsed(scope, obj, validation, duplicates, data)
+    except DepthError as error:
+        raise _too_deep(scope.kind, error.value) from error
     except NumberError as error:
-        raise _overflowing(scope, error, data) from error
-    except _KindlessError as error:
+        raise _number_error(scope, error, data) from error
+    except _MissingKindError as error:
         if validation != IGNORE:
             raise _unrecognized(scope, str(error), data) from error
-        # Only the reference's strict decoder forgets which kind the endpoint is of.
+        # Only the reference's strict decoder loses the endpoint's kind.
         shown = data if media_type != YAML else json_codec.dumps(error.value)
-        raise _undecodable(scope, error.kind, _KindlessError.text(shown)) from error
-    except DecodeError as error:
+        raise _undecodable(scope, error.kind, _MissingKindError.text(shown)) from error
+    except BodyDecodeError as error:
         text = str(error)
         if media_type != YAML and kind is None and not isinstance(error, _UnidentifiedError):
             text = f"couldn't get version/kind; json parse error: {text}"
         raise _unrecognized(scope, text, data) from error
     except ValueError as error:
-        text = json_decoder.as_spelled(str(error), data) if media_type == JSON else str(error)
+        text = json_decoder.with_sent_number(str(error), data) if media_type == JSON else str(error)
         raise _undecodable(scope, kind or scope.kind, text) from error
     report_strict(scope, kind, strict, validation, warnings)
     if kind.group_version != scope.kind.group_version:
@@ -155,40 +174,40 @@ def _decode(data: bytes, media_type: str, scope: Scope, validation: str, warning
     return obj
 
 
-def _repeated(data: bytes, parsed: Any, validation: str) -> list[str]:
-    """What is said of fields that stand twice. Raises DecodeError where the kind does, and is no text at first."""
-    if validation == IGNORE and data.count(b'"kind"') < _TWICE and data.count(b'"apiVersion"') < _TWICE:
+def _duplicate_fields(data: bytes, parsed: Any, validation: str) -> list[str]:
+    """Return messages about duplicate fields. Raise BodyDecodeError if the first of two kinds or apiVersions is no string."""
+    if validation == IGNORE and data.count(b'"kind"') < 2 and data.count(b'"apiVersion"') < 2:
         return []
-    repeated = json_decoder.duplicate_fields(data, parsed)
-    if not _KINDS.isdisjoint(repeated):
-        name, kind = json_decoder.wrong_kind(data)
+    duplicates = json_decoder.duplicate_fields(data, parsed)
+    if not _DUPLICATE_TYPE_META.isdisjoint(duplicates):
+        name, kind = json_decoder.mistyped_kind(data)
         if name:
-            raise _mistold(name, kind)
-    return repeated if validation != IGNORE else []
+            raise _wrong_type(name, kind)
+    return duplicates if validation != IGNORE else []
 
 
-def _overflowing(scope: Scope, error: NumberError, data: bytes) -> errors.StatusError:
-    """What is said of a body with a number that cannot be read: the reference asks for its kind before it reads numbers."""
+def _number_error(scope: Scope, error: NumberError, data: bytes) -> errors.StatusError:
+    """Return the error for a number outside float64; the reference identifies the kind before it reads numbers."""
     try:
         _, kind = identify(scope, error.value, data)
-    except _KindlessError as kindless:
-        kind = kindless.kind
-    except DecodeError as unidentified:
+    except _MissingKindError as missing:
+        kind = missing.kind
+    except BodyDecodeError as unidentified:
         return _unrecognized(scope, str(unidentified), data)
     return _undecodable(scope, kind, str(error))
 
 
 def _other_version(kind: GroupVersionKind, scope: Scope) -> errors.StatusError:
-    theirs, ours = kind.group_version, scope.kind.group_version
-    return errors.bad_request(f"the API version in the data ({theirs}) does not match the expected API version ({ours})")
+    given, expected = kind.group_version, scope.kind.group_version
+    return errors.bad_request(f"the API version in the data ({given}) does not match the expected API version ({expected})")
 
 
-class _UnidentifiedError(DecodeError):
-    """A value that does not say what it is."""
+class _UnidentifiedError(BodyDecodeError):
+    """A body without a valid apiVersion and kind."""
 
 
-class _KindlessError(_UnidentifiedError):
-    """An object that does not name its kind; `kind` is what it would be at its endpoint."""
+class _MissingKindError(_UnidentifiedError):
+    """An object without a kind; `kind` is completed by the endpoint's."""
 
     def __init__(self, value: Object | None, kind: GroupVersionKind, data: bytes) -> None:
         super().__init__(self.text(data))
@@ -197,54 +216,53 @@ class _KindlessError(_UnidentifiedError):
 
     @staticmethod
     def text(data: bytes) -> str:
-        """The reference's words."""
+        """Return the reference's message."""
         return f"Object 'Kind' is missing in '{data.decode('utf-8', 'replace')}'"
 
 
 def identify(scope: Scope, parsed: Any, data: bytes) -> tuple[Object, GroupVersionKind]:
-    """The object and the kind that it says it is; built-in kinds need not say it.
+    """Return the object and its kind; the endpoint completes the kind of built-in objects.
 
     Raises:
-        DecodeError: it is no object, or says nothing that makes sense.
-        ValueError: it is of a kind that a built-in endpoint does not know.
+        BodyDecodeError: the value is no object, or has no valid apiVersion and kind.
     """
     if parsed is not None and not isinstance(parsed, dict):
-        wrong = f"json: cannot unmarshal {json_decoder.go_kind(parsed)} into Go value of type {INTERPRETED}"
+        wrong = f"json: cannot unmarshal {json_decoder.go_kind(parsed)} into Go value of type {GO_TYPE_META}"
         raise _UnidentifiedError(f"couldn't get version/kind; json parse error: {wrong}")
     obj: Object = parsed or {}
-    # In the order of the body, which decides what is complained of first.
-    told = {name: _told(obj, name) for name in obj if name in {"apiVersion", "kind"}}
-    version, kind = told.get("apiVersion", ""), told.get("kind", "")
+    # In the order of the body, which determines the first error.
+    given = {name: _type_field(obj, name) for name in obj if name in {"apiVersion", "kind"}}
+    version, kind = given.get("apiVersion", ""), given.get("kind", "")
     try:
         group_version = parse_group_version(version)
     except ValueError as error:
         raise _UnidentifiedError(str(error)) from error
     if not scope.typed:
         if not kind:
-            raise _KindlessError(parsed, _completed(scope, group_version, kind), data)
+            raise _MissingKindError(parsed, _completed(scope, group_version, kind), data)
         return obj, GroupVersionKind(*group_version, kind)
     return obj, _completed(scope, group_version, kind)
 
 
-def _told(obj: Object, name: str) -> str:
+def _type_field(obj: Object, name: str) -> str:
     text = obj.get(name)
     if text is None:
         return ""
     if not isinstance(text, str):
-        raise _mistold(name, json_decoder.go_kind(text))
+        raise _wrong_type(name, json_decoder.go_kind(text))
     return text
 
 
-def _mistold(name: str, kind: str) -> _UnidentifiedError:
+def _wrong_type(name: str, kind: str) -> _UnidentifiedError:
     return _UnidentifiedError(
         f"couldn't get version/kind; json parse error: json: cannot unmarshal {kind} into Go struct field .{name} of type string"
     )
 
 
-def _completed(scope: Scope, told: GroupVersion, kind: str) -> GroupVersionKind:
-    """The kind of a body for a built-in endpoint, completed by the endpoint's own."""
+def _completed(scope: Scope, given: GroupVersion, kind: str) -> GroupVersionKind:
+    """Return the kind of a body, completed by that of a built-in endpoint."""
     ours = scope.kind
-    group, version = told
+    group, version = given
     if not group and not version:
         group, version = ours.group, ours.version
     elif not version and group == ours.group:
@@ -252,13 +270,13 @@ def _completed(scope: Scope, told: GroupVersion, kind: str) -> GroupVersionKind:
     return GroupVersionKind(group, version, kind or ours.kind)
 
 
-def decode_parsed(scope: Scope, obj: Object, validation: str, repeated: Sequence[str] = (), data: bytes = b"") -> list[str]:
-    """Decode a parsed object in place; what strict decoding finds, unless that is ignored.
+def decode_parsed(scope: Scope, obj: Object, validation: str, duplicates: Sequence[str] = (), data: bytes = b"") -> list[str]:
+    """Decode a parsed object in place. Return the errors of strict decoding unless the validation is Ignore.
 
-    `repeated` is what is said of duplicate fields of the JSON that it was parsed from, which is `data`.
+    `duplicates` has the messages about duplicate fields of the JSON `data`.
 
     Raises:
-        ValueError: it does not decode; the text is the reference's.
+        ValueError: the object can not be decoded; the text is the reference's.
     """
     if scope.typed:
         kind, version = obj.get("kind") or scope.kind.kind, obj.get("apiVersion") or scope.api_version
@@ -266,16 +284,16 @@ def decode_parsed(scope: Scope, obj: Object, validation: str, repeated: Sequence
             raise unregistered_kind(str(kind), str(version))
         obj["kind"], obj["apiVersion"] = kind, version
     unknown = scope.codec.decode_body(obj, validation != IGNORE)
-    if scope.typed and repeated:
-        repeated = within_known(repeated, unknown)
-        return json_decoder.in_order(data, [*repeated, *unknown]) if unknown else repeated
-    return [*repeated, *unknown]
+    if scope.typed and duplicates:
+        duplicates = within_known(duplicates, unknown)
+        return json_decoder.in_body_order(data, [*duplicates, *unknown]) if unknown else duplicates
+    return [*duplicates, *unknown]
 
 
-def within_known(repeated: Sequence[str], unknown: Sequence[str]) -> list[str]:
-    """Duplicate fields as a decoder of Go types sees them, which does not look into fields that it does not know."""
+def within_known(duplicates: Sequence[str], unknown: Sequence[str]) -> list[str]:
+    """Drop duplicate fields inside of unknown fields, which a decoder of Go types skips."""
     skipped = [message.removeprefix("unknown field ").strip('"') for message in unknown]
-    paths = {message: message.removeprefix("duplicate field ").strip('"') for message in repeated}
+    paths = {message: message.removeprefix("duplicate field ").strip('"') for message in duplicates}
     return [
         message
         for message, path in paths.items()
@@ -284,13 +302,17 @@ def within_known(repeated: Sequence[str], unknown: Sequence[str]) -> list[str]:
 
 
 def unregistered_kind(kind: str, version: str) -> ValueError:
-    """What a built-in endpoint says of a kind that it does not know."""
-    told = f"no kind {go_format.quote(kind)} is registered for version {go_format.quote(version)}"
-    return ValueError(f'{told} in scheme "pkg/runtime/scheme.go:111"')
+    """Return the error of a built-in endpoint for an unregistered kind."""
+    text = f"no kind {go_format.quote(kind)} is registered for version {go_format.quote(version)}"
+    return ValueError(f'{text} in scheme "pkg/runtime/scheme.go:111"')
 
 
 def report_strict(scope: Scope, kind: GroupVersionKind, strict: Sequence[str], validation: str, warnings: list[str]) -> None:
-    """Warn of strict errors, or raise StatusError (400) because of them."""
+    """Add strict errors to the warnings if the validation is Warn.
+
+    Raises:
+        StatusError: 400 if there are strict errors and the validation is Strict.
+    """
     if not strict or validation == IGNORE:
         return
     if validation == WARN:
@@ -298,7 +320,7 @@ def report_strict(scope: Scope, kind: GroupVersionKind, strict: Sequence[str], v
         return
     if scope.typed or scope.kind == _SCALE:
         raise _undecodable(scope, kind, strict_text(strict))
-    # By now the reference has decoded the object, and asks that for its kind.
+    # At this point the reference takes the kind from the decoded object.
     if not kind.version:
         raise errors.bad_request("Object 'apiVersion' is missing in 'object has no apiVersion field'")
     version = go_format.quote(kind.version)
@@ -306,7 +328,7 @@ def report_strict(scope: Scope, kind: GroupVersionKind, strict: Sequence[str], v
 
 
 def strict_text(strict: Sequence[str]) -> str:
-    """Strict errors as one text: those of YAML come as one error of several lines."""
+    """Join strict errors to one text. Those of YAML form one error of several lines."""
     lines = [message for message in strict if message.startswith("  line ")]
     others = [message for message in strict if not message.startswith("  line ")]
     return "strict decoding error: " + ", ".join([_YAML_PREFIX + "\n".join(lines), *others] if lines else others)
@@ -327,6 +349,21 @@ def _unrecognized(scope: Scope, text: str, data: bytes) -> errors.StatusError:
 def _summary(data: bytes) -> str:
     if not data:
         return "<empty>"
-    more = " ..." if len(data) > _SUMMARY else ""
-    head = data[:_SUMMARY]
+    more = " ..." if len(data) > _SUMMARY_BYTES else ""
+    head = data[:_SUMMARY_BYTES]
     return (head.decode("utf-8", "replace") if data[:1] == b"{" else head.hex()) + more
+
+
+def _too_deep(kind: GroupVersionKind, body: Any) -> errors.StatusError:
+    """Return the error for a body nested too deeply: 422 if it is a definition and a schema in it is the reason, 400 otherwise.
+
+    `body` is the parsed body, or None where the parser stopped at the limit.
+    """
+    if kind == GVK and isinstance(body, dict):
+        found = [path for path, above, schema in schemas_by_path(body) if is_deeper(schema, MAX_DEPTH - above)]
+        if found:
+            metadata = body.get("metadata")
+            name = metadata.get("name") if isinstance(metadata, dict) else None
+            causes = [field.forbidden(path, _TOO_DEEP) for path in found]
+            return errors.invalid(GVK.group_kind, name if isinstance(name, str) else "", causes)
+    return errors.bad_request(f"the request body is nested deeper than {MAX_DEPTH} levels")

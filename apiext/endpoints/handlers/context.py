@@ -1,4 +1,4 @@
-"""What every verb takes from its request: who asks, for which object, with which admission."""
+"""The parts of a request that all verbs use: user, name, namespace, and admission."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from apiext.admission.attributes import Attributes, OperationName
 from apiext.endpoints.request import INFO, USER, WARNINGS
 from apiext.meta import errors
-from apiext.registry.request_context import Operation, RequestContext
+from apiext.registry.request_context import AdmissionOperation, RequestContext
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -16,21 +16,25 @@ if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
     from apiext.registry.request_context import Admit
 
-_NAMES: Final[dict[Operation, OperationName]] = {
-    Operation.CREATE: "CREATE",
-    Operation.UPDATE: "UPDATE",
-    Operation.DELETE: "DELETE",
+_NAMES: Final[dict[AdmissionOperation, OperationName]] = {
+    AdmissionOperation.CREATE: "CREATE",
+    AdmissionOperation.UPDATE: "UPDATE",
+    AdmissionOperation.DELETE: "DELETE",
 }
 
 
 def request_context(request: web.BaseRequest) -> RequestContext:
-    """The request as the registry sees it."""
+    """Return the request's context for the registry."""
     info = request[INFO]
     return RequestContext(user=request[USER], namespace=info.namespace, info=info, warnings=request[WARNINGS])
 
 
 def required_name(request: web.BaseRequest) -> str:
-    """The name in the path; raises StatusError (400) when there is none."""
+    """Return the name in the path.
+
+    Raises:
+        StatusError: 400 if there is none.
+    """
     name = request[INFO].name
     if not name:
         raise errors.bad_request("name must be provided")
@@ -38,9 +42,12 @@ def required_name(request: web.BaseRequest) -> str:
 
 
 def match_namespace(scope: Scope, obj: Object, namespace: str) -> None:
-    """Give the object the namespace of the request. Raises StatusError (400) when it names another.
+    """Set the object's namespace to that of the request.
 
     Mirrors EnsureObjectNamespaceMatchesRequestNamespace of apiserver pkg/registry/rest/meta.go.
+
+    Raises:
+        StatusError: 400 if the object has another namespace.
     """
     expected = "" if scope.is_namespaces else namespace
     metadata = obj.get("metadata")
@@ -56,7 +63,11 @@ def match_namespace(scope: Scope, obj: Object, namespace: str) -> None:
 
 
 def check_name(obj: Object, name: str) -> None:
-    """Raises StatusError (400) unless the object has the name of the path."""
+    """Check that the object has the name in the path.
+
+    Raises:
+        StatusError: 400 if it has another name or none.
+    """
     named = (obj.get("metadata") or {}).get("name", "")
     if not named:
         raise errors.bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
@@ -65,7 +76,7 @@ def check_name(obj: Object, name: str) -> None:
 
 
 class Admitter:
-    """Admission for one request."""
+    """Admission of one request."""
 
     __slots__ = ("_dry_run", "_name", "_namespace", "_request", "_scope")
 
@@ -77,7 +88,7 @@ class Admitter:
         namespace = request[INFO].namespace
         self._namespace = name if scope.is_namespaces and not namespace else namespace
 
-    def _attributes(self, operation: Operation, new: Object | None, old: Object | None) -> Attributes:
+    def _attributes(self, operation: AdmissionOperation, new: Object | None, old: Object | None) -> Attributes:
         scope = self._scope
         return Attributes(
             operation=_NAMES[operation],
@@ -92,25 +103,29 @@ class Admitter:
             dry_run=self._dry_run,
         )
 
-    async def mutate(self, operation: Operation, new: Object, old: Object | None) -> Object:
-        """Mutating admission: the object as it is to be from now on. Raises StatusError."""
+    async def mutate(self, operation: AdmissionOperation, new: Object, old: Object | None) -> Object:
+        """Run mutating admission and return the new object.
+
+        Raises:
+            StatusError: admission rejected the request or failed.
+        """
         if not self._scope.admission.handles(operation):
             return new
         attributes = self._attributes(operation, new, old)
         await self._scope.admission.admit(attributes)
         return attributes.new if attributes.new is not None else new
 
-    def validation(self, operation: Operation) -> Admit | None:
-        """The hook for the registry; None when nobody cares about the operation (and the creation that an update may become)."""
+    def validation(self, operation: AdmissionOperation) -> Admit | None:
+        """Return the registry's validation hook, None if no plugin handles the operation (or the creation that an update may become)."""
         admission = self._scope.admission
-        cares = admission.handles(operation) or (operation is Operation.UPDATE and admission.handles(Operation.CREATE))
-        return self._validate if cares else None
+        handled = admission.handles(operation) or (operation is AdmissionOperation.UPDATE and admission.handles(AdmissionOperation.CREATE))
+        return self._validate if handled else None
 
-    async def _validate(self, operation: Operation, new: Object | None, old: Object | None) -> None:
+    async def _validate(self, operation: AdmissionOperation, new: Object | None, old: Object | None) -> None:
         admission = self._scope.admission
         if not admission.handles(operation):
             return
         attributes = self._attributes(operation, new, old)
-        if operation is Operation.DELETE:
+        if operation is AdmissionOperation.DELETE:
             await admission.admit(attributes)
         await admission.validate(attributes)

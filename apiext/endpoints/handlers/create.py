@@ -1,10 +1,10 @@
-"""POST of a new object (apiserver pkg/endpoints/handlers/create.go)."""
+"""POST: create an object (apiserver pkg/endpoints/handlers/create.go)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.endpoints.handlers.body import HEAVY, body_type, decode_body, read_body
+from apiext.endpoints.handlers.body import HEAVY_BYTES, body_type, decode_body, read_body
 from apiext.endpoints.handlers.context import Admitter, match_namespace, request_context
 from apiext.endpoints.handlers.options import manager_or_agent, write_query
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
@@ -13,7 +13,7 @@ from apiext.endpoints.responsewriters.object_response import item_reply
 from apiext.endpoints.serializers.negotiation import negotiate_output
 from apiext.meta import background
 from apiext.registry.metadata import own, wipe_system_fields
-from apiext.registry.request_context import CreateOptions, Operation
+from apiext.registry.request_context import AdmissionOperation, CreateOptions
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -22,26 +22,30 @@ if TYPE_CHECKING:
 
 
 async def create(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
-    """Store the object in the body and answer 201 with it. Raises StatusError."""
+    """Create the object in the body and return it with 201.
+
+    Raises:
+        StatusError: the request is invalid, rejected, or the object exists.
+    """
     ctx = request_context(request)
     media = negotiate_output(request, scope.offers)
     media_type = body_type(request, scope)
     data = await read_body(request, scope.max_body)
-    background.is_heavy.set(len(data) > HEAVY)
-    asked = write_query(parse_query(request), "CreateOptions")
-    obj = await decode_body(scope, data, media_type, asked.field_validation, ctx.warnings)
+    background.is_heavy.set(len(data) > HEAVY_BYTES)
+    query = write_query(parse_query(request), "CreateOptions")
+    obj = await decode_body(scope, data, media_type, query.field_validation, ctx.warnings)
     obj = own(obj)
     wipe_system_fields(obj["metadata"])
     match_namespace(scope, obj, ctx.namespace)
     dedup_owner_references(obj, ctx.warnings)
     name = str((obj.get("metadata") or {}).get("name", ""))
-    admitter = Admitter(request, scope, name=name, dry_run=asked.dry_run)
-    obj = await admitter.mutate(Operation.CREATE, obj, None)
+    admitter = Admitter(request, scope, name=name, dry_run=query.dry_run)
+    obj = await admitter.mutate(AdmissionOperation.CREATE, obj, None)
     dedup_owner_references(obj, ctx.warnings, after_admission=True)
     options = CreateOptions(
-        dry_run=asked.dry_run,
-        field_manager=manager_or_agent(asked.field_manager, request.headers.get("User-Agent", "")),
-        admit=admitter.validation(Operation.CREATE),
+        dry_run=query.dry_run,
+        field_manager=manager_or_agent(query.field_manager, request.headers.get("User-Agent", "")),
+        admit=admitter.validation(AdmissionOperation.CREATE),
     )
     item = await scope.rest.create(ctx, obj, options)
     return await item_reply(request, scope, media, item, status=201)

@@ -1,37 +1,48 @@
-"""DELETE of one object (apiserver pkg/endpoints/handlers/delete.go)."""
+"""DELETE: delete an object (apiserver pkg/endpoints/handlers/delete.go)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final
 
+from apiext.authorization.authorizer import Decision, ReviewError
 from apiext.endpoints.handlers.context import Admitter, request_context, required_name
 from apiext.endpoints.handlers.delete_options import read_delete_options, registry_options
+from apiext.endpoints.handlers.options import UNREADABLE
 from apiext.endpoints.handlers.query_parameters import parse_query
-from apiext.endpoints.handlers.unsafe_delete import delete_unreadable
+from apiext.endpoints.request import AUTHORIZE, INFO, USER
 from apiext.endpoints.responsewriters.object_response import item_reply, status_object_reply
 from apiext.endpoints.serializers.negotiation import negotiate_output
-from apiext.registry.request_context import Operation
+from apiext.meta import errors
+from apiext.registry.request_context import AdmissionOperation
 
 if TYPE_CHECKING:
     from aiohttp import web
 
     from apiext.endpoints.handlers.scope import Scope
+    from apiext.endpoints.serializers.negotiation import MediaType
     from apiext.storage.interface import Item
+
+_UNSAFE_VERB: Final = "unsafe-delete-ignore-read-errors"
 
 
 async def delete(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
-    """Delete the object: a Status once it is gone, else the object as it waits for its finalizers. Raises StatusError."""
+    """Delete the object. Return a Status if it was removed, or the object if its finalizers still have to run.
+
+    Raises:
+        StatusError: the request is invalid, rejected, or in conflict with the stored object.
+    """
     name = required_name(request)
     ctx = request_context(request)
     media = negotiate_output(request, scope.offers)
-    asked = await read_delete_options(request, parse_query(request), scope.max_body)
-    if asked.ignore_read_error:
-        return await delete_unreadable(request, scope, media, name, dry_run=bool(asked.dry_run))
-    admitter = Admitter(request, scope, name=name, dry_run=bool(asked.dry_run))
-    options = registry_options(asked, admitter.validation(Operation.DELETE))
-    item, gone = await scope.rest.delete(ctx, name, options)
-    status = 202 if not gone and asked.orphan_dependents is False else 200
-    if gone and not scope.returns_deleted:
+    query = await read_delete_options(request, parse_query(request), scope.max_body)
+    if query.ignore_read_error:
+        return await _delete_unreadable(request, scope, media, name, dry_run=bool(query.dry_run))
+    admitter = Admitter(request, scope, name=name, dry_run=bool(query.dry_run))
+    options = registry_options(query, admitter.validation(AdmissionOperation.DELETE))
+    item, removed = await scope.rest.delete(ctx, name, options)
+    status = 202 if not removed and query.orphan_dependents is False else 200
+    if removed and not scope.returns_deleted:
         return await status_object_reply(request, media, _success(scope, name, item), status=status)
     return await item_reply(request, scope, media, item, status=status)
 
@@ -46,3 +57,28 @@ def _success(scope: Scope, name: str, item: Item) -> dict[str, Any]:
         "status": "Success",
         "details": {key: member for key, member in details.items() if member},
     }
+
+
+async def _delete_unreadable(request: web.BaseRequest, scope: Scope, media: MediaType, name: str, *, dry_run: bool) -> web.StreamResponse:
+    """Delete an object that can not be read, without finalizers and admission (authorizeUnsafeDelete).
+
+    Raises:
+        StatusError: 403 without the permission, or the object can be read.
+    """
+    if scope.is_namespaces:
+        raise errors.internal(f"no unsafe deleter provided, can not honor {UNREADABLE}")
+    await _authorize_unsafe_delete(request, scope, name)
+    await scope.rest.delete_unreadable(request_context(request), name, dry_run=dry_run)
+    status: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    return await status_object_reply(request, media, status | {"details": {"name": name, "kind": scope.kind.kind}, "code": 200})
+
+
+async def _authorize_unsafe_delete(request: web.BaseRequest, scope: Scope, name: str) -> None:
+    resource = scope.resource.group_resource
+    info = dataclasses.replace(request[INFO], verb=_UNSAFE_VERB, name=name)
+    try:
+        verdict = await request[AUTHORIZE](request[USER], info)
+    except ReviewError as error:
+        raise errors.forbidden(resource, name, f'error while checking permission for "{_UNSAFE_VERB}", {error}') from error
+    if verdict.decision is not Decision.ALLOW:
+        raise errors.forbidden(resource, name, f'not permitted to do "{_UNSAFE_VERB}", reason: {verdict.reason}')

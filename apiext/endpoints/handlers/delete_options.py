@@ -1,14 +1,14 @@
-"""The options of a delete, in its body or in the query (apiserver pkg/endpoints/handlers/delete.go)."""
+"""DeleteOptions in the body or in the query of a delete (apiserver pkg/endpoints/handlers/delete.go)."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.endpoints.handlers.body import INTERPRETED, parse_body, read_body, unregistered_kind
+from apiext.endpoints.handlers.body import GO_TYPE_META, parse_body, read_body, unregistered_kind
 from apiext.endpoints.handlers.options import UNREADABLE, DeleteQuery, check_delete, delete_query
 from apiext.endpoints.request import AUTHORIZE
-from apiext.endpoints.serializers.json_decoder import DecodeError, NumberError, as_spelled, go_kind
+from apiext.endpoints.serializers.json_decoder import BodyDecodeError, NumberError, go_kind, with_sent_number
 from apiext.endpoints.serializers.negotiation import JSON, RESOURCE_OFFERS, input_type
 from apiext.meta import errors
 from apiext.meta.go_types import Bool, Decoder, Field, Int, Pointer, Slice, String, Struct
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from apiext.registry.request_context import Admit
 
 _KIND: Final = "DeleteOptions"
-_INTERPRETING: Final = "couldn't get version/kind; json parse error: "
+_TYPE_META_PREFIX: Final = "couldn't get version/kind; json parse error: "
 _META: Final = "meta.k8s.io/v1"
 _UNVERSIONED: Final = frozenset({"Status", "CreateOptions", "UpdateOptions", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})
-"""Other kinds that every endpoint knows, in all versions."""
-_OF_META: Final = frozenset(
+"""Other kinds that are registered in every version."""
+_META_KINDS: Final = frozenset(
     {
         "GetOptions",
         "ListOptions",
@@ -52,7 +52,7 @@ _OPTIONS: Final = Struct(_KIND).define(
     Field("dryRun", Slice(_TEXT)),
     Field(UNREADABLE, Pointer(Bool())),
 )
-_WIRE: Final = Message(
+_PROTOBUF: Final = Message(
     {
         1: ("gracePeriodSeconds", Scalar.INT),
         2: ("preconditions", Message({1: ("uid", Scalar.TEXT), 2: ("resourceVersion", Scalar.TEXT)})),
@@ -66,28 +66,32 @@ _WIRE: Final = Message(
 
 
 async def read_delete_options(request: web.BaseRequest, query: Query, limit: int) -> DeleteQuery:
-    """The options, checked. Raises StatusError: 400 and 415 for a body that cannot be read, 422 for what is not allowed."""
+    """Read and validate the options.
+
+    Raises:
+        StatusError: 400 or 415 for a body that can not be decoded, 413 for one above the limit in bytes, 422 for invalid options.
+    """
     data = await read_body(request, limit)
     if data:
         media_type = input_type(request.headers.get("Content-Type", ""), RESOURCE_OFFERS, protobuf=True)
         try:
-            asked = await _parsed(data, media_type)
-        except DecodeError as error:
-            prefix = _INTERPRETING if media_type == JSON else ""
+            options = await _parsed(data, media_type)
+        except BodyDecodeError as error:
+            prefix = _TYPE_META_PREFIX if media_type == JSON else ""
             raise errors.bad_request(f"{prefix}{error}") from error
         except ValueError as error:
             raise errors.bad_request(str(error)) from error
     else:
-        asked = delete_query(query)
-    if asked.ignore_read_error and AUTHORIZE not in request:
-        asked = dataclasses.replace(asked, ignore_read_error=False)
-    check_delete(asked)
-    return asked
+        options = delete_query(query)
+    if options.ignore_read_error and AUTHORIZE not in request:
+        options = dataclasses.replace(options, ignore_read_error=False)
+    check_delete(options)
+    return options
 
 
 async def _parsed(data: bytes, media_type: str) -> DeleteQuery:
     try:
-        parsed, _ = await parse_body(data, media_type, _WIRE)
+        parsed, _ = await parse_body(data, media_type, _PROTOBUF)
     except NumberError as error:
         parsed = error.value
     try:
@@ -95,25 +99,25 @@ async def _parsed(data: bytes, media_type: str) -> DeleteQuery:
     except ValueError as error:
         if media_type != JSON:
             raise
-        raise type(error)(as_spelled(str(error), data)) from error
+        raise type(error)(with_sent_number(str(error), data)) from error
 
 
 def _decode(parsed: Any) -> DeleteQuery:
     body = {} if parsed is None else parsed
     if not isinstance(body, dict):
-        raise ValueError(f"{_INTERPRETING}json: cannot unmarshal {go_kind(body)} into Go value of type {INTERPRETED}")  # noqa: TRY004
+        raise ValueError(f"{_TYPE_META_PREFIX}json: cannot unmarshal {go_kind(body)} into Go value of type {GO_TYPE_META}")  # noqa: TRY004
     for name in ("apiVersion", "kind"):
         if not isinstance(body.get(name), str | None):
-            raise ValueError(f"{_INTERPRETING}json: cannot unmarshal {go_kind(body[name])} into Go struct field .{name} of type string")  # noqa: TRY004
+            raise ValueError(f"{_TYPE_META_PREFIX}json: cannot unmarshal {go_kind(body[name])} into Go struct field .{name} of type string")  # noqa: TRY004
     version, kind = body.get("apiVersion") or _META, body.get("kind") or _KIND
     parse_group_version(version)
     if kind != _KIND:
-        if kind in _UNVERSIONED or (kind in _OF_META and version == _META):
+        if kind in _UNVERSIONED or (kind in _META_KINDS and version == _META):
             raise ValueError(f"converting (v1.{kind}) to (v1.{_KIND}): unknown conversion")
         raise unregistered_kind(kind, version)
     Decoder(report=False).run(_OPTIONS, body)
-    wanted = body.get("preconditions")
-    preconditions = None if wanted is None else Preconditions(wanted.get("uid"), wanted.get("resourceVersion"))
+    given = body.get("preconditions")
+    preconditions = None if given is None else Preconditions(given.get("uid"), given.get("resourceVersion"))
     return DeleteQuery(
         grace_period_seconds=body.get("gracePeriodSeconds"),
         orphan_dependents=body.get("orphanDependents"),
@@ -124,13 +128,13 @@ def _decode(parsed: Any) -> DeleteQuery:
     )
 
 
-def registry_options(asked: DeleteQuery, admit: Admit | None) -> DeleteOptions:
-    """The options as the registry takes them."""
+def registry_options(options: DeleteQuery, admit: Admit | None) -> DeleteOptions:
+    """Convert the options for the registry."""
     return DeleteOptions(
-        grace_period_seconds=asked.grace_period_seconds,
-        preconditions=asked.preconditions,
-        orphan_dependents=asked.orphan_dependents,
-        propagation_policy=asked.propagation_policy,
-        dry_run=bool(asked.dry_run),
+        grace_period_seconds=options.grace_period_seconds,
+        preconditions=options.preconditions,
+        orphan_dependents=options.orphan_dependents,
+        propagation_policy=options.propagation_policy,
+        dry_run=bool(options.dry_run),
         admit=admit,
     )

@@ -1,4 +1,4 @@
-"""Clients that send a body only when they are told to (`Expect: 100-continue`): they are told when it is read, as Go does."""
+"""`Expect: 100-continue`: the interim response is sent when the body is read, as in Go's net/http."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _CONTINUED: web.RequestKey[bool] = web.RequestKey("continued", bool)
 
 
 async def ask_for_body(request: web.BaseRequest) -> None:
-    """Have the client send its body, once."""
+    """Send 100 Continue unless it was sent before."""
     if _CONTINUED not in request:
         request[_CONTINUED] = True
         await request.writer.write(_CONTINUE)
-        # that was no part of the answer
+        # the interim response is no part of the response
         request.writer.output_size = 0
 
 
-def is_held_back(request: web.BaseRequest) -> bool:
-    """Whether the client still has the body, so that the connection is of no use for another request."""
+def is_body_pending(request: web.BaseRequest) -> bool:
+    """Return whether the client may still send the body, so that the connection can not be reused."""
     return hdrs.EXPECT in request.headers and _CONTINUED not in request

@@ -1,4 +1,4 @@
-"""GET of one object (apiserver pkg/endpoints/handlers/get.go)."""
+"""GET: read an object (apiserver pkg/endpoints/handlers/get.go)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 async def get(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
-    """Answer with the object's bytes as the store has rendered them. Raises StatusError."""
+    """Return the object; its JSON is sent as stored.
+
+    Raises:
+        StatusError: the request is invalid or the object does not exist.
+    """
     name = required_name(request)
     media = negotiate_output(request, scope.offers)
     query = parse_query(request)

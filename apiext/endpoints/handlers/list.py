@@ -1,4 +1,4 @@
-"""GET of a collection (apiserver pkg/endpoints/handlers/get.go, ListResource)."""
+"""GET: list a collection (apiserver pkg/endpoints/handlers/get.go, ListResource)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 
 
 async def list_objects(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
-    """Answer with the items' bytes as the store has rendered them. Raises StatusError."""
+    """Return a list; the JSON of its items is sent as stored.
+
+    Raises:
+        StatusError: the request is invalid, or its revision is compacted or not reached.
+    """
     media = negotiate_output(request, scope.offers)
-    asked = list_query(parse_query(request), scope.field_label, name=request[INFO].name)
-    result = await scope.rest.list(request_context(request), asked.list_options())
+    query = list_query(parse_query(request), scope.field_label, name=request[INFO].name)
+    result = await scope.rest.list(request_context(request), query.list_options())
     return await list_reply(request, scope, media, result)

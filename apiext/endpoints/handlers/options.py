@@ -1,4 +1,4 @@
-"""The options of each verb, decoded from the query and checked.
+"""The options of each verb, decoded from the query and validated.
 
 Mirrors apimachinery pkg/apis/meta/v1 (the url.Values conversions), pkg/apis/meta/v1/validation and
 pkg/apis/meta/internalversion/validation.
@@ -22,13 +22,13 @@ IGNORE: Final = "Ignore"
 WARN: Final = "Warn"
 STRICT: Final = "Strict"
 _ALL: Final = "All"
-_MAX_MANAGER: Final = 128
+_MAX_MANAGER_BYTES: Final = 128
 _POLICIES: Final = ("Foreground", "Background", "Orphan")
 UNREADABLE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _NOT_OLDER: Final = VersionMatch.NOT_OLDER_THAN
 
 FieldLabel = Callable[[str, str], tuple[str, str]]
-"""Checks a field selector's label and value for a kind, and gives both as they are stored; raises ValueError."""
+"""Validates a field selector's label and value for a kind and returns both as stored. Raises ValueError for an unknown label."""
 
 
 def _raise_invalid(kind: str, found: Sequence[field.FieldError]) -> None:
@@ -41,7 +41,7 @@ def _raise_invalid(kind: str, found: Sequence[field.FieldError]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """What a list, a watch or a deletecollection asks for."""
+    """The options of a list, a watch or a deletecollection."""
 
     selection: Selection
     watch: bool
@@ -54,7 +54,7 @@ class ListQuery:
     send_initial_events: bool | None
 
     def list_options(self) -> ListOptions:
-        """For the registry's list."""
+        """Convert the options for the registry's list."""
         return ListOptions(
             selection=self.selection,
             resource_version=self.resource_version,
@@ -64,7 +64,7 @@ class ListQuery:
         )
 
     def watch_options(self, *, timeout: float) -> WatchOptions:
-        """For the registry's watch, which ends after so many seconds."""
+        """Convert the options for the registry's watch, with its timeout in seconds."""
         return WatchOptions(
             selection=self.selection,
             resource_version=self.resource_version,
@@ -75,7 +75,7 @@ class ListQuery:
         )
 
 
-_PLAIN: Final = ListQuery(
+_NO_LIST_OPTIONS: Final = ListQuery(
     selection=EVERYTHING,
     watch=False,
     allow_bookmarks=False,
@@ -89,15 +89,15 @@ _PLAIN: Final = ListQuery(
 
 
 def list_query(query: Query, field_label: FieldLabel, *, watch: bool = False, name: str = "") -> ListQuery:
-    """Decode and check; `name` restricts to one object, `watch` tells what `?watch` need not say.
+    """Decode and validate the options. `name` selects one object; `watch` is set for a watch path without `?watch`.
 
     Raises:
-        StatusError: 400 for what cannot be read, 422 for what does not go together.
+        StatusError: 400 for a malformed value, 422 for invalid combinations.
     """
     if not query and not name and not watch:
-        return _PLAIN
+        return _NO_LIST_OPTIONS
     timeout, limit = integer(query, "timeoutSeconds"), integer(query, "limit") or 0
-    asked = ListQuery(
+    options = ListQuery(
         selection=_selection(query),
         watch=watch or bool(flag(query, "watch")),
         allow_bookmarks=bool(flag(query, "allowWatchBookmarks")),
@@ -109,11 +109,11 @@ def list_query(query: Query, field_label: FieldLabel, *, watch: bool = False, na
         send_initial_events=flag(query, "sendInitialEvents"),
     )
     explicit_watch = flag(query, "watch")
-    if explicit_watch and asked.send_initial_events is None and not asked.match and asked.resource_version in {"", "0"}:
-        # The reference streams what there is, and says where that ends (SetListOptionsDefaults).
-        asked = replace(asked, send_initial_events=True, match=_NOT_OLDER)
-    _raise_invalid("ListOptions", _check_watch(asked) if explicit_watch else _check_list(asked))
-    return replace(asked, selection=_transform(asked.selection, field_label, name))
+    if explicit_watch and options.send_initial_events is None and not options.match and options.resource_version in {"", "0"}:
+        # SetListOptionsDefaults of the reference
+        options = replace(options, send_initial_events=True, match=_NOT_OLDER)
+    _raise_invalid("ListOptions", _check_watch(options) if explicit_watch else _check_list(options))
+    return replace(options, selection=_transform(options.selection, field_label, name))
 
 
 def _selection(query: Query) -> Selection:
@@ -153,34 +153,34 @@ def _transform(selection: Selection, field_label: FieldLabel, name: str) -> Sele
     return Selection(selection.labels, fields)
 
 
-def _check_list(asked: ListQuery) -> list[field.FieldError]:
+def _check_list(options: ListQuery) -> list[field.FieldError]:
     found: list[field.FieldError] = []
     path = field.Path("resourceVersionMatch")
-    if asked.match:
-        if not asked.resource_version:
+    if options.match:
+        if not options.resource_version:
             found.append(field.forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
-        if asked.continue_token:
+        if options.continue_token:
             found.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
-        if asked.match not in {VersionMatch.EXACT, _NOT_OLDER}:
-            found.append(field.not_supported(path, asked.match, ["Exact", "NotOlderThan", ""]))
-        if asked.match == VersionMatch.EXACT and asked.resource_version == "0":
+        if options.match not in {VersionMatch.EXACT, _NOT_OLDER}:
+            found.append(field.not_supported(path, options.match, ["Exact", "NotOlderThan", ""]))
+        if options.match == VersionMatch.EXACT and options.resource_version == "0":
             found.append(field.forbidden(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
-    if asked.send_initial_events is not None:
+    if options.send_initial_events is not None:
         found.append(field.forbidden(field.Path("sendInitialEvents"), "sendInitialEvents is forbidden for list"))
     return found
 
 
-def _check_watch(asked: ListQuery) -> list[field.FieldError]:
+def _check_watch(options: ListQuery) -> list[field.FieldError]:
     found: list[field.FieldError] = []
     path = field.Path("resourceVersionMatch")
-    if asked.send_initial_events is not None and asked.match != _NOT_OLDER:
+    if options.send_initial_events is not None and options.match != _NOT_OLDER:
         found.append(field.forbidden(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
-    if asked.match:
-        if asked.send_initial_events is None:
+    if options.match:
+        if options.send_initial_events is None:
             found.append(field.forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
-        if asked.match != _NOT_OLDER:
-            found.append(field.not_supported(path, asked.match, ["NotOlderThan"]))
-        if asked.continue_token:
+        if options.match != _NOT_OLDER:
+            found.append(field.not_supported(path, options.match, ["NotOlderThan"]))
+        if options.continue_token:
             found.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
     return found
 
@@ -190,25 +190,24 @@ def _check_watch(asked: ListQuery) -> list[field.FieldError]:
 
 @dataclass(frozen=True, slots=True)
 class WriteQuery:
-    """What a create, update or patch asks for."""
+    """The options of a create, update or patch."""
 
     dry_run: bool = False
     field_manager: str = ""
     field_validation: str = WARN
-    force: bool | None = None
 
 
-_PLAIN_WRITE: Final = WriteQuery()
+_NO_WRITE_OPTIONS: Final = WriteQuery()
 
 
 def write_query(query: Query, kind: str, *, patch: bool = False, apply: bool = False) -> WriteQuery:
-    """Decode and check the options of a write; `kind` is CreateOptions, UpdateOptions or PatchOptions.
+    """Decode and validate the options of a write. `kind` is CreateOptions, UpdateOptions or PatchOptions.
 
     Raises:
-        StatusError: 422 naming every parameter that is wrong.
+        StatusError: 422 with a cause for each invalid option.
     """
     if not query and not apply:
-        return _PLAIN_WRITE
+        return _NO_WRITE_OPTIONS
     manager, validation = text(query, "fieldManager"), text(query, "fieldValidation")
     force, dry_run = flag(query, "force") if patch else None, query.get("dryRun", [])
     found: list[field.FieldError] = []
@@ -221,14 +220,14 @@ def write_query(query: Query, kind: str, *, patch: bool = False, apply: bool = F
     if validation not in {"", IGNORE, WARN, STRICT}:
         found.append(field.not_supported(field.Path("fieldValidation"), validation, ["", IGNORE, STRICT, WARN]))
     _raise_invalid(kind, found)
-    return WriteQuery(bool(dry_run), manager, validation or WARN, force)
+    return WriteQuery(bool(dry_run), manager, validation or WARN)
 
 
 def _check_manager(manager: str) -> list[field.FieldError]:
     path = field.Path("fieldManager")
     found: list[field.FieldError] = []
-    if len(manager.encode()) > _MAX_MANAGER:
-        found.append(field.too_long(path, _MAX_MANAGER))
+    if len(manager.encode()) > _MAX_MANAGER_BYTES:
+        found.append(field.too_long(path, _MAX_MANAGER_BYTES))
     position = 0
     for char in manager:
         if not (char == " " or char.isprintable()):
@@ -239,25 +238,25 @@ def _check_manager(manager: str) -> list[field.FieldError]:
 
 
 def check_dry_run(values: Sequence[str]) -> list[field.FieldError]:
-    """Field errors of dryRun: `All` is all it may say."""
+    """Return the field errors of dryRun, whose only valid value is `All`."""
     if all(item == _ALL for item in values):
         return []
     return [field.not_supported(field.Path("dryRun"), list(values), [_ALL])]
 
 
 def manager_or_agent(manager: str, user_agent: str) -> str:
-    """The field manager: as given, else what stands before the slash in the User-Agent."""
+    """Return the field manager: the given one, else the User-Agent up to the slash."""
     return manager or _manager_of(user_agent.partition("/")[0])
 
 
-@lru_cache(maxsize=256)  # few programs send many requests, and a name is looked at character by character
+@lru_cache(maxsize=256)  # few programs send most of the requests
 def _manager_of(program: str) -> str:
     name, size = "", 0
     for char in program:
         if not (char == " " or char.isprintable()):
             continue
         size += len(char.encode("utf-8", "replace"))
-        if size > _MAX_MANAGER:
+        if size > _MAX_MANAGER_BYTES:
             break
         name += char
     return name
@@ -268,7 +267,7 @@ def _manager_of(program: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DeleteQuery:
-    """What a delete asks for, in the query or in a body."""
+    """The options of a delete, from the query or the body."""
 
     grace_period_seconds: int | None = None
     orphan_dependents: bool | None = None
@@ -276,16 +275,20 @@ class DeleteQuery:
     dry_run: tuple[str, ...] = ()
     preconditions: Preconditions | None = None
     ignore_read_error: bool = False
-    """Delete what cannot be read, and nothing else."""
+    """Whether to delete an object that can not be read, and only such a one."""
 
 
-_PLAIN_DELETE: Final = DeleteQuery()
+_NO_DELETE_OPTIONS: Final = DeleteQuery()
 
 
 def delete_query(query: Query) -> DeleteQuery:
-    """Decode the options of a delete without a body. Raises StatusError (400)."""
+    """Decode the options of a delete without a body.
+
+    Raises:
+        StatusError: 400 for a malformed value.
+    """
     if not query:
-        return _PLAIN_DELETE
+        return _NO_DELETE_OPTIONS
     return DeleteQuery(
         grace_period_seconds=integer(query, "gracePeriodSeconds"),
         orphan_dependents=flag(query, "orphanDependents"),
@@ -297,56 +300,72 @@ def delete_query(query: Query) -> DeleteQuery:
 
 
 def _query_preconditions(query: Query) -> Preconditions | None:
-    """What `uid` and `resourceVersion` ask of the object; a deletecollection reads the latter as an option of its list too."""
+    """Return the preconditions `uid` and `resourceVersion`. The latter is an option of a deletecollection's list too."""
     uid, version = text(query, "uid"), text(query, "resourceVersion")
     return Preconditions(uid or None, version or None) if uid or version else None
 
 
-def check_delete(asked: DeleteQuery) -> None:
-    """Raises StatusError (422) naming every option that is wrong."""
+def check_delete(options: DeleteQuery) -> None:
+    """Validate the options of a delete.
+
+    Raises:
+        StatusError: 422 with a cause for each invalid option.
+    """
     path, found = field.Path("propagationPolicy"), []
-    policy = asked.propagation_policy
-    if asked.orphan_dependents is not None and policy is not None:
+    policy = options.propagation_policy
+    if options.orphan_dependents is not None and policy is not None:
         found.append(field.invalid(path, policy, "orphanDependents and deletionPropagation cannot be both set"))
     if policy is not None and policy not in _POLICIES:
         found.append(field.not_supported(path, policy, [*_POLICIES, "nil"]))
-    found += check_dry_run(asked.dry_run)
-    if asked.ignore_read_error:
-        found += _check_unreadable(asked)
+    found += check_dry_run(options.dry_run)
+    if options.ignore_read_error:
+        found += _check_unreadable(options)
     _raise_invalid("DeleteOptions", found)
 
 
-def _check_unreadable(asked: DeleteQuery) -> list[field.FieldError]:
-    """What asks something of the object cannot hold for one that nobody can read."""
+def _check_unreadable(options: DeleteQuery) -> list[field.FieldError]:
+    """Return field errors for options that need a readable object."""
     others = {
-        "propagationPolicy": asked.propagation_policy,
-        "orphanDependents": asked.orphan_dependents,
-        "gracePeriodSeconds": asked.grace_period_seconds,
-        "preconditions": asked.preconditions,
+        "propagationPolicy": options.propagation_policy,
+        "orphanDependents": options.orphan_dependents,
+        "gracePeriodSeconds": options.grace_period_seconds,
+        "preconditions": options.preconditions,
     }
     path = field.Path(UNREADABLE)
     return [
-        field.invalid(path, asked.ignore_read_error, f"cannot be set together with .{name}")
+        field.invalid(path, options.ignore_read_error, f"cannot be set together with .{name}")
         for name, given in others.items()
         if given is not None
     ]
 
 
-def refuse_unreadable(asked: DeleteQuery) -> None:
-    """Raises StatusError (422) for an option that a deletecollection does not have."""
-    if asked.ignore_read_error:
+def reject_unsafe_delete(options: DeleteQuery) -> None:
+    """Reject the option for unreadable objects, which a deletecollection does not have.
+
+    Raises:
+        StatusError: 422 if it is set.
+    """
+    if options.ignore_read_error:
         detail = "is not allowed with DELETECOLLECTION, try again after removing the option"
-        _raise_invalid("DeleteOptions", [field.invalid(field.Path(UNREADABLE), asked.ignore_read_error, detail)])
+        _raise_invalid("DeleteOptions", [field.invalid(field.Path(UNREADABLE), options.ignore_read_error, detail)])
 
 
 def check_export(query: Query) -> None:
-    """Refuse the `export` that GET once had. Raises StatusError (400)."""
+    """Reject the removed parameter `export`.
+
+    Raises:
+        StatusError: 400 if it is set.
+    """
     if flag(query, "export"):
         raise errors.bad_request("the export parameter, deprecated since v1.14, is no longer supported")
 
 
 def meta_field_label(label: str, value: str) -> tuple[str, str]:
-    """The field labels that every object has; raises ValueError for others."""
+    """Accept the field labels that every object has.
+
+    Raises:
+        ValueError: for any other label.
+    """
     if label in {"metadata.name", "metadata.namespace"}:
         return label, value
     known = ", ".join(map(go_format.quote, ("metadata.name", "metadata.namespace")))

@@ -1,4 +1,4 @@
-"""Owner references that stand twice are dropped, with a warning (apiserver pkg/endpoints/handlers/rest.go)."""
+"""Duplicate owner references are dropped with a warning (apiserver pkg/endpoints/handlers/rest.go)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def dedup_owner_references(obj: Object, warnings: list[str], *, after_admission: bool = False) -> None:
-    """Keep each owner reference once; the metadata is replaced, not altered."""
+    """Drop duplicate owner references and add a warning. The metadata is replaced, not changed in place."""
     metadata = obj.get("metadata") or {}
     references = metadata.get("ownerReferences")
     if not references or len(references) < 2:
@@ -18,7 +18,7 @@ def dedup_owner_references(obj: Object, warnings: list[str], *, after_admission:
     dropped: list[str] = []
     seen: set[frozenset[tuple[str, str]]] = set()
     for reference in references:
-        # by now its members are texts and booleans
+        # the members are strings and booleans at this point
         known = frozenset((name, repr(member)) for name, member in reference.items())
         if known in seen:
             dropped.append(str(reference.get("uid", "")))

@@ -1,4 +1,4 @@
-"""Query parameters and what Go makes of them (apimachinery pkg/runtime/conversion.go)."""
+"""Query parameters, decoded like Go does (apimachinery pkg/runtime/conversion.go)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Query = dict[str, list[str]]
 """Values by name, in order."""
 
 _INT: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_UNREADABLE: Final = re.compile(r";|%(?![0-9A-Fa-f]{2})")
-"""In a parameter that Go drops."""
+_MALFORMED: Final = re.compile(r";|%(?![0-9A-Fa-f]{2})")
+"""Matches parameters that Go drops."""
 _MAX_DIGITS: Final = 40
 
 
 def parse_query(request: web.BaseRequest) -> Query:
-    """All parameters of a request that can be read."""
+    """Return all well-formed parameters of a request."""
     raw = request.rel_url.raw_query_string
     if not raw:
         return {}
     if ";" in raw or "%" in raw:
-        raw = "&".join(pair for pair in raw.split("&") if not _UNREADABLE.search(pair))
+        raw = "&".join(pair for pair in raw.split("&") if not _MALFORMED.search(pair))
     query: Query = {}
     for name, text in parse_qsl(raw, keep_blank_values=True, errors="replace"):
         query.setdefault(name, []).append(text)
@@ -34,25 +34,33 @@ def parse_query(request: web.BaseRequest) -> Query:
 
 
 def text(query: Query, name: str) -> str:
-    """The first value, "" when there is none."""
+    """Return the first value, "" if there is none."""
     values = query.get(name)
     return values[0] if values else ""
 
 
 def flag(query: Query, name: str) -> bool | None:
-    """The first value as a boolean: all but `0` and `false` is true; None when there is none."""
+    """Return the first value as a boolean: false for `0` and `false`, else true; None if there is none."""
     values = query.get(name)
     return None if values is None else values[0] != "0" and values[0].lower() != "false"
 
 
 def integer(query: Query, name: str) -> int | None:
-    """The first value as an integer of 64 bits; None when there is none. Raises StatusError (400)."""
+    """Return the first value as a 64-bit integer, None if there is none.
+
+    Raises:
+        StatusError: 400 if it is no such integer.
+    """
     values = query.get(name)
     return None if values is None else parse_int(values[0])
 
 
 def parse_int(value: str) -> int:
-    """An integer of 64 bits; raises StatusError (400) in the words of strconv.ParseInt."""
+    """Parse a 64-bit integer.
+
+    Raises:
+        StatusError: 400 with the message of strconv.ParseInt.
+    """
     if not _INT.fullmatch(value):
         raise errors.bad_request(f"strconv.ParseInt: parsing {go_format.quote(value)}: invalid syntax")
     number = int(value) if len(value) <= _MAX_DIGITS else 2**63

@@ -1,4 +1,4 @@
-"""All that a verb needs to know about the resource it serves (apiserver pkg/endpoints/handlers/rest.go, RequestScope)."""
+"""The properties of an endpoint that its verbs use (apiserver pkg/endpoints/handlers/rest.go, RequestScope)."""
 
 from __future__ import annotations
 
@@ -23,100 +23,105 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 CUSTOM_RESOURCE_PATCHES: Final = (JSON_PATCH, MERGE_PATCH)
-"""Patches of custom resources. Server-side apply answers 415 for now, on which kubectl says that the server does not have it."""
+"""Patch types of custom resources. Server-side apply returns 415, which kubectl reports as not supported by the server."""
 BUILTIN_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
-MAX_BODY: Final = 3 * 1024 * 1024
+MAX_BODY_BYTES: Final = 3 * 1024 * 1024
 
 
 class Rest(Protocol):
-    """The verbs behind an endpoint; a resource that lacks one has an endpoint without it (`Scope.verbs`)."""
+    """The verbs of every endpoint, subresources included. All of them raise StatusError."""
 
     async def get(self, ctx: RequestContext, name: str, *, resource_version: str = "") -> Item:
-        """One object."""
+        """Return an object."""
         ...
 
     async def update(self, ctx: RequestContext, name: str, updater: Updater, options: UpdateOptions) -> tuple[Item, bool]:
-        """Change an object; the result, and whether it was created."""
+        """Update an object. Return the result and whether it was created."""
         ...
 
 
 class CollectionRest(Rest, Protocol):
-    """The verbs of a whole resource."""
+    """The verbs of a resource. All of them raise StatusError."""
 
     async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
-        """The objects of the request's namespace, or of all."""
+        """List the objects of the request's namespace, or of all namespaces."""
         ...
 
     async def watch(self, ctx: RequestContext, options: WatchOptions, *, name: str = "") -> Watch:
-        """Changes in the request's namespace, or in all; of one object if named."""
+        """Watch the objects of the request's namespace, of all namespaces, or one object if named."""
         ...
 
     async def create(self, ctx: RequestContext, obj: Object, options: CreateOptions) -> Item:
-        """Store a new object."""
+        """Create an object."""
         ...
 
     async def delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> tuple[Item, bool]:
-        """Delete an object or mark it; its last state, and whether it is gone."""
+        """Delete an object or mark it as terminating. Return its last state and whether it was removed."""
         ...
 
     async def delete_unreadable(self, ctx: RequestContext, name: str, *, dry_run: bool) -> None:
-        """Remove an object that cannot be read; one that can be is left alone."""
+        """Remove an object that can not be read. Reject one that can."""
         ...
 
     async def delete_collection(self, ctx: RequestContext, options: DeleteOptions, list_options: ListOptions) -> ListResult:
-        """Delete all that a list gives; that list."""
+        """Delete the listed objects and return the list."""
         ...
 
 
 class BodyCodec(Protocol):
-    """Turns a parsed body into an object of the endpoint's kind."""
+    """Decodes parsed bodies to objects of the endpoint's kind."""
 
     def decode_body(self, obj: Object, report: bool) -> Sequence[str]:  # noqa: FBT001
-        """Bring it into shape in place; messages of strict decoding, if asked for. Raises ValueError in the reference's words."""
+        """Decode in place. Return the messages of strict decoding if `report` is set.
+
+        Raises:
+            ValueError: the object can not be decoded; the text is the reference's.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
-    """One endpoint: a resource in a version, or a subresource of it."""
+    """One endpoint: a resource in a version, or one of its subresources."""
 
     kind: GroupVersionKind
-    """What bodies are: the resource's kind, or autoscaling/v1 Scale."""
+    """The kind of bodies: the resource's kind, or autoscaling/v1 Scale."""
     resource: GroupVersionResource
     rest: CollectionRest
     codec: BodyCodec
     field_label: FieldLabel
     admission: Admission
     watches: Watches
-    """Watches that end when what serves them goes."""
+    """Open watches of the endpoint."""
     subresource: str = ""
     namespaced: bool = True
     list_kind: str = ""
     typed: bool = False
-    """Whether the kind is built in: bodies may leave out apiVersion and kind, lists leave out what is empty."""
+    """Whether the kind is built in: bodies may omit apiVersion and kind, lists omit empty members."""
     other_versions: Sequence[str] = ()
-    """Versions in which a built-in kind is known too, but not served."""
+    """Versions of a built-in kind that are registered but not served."""
     message: Message | None = None
-    """How bodies in Protobuf are read, for kinds that clients send so."""
+    """The Protobuf message of bodies, for kinds that clients may send in Protobuf."""
     package: str = ""
-    """The reference's Go package of a built-in kind, as some of its errors name it."""
+    """The Go package of a built-in kind, which some of the reference's errors contain."""
     table: TableConvertor | None = None
     null_rows: bool = False
-    """Whether a table of nothing has null for rows, as from the reference's default convertor."""
+    """Whether an empty table has null as rows, like the reference's default convertor."""
     patch_types: Sequence[str] = CUSTOM_RESOURCE_PATCHES
     offers: Offers = RESOURCE_OFFERS
     returns_deleted: bool = False
-    """Whether a delete is answered with the object also when it is gone."""
+    """Whether a delete returns the object also when it was removed."""
     strategic_keys: Mapping[str, str] = field(default_factory=dict)
-    """Merge keys of lists by field, for strategic merge patches of built-in kinds."""
-    max_body: int = MAX_BODY
+    """Merge keys of lists by field name, for strategic merge patches of built-in kinds."""
+    max_body: int = MAX_BODY_BYTES
+    """Limit of a body in bytes."""
 
     @property
     def api_version(self) -> str:
-        """The apiVersion of bodies."""
+        """Return the apiVersion of bodies."""
         return self.kind.api_version
 
     @property
     def is_namespaces(self) -> bool:
-        """Whether the resource is namespaces themselves, whose requests name a namespace that their objects do not have."""
+        """Return whether the resource is namespaces: its requests have a namespace, its objects do not."""
         return self.resource.group == "" and self.resource.resource == "namespaces"

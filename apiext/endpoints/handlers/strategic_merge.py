@@ -1,7 +1,7 @@
-"""Strategic merge patches, for the built-in kinds that clients patch so (namespaces and events).
+"""Strategic merge patches of built-in kinds (namespaces and events).
 
-Mirrors apimachinery pkg/util/strategicpatch: like a JSON merge patch, but lists that have a merge key (or hold scalars and
-merge) are merged, and directives say what else to do. Documents given are never changed.
+Mirrors apimachinery pkg/util/strategicpatch: like a JSON merge patch, but lists with a merge key (or of scalars with the
+merge strategy) are merged, and directives select other operations. Arguments are never changed.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from apiext.meta import errors
-from apiext.meta.patch import deep_copy
+from apiext.meta import errors, json_values
 
 _DIRECTIVE: Final = "$patch"
 _RETAIN: Final = "$retainKeys"
@@ -18,25 +17,25 @@ _DELETE_FROM: Final = "$deleteFromPrimitiveList/"
 _ORDER: Final = "$setElementOrder/"
 
 OBJECT_META_KEYS: Final = {"finalizers": "", "ownerReferences": "uid"}
-"""Merge keys of the lists that all metadata has; "" for a list of scalars that merges."""
+"""Merge keys of the lists in ObjectMeta; "" for a list of scalars with the merge strategy."""
 
 
 def strategic_merge(document: Any, patch: Any, merge_keys: Mapping[str, str]) -> Any:
-    """The document with the patch merged in; `merge_keys` names the key of each list that is merged, by its field.
+    """Return the document with the patch applied. `merge_keys` has the merge key of each list by its field name.
 
     Raises:
-        StatusError: 400 for directives that make no sense.
+        StatusError: 400 for an invalid directive, or a list item without its merge key.
     """
     if not isinstance(patch, dict):
-        return deep_copy(patch)
+        return json_values.copy(patch)
     directive = patch.get(_DIRECTIVE)
     if directive == "replace":
-        return {key: deep_copy(member) for key, member in patch.items() if key != _DIRECTIVE}
+        return {key: json_values.copy(member) for key, member in patch.items() if key != _DIRECTIVE}
     if directive == "delete":
         return {}
     if directive not in {None, "merge"}:
         raise errors.bad_request(f"unknown patch type: {directive} in map: {patch}")
-    merged = deep_copy(document) if isinstance(document, dict) else {}
+    merged = json_values.copy(document) if isinstance(document, dict) else {}
     _retain(merged, patch)
     for key, member in patch.items():
         _merge_member(merged, key, member, merge_keys)
@@ -65,7 +64,7 @@ def _merge_member(merged: dict[str, Any], key: str, member: Any, merge_keys: Map
     elif isinstance(member, list) and key in merge_keys:
         merged[key] = _merge_list(merged.get(key), member, merge_keys[key], merge_keys)
     else:
-        merged[key] = deep_copy(member)
+        merged[key] = json_values.copy(member)
 
 
 def _merge_list(old: Any, patch: list[Any], merge_key: str, merge_keys: Mapping[str, str]) -> list[Any]:
@@ -73,7 +72,7 @@ def _merge_list(old: Any, patch: list[Any], merge_key: str, merge_keys: Mapping[
     if not merge_key:
         return items + [item for item in patch if item not in items]
     if any(isinstance(item, dict) and item.get(_DIRECTIVE) == "replace" for item in patch):
-        return [deep_copy(item) for item in patch if not (isinstance(item, dict) and item.get(_DIRECTIVE) == "replace")]
+        return [json_values.copy(item) for item in patch if not (isinstance(item, dict) and item.get(_DIRECTIVE) == "replace")]
     for change in patch:
         if not isinstance(change, dict) or merge_key not in change:
             raise errors.bad_request(f"map: {change} does not contain declared merge key: {merge_key}")

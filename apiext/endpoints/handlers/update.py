@@ -1,10 +1,10 @@
-"""PUT of an object (apiserver pkg/endpoints/handlers/update.go)."""
+"""PUT: replace an object (apiserver pkg/endpoints/handlers/update.go)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apiext.endpoints.handlers.body import HEAVY, body_type, decode_body, read_body
+from apiext.endpoints.handlers.body import HEAVY_BYTES, body_type, decode_body, read_body
 from apiext.endpoints.handlers.context import Admitter, check_name, match_namespace, request_context, required_name
 from apiext.endpoints.handlers.options import manager_or_agent, write_query
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
@@ -13,7 +13,7 @@ from apiext.endpoints.responsewriters.object_response import item_reply
 from apiext.endpoints.serializers.negotiation import negotiate_output
 from apiext.meta import background
 from apiext.registry.metadata import own
-from apiext.registry.request_context import Operation, UpdateOptions
+from apiext.registry.request_context import AdmissionOperation, UpdateOptions
 from apiext.registry.rest import uid_precondition
 
 if TYPE_CHECKING:
@@ -25,37 +25,41 @@ if TYPE_CHECKING:
 
 
 async def update(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
-    """Replace the object by the one in the body; 201 when that created it. Raises StatusError."""
+    """Replace the object with the one in the body. Return it with 200, or 201 if it was created.
+
+    Raises:
+        StatusError: the request is invalid, rejected, or in conflict with the stored object.
+    """
     name = required_name(request)
     ctx = request_context(request)
     media = negotiate_output(request, scope.offers)
     data = await read_body(request, scope.max_body)
-    background.is_heavy.set(len(data) > HEAVY)
-    asked = write_query(parse_query(request), "UpdateOptions")
+    background.is_heavy.set(len(data) > HEAVY_BYTES)
+    query = write_query(parse_query(request), "UpdateOptions")
     media_type = body_type(request, scope)
-    obj = await decode_body(scope, data, media_type, asked.field_validation, ctx.warnings)
+    obj = await decode_body(scope, data, media_type, query.field_validation, ctx.warnings)
     match_namespace(scope, obj, ctx.namespace)
     check_name(obj, name)
     dedup_owner_references(obj, ctx.warnings)
-    admitter = Admitter(request, scope, name=name, dry_run=asked.dry_run)
+    admitter = Admitter(request, scope, name=name, dry_run=query.dry_run)
     options = UpdateOptions(
-        dry_run=asked.dry_run,
-        field_manager=manager_or_agent(asked.field_manager, request.headers.get("User-Agent", "")),
+        dry_run=query.dry_run,
+        field_manager=manager_or_agent(query.field_manager, request.headers.get("User-Agent", "")),
         preconditions=uid_precondition(obj),
-        admit=admitter.validation(Operation.UPDATE),
+        admit=admitter.validation(AdmissionOperation.UPDATE),
     )
-    item, created = await scope.rest.update(ctx, name, _replacing(obj, admitter, ctx.warnings), options)
+    item, created = await scope.rest.update(ctx, name, _replacement(obj, admitter, ctx.warnings), options)
     return await item_reply(request, scope, media, item, status=201 if created else 200)
 
 
-def _replacing(obj: Object, admitter: Admitter, warnings: list[str]) -> Updater:
-    """The updater of a PUT: the body, through admission, whatever stands there."""
+def _replacement(obj: Object, admitter: Admitter, warnings: list[str]) -> Updater:
+    """Return the updater of a PUT: the body after admission, whatever the existing object is."""
 
     async def updated(existing: Object) -> Object:
-        # Admission may change what it gets, and the registry may ask again.
+        # A copy, since admission may change it and the registry may call the updater again.
         new = own(obj)
         exists = bool((existing.get("metadata") or {}).get("uid"))
-        operation = Operation.UPDATE if exists else Operation.CREATE
+        operation = AdmissionOperation.UPDATE if exists else AdmissionOperation.CREATE
         new = await admitter.mutate(operation, new, existing if exists else None)
         dedup_owner_references(new, warnings, after_admission=True)
         return new

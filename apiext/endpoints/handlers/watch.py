@@ -1,4 +1,4 @@
-"""GET of a stream of changes (apiserver pkg/endpoints/handlers/watch.go)."""
+"""GET: watch changes (apiserver pkg/endpoints/handlers/watch.go)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from apiext.endpoints.handlers.options import list_query
 from apiext.endpoints.handlers.query_parameters import parse_query
 from apiext.endpoints.request import INFO
 from apiext.endpoints.responsewriters.object_response import table_form
-from apiext.endpoints.responsewriters.response import Stream
-from apiext.endpoints.responsewriters.watch_encoder import Form, FormError, NoLines, ProtobufFrames, TransformedLines
+from apiext.endpoints.responsewriters.response import ResponseStream
+from apiext.endpoints.responsewriters.watch_encoder import EncodeError, EventEncoder, ProtobufEncoder, RejectingEncoder, TransformingEncoder
 from apiext.endpoints.responsewriters.websocket import asks_for_websocket, serve_frames
 from apiext.endpoints.serializers.negotiation import JSON, PROTOBUF, MediaType, negotiate_output, negotiate_stream
 from apiext.meta.errors import StatusError
@@ -26,29 +26,33 @@ if TYPE_CHECKING:
 
 
 async def watch(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
-    """Send events until the time is over, the client leaves, or what serves the resource ends. Raises StatusError."""
+    """Send events until the timeout, the disconnection of the client, or the end of the resource.
+
+    Raises:
+        StatusError: the request is invalid.
+    """
     negotiate_output(request, scope.offers)
-    asked = list_query(parse_query(request), scope.field_label, watch=True, name=request[INFO].name)
-    seconds = scope.watches.seconds(asked.timeout_seconds)
-    running = await _opened(request, scope, asked.watch_options(timeout=seconds), seconds)
+    query = list_query(parse_query(request), scope.field_label, watch=True, name=request[INFO].name)
+    seconds = scope.watches.seconds(query.timeout_seconds)
+    running = await _open(request, scope, query.watch_options(timeout=seconds), seconds)
     try:
         media = negotiate_stream(request, scope.offers)
-        form = _form(request, scope, media)
+        encoder = _encoder(request, scope, media)
         scope.watches.add(running)
         if asks_for_websocket(request):
-            line = form.line if isinstance(form, TransformedLines | ProtobufFrames | NoLines) else _line
+            line = encoder.line if isinstance(encoder, TransformingEncoder | ProtobufEncoder | RejectingEncoder) else _line
             return await serve_frames(request, running, line, seconds, binary=media.type == PROTOBUF)
         content_type = JSON if media.type == JSON else f"{media.type};stream=watch"
-        return await _serve(request, running, form, seconds, content_type)
+        return await _serve(request, running, encoder, seconds, content_type)
     finally:
         running.close()
         scope.watches.discard(running)
 
 
-async def _opened(request: web.BaseRequest, scope: Scope, options: WatchOptions, seconds: float) -> Watch:
-    """The watch; one that does not begin within its time, because the store does not say where, only tells that.
+async def _open(request: web.BaseRequest, scope: Scope, options: WatchOptions, seconds: float) -> Watch:
+    """Open the watch. If the store does not report its revision within the timeout, return a watch with an ERROR event.
 
-    A wait for a revision that the client names has a limit of its own.
+    The wait for a revision that the client requests has its own limit.
     """
     try:
         async with asyncio.timeout(None if options.resource_version else seconds):
@@ -61,30 +65,29 @@ def _line(event: Event) -> bytes:
     return event.line
 
 
-def _form(request: web.BaseRequest, scope: Scope, media: MediaType) -> Form:
+def _encoder(request: web.BaseRequest, scope: Scope, media: MediaType) -> EventEncoder:
     convert = media.convert
     if convert is not None and convert.kind == "PartialObjectMetadataList":
-        return NoLines()
+        return RejectingEncoder()
     if media.type == PROTOBUF:
-        return ProtobufFrames(scope, convert)
+        return ProtobufEncoder(scope, convert)
     if convert is None:
-        return scope.watches.lines
+        return scope.watches.encoder
     table = table_form(request, convert) if convert.kind == "Table" else None
-    return TransformedLines(scope, convert, table)
+    return TransformingEncoder(scope, convert, table)
 
 
-async def _serve(request: web.BaseRequest, running: Watch, form: Form, seconds: float, content_type: str) -> web.StreamResponse:
-    stream = Stream(content_type=content_type)
+async def _serve(request: web.BaseRequest, running: Watch, encoder: EventEncoder, seconds: float, content_type: str) -> web.StreamResponse:
+    stream = ResponseStream(content_type=content_type)
     await stream.prepare(request)
     timer = asyncio.get_running_loop().call_later(seconds, running.close)
     try:
-        with suppress(FormError):
+        with suppress(EncodeError):
             async for events in running:
-                await stream.write_shared(form(events))
+                await stream.write_shared(encoder(events))
         await stream.write_eof()
     except ConnectionError:
-        # The client has left; there is nobody to tell.
-        pass
+        pass  # the client has disconnected
     finally:
         timer.cancel()
     return stream

@@ -1,1 +1,1 @@
-"""Write responses: objects, tables, watch events and Status (apiserver pkg/endpoints/handlers/responsewriters)."""
+"""Response writers: objects, tables, watch events and Status (apiserver pkg/endpoints/handlers/responsewriters)."""

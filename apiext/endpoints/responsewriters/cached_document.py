@@ -1,4 +1,4 @@
-"""A document that many clients read and that seldom changes: rendered, hashed and compressed once.
+"""A document that changes rarely: encoded, hashed and compressed once for many clients.
 
 Mirrors kube-openapi pkg/cached and pkg/handler, and apiserver pkg/endpoints/discovery/aggregated/etag.go.
 """
@@ -18,42 +18,44 @@ from apiext.endpoints.responsewriters.response import Reply
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-COMPRESSED_FROM: Final = 128 * 1024
-"""Bytes from which on a reply is compressed for clients that can read it (responsewriters.defaultGzipThresholdBytes)."""
-_LEVEL: Final = 4
+MIN_COMPRESSED_BYTES: Final = 128 * 1024
+"""Least size in bytes of a compressed reply (responsewriters.defaultGzipThresholdBytes)."""
+_GZIP_LEVEL: Final = 4
 _NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
 class Document:
-    """Bytes with a content type; its hash and its compressed form are made when first asked for.
+    """Bytes with a content type. The hash and the compressed form are computed on first use.
 
-    `made` is when it was made, in seconds since the epoch.
+    `created` is the time of construction in seconds since the epoch.
     """
 
     def __init__(self, body: bytes, content_type: str, *, tag: str = "") -> None:
         self.body = body
         self.content_type = content_type
         self._tag = tag
-        self.made = int(time.time())
+        self.created = int(time.time())
 
     @cached_property
     def hash(self) -> str:
-        """Upper-case hex SHA-512, or the one that it was made with: documents of equal content may share it."""
+        """Return the upper-case hex SHA-512 of the body, or the tag given instead, which equal documents may share."""
         return self._tag or hashlib.sha512(self.body).hexdigest().upper()
 
     @property
     def etag(self) -> str:
-        """The hash as an ETag header has it."""
+        """Return the hash as an ETag header."""
         return f'"{self.hash}"'
 
     @cached_property
     def compressed(self) -> bytes:
-        """The body in gzip."""
-        return gzip.compress(self.body, _LEVEL, mtime=0)
+        """Return the body in gzip."""
+        return gzip.compress(self.body, _GZIP_LEVEL, mtime=0)
 
-    def reply(self, request: web.BaseRequest, *, headers: Mapping[str, str] = _NO_HEADERS, compress_from: int = COMPRESSED_FROM) -> Reply:
-        """The answer to a request, compressed from that size on where the client reads gzip."""
-        if len(self.body) < compress_from or not accepts_gzip(request):
+    def reply(
+        self, request: web.BaseRequest, *, headers: Mapping[str, str] = _NO_HEADERS, min_compressed_bytes: int = MIN_COMPRESSED_BYTES
+    ) -> Reply:
+        """Return the reply to a request, compressed if the client accepts gzip and the body has at least that size in bytes."""
+        if len(self.body) < min_compressed_bytes or not accepts_gzip(request):
             return Reply(self.body, content_type=self.content_type, headers=headers)
         vary = ", ".join(filter(None, (headers.get(hdrs.VARY), hdrs.ACCEPT_ENCODING)))
         merged = {**headers, hdrs.CONTENT_ENCODING: "gzip", hdrs.VARY: vary}
@@ -61,7 +63,7 @@ class Document:
 
 
 def accepts_gzip(request: web.BaseRequest) -> bool:
-    """Whether the client reads gzip."""
+    """Return whether the client accepts gzip, with quality values as Go's net/http handlers read them."""
     for clause in request.headers.get(hdrs.ACCEPT_ENCODING, "").split(","):
         coding, _, params = clause.partition(";")
         if coding.strip().lower() == "gzip":

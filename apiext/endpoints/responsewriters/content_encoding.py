@@ -1,4 +1,4 @@
-"""JSON on its way to the client: as YAML or indented where asked for, compressed where it is large, in pieces where it is huge.
+"""Content encoding of JSON responses: YAML or indented on request, compressed if large, written in pieces if huge.
 
 Mirrors apiserver pkg/endpoints/handlers/responsewriters (writers.go).
 """
@@ -10,30 +10,31 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from apiext.endpoints.responsewriters.response import Reply, Stream
+from apiext.endpoints.responsewriters.response import Reply, ResponseStream
 from apiext.endpoints.serializers.negotiation import PROTOBUF, YAML, MediaType
-from apiext.meta import json_codec
+from apiext.meta import background, json_codec
 
 if TYPE_CHECKING:
     from aiohttp import web
 
 GZIP_THRESHOLD: Final = 128 * 1024
-"""Bytes above which an answer is compressed for who takes it."""
-PIECE: Final = 256 * 1024
-"""Bytes that are written at once; others get the loop in between."""
+"""Size in bytes above which a response is compressed."""
+PIECE_BYTES: Final = 256 * 1024
+"""Size of the pieces of a huge response; other tasks run between them."""
 _THREAD_THRESHOLD: Final = 64 * 1024
-_GZIP: Final = 16 + zlib.MAX_WBITS
+"""Size in bytes above which YAML and indented JSON are made in a thread."""
+_GZIP_WBITS: Final = 16 + zlib.MAX_WBITS
 
 
-def joined(items: Iterable[bytes]) -> Iterator[bytes]:
-    """Items with commas between them, in pieces of about PIECE bytes."""
+def join_items(items: Iterable[bytes]) -> Iterator[bytes]:
+    """Join items with commas, in pieces of about PIECE_BYTES."""
     batch: list[bytes] = []
     size = 0
     first = True
     for item in items:
         batch.append(item)
         size += len(item)
-        if size >= PIECE:
+        if size >= PIECE_BYTES:
             yield b",".join(batch) if first else b"," + b",".join(batch)
             batch, size, first = [], 0, False
     if batch:
@@ -41,20 +42,24 @@ def joined(items: Iterable[bytes]) -> Iterator[bytes]:
 
 
 async def send(request: web.BaseRequest, media: MediaType, parts: Sequence[bytes], *, status: int = 200) -> web.StreamResponse:
-    """Write JSON, given in parts, as the media type wants it; Protobuf as it is. Raises ConnectionError when the client is gone."""
+    """Send JSON, given in parts, in the media type's format; send Protobuf unchanged.
+
+    Raises:
+        ConnectionError: the client has disconnected.
+    """
     size = sum(map(len, parts))
     if media.type == YAML or (media.pretty and media.type != PROTOBUF):
         data = b"".join(parts)
-        data = await asyncio.to_thread(_formatted, data, media) if size > _THREAD_THRESHOLD else _formatted(data, media)
+        data = await background.begin(_format, data, media) if size > _THREAD_THRESHOLD else _format(data, media)
         parts, size = [data], len(data)
     headers = {}
     if size > GZIP_THRESHOLD and takes_gzip(request):
         headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
-        parts = await asyncio.to_thread(_compressed, parts)
+        parts = await asyncio.to_thread(_compress, parts)
         size = sum(map(len, parts))
-    if size <= PIECE or request.method == "HEAD":
+    if size <= PIECE_BYTES or request.method == "HEAD":
         return Reply(parts, status=status, content_type=media.type, headers=headers)
-    stream = Stream(status=status, content_type=media.type, headers=headers, length=size)
+    stream = ResponseStream(status=status, content_type=media.type, headers=headers, length=size)
     await stream.prepare(request)
     for piece in _pieces(parts):
         await stream.write(piece)
@@ -62,7 +67,7 @@ async def send(request: web.BaseRequest, media: MediaType, parts: Sequence[bytes
     return stream
 
 
-def _formatted(data: bytes, media: MediaType) -> bytes:
+def _format(data: bytes, media: MediaType) -> bytes:
     if media.type != YAML:
         return json_codec.pretty(data)
     from apiext.endpoints.serializers import yaml_codec
@@ -70,24 +75,24 @@ def _formatted(data: bytes, media: MediaType) -> bytes:
     return yaml_codec.dumps(json_codec.loads(data))
 
 
-def _compressed(parts: Sequence[bytes]) -> list[bytes]:
-    compressor = zlib.compressobj(1, zlib.DEFLATED, _GZIP)
+def _compress(parts: Sequence[bytes]) -> list[bytes]:
+    compressor = zlib.compressobj(1, zlib.DEFLATED, _GZIP_WBITS)
     packed = [compressor.compress(part) for part in parts]
     packed.append(compressor.flush())
     return [part for part in packed if part]
 
 
 def _pieces(parts: Sequence[bytes]) -> Iterator[bytes]:
-    """Parts cut or joined to about PIECE bytes."""
+    """Cut or join parts to about PIECE_BYTES."""
     batch: list[bytes] = []
     size = 0
     for part in parts:
-        if size and size + len(part) > PIECE:
+        if size and size + len(part) > PIECE_BYTES:
             yield b"".join(batch)
             batch, size = [], 0
-        if len(part) > 2 * PIECE:
+        if len(part) > 2 * PIECE_BYTES:
             view = memoryview(part)
-            yield from (bytes(view[at : at + PIECE]) for at in range(0, len(part), PIECE))
+            yield from (bytes(view[at : at + PIECE_BYTES]) for at in range(0, len(part), PIECE_BYTES))
         else:
             batch.append(part)
             size += len(part)
@@ -96,6 +101,6 @@ def _pieces(parts: Sequence[bytes]) -> Iterator[bytes]:
 
 
 def takes_gzip(request: web.BaseRequest) -> bool:
-    """Whether the client takes gzip."""
+    """Return whether Accept-Encoding has gzip without parameters, as the reference checks it."""
     accepted = request.headers.get("Accept-Encoding")
     return accepted is not None and any(token.strip() == "gzip" for token in accepted.split(","))

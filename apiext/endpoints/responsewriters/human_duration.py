@@ -1,4 +1,4 @@
-"""How long ago, for humans (apimachinery pkg/util/duration and pkg/api/meta/table)."""
+"""Ages and durations for humans (apimachinery pkg/util/duration and pkg/api/meta/table)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 from apiext.meta import time
 
 _ZERO: Final = datetime(1, 1, 1, tzinfo=UTC)
-"""No time at all to Go."""
+"""Go's zero time."""
 
 
 def age(timestamp: str, now: datetime) -> str:
-    """The time since an RFC 3339 timestamp; `<unknown>` for none, `<invalid>` for what is no time."""
+    """Return the time since an RFC 3339 timestamp, `<unknown>` for an empty or zero one, `<invalid>` for a malformed one."""
     if not timestamp:
         return "<unknown>"
     try:
@@ -26,7 +26,7 @@ def age(timestamp: str, now: datetime) -> str:
 
 
 def human_duration(seconds: float) -> str:
-    """Two or three significant figures of a duration; `<invalid>` when it is more than two seconds negative."""
+    """Return two or three significant figures of a duration in seconds, `<invalid>` below -1 second."""
     whole = int(seconds)
     if whole < -1:
         return "<invalid>"

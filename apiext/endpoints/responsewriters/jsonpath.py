@@ -14,7 +14,7 @@ from apiext.meta import go_format, json_codec
 
 Values = list[Any]
 Step = Callable[[Values], Values]
-"""One node of a path: from the values so far to the next ones; raises EvalError."""
+"""One node of a path: maps the current values to the next ones. Raises EvalError if they do not fit."""
 
 _DICT_KEY: Final = re.compile(r"'([^']*)'")
 _SLICE: Final = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
@@ -26,15 +26,19 @@ _LINE_ENDS: Final = frozenset("\r\n")
 
 
 class PathError(ValueError):
-    """A path that cannot be parsed; the text is the reference's."""
+    """A path that can not be parsed, with the reference's message."""
 
 
 class EvalError(ValueError):
-    """A path that does not fit the value."""
+    """A value that does not fit the path."""
 
 
 def compile_path(path: str) -> Step:
-    """A column's path as a function from `[object]` to its values. Raises PathError."""
+    """Compile a column's path to a function from `[object]` to the values.
+
+    Raises:
+        PathError: the path is malformed.
+    """
     parser = _Parser(path)
     shown = _sequence(parser.parse())
     others = tuple(map(_sequence, parser.others))
@@ -63,7 +67,7 @@ def _sequence(steps: Sequence[Step]) -> Step:
 
 
 class _Parser:
-    """Reads one action, the text between the braces that the column's path is put in."""
+    """Parses one action: the text between the braces around the column's path."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -71,10 +75,14 @@ class _Parser:
         self._steps: list[Step] = []
         self._recursive = False
         self.others: list[list[Step]] = []
-        """Actions after the first, of which nothing is shown; they have to fit the value all the same."""
+        """Actions after the first. Their results are not shown, but a value that does not fit is an error."""
 
     def parse(self) -> list[Step]:
-        """Raises PathError."""
+        """Parse the action.
+
+        Raises:
+            PathError: the path is malformed.
+        """
         while self._at < len(self._text):
             rest = self._text[self._at :]
             if rest.startswith("}"):
@@ -228,7 +236,7 @@ def _unquote(inner: str) -> str:
 
 
 def _slice_params(inner: str) -> tuple[int | None, int | None, bool, int | None]:
-    """Start, end, whether the end was derived from the start (a single index), step."""
+    """Return start, end, whether the end was derived from the start (a single index), and step."""
     match = _SLICE.fullmatch(inner)
     if match is None:
         raise PathError(f"invalid array index {inner}")
@@ -370,7 +378,7 @@ def _basic_kind(value: Any) -> str:
 
 
 def print_value(value: Any) -> str:
-    """A value as the reference prints it: JSON for what has members, Go's %v for scalars."""
+    """Return a value as the reference prints it: JSON for maps and lists, Go's %v for scalars."""
     if isinstance(value, dict | list):
         return json_codec.dumps(value).decode()
     return "<no value>" if value is None else go_format.value(value)

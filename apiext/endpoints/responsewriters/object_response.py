@@ -1,4 +1,4 @@
-"""Objects, lists and results as answers, in the form that was agreed on.
+"""Responses with objects, lists and Status, in the negotiated media type.
 
 Mirrors apiserver pkg/endpoints/handlers (response.go).
 """
@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.endpoints.handlers.query_parameters import parse_query, text
 from apiext.endpoints.responsewriters import content_encoding
-from apiext.endpoints.responsewriters.partial_metadata import partial_bytes, partial_list_head
-from apiext.endpoints.responsewriters.table import TABLE_TAIL, TableForm, row_bytes, rows, table_head
-from apiext.endpoints.serializers import protobuf_encoder, status_protobuf
+from apiext.endpoints.responsewriters.table import TABLE_TAIL, TableForm, partial_bytes, partial_list_head, row_bytes, rows, table_head
+from apiext.endpoints.serializers import protobuf_encoder
 from apiext.endpoints.serializers.negotiation import PROTOBUF, Convert, MediaType
 from apiext.meta import errors, field, json_codec
 
@@ -25,12 +24,16 @@ if TYPE_CHECKING:
     from apiext.storage.interface import Item, ListResult
 
 _THREAD_THRESHOLD: Final = 16 * 1024
-"""Bytes of JSON above which writing an object in Protobuf leaves the loop."""
+"""Size in bytes of JSON above which an object is encoded to Protobuf in a thread."""
 _INCLUDES: Final = frozenset({"Object", "Metadata", "None", ""})
 
 
 def table_form(request: web.BaseRequest, convert: Convert) -> TableForm:
-    """How the client wants its tables; raises StatusError (400)."""
+    """Return the table options of a request.
+
+    Raises:
+        StatusError: 400 for an invalid includeObject.
+    """
     include = text(parse_query(request), "includeObject")
     if include not in _INCLUDES:
         path = field.Path("includeObject")
@@ -40,7 +43,11 @@ def table_form(request: web.BaseRequest, convert: Convert) -> TableForm:
 
 
 async def item_reply(request: web.BaseRequest, scope: Scope, media: MediaType, item: Item, *, status: int = 200) -> web.StreamResponse:
-    """One object. Raises StatusError where it cannot be given in the form asked for."""
+    """Send one object.
+
+    Raises:
+        StatusError: 400 for an invalid includeObject, 406 if the object has no such representation.
+    """
     convert = media.convert
     if convert is not None:
         return await content_encoding.send(request, media, [_converted(request, scope, media, convert, item)], status=status)
@@ -75,7 +82,11 @@ def _not_a_list(scope: Scope) -> errors.StatusError:
 
 
 async def list_reply(request: web.BaseRequest, scope: Scope, media: MediaType, result: ListResult) -> web.StreamResponse:
-    """A list. Raises StatusError where it cannot be given in the form asked for."""
+    """Send a list.
+
+    Raises:
+        StatusError: 400 for an invalid includeObject, 406 if the list has no such representation.
+    """
     convert = media.convert
     if convert is None:
         parts = await _protobuf_list(scope, result) if media.type == PROTOBUF else _list_parts(scope, result)
@@ -84,8 +95,8 @@ async def list_reply(request: web.BaseRequest, scope: Scope, media: MediaType, r
     elif convert.kind == "Table" and scope.table is not None:
         form = table_form(request, convert)
         head = table_head(form, _metadata(result, typed=True), scope.table.headers())
-        nothing = scope.null_rows and not result.items
-        parts = [*_null(head)] if nothing else [head, *await rows(scope.table, result.items, form), TABLE_TAIL]
+        empty = scope.null_rows and not result.items
+        parts = [*_null(head)] if empty else [head, *await rows(scope.table, result.items, form), TABLE_TAIL]
     else:
         name = f"*{scope.package}.{scope.list_kind}" if scope.typed else "*unstructured.UnstructuredList"
         raise errors.not_acceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({name})")
@@ -93,7 +104,7 @@ async def list_reply(request: web.BaseRequest, scope: Scope, media: MediaType, r
 
 
 def _metadata(result: ListResult, *, typed: bool) -> dict[str, Any]:
-    """A list's metadata; what is not typed shows an empty `continue` too."""
+    """Return a list's metadata; unstructured lists contain an empty `continue` too."""
     metadata: dict[str, Any] = {"resourceVersion": str(result.revision)}
     if result.continue_token or not typed:
         metadata["continue"] = result.continue_token
@@ -103,17 +114,17 @@ def _metadata(result: ListResult, *, typed: bool) -> dict[str, Any]:
 
 
 def _list_parts(scope: Scope, result: ListResult) -> Sequence[bytes]:
-    """The bytes of a list, made of the bytes of its items as they are."""
+    """Return the JSON of a list, made of the stored JSON of its items."""
     items: Iterable[bytes] = [item.data for item in result.items]
     if scope.typed:
-        items = [_untyped(data, scope) for data in items]
+        items = [_without_type_meta(data, scope) for data in items]
     head = b'{"apiVersion":%b,"items":[' % json_codec.dumps(str(scope.resource.group_version))
     tail = b'],"kind":%b,"metadata":%b}\n' % (json_codec.dumps(scope.list_kind), json_codec.dumps(_metadata(result, typed=scope.typed)))
-    return [head, *content_encoding.joined(items), tail]
+    return [head, *content_encoding.join_items(items), tail]
 
 
-def _untyped(data: bytes, scope: Scope) -> bytes:
-    """An item as lists of built-in kinds hold it: without apiVersion and kind."""
+def _without_type_meta(data: bytes, scope: Scope) -> bytes:
+    """Return an item without apiVersion and kind, as lists of built-in kinds contain it."""
     version, kind = json_codec.dumps(scope.api_version), json_codec.dumps(scope.kind.kind)
     for prefix in (b'{"kind":%b,"apiVersion":%b,' % (kind, version), b'{"apiVersion":%b,"kind":%b,' % (version, kind)):
         if data.startswith(prefix):
@@ -129,7 +140,7 @@ def _partial_list(convert: Convert, result: ListResult) -> Sequence[bytes]:
     if not result.items:
         return _null(head)
     items = (partial_bytes(item.object(), convert.version) for item in result.items)
-    return [head, *content_encoding.joined(items), TABLE_TAIL]
+    return [head, *content_encoding.join_items(items), TABLE_TAIL]
 
 
 async def _protobuf_list(scope: Scope, result: ListResult) -> Sequence[bytes]:
@@ -142,12 +153,12 @@ async def _protobuf_partials(convert: Convert, result: ListResult) -> Sequence[b
 
 
 def _null(head: bytes) -> Sequence[bytes]:
-    """A list that upstream never began: null, where the head opens it."""
+    """Return an empty list as upstream encodes a nil slice: null in place of the opened array."""
     return head.removesuffix(b"["), b"null}\n"
 
 
 async def status_object_reply(request: web.BaseRequest, media: MediaType, body: dict[str, Any], *, status: int = 200) -> web.StreamResponse:
-    """A Status that tells of success; it is never transformed."""
+    """Send a Status of success, which is never converted to a Table or metadata."""
     if media.type == PROTOBUF:
-        return await content_encoding.send(request, media, [status_protobuf.dumps(body)], status=status)
+        return await content_encoding.send(request, media, [protobuf_encoder.status_bytes(body)], status=status)
     return await content_encoding.send(request, media, [json_codec.dumps(body, sort_keys=False), b"\n"], status=status)

@@ -1,12 +1,13 @@
-"""Answers as they go on the wire: a complete one in a single write, and a stream whose headers go first.
+"""HTTP responses: a complete one in a single write, and a stream whose headers are sent first.
 
-Both carry the headers that the filters put on the request (`HEADERS`, `WARNINGS`), whoever answers.
+Both contain the headers that filters attach to the request (`HEADERS`, `WARNINGS`).
 Mirrors apiserver pkg/endpoints/handlers/responsewriters.
 """
 
 from __future__ import annotations
 
 import time
+import unicodedata
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
@@ -15,10 +16,9 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from apiext.endpoints.request import HEADERS, WARNINGS
-from apiext.endpoints.responsewriters.warning_headers import warning_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from aiohttp.abc import AbstractStreamWriter
 
@@ -27,11 +27,15 @@ _NO_HEADERS: Final[Mapping[str, str]] = {}
 _NO_WARNINGS: Final[Sequence[str]] = ()
 _BODILESS: Final = frozenset({204, 304})
 
+_MAX_TOTAL_CHARACTERS: Final = 4 * 1024
+"""Total length above which each warning is truncated."""
+_TRUNCATED_CHARACTERS: Final = 256
+
 
 class Reply(web.StreamResponse):
-    """A complete answer: status line, headers and body leave in one write.
+    """A complete response: status line, headers and body are sent in one write.
 
-    `body` may come in parts, which are joined once. `headers` are the reply's own; they win over those of the filters.
+    `body` may be given in parts, which are joined once. `headers` take precedence over those of the filters.
     """
 
     def __init__(
@@ -45,16 +49,21 @@ class Reply(web.StreamResponse):
         super().__init__(status=status)
         self.parts: Sequence[bytes] = (body,) if isinstance(body, bytes) else body
         self._type = content_type
-        self._own = headers
+        self._extra_headers = headers
         self._written = False
 
     @property
     def prepared(self) -> bool:
-        """Whether it has been sent."""
+        """Return whether the response was sent."""
         return self._written
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
-        """Send it, once. Raises ConnectionError when the client is gone."""
+        """Send the response unless it was sent before.
+
+        Raises:
+            ConnectionError: the client has disconnected.
+            ValueError: a header contains a line break.
+        """
         if self._written:
             return None
         self._written = True
@@ -67,22 +76,26 @@ class Reply(web.StreamResponse):
         self._keep_alive = keep_alive = request.keep_alive and self._keep_alive is not False
         kind = f"Content-Type: {self._type}\r\n" if length and self._type else ""
         size = "" if self.status in _BODILESS else f"Content-Length: {length}\r\n"
-        return _head(request, self.status, self._own, kind + size, keep_alive=keep_alive)
+        return _head(request, self.status, self._extra_headers, kind + size, keep_alive=keep_alive)
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """Nothing is left to send."""
+        """Do nothing: `prepare` has sent everything."""
 
 
-class BrokenOff(web.StreamResponse):
-    """The end of an answer that has begun and cannot be completed: the connection is closed, so that the client notices."""
+class AbortedResponse(web.StreamResponse):
+    """The end of a response that can not be completed: it closes the connection, so that the client detects the failure."""
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
-        """Raises ConnectionResetError, which makes the server close the connection."""
-        raise ConnectionResetError("the answer broke off")
+        """Make the server close the connection.
+
+        Raises:
+            ConnectionResetError: always.
+        """
+        raise ConnectionResetError("the response was aborted")
 
 
-class Refusal(web.StreamResponse):
-    """An answer that is written as it is, after which the connection is closed."""
+class RawResponse(web.StreamResponse):
+    """A response of given bytes, after which the connection is closed."""
 
     def __init__(self, answer: bytes) -> None:
         super().__init__()
@@ -90,23 +103,27 @@ class Refusal(web.StreamResponse):
         self._keep_alive = False
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
-        """Send it. Raises ConnectionError when the client is gone."""
+        """Send the bytes.
+
+        Raises:
+            ConnectionError: the client has disconnected.
+        """
         await request.writer.write(self._answer)
         return request.writer
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """Nothing is left to send."""
+        """Do nothing: `prepare` has sent everything."""
 
 
 def has_begun(request: web.BaseRequest) -> bool:
-    """Whether a part of the answer has been written, so that no other answer can be given."""
+    """Return whether a part of a response was written, so that no other response is possible."""
     return request.writer.output_size > 0
 
 
-class Stream(web.StreamResponse):
-    """An answer written in pieces after `prepare`: of a given length, or of an unknown one as HTTP chunks.
+class ResponseStream(web.StreamResponse):
+    """A response written in pieces after `prepare`: with a given length, or in HTTP chunks.
 
-    Chunks are framed here, each as one piece, so that it leaves as one TLS record and many streams can share it.
+    Each chunk is framed here as one piece, so that it becomes one TLS record and many streams can share it.
     """
 
     def __init__(
@@ -119,18 +136,23 @@ class Stream(web.StreamResponse):
     ) -> None:
         super().__init__(status=status)
         self._type = content_type
-        self._own = headers
+        self._extra_headers = headers
         self._length = length
         self._to: AbstractStreamWriter | None = None
         self._framed = False
 
     @property
     def prepared(self) -> bool:
-        """Whether the headers have been sent."""
+        """Return whether the headers were sent."""
         return self._to is not None
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
-        """Send the headers, those of the filters included. Raises ConnectionError when the client is gone."""
+        """Send the headers, including those of the filters.
+
+        Raises:
+            ConnectionError: the client has disconnected.
+            ValueError: a header contains a line break.
+        """
         if self._to is None:
             self._framed = self._length is None and request.version.minor > 0
             self._keep_alive = request.keep_alive and (self._framed or self._length is not None)
@@ -138,35 +160,40 @@ class Stream(web.StreamResponse):
             size = "Transfer-Encoding: chunked\r\n" if self._framed else size
             self._to = request.writer
             body = f"Content-Type: {self._type}\r\n{size}"
-            await self._to.write(_head(request, self.status, self._own, body, keep_alive=self._keep_alive))
+            await self._to.write(_head(request, self.status, self._extra_headers, body, keep_alive=self._keep_alive))
         return self._to
 
     async def write(self, data: bytes) -> None:  # type: ignore[override]
-        """Send a piece; waits while the client is behind. Raises ConnectionError when it is gone."""
+        """Send a piece; wait while the transport's buffer is full.
+
+        Raises:
+            ConnectionError: the client has disconnected.
+            RuntimeError: `prepare` was not called.
+        """
         if self._to is None:
-            raise RuntimeError("the headers come first")
+            raise RuntimeError("prepare() has not been called")
         await self._to.write(chunk(data) if self._framed else data)
 
     async def write_shared(self, piece: Piece) -> None:
-        """Send a piece that other streams send too."""
+        """Send a piece that other streams send too. See `write`."""
         if self._to is None:
-            raise RuntimeError("the headers come first")
+            raise RuntimeError("prepare() has not been called")
         await self._to.write(piece.framed if self._framed else piece.data)
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """End the answer."""
+        """End the response."""
         if self._framed and self._to is not None:
             self._framed = False
             await self._to.write(b"0\r\n\r\n")
 
 
 def chunk(data: bytes) -> bytes:
-    """A piece of an answer as an HTTP chunk."""
+    """Return data as an HTTP chunk."""
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
 class Piece:
-    """A piece of an answer, framed once for all streams that send it."""
+    """Data framed once for all streams that send it."""
 
     __slots__ = ("data", "framed")
 
@@ -176,7 +203,7 @@ class Piece:
 
 
 def _head(request: web.BaseRequest, status: int, own: Mapping[str, str], body: str, *, keep_alive: bool) -> bytes:
-    """Status line and all headers; `body` are the lines about the body."""
+    """Encode the status line and all headers. `body` has the header lines about the body."""
     connection, minor = "", min(request.version.minor, 1)
     if not keep_alive:
         connection = "Connection: close\r\n" if minor else ""
@@ -187,7 +214,7 @@ def _head(request: web.BaseRequest, status: int, own: Mapping[str, str], body: s
 
 
 def _lines(request: web.BaseRequest, own: Mapping[str, str]) -> str:
-    """Header lines of the filters and the reply's own."""
+    """Return the header lines of the filters and of the response."""
     headers = request.get(HEADERS, _NO_HEADERS)
     if own:
         for text in own.values():
@@ -212,5 +239,35 @@ def _status_line(status: int, minor: int) -> str:
 
 @lru_cache(maxsize=2)
 def _date_line(second: int) -> str:
-    """The Date header and the end of all headers; made once a second."""
+    """Return the Date header and the end of the headers, computed once a second."""
     return f"Date: {formatdate(second, usegmt=True)}\r\n\r\n"
+
+
+def warning_headers(texts: Iterable[str]) -> list[str]:
+    """Return the values of Warning headers, in order.
+
+    Drop duplicates, empty texts, and texts with control characters, which a header can not contain.
+    If the texts are too long in total, truncate each and drop those that still exceed the limit.
+    """
+    distinct = dict.fromkeys(text for text in texts if text)
+    sendable = [text for text in distinct if not _has_control(text)]
+    if sum(map(len, sendable)) <= _MAX_TOTAL_CHARACTERS:
+        return [_header(text) for text in sendable]
+    headers: list[str] = []
+    written = 0
+    for text in sendable:
+        if written >= _MAX_TOTAL_CHARACTERS:
+            break
+        short = text[:_TRUNCATED_CHARACTERS]
+        written += len(short)
+        headers.append(_header(short))
+    return headers
+
+
+def _has_control(text: str) -> bool:
+    return not text.isprintable() and any(unicodedata.category(char) == "Cc" for char in text)
+
+
+def _header(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{escaped}"'

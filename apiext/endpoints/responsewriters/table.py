@@ -1,4 +1,4 @@
-"""Objects as a Table: the columns of a definition, one row an object.
+"""Tables and PartialObjectMetadata: the representations of objects that clients like kubectl request.
 
 Mirrors apiextensions-apiserver pkg/registry/customresource/tableconvertor and apimachinery pkg/api/meta/table.
 """
@@ -9,18 +9,20 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final
 
 from apiext.endpoints.responsewriters.human_duration import age
 from apiext.endpoints.responsewriters.jsonpath import EvalError, PathError, Step, compile_path, print_value
-from apiext.endpoints.responsewriters.partial_metadata import partial_bytes
-from apiext.endpoints.responsewriters.table_rows import METADATA, NOTHING, OBJECT, KeptRow, Moment, Shown
 from apiext.meta import json_codec
 from apiext.meta.json_codec import Object
 from apiext.storage.interface import Item
 
-_SLICE: Final = 200
-"""Rows that are made before others get the loop."""
+METADATA: Final = "Metadata"
+NONE: Final = "None"
+OBJECT: Final = "Object"
+_ROWS_PER_BATCH: Final = 200
+"""Rows encoded before other tasks run."""
 _NAME_DESCRIPTION: Final = (
     "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
     "client to request the generation of an appropriate name automatically. Name is primarily intended for creation "
@@ -35,14 +37,14 @@ CREATED_DESCRIPTION: Final = (
 )
 
 Cell = Callable[[Object, datetime], Any]
-"""One cell of a row."""
+"""Returns one cell of a row."""
 Value = Callable[[Object], Any]
-"""What a column's path finds, as its type wants it; for a date the time itself, not its age."""
+"""Returns the value of a column's path, converted to its type; for a date the timestamp, not the age."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column as a definition's additionalPrinterColumns give it, or one that a built-in kind computes."""
+    """A column of a definition's additionalPrinterColumns, or one that a built-in kind computes."""
 
     name: str
     type: str
@@ -51,12 +53,12 @@ class Column:
     format: str = ""
     priority: int = 0
     cell: Cell | None = None
-    """Makes the cell, instead of the path."""
+    """Computes the cell instead of the path."""
     value: Value | None = None
-    """Finds what the cell shows, instead of the path."""
+    """Computes the value instead of the path."""
 
     def header(self) -> dict[str, Any]:
-        """The column definition that clients get."""
+        """Return the column definition for clients."""
         description = self.description or f"Custom resource definition column (in JSONPath format): {self.path}"
         return _header(self.name, self.type, self.format, description, self.priority)
 
@@ -66,17 +68,77 @@ NAME: Final = Column(
 )
 """The first column of custom resources."""
 AGE: Final = Column("Age", "date", ".metadata.creationTimestamp", CREATED_DESCRIPTION)
-"""The column of a definition that names none."""
+"""The only column of a definition without additionalPrinterColumns."""
 
 
 def _header(name: str, type: str, format: str, description: str, priority: int = 0) -> dict[str, Any]:
     return {"name": name, "type": type, "format": format, "description": description, "priority": priority}
 
 
-class TableConvertor:
-    """Makes tables; the paths of its columns are compiled when it is first used.
+class AgeCache:
+    """The time of a table and the ages computed for it."""
 
-    A column with a malformed path ends the columns before it.
+    __slots__ = ("_ages", "now")
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+        self._ages: dict[str, bytes] = {}
+
+    def age(self, time: str) -> bytes:
+        """Return the age of a timestamp as JSON."""
+        text = self._ages.get(time)
+        if text is None:
+            text = self._ages[time] = json_codec.dumps(age(time, self.now))
+        return text
+
+
+class CachedRow:
+    """A row without its ages: the JSON around them, their timestamps, and the position of the metadata in the object's JSON.
+
+    `owner` is the convertor that created it; other convertors must not use it.
+    """
+
+    __slots__ = ("_fixed", "_metadata", "_times", "owner")
+
+    def __init__(self, *, owner: object, fixed: tuple[bytes, ...], times: tuple[str, ...], metadata: slice) -> None:
+        self.owner = owner
+        self._fixed = (b'{"cells":[' + fixed[0], *fixed[1:-1], fixed[-1] + b'],"object":') if times else (_whole(fixed[0]),)
+        self._times = times
+        self._metadata = metadata
+
+    def row(self, data: bytes, row_object: RowObject, ages: AgeCache) -> bytes:
+        """Return the row as JSON; `data` is the object's JSON."""
+        fixed, times = self._fixed, self._times
+        if len(times) == 1:
+            # fast path: most tables have one date column and thousands of rows
+            cells = fixed[0] + ages.age(times[0]) + fixed[1]
+        else:
+            cells = fixed[0] + b"".join([part for time, after in zip(times, fixed[1:], strict=True) for part in (ages.age(time), after)])
+        if row_object.include == NONE:
+            return cells + b"null}"
+        if row_object.include == OBJECT:
+            return b"%b%b}" % (cells, data)
+        return b"%b%b%b}}" % (cells, row_object.head, data[self._metadata])
+
+
+def _whole(cells: bytes) -> bytes:
+    return b'{"cells":[%b],"object":' % cells
+
+
+class RowObject:
+    """What rows contain of their objects: Object, Metadata or None, with the JSON before the metadata."""
+
+    __slots__ = ("head", "include")
+
+    def __init__(self, include: str, version: str) -> None:
+        self.include = include
+        self.head = partial_head(version)
+
+
+class TableConvertor:
+    """Converts objects to rows. The paths of the columns are compiled on first use.
+
+    A malformed path drops its column and all columns after it.
     """
 
     __slots__ = ("_cells", "_columns", "_headers", "_values")
@@ -88,7 +150,7 @@ class TableConvertor:
         self._headers = b""
 
     def cells(self) -> tuple[Cell, ...]:
-        """The functions that make a row's cells."""
+        """Return the functions that compute a row's cells."""
         if self._cells is None:
             cells: list[Cell] = []
             values: list[Value] = []
@@ -107,16 +169,16 @@ class TableConvertor:
         return self._cells
 
     def headers(self) -> bytes:
-        """The column definitions as JSON."""
+        """Return the column definitions as JSON."""
         self.cells()
         return self._headers
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
-        """The cells of an object."""
+        """Return the cells of an object."""
         return [cell(obj, now) for cell in self.cells()]
 
-    def keep(self, item: Item) -> KeptRow | None:
-        """What can be kept of an item's row; None where a column computes its cells in a way of its own."""
+    def cacheable_row(self, item: Item) -> CachedRow | None:
+        """Return the part of an item's row that can be cached, None if a column computes its cells."""
         self.cells()
         obj = item.object()
         metadata = json_codec.dumps(obj.get("metadata") or {})
@@ -133,12 +195,12 @@ class TableConvertor:
             else:
                 between += json_codec.dumps(found) + b","
         place = slice(start, start + len(metadata))
-        return KeptRow(owner=self, fixed=(*fixed, between[:-1]), times=tuple(times), metadata=place)
+        return CachedRow(owner=self, fixed=(*fixed, between[:-1]), times=tuple(times), metadata=place)
 
 
 @dataclass(frozen=True, slots=True)
 class TableForm:
-    """How a client wants its tables."""
+    """The table options of a request."""
 
     version: str = "v1"
     include: str = METADATA
@@ -146,7 +208,7 @@ class TableForm:
 
 
 def table_head(form: TableForm, metadata: Mapping[str, Any], columns: bytes) -> bytes:
-    """A table up to its rows."""
+    """Return a table's JSON up to its rows."""
     return b'{"kind":"Table","apiVersion":"meta.k8s.io/%b","metadata":%b,"columnDefinitions":%b,"rows":[' % (
         form.version.encode(),
         json_codec.dumps(metadata),
@@ -158,9 +220,9 @@ TABLE_TAIL: Final = b"]}\n"
 
 
 def row_bytes(convertor: TableConvertor, obj: Object, form: TableForm, now: datetime, data: bytes = b"") -> bytes:
-    """One row as JSON; `data` is the object as JSON, where it is at hand."""
+    """Return one row as JSON; `data` is the object's JSON if available."""
     cells = json_codec.dumps(convertor.row(obj, now))
-    if form.include == NOTHING:
+    if form.include == NONE:
         shown = b"null"
     elif form.include == OBJECT:
         shown = data or json_codec.dumps(obj)
@@ -170,31 +232,54 @@ def row_bytes(convertor: TableConvertor, obj: Object, form: TableForm, now: date
 
 
 async def rows(convertor: TableConvertor, items: Iterable[Item], form: TableForm) -> list[bytes]:
-    """The rows of items, with commas between them, in a few pieces; gives others the loop now and then."""
-    moment, shown = Moment(datetime.now(UTC)), Shown(form.include, form.version)
+    """Return the rows of items as JSON joined with commas, in a few pieces. Other tasks run in between."""
+    ages, row_object = AgeCache(datetime.now(UTC)), RowObject(form.include, form.version)
     pieces: list[bytes] = []
     batch: list[bytes] = []
     for item in items:
-        if len(batch) == _SLICE:
+        if len(batch) == _ROWS_PER_BATCH:
             pieces += (b",".join(batch), b",")
             batch.clear()
             await asyncio.sleep(0)
-        row = _kept(convertor, item)
+        row = _cached_row(convertor, item)
         if row is None:
-            batch.append(row_bytes(convertor, item.object(), form, moment.now, item.data))
+            batch.append(row_bytes(convertor, item.object(), form, ages.now, item.data))
         else:
-            batch.append(row.row(item.data, shown, moment))
+            batch.append(row.row(item.data, row_object, ages))
     pieces.append(b",".join(batch))
     return pieces
 
 
-def _kept(convertor: TableConvertor, item: Item) -> KeptRow | None:
-    """What an item keeps of its row in this convertor's tables; made when it is first asked for."""
+def _cached_row(convertor: TableConvertor, item: Item) -> CachedRow | None:
+    """Return the cached row of an item, created on first use; None if it can not be cached."""
     row = item.row
-    if isinstance(row, KeptRow) and row.owner is convertor:
+    if isinstance(row, CachedRow) and row.owner is convertor:
         return row
-    item.row = made = convertor.keep(item)
+    item.row = made = convertor.cacheable_row(item)
     return made
+
+
+# --- PartialObjectMetadata ------------------------------------------------------------------------------------------
+
+
+def partial_bytes(obj: Object, version: str) -> bytes:
+    """Return an object's PartialObjectMetadata as JSON."""
+    metadata = obj.get("metadata")
+    return b"%b%b}" % (partial_head(version), json_codec.dumps(metadata) if metadata is not None else b"{}")
+
+
+@lru_cache(maxsize=4)
+def partial_head(version: str) -> bytes:
+    """Return a PartialObjectMetadata's JSON up to its metadata."""
+    return b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/%b","metadata":' % version.encode()
+
+
+def partial_list_head(version: str, metadata: dict[str, Any]) -> bytes:
+    """Return a PartialObjectMetadataList's JSON up to its items."""
+    return b'{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/%b","metadata":%b,"items":[' % (
+        version.encode(),
+        json_codec.dumps(metadata),
+    )
 
 
 # --- cells ----------------------------------------------------------------------------------------------------------
@@ -235,7 +320,7 @@ def _string(value: Any) -> Any:
 def _integer(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    # Go's conversion of a float that no int64 can hold
+    # Go's conversion of a float outside int64
     return int(value) if -(2**63) <= value < 2**63 else -(2**63)
 
 
@@ -248,7 +333,7 @@ def _boolean(value: Any) -> Any:
 
 
 def _date(value: Any) -> Any:
-    """The time that an age counts from."""
+    """Return the timestamp from which an age is counted."""
     if not isinstance(value, str):
         return None
     return "" if value == "null" else value

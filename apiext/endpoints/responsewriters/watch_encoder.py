@@ -1,4 +1,4 @@
-"""Watch events as bytes: as the store has rendered them, or with their objects transformed.
+"""Encoders of watch events: the stored JSON lines, Table or metadata, and Protobuf.
 
 Mirrors apiserver pkg/endpoints/handlers (response.go, watchEmbeddedEncoder).
 """
@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from apiext.endpoints.responsewriters.partial_metadata import partial_bytes
 from apiext.endpoints.responsewriters.response import Piece
-from apiext.endpoints.responsewriters.table import TableForm, row_bytes, table_head
+from apiext.endpoints.responsewriters.table import TableForm, partial_bytes, row_bytes, table_head
 from apiext.endpoints.serializers import protobuf_encoder
 from apiext.endpoints.serializers.negotiation import Convert
 from apiext.meta import json_codec
@@ -21,34 +20,58 @@ if TYPE_CHECKING:
     from apiext.endpoints.handlers.scope import Scope
     from apiext.meta.json_codec import Object
 
-Form = Callable[[Sequence[Event]], Piece]
-"""Events as they go out."""
+EventEncoder = Callable[[Sequence[Event]], Piece]
+"""Encodes a batch of events."""
 
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
-class FormError(Exception):
-    """An object cannot be given in the form asked for: the watch ends without a word, as the reference's does."""
+class EncodeError(Exception):
+    """An object has no such representation. The watch ends without an error event, like the reference's."""
 
 
-class NoLines:
-    """The form of those who ask for a list: no single object has it."""
+class SharedEncoder:
+    """Joins the stored JSON lines of events, once for all watchers of a batch."""
+
+    __slots__ = ("_batch", "_piece")
+
+    def __init__(self) -> None:
+        self._batch: Sequence[Event] = ()
+        self._piece = Piece(b"")
+
+    def __call__(self, events: Sequence[Event]) -> Piece:
+        """Return the JSON lines of events."""
+        if events is not self._batch:
+            self._batch, self._piece = events, Piece(b"".join([event.line for event in events]))
+        return self._piece
+
+
+class RejectingEncoder:
+    """The encoder for PartialObjectMetadataList, which a single object can not have."""
 
     __slots__ = ()
 
     def __call__(self, events: Sequence[Event]) -> Piece:
-        """Raises FormError, but for the error that ends a watch."""
+        """Return the lines of ERROR events.
+
+        Raises:
+            EncodeError: an event has another type.
+        """
         return Piece(b"".join(map(self.line, events)))
 
     def line(self, event: Event) -> bytes:
-        """Raises FormError, but for the error that ends a watch."""
+        """Return the lines of ERROR events.
+
+        Raises:
+            EncodeError: an event has another type.
+        """
         if event.type is EventType.ERROR:
             return event.line
-        raise FormError
+        raise EncodeError
 
 
-class TransformedLines:
-    """Lines with a Table or the metadata of each object; the first table of a watch has the columns."""
+class TransformingEncoder:
+    """Encodes each object as a Table or as PartialObjectMetadata. Only the first table of a watch has column definitions."""
 
     __slots__ = ("_columns", "_convert", "_scope", "_table")
 
@@ -59,17 +82,17 @@ class TransformedLines:
         self._columns = scope.table.headers() if scope.table is not None else b"null"
 
     def __call__(self, events: Sequence[Event]) -> Piece:
-        """The events' lines."""
+        """Return the JSON lines of events."""
         return Piece(b"".join(map(self.line, events)))
 
     def line(self, event: Event) -> bytes:
-        """One event's line."""
+        """Return the JSON line of one event."""
         if event.type is EventType.ERROR:
             return event.line
         obj: Object = event.item.object() if event.item is not None else json_codec.loads(event.line)["object"]
-        return b'{"type":"%b","object":%b}\n' % (event.type.value.encode(), self._transformed(obj))
+        return b'{"type":"%b","object":%b}\n' % (event.type.value.encode(), self._transform(obj))
 
-    def _transformed(self, obj: Object) -> bytes:
+    def _transform(self, obj: Object) -> bytes:
         scope, form = self._scope, self._table
         if form is None or scope.table is None:
             return partial_bytes(_bookmark_metadata(obj), self._convert.version)
@@ -81,8 +104,8 @@ class TransformedLines:
         return head + row_bytes(scope.table, _bookmark_metadata(obj), form, datetime.now(UTC)) + b"]}"
 
 
-class ProtobufFrames:
-    """Events in Protobuf, each after its length in four bytes; their objects whole, or reduced to their metadata."""
+class ProtobufEncoder:
+    """Encodes events in Protobuf, each after its length in four bytes, with whole objects or PartialObjectMetadata."""
 
     __slots__ = ("_partial", "_scope")
 
@@ -91,17 +114,17 @@ class ProtobufFrames:
         self._partial = convert.version if convert is not None else ""
 
     def __call__(self, events: Sequence[Event]) -> Piece:
-        """The events with their frames."""
+        """Return the frames of events."""
         messages = map(self.line, events)
         return Piece(b"".join([len(message).to_bytes(4, "big") + message for message in messages]))
 
     def line(self, event: Event) -> bytes:
-        """One event without its frame."""
+        """Return one event without the length."""
         return protobuf_encoder.event_bytes(self._scope, event, self._partial)
 
 
 def _bookmark_metadata(obj: Object) -> Object:
-    """The object without the empty creation time that bookmarks of built-in kinds carry."""
+    """Return the object without the null creationTimestamp that bookmarks of built-in kinds have."""
     metadata = obj.get("metadata") or {}
     if metadata.get("creationTimestamp", "") is not None:
         return obj

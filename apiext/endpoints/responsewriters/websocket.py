@@ -1,4 +1,4 @@
-"""Watches over WebSocket: a frame for each event, for browsers and other clients that cannot read chunks as they come.
+"""Watches over WebSocket: one frame for each event, for browsers and other clients that can not read HTTP chunks one by one.
 
 Mirrors apiserver pkg/endpoints/handlers/watch.go (HandleWS) and the handshake of golang.org/x/net/websocket.
 """
@@ -15,7 +15,7 @@ from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 
 from apiext.endpoints.request import PROTOCOLS
 from apiext.endpoints.responsewriters.response import Reply
-from apiext.endpoints.responsewriters.watch_encoder import FormError
+from apiext.endpoints.responsewriters.watch_encoder import EncodeError
 
 if TYPE_CHECKING:
     from apiext.storage.interface import Event, Watch
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 _VERSION: Final = "13"
 _NO_HEADERS: Final[Mapping[str, str]] = {}
 _URI: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
-_CLOSING: Final = 1.0
-"""Seconds that a client has to answer the end; the reference does not wait at all."""
+_CLOSE_SECONDS: Final = 1.0
+"""How long the client may take to answer the close frame; the reference does not wait."""
 
 
 def asks_for_websocket(request: web.BaseRequest) -> bool:
-    """Whether the client wants to leave HTTP for WebSocket, as it can."""
+    """Return whether the request is a WebSocket handshake."""
     return request.method == hdrs.METH_GET and upgrades(request.headers)
 
 
 def upgrades(headers: Mapping[str, str]) -> bool:
-    """Whether the headers are those of a WebSocket."""
+    """Return whether the headers ask for an upgrade to WebSocket."""
     if headers.get(hdrs.UPGRADE, "").lower() != "websocket":
         return False
     return "upgrade" in headers.get(hdrs.CONNECTION, "").lower()
@@ -42,25 +42,24 @@ def upgrades(headers: Mapping[str, str]) -> bool:
 async def serve_frames(
     request: web.BaseRequest, running: Watch, line: Callable[[Event], bytes], seconds: float, *, binary: bool = False
 ) -> web.StreamResponse:
-    """Send a watch's events until it or the time is over, or the client leaves; whatever the client sends is ignored."""
-    refusal = _refusal(request)
-    if refusal is not None:
-        return refusal
+    """Send events until the watch ends, the time in seconds is over, or the client disconnects. Ignore frames from the client."""
+    error = _handshake_error(request)
+    if error is not None:
+        return error
     protocol = _protocols(request).strip()
-    socket = web.WebSocketResponse(protocols=(protocol,) if protocol else (), compress=False, timeout=_CLOSING)
+    socket = web.WebSocketResponse(protocols=(protocol,) if protocol else (), compress=False, timeout=_CLOSE_SECONDS)
     socket.headers[hdrs.SERVER] = "apiext"
     await socket.prepare(request)
     timer = asyncio.get_running_loop().call_later(seconds, running.close)
     listener = asyncio.create_task(_close_with(socket, running))
     try:
-        with suppress(FormError):
+        with suppress(EncodeError):
             async for events in running:
                 for event in events:
                     await socket.send_frame(line(event), WSMsgType.BINARY if binary else WSMsgType.TEXT)
         await socket.close(code=WSCloseCode.OK)
     except ConnectionError:
-        # The client has left; there is nobody to tell.
-        pass
+        pass  # the client has disconnected
     finally:
         timer.cancel()
         listener.cancel()
@@ -68,7 +67,7 @@ async def serve_frames(
 
 
 async def _close_with(socket: web.WebSocketResponse, running: Watch) -> None:
-    """Read until the client leaves, and end the watch then."""
+    """Close the watch when the client disconnects."""
     try:
         async for _ in socket:
             pass
@@ -76,17 +75,17 @@ async def _close_with(socket: web.WebSocketResponse, running: Watch) -> None:
         running.close()
 
 
-def _refusal(request: web.BaseRequest) -> Reply | None:
-    """What a handshake that cannot be accepted is answered with."""
+def _handshake_error(request: web.BaseRequest) -> Reply | None:
+    """Return the error response to an invalid handshake, None for a valid one."""
     headers = request.headers
     if not headers.get(hdrs.SEC_WEBSOCKET_KEY):
-        return _refused(400, "mismatch challenge/response")
+        return _error_reply(400, "mismatch challenge/response")
     if headers.get(hdrs.SEC_WEBSOCKET_VERSION) != _VERSION:
-        return _refused(400, "missing or bad WebSocket Version", {"Sec-WebSocket-Version": _VERSION})
+        return _error_reply(400, "missing or bad WebSocket Version", {"Sec-WebSocket-Version": _VERSION})
     if not _URI.match(headers.get(hdrs.ORIGIN, "")):
-        return _refused(403, "")
+        return _error_reply(403, "")
     if "," in _protocols(request):
-        return _refused(400, "")
+        return _error_reply(400, "")
     return None
 
 
@@ -94,8 +93,8 @@ def _protocols(request: web.BaseRequest) -> str:
     return request[PROTOCOLS] if PROTOCOLS in request else request.headers.get(hdrs.SEC_WEBSOCKET_PROTOCOL, "")
 
 
-def _refused(status: int, text: str, headers: Mapping[str, str] = _NO_HEADERS) -> Reply:
+def _error_reply(status: int, text: str, headers: Mapping[str, str] = _NO_HEADERS) -> Reply:
     reply = Reply(text.encode(), status=status, content_type="text/plain", headers=headers)
-    # what follows on this connection might be anything
+    # the client may send frames next
     reply.force_close()
     return reply

@@ -1,1 +1,1 @@
-"""JSON, YAML and Protobuf: content negotiation, decoders and encoders."""
+"""Content negotiation, decoders and encoders of JSON, YAML and Protobuf."""

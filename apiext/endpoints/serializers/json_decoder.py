@@ -1,4 +1,4 @@
-"""JSON bodies as the reference reads them: what Go's parser bears, what it refuses, and which fields stand twice.
+"""JSON bodies as the reference decodes them: tolerated input, errors, and duplicate fields.
 
 Mirrors apimachinery pkg/runtime/serializer/json and sigs.k8s.io/json.
 """
@@ -15,40 +15,49 @@ from typing import Any, Final
 
 import orjson
 
-from apiext.endpoints.serializers.json_syntax import syntax_error
-from apiext.meta import go_format, json_codec
+from apiext.endpoints.serializers.json_syntax import EXCEEDED_DEPTH, syntax_error
+from apiext.meta import go_format, json_codec, json_values
 
 _MAX_STRICT: Final = 100
+"""Duplicate fields that are reported at most."""
 _NUMBER: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|(-?[0-9][0-9.]*+(?:[eE][0-9+-]*+)?)', re.DOTALL)
-_TOLD: Final = re.compile(r"(?<=cannot unmarshal number )[-0-9]\S*(?= into Go struct field )")
+_REPORTED_NUMBER: Final = re.compile(r"(?<=cannot unmarshal number )[-0-9]\S*(?= into Go struct field )")
 _PLAIN: Final = re.compile(rb"-?[0-9]{1,20}")
-_LONG: Final = 300
-"""Digits that a number without an exponent has at least where no float64 can hold it."""
-GREATEST: Final = sys.float_info.max
-_GREATEST: Final = str(GREATEST).encode()
+_MIN_OVERFLOW_DIGITS: Final = 300
+"""Least number of digits of a number without an exponent that exceeds float64."""
+MAX_FLOAT: Final = sys.float_info.max
+_MAX_FLOAT_TEXT: Final = str(MAX_FLOAT).encode()
 _BAD_BYTE: Final = re.compile("[\udc80-\udcff]")
 _ESCAPE: Final = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.")
 _MODULUS: Final = secrets.randbits(128) | 1 << 127 | 1
-"""Of the digests of paths; nobody can guess it, so that nobody can make two paths look the same."""
+"""Modulus of the digests of paths; random, so that no client can construct two paths with the same digest."""
 _KINDS: Final = frozenset({"kind", "apiVersion"})
-_FIRST: Final = re.compile(rb"\s*([^\s])")
-_BEGINNINGS: Final = (
+_FIRST_BYTE: Final = re.compile(rb"\s*([^\s])")
+_TYPES_BY_FIRST_BYTE: Final = (
     dict.fromkeys((b"%c" % code for code in b"-0123456789"), "number")
     | dict.fromkeys((b"t", b"f"), "bool")
     | {b"[": "array", b"{": "object"}
 )
-"""What values are, by their first byte."""
+"""Go type of a value by its first byte."""
 _STRUCTURE: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{},:]', re.DOTALL)
 
 
-class DecodeError(ValueError):
-    """A body that cannot be read; the text is the reference's."""
+class BodyDecodeError(ValueError):
+    """A body that cannot be decoded; the text is the reference's."""
 
 
-class NumberError(DecodeError):
-    """A body whose kind can be told, but which holds a number that cannot be read.
+class DepthError(BodyDecodeError):
+    """A body nested deeper than MAX_DEPTH; `value` is the parsed body, None where the parser stopped."""
 
-    `value` is the body with GREATEST in the place of such numbers, `number` the first of them as it stands.
+    def __init__(self, value: Any = None) -> None:
+        super().__init__(f"nested deeper than {json_values.MAX_DEPTH} levels")
+        self.value = value
+
+
+class NumberError(BodyDecodeError):
+    """A body with a number beyond float64.
+
+    `value` is the body with MAX_FLOAT in the place of such numbers, `number` the first of them as it was sent.
     """
 
     def __init__(self, number: str, value: Any) -> None:
@@ -61,19 +70,51 @@ def parse(data: bytes) -> Any:
     """Parse JSON; invalid UTF-8 and lone surrogates become U+FFFD as in Go.
 
     Raises:
-        DecodeError: it is not JSON, too deep, or holds a number that no float64 can.
+        BodyDecodeError: the data is not JSON, is nested deeper than MAX_DEPTH (DepthError), or has a number beyond float64
+            (NumberError).
     """
     try:
-        return json_codec.loads(data)
+        return _parse_plain(data)
+    except DepthError:
+        raise
     except ValueError:
         return _parse_tolerant(data)
 
 
+def parse_normalized(data: bytes) -> tuple[Any, bytes]:
+    """Parse JSON as `parse` does; return the value and JSON that every parser accepts: the data itself where that is possible.
+
+    Raises:
+        BodyDecodeError: as `parse`.
+    """
+    try:
+        return _parse_plain(data), data
+    except DepthError:
+        raise
+    except ValueError:
+        return normalized(_parse_tolerant(data))
+
+
+def _parse_plain(data: bytes) -> Any:
+    value = json_codec.loads(data)
+    if data.count(b"{") + data.count(b"[") > json_values.MAX_DEPTH and json_values.is_deeper(value, json_values.MAX_DEPTH):
+        raise DepthError(value)
+    return value
+
+
+def normalized(value: Any) -> tuple[Any, bytes]:
+    """Return a value as it is after writing and parsing it again, and its JSON."""
+    data = json_codec.dumps(value, sort_keys=False)
+    return json_codec.loads(data), data
+
+
 def _parse_tolerant(data: bytes) -> Any:
     problem = syntax_error(data)
+    if problem.endswith(EXCEEDED_DEPTH):
+        raise DepthError
     if problem:
-        raise DecodeError(problem)
-    # Go replaces each bad byte by itself.
+        raise BodyDecodeError(problem)
+    # Go replaces each invalid byte.
     clean = _BAD_BYTE.sub("\ufffd", data.decode("utf-8", "surrogateescape")).encode()
     numbers = _Numbers()
     parsed = json_codec.loads(_NUMBER.sub(numbers.bounded, _ESCAPE.sub(_replaced, clean)))
@@ -83,7 +124,7 @@ def _parse_tolerant(data: bytes) -> Any:
 
 
 class _Numbers:
-    """Puts what float64 can hold in the place of numbers that it cannot."""
+    """Replaces numbers beyond float64 by the greatest float64."""
 
     __slots__ = ("first",)
 
@@ -91,12 +132,12 @@ class _Numbers:
         self.first = ""
 
     def bounded(self, match: re.Match[bytes]) -> bytes:
-        """The number, or text, as it can be read."""
+        """Return the replacement of a number; a string or another number stays."""
         text = match[1]
-        if not text or (len(text) < _LONG and b"e" not in text and b"E" not in text) or math.isfinite(float(text)):
+        if not text or (len(text) < _MIN_OVERFLOW_DIGITS and b"e" not in text and b"E" not in text) or math.isfinite(float(text)):
             return match[0]
         self.first = self.first or text.decode()
-        return b"-%b" % _GREATEST if text.startswith(b"-") else _GREATEST
+        return b"-%b" % _MAX_FLOAT_TEXT if text.startswith(b"-") else _MAX_FLOAT_TEXT
 
 
 def _replaced(escape: re.Match[bytes]) -> bytes:
@@ -104,26 +145,26 @@ def _replaced(escape: re.Match[bytes]) -> bytes:
 
 
 def duplicate_fields(data: bytes, parsed: Any) -> list[str]:
-    """Messages about fields that stand twice in JSON that `parse` has taken, in their order."""
+    """Return messages about duplicate fields of JSON that `parse` accepted, in the order of the body."""
     if not _may_have_duplicates(data, parsed):
         return []
     paths: dict[str, None] = {}
-    for stack, again in _fields(data):
+    for stack, is_duplicate in _fields(data):
         here = stack[-1]
-        if again and here.at not in here.told:
-            here.told.add(str(here.at))
+        if is_duplicate and here.at not in here.reported:
+            here.reported.add(str(here.at))
             paths["".join(map(_Open.step, stack)).removeprefix(".")] = None
             if len(paths) == _MAX_STRICT:
                 break
     return [f"duplicate field {go_format.quote(path)}" for path in paths]
 
 
-def in_order(data: bytes, messages: Sequence[str]) -> list[str]:
-    """Messages about unknown and duplicate fields of a body in the order in which a decoder comes upon them."""
-    wanted = {_wanted(message): message for message in messages}
+def in_body_order(data: bytes, messages: Sequence[str]) -> list[str]:
+    """Return messages about unknown and duplicate fields in the order in which a decoder finds the fields."""
+    wanted = {_target_of(message): message for message in messages}
     ranks: dict[str, int] = {}
-    for stack, again in _fields(data):
-        message = wanted.pop((_digest(stack), again), None)
+    for stack, is_duplicate in _fields(data):
+        message = wanted.pop((_digest(stack), is_duplicate), None)
         if message is not None:
             ranks[message] = len(ranks)
             if not wanted:
@@ -131,16 +172,16 @@ def in_order(data: bytes, messages: Sequence[str]) -> list[str]:
     return sorted(messages, key=lambda message: ranks.get(message, len(ranks)))
 
 
-def wrong_kind(data: bytes) -> tuple[str, str]:
-    """The first `kind` or `apiVersion` of an object in JSON that is neither text nor null, and what it is in Go; "" where there is none."""
+def mistyped_kind(data: bytes) -> tuple[str, str]:
+    """Return the first `kind` or `apiVersion` of an object that is neither string nor null, and its Go type; "" and "" if there is none."""
     depth, name = 0, b""
     for token in _STRUCTURE.finditer(data):
         mark = token.group()
         if mark == b":":
             if depth == 1 and (key := _parse_tolerant(name)) in _KINDS:
-                first = _FIRST.match(data, token.end())
-                if first and first[1] in _BEGINNINGS:
-                    return key, _BEGINNINGS[first[1]]
+                first = _FIRST_BYTE.match(data, token.end())
+                if first and first[1] in _TYPES_BY_FIRST_BYTE:
+                    return key, _TYPES_BY_FIRST_BYTE[first[1]]
         elif mark in {b"{", b"["}:
             depth += 1
         elif mark in {b"}", b"]"}:
@@ -151,8 +192,8 @@ def wrong_kind(data: bytes) -> tuple[str, str]:
 
 
 def _may_have_duplicates(data: bytes, parsed: Any) -> bool:
-    """Compare the number of colons before and after parsing, which drops duplicates and leaves texts as they are."""
-    # one byte is found much quicker than several, and hardly any body has escapes
+    """Compare the number of colons before and after parsing, which drops duplicate fields and keeps strings."""
+    # Finding one byte is much faster than finding several, and few bodies have escapes.
     if b"\\" in data and (b"\\u003a" in data or b"\\u003A" in data):
         return True
     try:
@@ -162,24 +203,24 @@ def _may_have_duplicates(data: bytes, parsed: Any) -> bool:
 
 
 class _Open:
-    """An object or array that is being scanned: the key or index that the scan has come to, the keys before, and those told twice."""
+    """An open object or array of a scan: its current key or index, the keys seen before, and the keys reported as duplicates."""
 
-    __slots__ = ("at", "digest", "seen", "told")
+    __slots__ = ("at", "digest", "reported", "seen")
 
     def __init__(self, *, is_object: bool) -> None:
         self.at: str | int = "" if is_object else 0
         self.digest: int | None = None
-        """Of the path that leads here, once somebody has asked for it."""
+        """Digest of the path that leads here, computed on demand."""
         self.seen: set[str] = set()
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
 
     def step(self) -> str:
-        """The last part of the path of what the scan has come to."""
+        """Return the last step of the path of the current field."""
         return f"[{self.at}]" if isinstance(self.at, int) else f".{self.at}"
 
 
 def _fields(data: bytes) -> Iterator[tuple[list[_Open], bool]]:
-    """All fields, each as what is open around it, and whether a field of the name was there before."""
+    """Yield all fields: the open objects and arrays around each, and whether its name was seen before."""
     stack: list[_Open] = []
     text = b""
     for token in _STRUCTURE.finditer(data):
@@ -200,7 +241,7 @@ def _fields(data: bytes) -> Iterator[tuple[list[_Open], bool]]:
 
 
 def _digest(stack: list[_Open]) -> int:
-    """What tells the path of a field, as messages quote it, from all others; made of that of what is around, since paths may be long."""
+    """Return the digest of the current field's path, from the cached digests of the levels above: paths can be long."""
     known = len(stack) - 1
     while known and stack[known].digest is None:
         known -= 1
@@ -215,31 +256,31 @@ def _extended(digest: int, text: str) -> int:
     return ((digest << 8 * len(quoted)) + int.from_bytes(quoted)) % _MODULUS
 
 
-def _wanted(message: str) -> tuple[int, bool]:
-    """The digest of the path that a message is about, and whether it says that the field is there twice."""
+def _target_of(message: str) -> tuple[int, bool]:
+    """Return the digest of the path in a message, and whether the message is about a duplicate."""
     word, _, quoted = message.partition(" field ")
     begin = "" if quoted.startswith('"[') else "."
     return int.from_bytes((begin + quoted[1:-1]).encode()) % _MODULUS, word == "duplicate"
 
 
-def as_spelled(message: str, data: bytes) -> str:
-    """What is said of a number that a field cannot hold, with the number as it stands in the body."""
-    told = _TOLD.search(message)
-    if told is None:
+def with_sent_number(message: str, data: bytes) -> str:
+    """Return the message about a number that a field cannot hold, with the number as it was sent."""
+    reported = _REPORTED_NUMBER.search(message)
+    if reported is None:
         return message
     for match in _NUMBER.finditer(data):
         text = match[1]
         if (
             text
-            and max(-GREATEST, min(float(text), GREATEST)) == float(told[0])
+            and max(-MAX_FLOAT, min(float(text), MAX_FLOAT)) == float(reported[0])
             and not (_PLAIN.fullmatch(text) and -(2**63) <= int(text) < 2**63)
         ):
-            return message.replace(told[0], text.decode(), 1)
+            return message.replace(reported[0], text.decode(), 1)
     return message
 
 
 def go_kind(item: Any) -> str:
-    """A JSON value's type as Go's errors name it."""
+    """Return the type of a JSON value as Go's errors name it."""
     if isinstance(item, str):
         return "string"
     if isinstance(item, bool):

@@ -1,4 +1,4 @@
-"""Why bytes are not JSON, in the words of Go's encoding/json; asked only after the fast parser has refused them.
+"""Syntax errors of JSON in the words of Go's encoding/json; used only for data that the fast parser rejects.
 
 Mirrors encoding/json (scanner.go) as vendored by sigs.k8s.io/json.
 """
@@ -9,21 +9,23 @@ import re
 from typing import Final
 
 from apiext.meta import go_format
+from apiext.meta.json_values import MAX_DEPTH
 
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _STRING: Final = re.compile(rb'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
 _STRING_HEAD: Final = re.compile(rb'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+')
 _NUMBER: Final = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _HEX: Final = re.compile(rb"[0-9a-fA-F]{0,4}")
-_MAX_DEPTH: Final = 10_000
-_INSIDE: Final = re.compile("escape|^in literal|numeric")
-"""What is said of the inside of a token."""
-_END: Final = "unexpected end of JSON input"
+EXCEEDED_DEPTH: Final = "exceeded max depth"
+"""End of the message about more than MAX_DEPTH open objects and arrays."""
+_IN_TOKEN: Final = re.compile("escape|^in literal|numeric")
+"""Contexts of errors inside a token."""
+_UNEXPECTED_END: Final = "unexpected end of JSON input"
 _LITERALS: Final = {ord("t"): b"true", ord("f"): b"false", ord("n"): b"null"}
 
 
 def syntax_error(data: bytes) -> str:
-    """The first error, "" when the bytes are JSON as Go takes it (which bears invalid UTF-8 and lone surrogates)."""
+    """Return the first syntax error, "" if Go accepts the data (it tolerates invalid UTF-8 and lone surrogates)."""
     try:
         _Scanner(data).run()
     except _FoundError as found:
@@ -36,7 +38,7 @@ class _FoundError(Exception):
 
 
 class _Scanner:
-    """Walks the bytes token by token; `_stack` holds b"{" and b"[" of what is open."""
+    """Scans tokens; `_stack` holds b"{" and b"[" of open objects and arrays."""
 
     __slots__ = ("_data", "_pos", "_stack")
 
@@ -46,7 +48,11 @@ class _Scanner:
         self._stack: list[int] = []
 
     def run(self) -> None:
-        """Raises _FoundError unless the bytes are one value with nothing but space around."""
+        """Scan one value with nothing but space around it.
+
+        Raises:
+            _FoundError: the data is something else.
+        """
         self._value(empty_allowed=False)
         while self._stack:
             self._after_value()
@@ -61,17 +67,17 @@ class _Scanner:
     def _peek(self) -> int:
         self._skip()
         if self._pos >= len(self._data):
-            raise _FoundError(_END)
+            raise _FoundError(_UNEXPECTED_END)
         return self._data[self._pos]
 
     def _invalid(self, context: str) -> _FoundError:
         if self._pos < len(self._data):
             return _FoundError(f"invalid character {quote_char(self._data[self._pos])} {context}")
-        # At the end Go's scanner tries a space, which is in order between tokens and in texts.
-        return _FoundError(f"invalid character ' ' {context}" if _INSIDE.search(context) else _END)
+        # At the end Go's scanner tries a space, which is valid between tokens and in strings.
+        return _FoundError(f"invalid character ' ' {context}" if _IN_TOKEN.search(context) else _UNEXPECTED_END)
 
     def _value(self, *, empty_allowed: bool) -> None:
-        """One value; an object or array is only opened, down to its first scalar or its end."""
+        """Scan a value: a scalar, or an object or array up to its first scalar or its end."""
         while True:
             char = self._peek()
             if empty_allowed and char == ord("]"):
@@ -93,8 +99,8 @@ class _Scanner:
 
     def _open(self, char: int) -> None:
         self._stack.append(char)
-        if len(self._stack) > _MAX_DEPTH:
-            raise self._invalid("exceeded max depth")
+        if len(self._stack) > MAX_DEPTH:
+            raise self._invalid(EXCEEDED_DEPTH)
         self._pos += 1
 
     def _close(self) -> None:
@@ -102,7 +108,7 @@ class _Scanner:
         self._pos += 1
 
     def _after_value(self) -> None:
-        """What may follow a value inside an object or array."""
+        """Scan what follows a value inside an object or array."""
         in_object = self._stack[-1] == ord("{")
         char = self._peek()
         if char == (ord("}") if in_object else ord("]")):
@@ -172,7 +178,7 @@ class _Scanner:
 
 
 def quote_char(char: int) -> str:
-    """A byte as the errors show it."""
+    """Return a byte as the errors show it."""
     if char == ord("'"):
         return "'\\''"
     if char == ord('"'):

@@ -1,4 +1,4 @@
-"""Which media type an answer has, and which a body is read as.
+"""Negotiation of the media types of responses and bodies.
 
 Mirrors apiserver pkg/endpoints/handlers/negotiation, with the clause order of munnerz/goautoneg.
 """
@@ -21,18 +21,18 @@ PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 META_GROUP: Final = "meta.k8s.io"
 META_VERSIONS: Final = frozenset({"v1", "v1beta1"})
 
-_HUMANS: Final = ("curl", "Wget", "Mozilla/5.0")
-_FEW: Final = 12
-"""Clauses that Go sorts by insertion."""
-_READ: Final = frozenset({JSON, YAML})
-"""Types of bodies of every kind."""
+_HUMAN_USER_AGENTS: Final = ("curl", "Wget", "Mozilla/5.0")
+_INSERTION_SORT_MAX: Final = 12
+"""Number of clauses up to which Go sorts by insertion."""
+_BODY_TYPES: Final = frozenset({JSON, YAML})
+"""Media types of bodies of every kind."""
 _PARAM: Final = re.compile(r"""[ \t;]*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)=([!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[^"\\]|\\.)*")[ \t]*(?=;|$)""")
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 
 @dataclass(frozen=True, slots=True)
 class Convert:
-    """The transformation that a client asks for with `as`, `g` and `v`."""
+    """The transformation that a client requests with `as`, `g` and `v`."""
 
     kind: str = ""
     group: str = ""
@@ -40,13 +40,13 @@ class Convert:
 
     @property
     def api_version(self) -> str:
-        """The group and version of the transformed object."""
+        """Return the group and version of the transformed object."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
 @dataclass(frozen=True, slots=True)
 class MediaType:
-    """What was agreed on for the answer."""
+    """The negotiated media type of a response."""
 
     type: str = JSON
     convert: Convert | None = None
@@ -57,22 +57,22 @@ class MediaType:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """What an endpoint can write."""
+    """The media types that an endpoint can write."""
 
     types: Sequence[str] = (JSON, YAML, PROTOBUF)
     """Written types, the preferred one first."""
     plain: Sequence[str] = (JSON, YAML, PROTOBUF)
-    """Those of them in which an answer can be written as it is, not transformed."""
+    """Types for responses without a transformation."""
     named: Sequence[str] = (JSON, YAML, PROTOBUF)
-    """Types that a refusal names."""
+    """Types that a 406 names."""
     named_streams: Sequence[str] = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
     converts: frozenset[str] = frozenset()
-    """Kinds of meta.k8s.io that the endpoint transforms its answer to; a Table cannot be Protobuf."""
+    """Kinds of meta.k8s.io that the endpoint transforms its response to; a Table cannot be Protobuf."""
     server_version: str = ""
-    """What `sv` may ask for."""
+    """Version that `sv` may request."""
 
     def allows(self, media_type: str, convert: Convert | None) -> bool:
-        """Whether the type may be written, transformed as asked."""
+        """Return whether the endpoint writes a type with a transformation."""
         if convert is None:
             return media_type in self.plain
         return (
@@ -86,17 +86,17 @@ class Offers:
 _PARTIALS: Final = frozenset({"PartialObjectMetadata", "PartialObjectMetadataList"})
 _CONVERTS: Final = _PARTIALS | {"Table"}
 RESOURCE_OFFERS: Final = Offers(plain=(JSON, YAML), converts=_CONVERTS, server_version="v1")
-"""What the endpoints of custom resources write."""
+"""Offers of endpoints of custom resources."""
 BUILTIN_OFFERS: Final = Offers(converts=_CONVERTS, server_version="v1")
-"""What the endpoints of built-in kinds write."""
-UNTABLED_OFFERS: Final = Offers(converts=_PARTIALS, server_version="v1")
-"""What those of them write that have no tables."""
+"""Offers of endpoints of built-in kinds."""
+TABLELESS_OFFERS: Final = Offers(converts=_PARTIALS, server_version="v1")
+"""Offers of endpoints of built-in kinds without tables."""
 STATUS_OFFERS: Final = Offers()
-"""What errors are written as."""
+"""Offers for errors."""
 
 
 class Clause:
-    """One clause of an Accept header."""
+    """A clause of an Accept header."""
 
     __slots__ = ("params", "quality", "subtype", "type")
 
@@ -107,17 +107,17 @@ class Clause:
         self.params = params
 
     def matches(self, media_type: str) -> bool:
-        """Whether it names the type, or all of its kind, or all."""
+        """Return whether the clause names a type or has a wildcard for it."""
         kind, _, subtype = media_type.partition("/")
         return (self.type == kind and self.subtype in {subtype, "*"}) or (self.type == "*" and self.subtype == "*")
 
 
 def clauses(header: str) -> list[Clause]:
-    """Clauses from the most to the least wanted; malformed ones are left out."""
+    """Return the clauses of an Accept header by preference, without malformed ones."""
     parsed = [clause for part in header.split(",") if (clause := _clause(part.strip(" "))) is not None]
-    if len(parsed) > _FEW:
+    if len(parsed) > _INSERTION_SORT_MAX:
         return sorted(parsed, key=lambda clause: (-clause.quality, clause.type == "*", clause.subtype == "*"))
-    # The reference's order is no ordering (a specific clause goes before a wildcard of higher quality), so how it sorts matters.
+    # The reference's comparison is no strict order (a specific clause precedes a wildcard of higher quality), so the algorithm matters.
     for end in range(1, len(parsed)):
         for at in range(end, 0, -1):
             if not _before(parsed[at], parsed[at - 1]):
@@ -160,7 +160,7 @@ def _quality(text: str) -> float:
 
 
 def _options(params: dict[str, str], media_type: str, offers: Offers) -> MediaType | None:
-    """The parameters of a clause as options; None when the endpoint cannot honour them."""
+    """Return the parameters of a clause as options; None if the endpoint cannot honour them."""
     convert = None
     if "as" in params or "g" in params or "v" in params:
         convert = Convert(params.get("as", ""), params.get("g", ""), params.get("v", ""))
@@ -188,7 +188,11 @@ _choose_cached: Callable[[str, Offers], MediaType | None] = lru_cache(maxsize=51
 
 
 def negotiate(accept: str, offers: Offers = RESOURCE_OFFERS) -> MediaType:
-    """The media type for an Accept header; raises StatusError (406)."""
+    """Return the media type for an Accept header.
+
+    Raises:
+        StatusError: 406 if the endpoint writes no accepted type.
+    """
     agreed = _choose_cached(accept, offers) if len(accept) <= 512 else _choose(accept, offers)
     if agreed is None:
         raise not_acceptable(offers.named)
@@ -196,7 +200,11 @@ def negotiate(accept: str, offers: Offers = RESOURCE_OFFERS) -> MediaType:
 
 
 def negotiate_output(request: web.BaseRequest, offers: Offers) -> MediaType:
-    """The media type of an answer to a request; raises StatusError (406)."""
+    """Return the media type of the response to a request.
+
+    Raises:
+        StatusError: 406 if the endpoint writes no accepted type.
+    """
     agreed = negotiate(request.headers.get("Accept", ""), offers)
     if agreed.pretty or agreed.type != JSON or not wants_pretty(request):
         return agreed
@@ -204,7 +212,11 @@ def negotiate_output(request: web.BaseRequest, offers: Offers) -> MediaType:
 
 
 def negotiate_stream(request: web.BaseRequest, offers: Offers) -> MediaType:
-    """The media type of a watch; raises StatusError (406): a watch cannot be YAML."""
+    """Return the media type of a watch, which cannot be YAML.
+
+    Raises:
+        StatusError: 406 if no accepted type can be streamed.
+    """
     agreed = negotiate(request.headers.get("Accept", ""), offers)
     if agreed.type == YAML:
         raise not_acceptable(offers.named_streams)
@@ -212,57 +224,61 @@ def negotiate_stream(request: web.BaseRequest, offers: Offers) -> MediaType:
 
 
 def wants_pretty(request: web.BaseRequest) -> bool:
-    """Whether a human asks: by `?pretty`, or with a program that humans use."""
+    """Return whether to indent the response: for `?pretty` and for the user agents of curl, wget and browsers."""
     query = request.rel_url.raw_query_string
     if "pretty" in query:
         chosen = request.query.get("pretty", "")
         if chosen:
             return chosen in _TRUE
-    return request.headers.get("User-Agent", "").startswith(_HUMANS)
+    return request.headers.get("User-Agent", "").startswith(_HUMAN_USER_AGENTS)
 
 
 def not_acceptable(types: Sequence[str]) -> errors.StatusError:
-    """406 that names what could be had."""
+    """Return a 406 that names the available types."""
     return errors.not_acceptable(f"only the following media types are accepted: {', '.join(types)}")
 
 
 def check_route(request: web.BaseRequest, types: Sequence[str]) -> None:
-    """Refuse what go-restful finds no route for: built-in endpoints compare types as texts before anything is negotiated.
+    """Check the Accept header as go-restful does before negotiation, by comparing types as strings.
 
     Raises:
-        StatusError: 406 that names what could be had.
+        StatusError: 406 if go-restful finds no route.
     """
     accept = request.headers.get("Accept")
     if not accept or accept in {JSON, "*/*"}:
         return
-    asked = {clause.partition(";")[0].strip(" ") for clause in accept.split(",")}
-    if "*/*" not in asked and asked.isdisjoint(types):
+    accepted = {clause.partition(";")[0].strip(" ") for clause in accept.split(",")}
+    if "*/*" not in accepted and accepted.isdisjoint(types):
         message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(types)}"
         raise errors.StatusError(406, "NotAcceptable", message, {})
 
 
 def unsupported_media_type(types: Sequence[str]) -> errors.StatusError:
-    """415 that names what can be read."""
+    """Return a 415 that names the types of bodies."""
     return errors.unsupported_media_type(
         f"the body of the request was in an unknown format - accepted media types include: {', '.join(types)}"
     )
 
 
 def input_type(content_type: str, offers: Offers, *, protobuf: bool = False) -> str:
-    """What a body is read as, JSON when nothing is said; raises StatusError (415)."""
+    """Return the media type of a body, JSON without a Content-Type.
+
+    Raises:
+        StatusError: 415 for an unsupported type.
+    """
     if not content_type:
         return offers.types[0]
     base, semicolon, params = content_type.partition(";")
     media_type = base.strip().lower()
     if semicolon and not _are_params(params):
         raise unsupported_media_type(offers.named)
-    if media_type not in _READ and not (protobuf and media_type == PROTOBUF):
+    if media_type not in _BODY_TYPES and not (protobuf and media_type == PROTOBUF):
         raise unsupported_media_type(offers.named)
     return media_type
 
 
 def _are_params(text: str) -> bool:
-    """Whether parameters of a Content-Type can be read (mime.ParseMediaType): none twice with other values, a semicolon at the end."""
+    """Return whether the parameters of a Content-Type are valid (mime.ParseMediaType): none twice with different values."""
     found: dict[str, str] = {}
     at = 0
     while match := _PARAM.match(text, at):

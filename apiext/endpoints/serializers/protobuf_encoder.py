@@ -1,54 +1,78 @@
-"""Objects, lists and what is made of their metadata in Protobuf, from their JSON.
+"""Protobuf of built-in objects and lists, of object metadata, and of a Status.
 
-Mirrors apimachinery pkg/runtime/serializer/protobuf. Custom resources are never written so, but their metadata is.
+Mirrors apimachinery pkg/runtime/serializer/protobuf and pkg/apis/meta/v1/generated.proto.
+Custom resources have no Protobuf form, their metadata has.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from apiext.endpoints.serializers import status_protobuf
 from apiext.endpoints.serializers.negotiation import META_GROUP
 from apiext.meta import json_codec
 from apiext.registry import protobuf
-from apiext.registry.objectmeta_protobuf import PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
+from apiext.registry.objectmeta_protobuf import LIST_METADATA, PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
+from apiext.registry.protobuf import Message, Scalar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from apiext.endpoints.handlers.scope import Scope
     from apiext.meta.json_codec import Object
-    from apiext.registry.protobuf import Message
     from apiext.storage.interface import Event, Item
+
+_CAUSE: Final = Message({1: ("reason", Scalar.TEXT), 2: ("message", Scalar.TEXT), 3: ("field", Scalar.TEXT)})
+_DETAILS: Final = Message(
+    {
+        1: ("name", Scalar.TEXT),
+        2: ("group", Scalar.TEXT),
+        3: ("kind", Scalar.TEXT),
+        4: ("causes", _CAUSE),
+        5: ("retryAfterSeconds", Scalar.INT),
+        6: ("uid", Scalar.TEXT),
+    },
+    repeated={"causes"},
+)
+_STATUS: Final = Message(
+    {
+        1: ("metadata", LIST_METADATA),
+        2: ("status", Scalar.TEXT),
+        3: ("message", Scalar.TEXT),
+        4: ("reason", Scalar.TEXT),
+        5: ("details", _DETAILS),
+        6: ("code", Scalar.INT),
+    },
+    optional={"details"},
+)
 
 
 def object_bytes(scope: Scope, obj: Object) -> bytes:
-    """An object of a built-in kind."""
+    """Return an object of a built-in kind."""
     return protobuf.dumps(scope.api_version, scope.kind.kind, _message(scope).write(obj))
 
 
 def list_bytes(scope: Scope, metadata: dict[str, Any], items: Iterable[Item]) -> bytes:
-    """A list of a built-in kind; takes time where it is long."""
+    """Return a list of a built-in kind; takes time in proportion to its length."""
     found = {"metadata": metadata, "items": [item.object() for item in items]}
     return protobuf.dumps(scope.api_version, scope.list_kind, list_message(_message(scope)).write(found))
 
 
 def partial_bytes(obj: Object, version: str) -> bytes:
-    """An object's PartialObjectMetadata."""
+    """Return the PartialObjectMetadata of an object."""
     return protobuf.dumps(f"{META_GROUP}/{version}", "PartialObjectMetadata", PARTIAL.write(obj))
 
 
 def partial_list_bytes(version: str, metadata: dict[str, Any], items: Iterable[Item]) -> bytes:
-    """A PartialObjectMetadataList; takes time where it is long."""
+    """Return a PartialObjectMetadataList; takes time in proportion to its length."""
     found = {"metadata": metadata, "items": [item.object() for item in items]}
     return protobuf.dumps(f"{META_GROUP}/{version}", "PartialObjectMetadataList", PARTIAL_LISTS[version].write(found))
 
 
 def event_bytes(scope: Scope, event: Event, partial: str = "") -> bytes:
-    """A watch event without its frame, its object reduced to its metadata where a version of that is given."""
+    """Return a watch event without its frame; with `partial`, the meta.k8s.io version, the object is its PartialObjectMetadata."""
     obj: Object = event.item.object() if event.item is not None else json_codec.loads(event.line)["object"]
     if obj.get("kind") == "Status" and obj.get("apiVersion") == "v1":
-        raw = status_protobuf.dumps(obj)
+        raw = status_bytes(obj)
     else:
         raw = partial_bytes(obj, partial) if partial else object_bytes(scope, obj)
     return WATCH_EVENT.write({"type": event.type.value, "object": {"raw": raw}})
@@ -58,3 +82,8 @@ def _message(scope: Scope) -> Message:
     if scope.message is None:
         raise TypeError(f"{scope.kind} has no Protobuf form")
     return scope.message
+
+
+def status_bytes(status: Mapping[str, Any]) -> bytes:
+    """Return the Protobuf of a Status given as JSON."""
+    return protobuf.dumps("v1", "Status", _STATUS.write(dict(status)))

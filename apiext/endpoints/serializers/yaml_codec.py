@@ -1,6 +1,6 @@
-"""YAML as the reference reads and writes it: the types and limits of go-yaml v2, turned into JSON values.
+"""YAML as the reference reads it, with the types and limits of go-yaml v2, and YAML that it reads as the same value.
 
-Mirrors sigs.k8s.io/yaml over go.yaml.in/yaml/v2 (resolve.go, decode.go, encode.go).
+Mirrors sigs.k8s.io/yaml over go.yaml.in/yaml/v2 (resolve.go, decode.go). PyYAML parses and writes.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ import base64
 import binascii
 import math
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import yaml
 from yaml._yaml import CParser
 
-from apiext.endpoints.serializers.json_decoder import DecodeError
-from apiext.meta import deep, go_format, json_codec
+from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
+from apiext.meta import go_format, json_codec, json_values
 
 _PREFIX: Final = "tag:yaml.org,2002:"
 _MERGE: Final = object()
@@ -40,26 +41,37 @@ _TIMESTAMP: Final = re.compile(
 _BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
 _MAX_UINT64: Final = 2**64 - 1
 _RATIO_LOW: Final = 400_000
+"""Decoded nodes up to which nearly all may come from aliases (go-yaml, allowedAliasRatio)."""
 _RATIO_HIGH: Final = 4_000_000
+"""Decoded nodes from which on only a tenth may come from aliases."""
+_LONG_LISTS: Final = frozenset({"items", "rows"})
+_DOCUMENT_END: Final = b"...\n"
+"""Written by PyYAML after a block scalar that keeps its last line breaks."""
+"""Members of lists and tables that may be long."""
+_MAX_OPEN: Final = 2 * json_values.MAX_DEPTH
+"""Levels that the parser builds: beyond MAX_DEPTH the value is refused, but complete, so that the error can name a part of it."""
 
 
 def parse(data: bytes, *, strict: bool = False) -> tuple[Any, list[str]]:
-    """The first document as a JSON value, and (strict) messages about keys that stand twice.
+    """Return the first document as a JSON value, and with `strict` messages about duplicate keys.
 
     Raises:
-        DecodeError: it is not YAML, or cannot be JSON; the text is go-yaml's.
+        BodyDecodeError: the data is not YAML, has no JSON form (the text is go-yaml's), or is nested deeper than MAX_DEPTH
+            (DepthError).
     """
     try:
         builder = _Builder(data, strict=strict)
         value = builder.document()
     except yaml.reader.ReaderError as error:
-        raise DecodeError(f"yaml: {error.reason}") from error
+        raise BodyDecodeError(f"yaml: {error.reason}") from error
     except yaml.MarkedYAMLError as error:
-        raise DecodeError(f"yaml: {_where(error)}{error.problem or 'unknown problem parsing YAML content'}") from error
+        raise BodyDecodeError(f"yaml: {_where(error)}{error.problem or 'unknown problem parsing YAML content'}") from error
     except (UnicodeError, ValueError) as error:
-        if isinstance(error, DecodeError):
+        if isinstance(error, BodyDecodeError):
             raise
-        raise DecodeError("yaml: control characters are not allowed") from error
+        raise BodyDecodeError("yaml: control characters are not allowed") from error
+    if json_values.is_deeper(value, json_values.MAX_DEPTH):
+        raise DepthError(value)
     return value, builder.duplicates
 
 
@@ -73,7 +85,7 @@ def _where(error: yaml.MarkedYAMLError) -> str:
 
 
 class _Mapping:
-    """A mapping that is being read."""
+    """A mapping under construction."""
 
     __slots__ = ("key", "merging", "result", "seen", "waiting")
 
@@ -86,7 +98,7 @@ class _Mapping:
 
 
 class _Builder:
-    """Builds values from parser events without recursion, so that depth is limited here and not by the stack."""
+    """Builds values from parser events, without recursion."""
 
     def __init__(self, data: bytes, *, strict: bool) -> None:
         self._parser = CParser(data)
@@ -99,16 +111,16 @@ class _Builder:
         self.duplicates: list[str] = []
 
     def document(self) -> Any:
-        """The first document's value; None when there is none."""
+        """Return the first document's value, None if there is none."""
         root: list[Any] = []
         self._stack.append(root)
         while True:
             event = self._parser.get_event()
             if event is None or isinstance(event, yaml.DocumentEndEvent | yaml.StreamEndEvent):
                 return root[0] if root else None
-            self._take(event)
+            self._handle(event)
 
-    def _take(self, event: yaml.Event) -> None:
+    def _handle(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.ScalarEvent):
             self._count_node()
             self._finish(_scalar(event), event, event.anchor, 1)
@@ -118,8 +130,8 @@ class _Builder:
             self._count_node()
             self._stack.append(_Mapping() if isinstance(event, yaml.MappingStartEvent) else [])
             self._open_anchors.append((event.anchor, self._count))
-            if len(self._open_anchors) > deep.MAX_DEPTH:
-                raise DecodeError(f"yaml: exceeded max depth of {deep.MAX_DEPTH}")
+            if len(self._open_anchors) > _MAX_OPEN:
+                raise DepthError
         elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
             done = self._stack.pop()
             anchor, start = self._open_anchors.pop()
@@ -128,15 +140,17 @@ class _Builder:
 
     def _alias(self, event: yaml.AliasEvent) -> None:
         if any(anchor == event.anchor for anchor, _ in self._open_anchors):
-            raise DecodeError(f"yaml: anchor '{event.anchor}' value contains itself")
+            raise BodyDecodeError(f"yaml: anchor '{event.anchor}' value contains itself")
         if event.anchor not in self._anchors:
-            raise DecodeError(f"yaml: unknown anchor '{event.anchor}' referenced")
+            raise BodyDecodeError(f"yaml: unknown anchor '{event.anchor}' referenced")
         value, size = self._anchors[event.anchor]
         self._count += size
         self._aliased += size
         if self._aliased > 100 and self._count > 1000 and self._aliased / self._count > _allowed_ratio(self._count):
-            raise DecodeError("yaml: document contains excessive aliasing")
-        self._finish(deep.copied(value), event, None, size)
+            raise BodyDecodeError("yaml: document contains excessive aliasing")
+        if json_values.is_deeper(value, _MAX_OPEN - len(self._open_anchors)):
+            raise DepthError
+        self._finish(json_values.copy(value), event, None, size)
 
     def _count_node(self) -> None:
         self._count += 1
@@ -148,31 +162,31 @@ class _Builder:
         if isinstance(top, list):
             top.append(_jsonable(value))
         elif top.waiting:
-            self._take_key(top, value)
+            self._set_key(top, value)
         else:
-            self._take_member(top, value, event)
+            self._add_member(top, value, event)
 
     @staticmethod
-    def _take_key(mapping: _Mapping, key: Any) -> None:
+    def _set_key(mapping: _Mapping, key: Any) -> None:
         mapping.merging = key is _MERGE
         if isinstance(key, dict | list):
-            raise DecodeError(f"yaml: invalid map key: {_go_syntax(key)}")
+            raise BodyDecodeError(f"yaml: invalid map key: {_go_syntax(key)}")
         mapping.key = key
         mapping.waiting = False
 
-    def _take_member(self, mapping: _Mapping, value: Any, event: yaml.Event) -> None:
+    def _add_member(self, mapping: _Mapping, value: Any, event: yaml.Event) -> None:
         mapping.waiting = True
         if mapping.merging:
             for source in _sources(value):
                 for name in source:
-                    self._see(mapping, name, event)
+                    self._record_key(mapping, name, event)
                 mapping.result.update(source)
             return
         name = _key_text(mapping.key, value)
-        self._see(mapping, mapping.key, event)
+        self._record_key(mapping, mapping.key, event)
         mapping.result[name] = _jsonable(value)
 
-    def _see(self, mapping: _Mapping, key: Any, event: yaml.Event) -> None:
+    def _record_key(self, mapping: _Mapping, key: Any, event: yaml.Event) -> None:
         marker = (type(key), key)
         if self._strict and marker in mapping.seen:
             line = event.start_mark.line + 1 if event.start_mark else 0
@@ -181,10 +195,10 @@ class _Builder:
 
 
 def _sources(value: Any) -> list[dict[str, Any]]:
-    """The mappings that a merge key brings, in the order in which they are merged."""
+    """Return the mappings of a merge key in the order in which they are merged."""
     sources = value[::-1] if isinstance(value, list) else [value]
     if not all(isinstance(source, dict) for source in sources):
-        raise DecodeError("yaml: map merge requires map or sequence of maps as the value")
+        raise BodyDecodeError("yaml: map merge requires map or sequence of maps as the value")
     return sources
 
 
@@ -197,12 +211,12 @@ def _allowed_ratio(count: int) -> float:
 
 
 def _jsonable(value: Any) -> Any:
-    """A scalar as it comes back from JSON: whole floats are integers, great integers floats."""
+    """Return a scalar as JSON holds it: whole floats become integers, integers beyond int64 floats."""
     if value is _MERGE:
         return "<<"
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise DecodeError(f"json: unsupported value: {go_format.number(value)}")
+            raise BodyDecodeError(f"json: unsupported value: {go_format.number(value)}")
         if value.is_integer() and abs(value) < 2**63:
             return int(value)
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
@@ -212,7 +226,7 @@ def _jsonable(value: Any) -> Any:
 
 def _key_text(key: Any, value: Any) -> str:
     if key is None:
-        raise DecodeError(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {_go_syntax(value)}")
+        raise BodyDecodeError(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {_go_syntax(value)}")
     if isinstance(key, bool):
         return "true" if key else "false"
     if isinstance(key, float):
@@ -245,7 +259,7 @@ def _scalar(event: yaml.ScalarEvent) -> Any:
     if name == "float" and actual == "int":
         return float(value)
     if name not in {actual, "timestamp"}:
-        raise DecodeError(f"yaml: cannot decode !!{actual} `{text}` as a !!{name}")
+        raise BodyDecodeError(f"yaml: cannot decode !!{actual} `{text}` as a !!{name}")
     return value
 
 
@@ -253,7 +267,7 @@ def _decode_binary(text: str) -> str:
     try:
         return base64.b64decode("".join(text.split()), validate=True).decode("utf-8", "replace")
     except (binascii.Error, ValueError) as error:
-        raise DecodeError("yaml: !!binary value contains invalid base64 data") from error
+        raise BodyDecodeError("yaml: !!binary value contains invalid base64 data") from error
 
 
 def _tag_name(value: Any, text: str) -> str:
@@ -271,7 +285,7 @@ def _tag_name(value: Any, text: str) -> str:
 
 
 def _resolve(text: str, *, timestamps: bool) -> Any:
-    """A plain scalar's value by go-yaml's rules: YAML 1.1 words, C-like integers, no base 60."""
+    """Return the value of a plain scalar by go-yaml's rules: YAML 1.1 words, C-like integers, no base 60."""
     if text in _WORDS:
         return _WORDS[text]
     first = text[0]
@@ -304,7 +318,7 @@ def _number(text: str) -> Any:
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Writes strings in the styles that go-yaml chooses."""
+    """Writes block style, and quotes every string that go-yaml would read as another type."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -335,9 +349,41 @@ _Dumper.add_implicit_resolver(_PREFIX + "float", re.compile(rf"^(?:{_FLOAT.patte
 
 
 def dumps(item: Any) -> bytes:
-    """A JSON value as YAML, keys sorted; what is nested too deeply to be indented is written as JSON, which is YAML too."""
+    """Return a JSON value as YAML with sorted keys.
+
+    The members of `items` and `rows` are written one by one: PyYAML's emitter keeps the interpreter, and with it the event loop, until it
+    has written a whole value. A stored object too deep for PyYAML's recursion (some 300 levels) is written as JSON, which is YAML.
+    """
     try:
-        text: str = yaml.dump(item, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, sort_keys=True, width=80)
+        if type(item) is dict and not _LONG_LISTS.isdisjoint(item):
+            return b"".join(piece.removesuffix(_DOCUMENT_END) for piece in _pieces(item))
+        return _dump(item)
     except RecursionError:
         return json_codec.dumps(item) + b"\n"
+
+
+def dumps_unsorted(item: Any) -> bytes:
+    """Return a JSON value as YAML, the members of objects in their order.
+
+    Raises:
+        RecursionError: the value has more than some 300 levels.
+    """
+    return _dump(item, sort_keys=False)
+
+
+def _pieces(obj: dict[str, Any]) -> Iterator[bytes]:
+    """Yield the YAML of an object in pieces: a member of the object, or of one of its long lists."""
+    for key in sorted(obj):
+        members = obj[key]
+        if key in _LONG_LISTS and type(members) is list and members:
+            yield b"%b:\n" % key.encode()
+            # a list in a mapping is not indented
+            for member in members:
+                yield _dump([member])
+        else:
+            yield _dump({key: members})
+
+
+def _dump(item: Any, *, sort_keys: bool = True) -> bytes:
+    text: str = yaml.dump(item, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, sort_keys=sort_keys, width=80)
     return text.encode()

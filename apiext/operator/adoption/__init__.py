@@ -1,5 +1,5 @@
-"""The way of a group's objects from the host to apiext, and back.
+"""Move of a group's objects from the host to apiext (take-over), and back (hand-over).
 
-Owns the order of the steps, and that every step can be taken again from the beginning. Must not decide about groups that have no definition
-on the host, nor remember anything: where a group is on its way is told by the marks on its definitions and mirrors, and its APIServices.
+Owns the order of the steps, and that every step can be repeated. Must not act on groups without a definition on the host, and must not
+keep state in memory: annotations of definitions, mirrors and the policy, and the APIServices, tell which step is next.
 """

@@ -1,18 +1,18 @@
-"""The policy that keeps the host's own copies as they are: nobody writes them while apiext serves the group, or is about to.
+"""The ValidatingAdmissionPolicy that makes the host's own copies read-only while apiext serves the group, or is about to.
 
-What kube-apiserver 1.37 does with a ValidatingAdmissionPolicy whose expression is `false`, as it was asked:
+Behaviour of kube-apiserver 1.37 with a policy whose expression is `false`, as measured:
 
-- It bites some 0.1 s to 2 s after policy and binding have been created, from one request to the next and for all resources
-  of the policy at once; afterwards no request gets past it. When the binding is deleted it lets go within about a second.
-- It refuses create, update, patch, apply (409 for a conflict comes first), delete, deletecollection (if there is anything to
-  delete), status and scale, whoever asks: also the garbage collector and the namespace controller, which try again (a
-  namespace says NamespaceDeletionContentFailure meanwhile). Patches that change nothing are refused, too, as are dry runs.
-  What is not there is 404, what is invalid is 422, in a missing namespace 404: those come first.
-- The refusal is 403 with reason Forbidden: `<plural>.<group> "<name>" is forbidden: ValidatingAdmissionPolicy '<policy>' with
+- It is enforced 0.1 s to 2 s after policy and binding were created, from one request to the next and for all resources of the policy
+  at once; afterwards no request passes. Enforcement ends about a second after the binding was deleted.
+- It denies create, update, patch, apply (after 409 for a conflict), delete, deletecollection (if there is anything to delete), status
+  and scale, for all users. The garbage collector and the namespace controller are denied too, and retry (meanwhile a namespace has the
+  condition NamespaceDeletionContentFailure). Patches without a change and dry runs are denied as well. 404 (missing object or
+  namespace) and 422 (invalid object) come first.
+- The response is 403 with reason Forbidden: `<plural>.<group> "<name>" is forbidden: ValidatingAdmissionPolicy '<policy>' with
   binding '<binding>' denied request: <message>`; the name is "Unknown" for deletecollection.
-- The controller that deletes the instances of a CRD that is being deleted is not asked for admission: it goes on.
+- The controller that deletes the instances of a CRD that is being deleted bypasses admission.
 
-Whether it bites is therefore asked with the dry run of a ConfigMap, which the policy refuses under a name that tells what else it refuses.
+A dry-run create of a ConfigMap tests the enforcement: the policy denies it under a name that encodes the other resources that it denies.
 """
 
 from __future__ import annotations
@@ -24,71 +24,71 @@ import orjson
 
 from apiext.meta import host_annotations
 from apiext.operator.adoption.polling import until
-from apiext.operator.adoption.store_diff import Contents
+from apiext.operator.adoption.store_diff import ContentSummary
 from apiext.operator.api_clients import ApiError
 from apiext.operator.apiservices.ownership import MANAGED_BY, MANAGER, is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from apiext.operator.api_clients import Api, Json
+    from apiext.operator.api_clients import ApiClient, Json
 
 _API: Final = "/apis/admissionregistration.k8s.io/v1"
 _POLICIES: Final = f"{_API}/validatingadmissionpolicies"
 _BINDINGS: Final = f"{_API}/validatingadmissionpolicybindings"
 _PROBE: Final = "/api/v1/namespaces/default/configmaps?dryRun=All"
 _PREFIX: Final = "apiext-"
-_CONTENTS: Final = "apiext.dev/contents"
-"""Annotation: what the host's store has of each definition, which stays so for as long as the policy bites."""
-_TOUCHED: Final = "apiext.dev/host-watches-ended"
-"""Annotation: the definitions whose watches the host has been made to end since it proxies their group."""
+_SUMMARIES: Final = "apiext.dev/contents"
+"""Annotation: summary of the host's objects by definition; it stays true while the policy is enforced."""
+_WATCHES_RESET: Final = "apiext.dev/host-watches-ended"
+"""Annotation: definitions whose watches on the host were ended after it started to proxy their group."""
 
 
 class Policy:
-    """The policy of a group on the host, for the apiext behind a Service."""
+    """The policy of a group on the host, owned by the apiext behind a Service. All methods raise ApiError."""
 
-    def __init__(self, host: Api, group: str, service: str = "") -> None:
+    def __init__(self, host: ApiClient, group: str, service: str = "") -> None:
         self._host = host
         self._group = group
         self._service = service
         self.name = f"{_PREFIX}{group}"
 
-    async def read(self) -> Notes | None:
-        """What is noted on the policy, None where there is no policy. Raises ApiError."""
+    async def read(self) -> PolicyRecord | None:
+        """Return the annotations of the policy, None if there is no policy. Raises ApiError."""
         found = await self._host.find(f"{_POLICIES}/{self.name}")
-        return None if found is None else Notes(found)
+        return None if found is None else PolicyRecord(found)
 
     async def ensure(self, plurals: Iterable[str]) -> None:
-        """Have it there, for these resources of the group. Raises ApiError."""
+        """Create or update policy and binding for these resources of the group. Raises ApiError."""
         policy, binding = self._documents(sorted(plurals))
         await self._put(_POLICIES, policy)
         await self._put(_BINDINGS, binding)
 
-    async def bites(self, plurals: Iterable[str]) -> None:
-        """Return when it refuses writes to these resources. Raises ApiError where it does not come to that."""
-        await self._until(probe(self._group, plurals), refused=True)
+    async def wait_until_enforced(self, plurals: Iterable[str]) -> None:
+        """Wait until the host denies writes to these resources. Raises ApiError, also after a timeout."""
+        await self._wait(probe(self._group, plurals), denied=True)
 
-    async def note(self, contents: Mapping[str, Contents] | None = None, touched: Iterable[str] | None = None) -> None:
-        """Note what the host's store has by definition, and whose watches the host has ended; None leaves it. Raises ApiError."""
+    async def record(self, summaries: Mapping[str, ContentSummary] | None = None, watches_reset: Iterable[str] | None = None) -> None:
+        """Write the annotations of the policy; None keeps the present value. Raises ApiError."""
         annotations = {}
-        if contents is not None:
-            texts = {name: [one.count, one.digest] for name, one in contents.items()}
-            annotations[_CONTENTS] = orjson.dumps(texts, option=orjson.OPT_SORT_KEYS).decode()
-        if touched is not None:
-            annotations[_TOUCHED] = ",".join(sorted(touched))
+        if summaries is not None:
+            texts = {name: [one.count, one.digest] for name, one in summaries.items()}
+            annotations[_SUMMARIES] = orjson.dumps(texts, option=orjson.OPT_SORT_KEYS).decode()
+        if watches_reset is not None:
+            annotations[_WATCHES_RESET] = ",".join(sorted(watches_reset))
         await self._host.patch(f"{_POLICIES}/{self.name}", {"metadata": {"annotations": annotations}})
 
     async def remove(self) -> None:
-        """Return when it is gone and does not refuse anything any more. Raises ApiError."""
+        """Delete policy and binding, and wait until the host accepts writes again. Raises ApiError, also after a timeout."""
         found = await self._host.find(f"{_POLICIES}/{self.name}")
         await self.delete()
         rules = found["spec"].get("matchConstraints", {}).get("resourceRules") if found else None
         for name in (rules[-1].get("resourceNames") if rules else None) or ():
-            await self._until(name, refused=False)
+            await self._wait(name, denied=False)
 
     async def delete(self) -> None:
-        """Have it gone, with its binding; whether it still refuses something for a moment is left open. Raises ApiError."""
-        # in this order: as long as the policy is there, it has bitten all the time
+        """Delete policy and binding; writes may still be denied for about a second. Raises ApiError."""
+        # the policy goes first: while it exists it has been enforced without interruption
         for collection in (_POLICIES, _BINDINGS):
             if await self._host.find(f"{collection}/{self.name}") is not None:
                 await self._host.delete(f"{collection}/{self.name}")
@@ -98,8 +98,8 @@ class Policy:
         resources = [resource for plural in plurals for resource in (plural, f"{plural}/*")]
         writes = {"operations": ["CREATE", "UPDATE", "DELETE"], "resources": resources, "apiGroups": [self._group]}
         names = {"resources": ["configmaps"], "resourceNames": [probe(self._group, plurals)]}
-        asked = {"operations": ["CREATE"], "apiGroups": [""], **names}
-        rules = [{"apiVersions": ["*"], "scope": "*", **rule} for rule in ([writes] if resources else []) + [asked]]
+        probes = {"operations": ["CREATE"], "apiGroups": [""], **names}
+        rules = [{"apiVersions": ["*"], "scope": "*", **rule} for rule in ([writes] if resources else []) + [probes]]
         validation = {"expression": "false", "reason": "Forbidden", "message": _message(self._group)}
         spec = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": rules}, "validations": [validation]}
         return {"metadata": metadata, "spec": spec}, {
@@ -114,15 +114,15 @@ class Policy:
         elif not _has(found["spec"], wanted["spec"]):
             await self._host.put(f"{collection}/{self.name}", {**found, "spec": wanted["spec"]})
 
-    async def _until(self, name: str, *, refused: bool) -> None:
+    async def _wait(self, name: str, *, denied: bool) -> None:
         async def holds() -> bool:
-            return await self._refuses(name) is refused
+            return await self._denies(name) is denied
 
-        state = "bite" if refused else "let go"
-        await until(holds, lambda: f"ValidatingAdmissionPolicy {self.name} of the host does not {state}")
+        state = "enforced" if denied else "lifted"
+        await until(holds, lambda: f"ValidatingAdmissionPolicy {self.name} of the host is not {state}")
 
-    async def _refuses(self, name: str) -> bool:
-        """Whether the policy refuses what has a name. Raises ApiError where that cannot be told."""
+    async def _denies(self, name: str) -> bool:
+        """Return whether the policy denies a ConfigMap of that name. Raises ApiError for any other response."""
         try:
             await self._host.post(_PROBE, {"metadata": {"name": name}})
         except ApiError as error:
@@ -132,23 +132,23 @@ class Policy:
         return False
 
 
-async def guarded(host: Api, service: str) -> set[str]:
-    """The groups with a policy of the apiext behind a Service. Raises ApiError."""
+async def groups_with_policy(host: ApiClient, service: str) -> set[str]:
+    """Return the groups that have a policy of the apiext behind a Service. Raises ApiError."""
     ours = (one["metadata"]["name"] for one in await host.items(_POLICIES) if is_ours(one, service))
     return {name.removeprefix(_PREFIX) for name in ours if name.startswith(_PREFIX)}
 
 
-class Notes:
-    """What is noted on a policy."""
+class PolicyRecord:
+    """The annotations of a policy."""
 
     def __init__(self, policy: Json) -> None:
         annotations = policy["metadata"].get("annotations") or {}
-        self.touched = frozenset(name for name in annotations.get(_TOUCHED, "").split(",") if name)
-        self.contents = {name: Contents(*one) for name, one in orjson.loads(annotations.get(_CONTENTS, "{}")).items()}
+        self.watches_reset = frozenset(name for name in annotations.get(_WATCHES_RESET, "").split(",") if name)
+        self.summaries = {name: ContentSummary(*one) for name, one in orjson.loads(annotations.get(_SUMMARIES, "{}")).items()}
 
 
 def probe(group: str, plurals: Iterable[str]) -> str:
-    """The name of ConfigMaps that are refused together with these resources; nobody makes any."""
+    """Return the name of ConfigMaps that the policy denies together with these resources."""
     text = ",".join([group, *sorted(plurals)])
     return f"apiext-probe-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
 
@@ -158,7 +158,7 @@ def _message(group: str) -> str:
 
 
 def _has(found: Any, wanted: Any) -> bool:
-    """Whether all that is wanted is there; the host adds defaults."""
+    """Return whether an object has all the wanted fields; the host adds defaults."""
     if isinstance(wanted, dict) and isinstance(found, dict):
         return all(key in found and _has(found[key], value) for key, value in wanted.items())
     if isinstance(wanted, list) and isinstance(found, list):

@@ -1,4 +1,4 @@
-"""Whether a group can be served by apiext at all, as it is now."""
+"""Whether apiext can serve a group as it is defined now."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def is_meant(group: GroupState, name: str) -> bool:
-    """Whether a definition of the host asks to be served by apiext."""
-    return name in group.selected and not host_annotations.is_asked_back(annotations_of(group.crds[name]))
+    """Return whether a definition of the host is selected, and its hand-over is not requested."""
+    return name in group.selected and not host_annotations.wants_hand_over(annotations_of(group.crds[name]))
 
 
 def blocked(group: GroupState) -> str:
-    """Why the group cannot be served by apiext, and what to do; empty where it can."""
+    """Return why apiext cannot serve the group, and the remedy; empty if it can."""
     return "; ".join(_reasons(group))
 
 
@@ -29,10 +29,10 @@ def _reasons(group: GroupState) -> Iterator[str]:
         names = ", ".join(sorted(group.unselected))
         yield f"all definitions of a group are served by one server: label {names} too, or none"
     for name, crd in sorted(group.selected.items()):
-        yield from _of(name, crd)
+        yield from _reasons_of(name, crd)
 
 
-def _of(name: str, crd: Json) -> Iterator[str]:
+def _reasons_of(name: str, crd: Json) -> Iterator[str]:
     strategy = (crd["spec"].get("conversion") or {}).get("strategy")
     if strategy == "Webhook":
         yield f"{name} converts its objects by a webhook, which apiext does not do: set its spec.conversion.strategy to None"
@@ -43,5 +43,5 @@ def _of(name: str, crd: Json) -> Iterator[str]:
 
 
 def holds(crd: Json, condition: str) -> bool:
-    """Whether a condition of a definition is true."""
+    """Return whether a condition of a definition is True."""
     return bool(condition_of(crd, condition).get("status") == "True")

@@ -1,21 +1,20 @@
-"""The way of a group back to the host: apiext stops writing, the host's store gets what it has not, clients begin anew, the host serves.
+"""Hand-over of a group to the host: apiext stops writing, the host's store gets the differences, clients restart, the host serves.
 
-Where it is on its way is told by the cluster, so that any replica goes on where another one was stopped:
+The state is kept in the cluster, so that any replica can continue:
 
-| mirrors | policy | then |
+| mirrors | policy | next step |
 | --- | --- | --- |
-| Importing, all of them | | the copies are forgotten: nobody has written to them |
-| Serving | there | it is seen whether it can be done; then apiext stops writing |
-| Frozen | there | the differences are written into the host's etcd, and compared |
-| Leaving | there | clients are sent away for a while, the host serves, and shows what it has |
-| Leaving | there is none | the host serves and clients write to it; the mirrors and the finalizer go |
+| Importing, all of them | | delete the mirrors: no client has written to them |
+| Serving | exists | check whether the hand-over is possible; then stop writes at apiext |
+| Frozen | exists | write the differences into the host's etcd, and compare |
+| Leaving | exists | make clients restart, let the host serve, and verify what it lists |
+| Leaving | missing | the host serves and clients write to it; delete the mirrors and the finalizer |
 
-What clients would not survive, as kube-apiserver 1.37 was asked: a watch from a resourceVersion that is far greater than its
-own (as apiext's are) is answered with 200 and then with nothing, for as long as it lasts, whatever is written; only with
-`sendInitialEvents` does it end, with 504 "Too large resource version" after 3 s, as lists and gets do. client-go's informers
-ask ten times for such a list before they ask for any. So while the mirrors are Leaving apiext ends all watches with 410,
-answers lists of a resourceVersion with 410, too, and others with 503: informers are then asking for any list, a second after
-the other. It is held so until those who were between two watches have come back, before the host is asked by anybody.
+Why clients have to restart, as measured with kube-apiserver 1.37: a watch from a resourceVersion far above its own (apiext's are) gets 200
+and then no event, for as long as it lasts. Only with `sendInitialEvents` does it end, with 504 "Too large resource version" after 3 s, as
+do lists and gets. client-go's informers repeat such a list ten times before they list without a resourceVersion. So while the mirrors are
+Leaving, apiext ends all watches with 410, and answers lists of a resourceVersion with 410 and other lists with 503: informers then list
+without a resourceVersion, once a second. apiext does so until clients that were between two watches have come back; then the host serves.
 """
 
 from __future__ import annotations
@@ -27,64 +26,72 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta import host_annotations
 from apiext.operator.adoption import mirror_phase
 from apiext.operator.adoption.host_etcd import HostStore
-from apiext.operator.adoption.store_diff import Side, contents, differences
-from apiext.operator.adoption.takeover import serve_again
-from apiext.operator.adoption.watch_reset import touch
+from apiext.operator.adoption.store_diff import ObjectStream, differences, summarize
+from apiext.operator.adoption.takeover import resume_serving
+from apiext.operator.adoption.watch_reset import reset_watches
 from apiext.operator.api_clients import ApiError
 from apiext.operator.group_state import Desired, Routing
-from apiext.operator.reporting.reporter import Reason
+from apiext.operator.reporting.reporter import ConditionReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apiext.operator.adoption.object_pages import Resource
-    from apiext.operator.adoption.store_diff import Contents, Difference
-    from apiext.operator.adoption.transition import Way
+    from apiext.operator.adoption.object_pages import AdoptedResource
+    from apiext.operator.adoption.store_diff import ContentSummary, Difference
+    from apiext.operator.adoption.transition import Transition
 
-_AGAIN: Final = 30.0
-_PART: Final = 500
+_RETRY_SECONDS: Final = 30.0
+"""Pause before a blocked hand-over is checked again."""
+_BATCH_SIZE: Final = 500
+"""Objects that are written to the host's etcd at once."""
 
 
-async def hand_over(way: Way) -> Desired:
-    """Give the group back to the host, from wherever it is. Raises ApiError, OrderError."""
-    apiext = way.clients.apiext
-    names = sorted(name for name in way.group.crds if way.group.phase(name))
-    serving = way.phases(names, host_annotations.SERVING)
+async def hand_over(transition: Transition) -> Desired:
+    """Hand the group over to the host, starting at its present state.
+
+    Raises:
+        ApiError: a step failed.
+        OrderError: a server lists objects out of order.
+    """
+    apiext = transition.clients.apiext
+    names = sorted(name for name in transition.group.crds if transition.group.phase(name))
+    serving = transition.phases(names, host_annotations.SERVING)
     if serving:
-        obstacle = await _obstacle(way, serving)
+        obstacle = await _obstacle(transition, serving)
         if obstacle:
-            await way.tell(Reason.HAND_OVER_BLOCKED, f"apiext goes on serving the group: {obstacle}")
-            return Desired(routing=Routing.APIEXT, after=_AGAIN)
-        await way.policy.ensure(way.plurals)
-        await way.policy.bites(way.plurals)
+            await transition.report(ConditionReason.HAND_OVER_BLOCKED, f"apiext goes on serving the group: {obstacle}")
+            return Desired(routing=Routing.APIEXT, after=_RETRY_SECONDS)
+        await transition.policy.ensure(transition.plurals)
+        await transition.policy.wait_until_enforced(transition.plurals)
         await mirror_phase.set_phase(apiext, serving, host_annotations.FROZEN)
-        await way.read()
-    frozen = way.phases(names, host_annotations.FROZEN)
+        await transition.read()
+    frozen = transition.phases(names, host_annotations.FROZEN)
     if frozen:
-        await _give_back(way, frozen)
+        await _write_back(transition, frozen)
         await mirror_phase.set_phase(apiext, frozen, host_annotations.LEAVING)
-        await way.read()
-    leaving = way.phases(names, host_annotations.LEAVING)
-    if leaving and await way.policy.read() is not None:
-        await _leave(way, leaving)
-    await way.hands.route(Routing.HOST)
-    await _forget(way, names)
+        await transition.read()
+    leaving = transition.phases(names, host_annotations.LEAVING)
+    if leaving and await transition.policy.read() is not None:
+        await _switch_to_host(transition, leaving)
+    await transition.actions.route(Routing.HOST)
+    await _clean_up(transition, names)
     return Desired(routing=Routing.HOST)
 
 
-async def _obstacle(way: Way, serving: list[str]) -> str:
-    """Why the group cannot be given back as it is now; empty where it can."""
-    unread = sorted(set(serving) - way.resources(serving).keys())
+async def _obstacle(transition: Transition, serving: list[str]) -> str:
+    """Return why the group cannot be handed over now, empty if it can. Raises ApiError."""
+    unread = sorted(set(serving) - transition.resources(serving).keys())
     if unread:
         return f"{', '.join(unread)} has no version that is served, in which its objects could be read: serve one"
-    if way.clients.host_etcd is not None:
-        async with await HostStore.open(way.clients.host_etcd) as store:
+    if transition.clients.host_etcd is not None:
+        async with await HostStore.open(transition.clients.host_etcd) as store:
             for name in serving:
-                await store.check(way.group.crds[name])
+                await store.check(transition.group.crds[name])
         return ""
-    notes = await way.policy.read()
-    known = notes.contents if notes else {}
-    different = [name for name, one in way.resources(serving).items() if await contents(way.apiexts(one).objects()) != known.get(name)]
+    record = await transition.policy.read()
+    known = record.summaries if record else {}
+    resources = transition.resources(serving)
+    different = [name for name, one in resources.items() if await summarize(transition.in_apiext(one).objects()) != known.get(name)]
     if not different:
         return ""
     return (
@@ -93,72 +100,74 @@ async def _obstacle(way: Way, serving: list[str]) -> str:
     )
 
 
-async def _give_back(way: Way, frozen: list[str]) -> None:
-    """Return when the host's store holds what the mirrors hold."""
-    obstacle = await _obstacle(way, frozen)
+async def _write_back(transition: Transition, frozen: list[str]) -> None:
+    """Make the host's store hold what the mirrors hold."""
+    obstacle = await _obstacle(transition, frozen)
     if obstacle:
-        # it has come since it was seen that there is none
-        await mirror_phase.set_phase(way.clients.apiext, frozen, host_annotations.SERVING)
+        # it appeared after the first check
+        await mirror_phase.set_phase(transition.clients.apiext, frozen, host_annotations.SERVING)
         raise ApiError(f"apiext goes on serving the group: {obstacle}")
-    if way.clients.host_etcd is None:
+    if transition.clients.host_etcd is None:
         return
-    resources = way.resources(frozen)
-    notes = await way.policy.read()
-    others = {name: one for name, one in (notes.contents if notes else {}).items() if name not in resources}
-    # while it is being written nobody can tell what the host has
-    await way.policy.note(contents=others)
-    given: dict[str, Contents] = {}
+    resources = transition.resources(frozen)
+    record = await transition.policy.read()
+    others = {name: one for name, one in (record.summaries if record else {}).items() if name not in resources}
+    # the summaries are wrong while objects are being written
+    await transition.policy.record(summaries=others)
+    written: dict[str, ContentSummary] = {}
     async with (
-        await HostStore.open(way.clients.host_etcd) as store,
-        way.progress(Reason.HANDING_OVER, "compared {done} of {total} objects with the host's") as progress,
+        await HostStore.open(transition.clients.host_etcd) as store,
+        transition.progress(ConditionReason.HANDING_OVER, "compared {done} of {total} objects with the host's") as progress,
     ):
         for name, one in resources.items():
-            given[name] = await _write(way, store, one, progress.of(name))
-    await way.policy.note(contents=others | given)
+            written[name] = await _write_differences(transition, store, one, progress.of(name))
+    await transition.policy.record(summaries=others | written)
 
 
-async def _write(way: Way, store: HostStore, one: Resource, progress: Callable[[int, int], None]) -> Contents:
-    """Write what is different, until nothing is; what there is then."""
+async def _write_differences(
+    transition: Transition, store: HostStore, one: AdoptedResource, progress: Callable[[int, int], None]
+) -> ContentSummary:
+    """Write the differences until there are none; return the summary of the objects."""
     while True:
-        wanted, different = Side(way.apiexts(one, progress).objects()), 0
-        part: list[Difference] = []
-        async with aclosing(differences(wanted, Side(store.objects(one)))) as found:
+        wanted, count = ObjectStream(transition.in_apiext(one, progress).objects()), 0
+        batch: list[Difference] = []
+        async with aclosing(differences(wanted, ObjectStream(store.objects(one)))) as found:
             async for difference in found:
-                different += 1
-                part.append(difference)
-                if len(part) == _PART:
-                    await store.write(one, part)
-                    part.clear()
-        await store.write(one, part)
-        if not different:
-            return wanted.contents
+                count += 1
+                batch.append(difference)
+                if len(batch) == _BATCH_SIZE:
+                    await store.write(one, batch)
+                    batch.clear()
+        await store.write(one, batch)
+        if not count:
+            return wanted.summary
 
 
-async def _leave(way: Way, leaving: list[str]) -> None:
-    """Return when the host serves the group, and has shown that it has all objects."""
-    notes = await way.policy.read()
-    expected = notes.contents if notes else {}
-    await way.tell(Reason.HANDING_OVER, "clients are told to begin anew")
-    await asyncio.sleep(way.leave)
+async def _switch_to_host(transition: Transition, leaving: list[str]) -> None:
+    """Let the host serve the group, and verify that it lists all objects; if not, let apiext serve again and raise ApiError."""
+    record = await transition.policy.read()
+    expected = record.summaries if record else {}
+    await transition.report(ConditionReason.HANDING_OVER, "clients have to list again")
+    await asyncio.sleep(transition.client_restart_seconds)
     for name in leaving:
-        await touch(way.clients.host, way.group.crds[name])
-    await way.tell(Reason.HANDING_OVER, "the host begins to serve")
+        await reset_watches(transition.clients.host, transition.group.crds[name])
+    await transition.report(ConditionReason.HANDING_OVER, "the host starts to serve")
     try:
-        await way.route(Routing.HOST, leaving)
-        for name, one in way.resources(leaving).items():
-            if await contents(way.hosts(one).objects()) != expected.get(name):
+        await transition.route(Routing.HOST, leaving)
+        for name, one in transition.resources(leaving).items():
+            if await summarize(transition.on_host(one).objects()) != expected.get(name):
                 raise ApiError(f"the host does not show the objects of {name} that are in its store")
     except ApiError as error:
-        await serve_again(way, leaving)
+        await resume_serving(transition, leaving)
         raise ApiError(f"{error}; apiext serves the group again") from error
 
 
-async def _forget(way: Way, names: list[str]) -> None:
-    """Let the host's definitions be the host's alone."""
-    await way.policy.remove()
-    await mirror_phase.drop(way.clients.apiext, names)
-    await way.read()
-    held = way.group.held
-    # the finalizer goes last: without it nobody comes back to say so
-    await way.tell(Reason.HANDED_OVER, "the host serves the group", {name: crd for name, crd in held.items() if name in way.live})
-    await mirror_phase.let_go(way.clients.host, held.values())
+async def _clean_up(transition: Transition, names: list[str]) -> None:
+    """Delete the policy, the mirrors, and at last the finalizer: without it the operator would not continue here."""
+    await transition.policy.remove()
+    await mirror_phase.delete_mirrors(transition.clients.apiext, names)
+    await transition.read()
+    held = transition.group.held
+    live = {name: crd for name, crd in held.items() if name in transition.live}
+    await transition.report(ConditionReason.HANDED_OVER, "the host serves the group", live)
+    await mirror_phase.release_finalizers(transition.clients.host, held.values())

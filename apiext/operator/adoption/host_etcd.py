@@ -1,7 +1,7 @@
-"""The host's own etcd, where objects can be given back exactly as they are: its API would give them new uids.
+"""The host's own etcd, to which objects are handed back unchanged: the host's API would give them new uids.
 
-kube-apiserver takes what is written there as it takes its own writes: its watch cache, open watches and reads have it at
-once, and deletions bring DELETED events. So it is done while nobody can read the group through the host.
+kube-apiserver treats what is written there like its own writes: its watch cache, open watches and reads have it at once, and deletions
+cause DELETED events. So objects are written while no client can read the group through the host.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 from apiext.meta import json_codec
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.meta.gvk import GroupResource
-from apiext.operator.adoption.store_diff import Held, held
+from apiext.operator.adoption.store_diff import StoredObject, stored_object
 from apiext.operator.api_clients import ApiError
 from apiext.storage import keys
 from apiext.storage.backend import BackendError
@@ -22,28 +22,30 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable
     from types import TracebackType
 
-    from apiext.operator.adoption.object_pages import Resource
+    from apiext.operator.adoption.object_pages import AdoptedResource
     from apiext.operator.adoption.store_diff import Difference
-    from apiext.operator.api_clients import HostEtcd, Json
+    from apiext.operator.api_clients import Json
+    from apiext.operator.options import HostEtcdConfig
     from apiext.storage.backend import Backend
 
 _CRDS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
 _ENCRYPTED: Final = b"k8s:enc:"
-_PAGE: Final = 500
-_AT_ONCE: Final = 32
+_PAGE_SIZE: Final = 500
+"""Objects that are read at once."""
+_MAX_CONCURRENT_WRITES: Final = 32
 
 
 class HostStore:
-    """The host's etcd while it is open. Everything raises ApiError where etcd does not do what is asked."""
+    """An open connection to the host's etcd. Its methods raise ApiError or BackendError; the context converts BackendError to ApiError."""
 
     def __init__(self, backend: Backend, prefix: str) -> None:
         self._backend = backend
         self._prefix = prefix
 
     @classmethod
-    async def open(cls, etcd: HostEtcd) -> Self:
-        """Connect."""
-        # loaded where it is needed, for it brings protobuf
+    async def open(cls, etcd: HostEtcdConfig) -> Self:
+        """Connect to etcd. Raises ApiError."""
+        # loads protobuf
         from apiext.storage.etcd.backend import EtcdBackend
         from apiext.storage.etcd.config import EtcdConfig
 
@@ -64,7 +66,7 @@ class HostStore:
             raise ApiError(f"the host's etcd: {error}") from error
 
     async def check(self, crd: Json) -> None:
-        """Make sure that this is the etcd of the host that has a definition."""
+        """Verify that this etcd holds a definition of the host. Raises ApiError if it does not, and BackendError."""
         name = crd["metadata"]["name"]
         found, _revision = await self._backend.get(f"{keys.resource_prefix(self._prefix, _CRDS)}{name}")
         if found is None:
@@ -73,28 +75,30 @@ class HostStore:
         if stored is None or stored["metadata"].get("uid") != crd["metadata"]["uid"]:
             raise ApiError(f"{name} in the etcd of --host-etcd-servers is not the host's: it is another cluster's, or encrypted")
 
-    async def objects(self, of: Resource, progress: Callable[[int, int], None] = lambda _done, _total: None) -> AsyncGenerator[Held, None]:
-        """All objects of a resource, in the order of their keys, at one revision."""
+    async def objects(
+        self, of: AdoptedResource, progress: Callable[[int, int], None] = lambda _done, _total: None
+    ) -> AsyncGenerator[StoredObject, None]:
+        """Yield all objects of a resource in the order of their keys, at one revision. Raises ApiError if they are encrypted."""
         prefix = self._below(of)
         start, revision, done = "", 0, 0
         while True:
-            page = await self._backend.list(prefix, start=start, revision=revision, limit=_PAGE)
+            page = await self._backend.list(prefix, start=start, revision=revision, limit=_PAGE_SIZE)
             revision = revision or page.revision
             for item in page.items:
-                yield _held(item.key.removeprefix(prefix), item.value, item.revision, of)
+                yield _stored_object(item.key.removeprefix(prefix), item.value, item.revision, of)
             done += len(page.items)
             progress(done, done + page.count - len(page.items))
             if not page.more:
                 return
             start = page.items[-1].key + "\0"
 
-    async def write(self, of: Resource, differences: Iterable[Difference]) -> None:
-        """Do what differences say, many at once; a key that others change meanwhile is left, and told."""
+    async def write(self, of: AdoptedResource, differences: Iterable[Difference]) -> None:
+        """Write the wanted objects, several at once. Raises ApiError if a key has changed since it was read, and BackendError."""
         found = list(differences)
-        for first in range(0, len(found), _AT_ONCE):
-            await asyncio.gather(*(self._write(of, one) for one in found[first : first + _AT_ONCE]))
+        for first in range(0, len(found), _MAX_CONCURRENT_WRITES):
+            await asyncio.gather(*(self._write(of, one) for one in found[first : first + _MAX_CONCURRENT_WRITES]))
 
-    async def _write(self, of: Resource, difference: Difference) -> None:
+    async def _write(self, of: AdoptedResource, difference: Difference) -> None:
         wanted, present = difference.wanted, difference.present
         key = f"{self._below(of)}{(wanted or present or _NOTHING).key}"
         if wanted is None:
@@ -104,23 +108,23 @@ class HostStore:
         else:
             done = await self._backend.update(key, _value(wanted), expected=present.revision)
         if not done.succeeded:
-            raise ApiError(f"{key} in the host's etcd has been changed by somebody else")
+            raise ApiError(f"{key} in the host's etcd was changed by another client")
 
-    def _below(self, of: Resource) -> str:
+    def _below(self, of: AdoptedResource) -> str:
         return keys.resource_prefix(self._prefix, GroupResource(of.group, of.plural))
 
 
-_NOTHING: Final = Held("", {}, b"")
+_NOTHING: Final = StoredObject("", {}, b"")
 
 
-def _held(key: str, value: bytes, revision: int, of: Resource) -> Held:
+def _stored_object(key: str, value: bytes, revision: int, of: AdoptedResource) -> StoredObject:
     if value.startswith(_ENCRYPTED):
         raise ApiError(f"the host encrypts what it stores of {of.definition}: its objects cannot be given back through its etcd")
     content = _parsed(value)
     if content is None:
-        # in another encoding, such as CBOR: it is taken to differ
-        return Held(key, {}, hashlib.blake2b(value, digest_size=32).digest(), revision)
-    return Held(key, content, held(content, of.api_version).digest, revision)
+        # another encoding, such as CBOR: counts as different
+        return StoredObject(key, {}, hashlib.blake2b(value, digest_size=32).digest(), revision)
+    return StoredObject(key, content, stored_object(content, of.api_version).digest, revision)
 
 
 def _parsed(value: bytes) -> Json | None:
@@ -131,6 +135,6 @@ def _parsed(value: bytes) -> Json | None:
     return found if isinstance(found, dict) and isinstance(found.get("metadata"), dict) else None
 
 
-def _value(wanted: Held) -> bytes:
-    """As kube-apiserver writes it."""
+def _value(wanted: StoredObject) -> bytes:
+    """Return an object as kube-apiserver stores it."""
     return json_codec.dumps(wanted.content) + b"\n"

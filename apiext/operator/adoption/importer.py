@@ -1,4 +1,4 @@
-"""Making apiext hold what the host holds: the differences go through apiext's import endpoint."""
+"""Copy of a resource to apiext: the differences are sent to apiext's import endpoint."""
 
 from __future__ import annotations
 
@@ -10,35 +10,33 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta import json_codec
 from apiext.meta.host_annotations import IMPORT_PATH
 from apiext.meta.tasks import end_tasks
-from apiext.operator.adoption.polling import patiently
-from apiext.operator.adoption.store_diff import Contents, Difference, Side, differences
+from apiext.operator.adoption.polling import retry_on_codes
+from apiext.operator.adoption.store_diff import ContentSummary, Difference, ObjectStream, differences
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from apiext.operator.adoption.store_diff import Held
-    from apiext.operator.api_clients import Api
+    from apiext.operator.adoption.store_diff import StoredObject
+    from apiext.operator.api_clients import ApiClient
 
 _LINES_TYPE: Final = {"Content-Type": "application/x-ndjson"}
-_LINES: Final = 500
-_BYTES: Final = 4_000_000
-"""At which of the two a part is sent."""
-_AGAIN: Final = frozenset({409, 429, 503})
-"""A server that has not heard of the mirror's phase, or has others to answer first."""
+_MAX_LINES: Final = 500
+_MAX_BYTES: Final = 4_000_000
+"""A batch is sent when it reaches one of these limits."""
+_RETRIED_CODES: Final = frozenset({409, 429, 503})
+"""Responses of a replica that has not seen the mirror's phase yet, or is overloaded."""
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
-    """What one pass has found: all that the source has, and in how many objects the target was different."""
+class CopyResult:
+    """The result of one pass: the summary of the source, and the number of objects that differed at the target."""
 
-    source: Contents
+    source: ContentSummary
     different: int
 
 
-async def copy(source: AsyncGenerator[Held, None], target: AsyncGenerator[Held, None], importer: Importer) -> Copied:
-    """Give the importer all that the target has otherwise than the source, and return when it has taken it.
-
-    It may be broken off at any point and begun again: what has been taken is not different any more.
+async def copy(source: AsyncGenerator[StoredObject, None], target: AsyncGenerator[StoredObject, None], importer: Importer) -> CopyResult:
+    """Import all objects in which the target differs from the source. An interrupted call can be repeated.
 
     Raises:
         ApiError: a side cannot be read, or an object cannot be imported.
@@ -46,61 +44,61 @@ async def copy(source: AsyncGenerator[Held, None], target: AsyncGenerator[Held, 
     """
     different = 0
     async with aclosing(source), aclosing(target):
-        wanted = Side(source)
-        async with aclosing(differences(wanted, Side(target))) as found:
+        wanted = ObjectStream(source)
+        async with aclosing(differences(wanted, ObjectStream(target))) as found:
             async for difference in found:
                 different += 1
-                await importer.take(difference)
+                await importer.add(difference)
     await importer.flush()
-    return Copied(wanted.contents, different)
+    return CopyResult(wanted.summary, different)
 
 
 class Importer:
-    """Sends differences to apiext, a part at a time, while the next part is being found."""
+    """Sends differences to apiext in batches; the next batch is collected while one is sent."""
 
-    def __init__(self, apiext: Api, definition: str) -> None:
+    def __init__(self, apiext: ApiClient, definition: str) -> None:
         self._apiext = apiext
         self._path = f"{IMPORT_PATH}{definition}"
         self._lines: list[bytes] = []
         self._size = 0
         self._sending: asyncio.Task[None] | None = None
 
-    async def take(self, difference: Difference) -> None:
-        """Note what has to be done. Raises ApiError, also for what was taken before."""
+    async def add(self, difference: Difference) -> None:
+        """Add a difference to the batch. Raises ApiError, possibly for an earlier batch."""
         line = _line(difference)
         self._lines.append(line)
         self._size += len(line)
-        if len(self._lines) >= _LINES or self._size >= _BYTES:
+        if len(self._lines) >= _MAX_LINES or self._size >= _MAX_BYTES:
             await self._send()
 
     async def flush(self) -> None:
-        """Return when all has been done. Raises ApiError."""
+        """Send the rest, and wait for the responses. Raises ApiError."""
         if self._lines:
             await self._send()
-        await self._sent()
+        await self._wait_for_response()
 
     async def close(self) -> None:
-        """Break off."""
+        """Cancel the request in progress."""
         if self._sending is not None:
             await end_tasks(self._sending)
 
     async def _send(self) -> None:
-        await self._sent()
-        part, self._lines, self._size = b"\n".join(self._lines) + b"\n", [], 0
-        self._sending = asyncio.create_task(self._post(part))
+        await self._wait_for_response()
+        batch, self._lines, self._size = b"\n".join(self._lines) + b"\n", [], 0
+        self._sending = asyncio.create_task(self._post(batch))
 
-    async def _sent(self) -> None:
+    async def _wait_for_response(self) -> None:
         if self._sending is not None:
             sending, self._sending = self._sending, None
             await sending
 
-    async def _post(self, part: bytes) -> None:
-        await patiently(lambda: self._once(part), codes=_AGAIN)
+    async def _post(self, batch: bytes) -> None:
+        await retry_on_codes(lambda: self._post_once(batch), codes=_RETRIED_CODES)
 
-    async def _once(self, part: bytes) -> None:
-        code, data = await self._apiext.ask("POST", self._path, part, headers=_LINES_TYPE)
+    async def _post_once(self, batch: bytes) -> None:
+        code, data = await self._apiext.request("POST", self._path, batch, headers=_LINES_TYPE)
         if code != 200:
-            raise self._apiext.refusal("POST", self._path, code, data)
+            raise self._apiext.status_error("POST", self._path, code, data)
 
 
 def _line(difference: Difference) -> bytes:

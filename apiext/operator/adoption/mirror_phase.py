@@ -1,4 +1,4 @@
-"""The marks on definitions: phases of mirrors at apiext, the finalizer on the host."""
+"""Phases of mirrors at apiext, and the finalizer on definitions of the host."""
 
 from __future__ import annotations
 
@@ -15,28 +15,32 @@ from apiext.operator.host_definitions import amend
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from apiext.operator.api_clients import Api, Json
+    from apiext.operator.api_clients import ApiClient, Json
     from apiext.operator.group_state import GroupState
 
-_NOT_THIS: Final = frozenset({404, 409})
+_GONE_OR_REPLACED: Final = frozenset({404, 409})
 
 
-def follows(group: GroupState, name: str) -> bool:
-    """Whether apiext has a mirror of this very definition that can have objects."""
+def is_mirrored(group: GroupState, name: str) -> bool:
+    """Return whether apiext has an Established mirror of the host's present definition of that name."""
     mirror, crd = group.mirrors.get(name), group.crds.get(name)
     if mirror is None or crd is None or mirror["metadata"].get("deletionTimestamp") or not holds(mirror, "Established"):
         return False
     return bool(annotations_of(mirror)[host_annotations.HOST_UID] == crd["metadata"]["uid"])
 
 
-async def set_phase(apiext: Api, names: Iterable[str], phase: str) -> None:
-    """Put mirrors into a phase; from then on no server writes by the rules of the one before. Raises ApiError."""
+async def set_phase(apiext: ApiClient, names: Iterable[str], phase: str) -> None:
+    """Set the phase of mirrors; when it returns, no replica writes by the rules of the phase before. Raises ApiError."""
     for name in names:
         await apiext.patch(f"{CRDS}/{name}", {"metadata": {"annotations": {host_annotations.PHASE: phase}}})
 
 
-async def drop(apiext: Api, names: Iterable[str]) -> None:
-    """Delete mirrors with all their objects, whatever finalizers these have, and return when they are gone. Raises ApiError."""
+async def delete_mirrors(apiext: ApiClient, names: Iterable[str]) -> None:
+    """Delete mirrors with all their objects, regardless of finalizers of the objects, and wait until they are gone.
+
+    Raises:
+        ApiError: a call failed, or a mirror was still there after a timeout.
+    """
     found = {name: await apiext.find(f"{CRDS}/{name}") for name in names}
     uids = {name: one["metadata"]["uid"] for name, one in found.items() if one is not None}
     await set_phase(apiext, uids, host_annotations.LEAVING)
@@ -44,24 +48,24 @@ async def drop(apiext: Api, names: Iterable[str]) -> None:
         try:
             await apiext.delete(f"{CRDS}/{name}", {"preconditions": {"uid": uid}})
         except ApiError as error:
-            if error.code not in _NOT_THIS:
+            if error.code not in _GONE_OR_REPLACED:
                 raise
 
     async def gone() -> bool:
-        """None of them is there; one that came after it, of a definition that is selected again, is another."""
+        """Return whether all are gone; a mirror with a new uid follows a definition that was selected again."""
         left = [await apiext.find(f"{CRDS}/{name}") for name in uids]
         return not any(one is not None and one["metadata"]["uid"] in uids.values() for one in left)
 
-    await until(gone, lambda: f"apiext does not get rid of {', '.join(uids)}")
+    await until(gone, lambda: f"apiext does not delete {', '.join(uids)}")
 
 
-async def hold(host: Api, crds: Iterable[Json], service: str) -> None:
-    """Keep definitions of the host from being gone before the apiext behind a Service knows. Raises ApiError."""
+async def add_finalizers(host: ApiClient, crds: Iterable[Json], service: str) -> None:
+    """Add the finalizer of the apiext behind a Service to definitions of the host. Raises ApiError."""
     for crd in crds:
         await amend(host, crd, host_definitions.hold(service))
 
 
-async def let_go(host: Api, crds: Iterable[Json]) -> None:
-    """Take that back. Raises ApiError."""
+async def release_finalizers(host: ApiClient, crds: Iterable[Json]) -> None:
+    """Remove the finalizer from definitions of the host. Raises ApiError."""
     for crd in crds:
         await amend(host, crd, host_definitions.release)

@@ -1,4 +1,4 @@
-"""Waiting for what a server makes true by and by, and for a server that asks for patience."""
+"""Polling of a condition, and retries of a call."""
 
 from __future__ import annotations
 
@@ -11,29 +11,39 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
 T = TypeVar("T")
-PATIENCE: Final = 60.0
-_LOOK: Final = 0.1
-_TRIES: Final = 20
-_PAUSE: Final = 0.25
+TIMEOUT_SECONDS: Final = 60.0
+"""Longest time that a condition is polled."""
+_POLL_SECONDS: Final = 0.1
+_RETRIES: Final = 20
+_RETRY_SECONDS: Final = 0.25
+"""Pause between two attempts of a call."""
 
 
 async def until(holds: Callable[[], Awaitable[bool]], otherwise: Callable[[], str]) -> None:
-    """Return when a condition holds. Raises ApiError, saying `otherwise`, where it does not come to that."""
+    """Poll a condition until it holds.
+
+    Raises:
+        ApiError: it does not hold after the timeout; the message starts with `otherwise`.
+    """
     loop = asyncio.get_running_loop()
-    end = loop.time() + PATIENCE
+    end = loop.time() + TIMEOUT_SECONDS
     while not await holds():
         if loop.time() > end:
-            raise ApiError(f"{otherwise()} within {PATIENCE:.0f} s")
-        await asyncio.sleep(_LOOK)
+            raise ApiError(f"{otherwise()} within {TIMEOUT_SECONDS:.0f} s")
+        await asyncio.sleep(_POLL_SECONDS)
 
 
-async def patiently(ask: Callable[[], Awaitable[T]], *, codes: Collection[int]) -> T:
-    """What is answered, asked for again and again where a refusal with one of the codes will pass. Raises ApiError."""
-    for _ in range(_TRIES):
+async def retry_on_codes(call: Callable[[], Awaitable[T]], *, codes: Collection[int]) -> T:
+    """Return the result of a call, repeated up to 20 times while it fails with one of the codes.
+
+    Raises:
+        ApiError: the call failed with another code, or at the last attempt.
+    """
+    for _ in range(_RETRIES):
         try:
-            return await ask()
+            return await call()
         except ApiError as error:
             if error.code not in codes:
                 raise
-        await asyncio.sleep(_PAUSE)
-    return await ask()
+        await asyncio.sleep(_RETRY_SECONDS)
+    return await call()

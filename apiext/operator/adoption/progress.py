@@ -1,4 +1,4 @@
-"""How far something has come: on the host once a second, and as a bar where somebody looks on."""
+"""Progress of a copy: a condition on the host once a second, and a bar on a terminal."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from apiext.meta.tasks import end_tasks
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-_INTERVAL: Final = 1.0
+_INTERVAL_SECONDS: Final = 1.0
 
 
 class Progress:
-    """Numbers of objects that are done and to be done; told while it is entered, and once more at the end."""
+    """Reports the number of objects that are done and in total, while the context is open and once after success."""
 
-    def __init__(self, tell: Callable[[str], Awaitable[None]], title: str, words: str) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[str], Awaitable[None]], title: str, template: str) -> None:
+        self._report = report
         self._title = title.partition(" {")[0]
-        self._words = words
+        self._template = template
         self._done: dict[str, tuple[int, int]] = {}
-        self._said = ""
+        self._reported = ""
         self._task: asyncio.Task[None] | None = None
         self._bar: Any = None
 
     def of(self, name: str) -> Callable[[int, int], None]:
-        """To be told of one part, how much is done and how much there is."""
+        """Return the callback of one part; it takes the objects done and in total."""
 
-        def step(done: int, total: int) -> None:
+        def update(done: int, total: int) -> None:
             self._done[name] = (done, total)
             if self._bar is not None:
                 now, all_ = self._sums()
                 self._bar.update(self._bar.task_ids[0], completed=now, total=all_ or None)
 
-        return step
+        return update
 
     async def __aenter__(self) -> Self:
         if sys.stderr.isatty():
@@ -49,26 +49,26 @@ class Progress:
         if self._task is not None:
             await end_tasks(self._task)
         if _exc[0] is None:
-            await self._say()
+            await self._report_sums()
 
     async def _run(self) -> None:
         while True:
-            await self._say()
-            await asyncio.sleep(_INTERVAL)
+            await self._report_sums()
+            await asyncio.sleep(_INTERVAL_SECONDS)
 
-    async def _say(self) -> None:
+    async def _report_sums(self) -> None:
         done, total = self._sums()
-        message = self._words.format(done=done, total=total)
-        if message != self._said and self._done:
-            self._said = message
-            await self._tell(message)
+        message = self._template.format(done=done, total=total)
+        if message != self._reported and self._done:
+            self._reported = message
+            await self._report(message)
 
     def _sums(self) -> tuple[int, int]:
         return sum(done for done, _ in self._done.values()), sum(total for _, total in self._done.values())
 
 
 def _bar(title: str) -> Any:
-    """A bar on the terminal, which goes away at the end."""
+    """Return a started progress bar, which is erased at the end."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

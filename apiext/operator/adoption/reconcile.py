@@ -1,4 +1,4 @@
-"""One look at a group with definitions on the host: the next steps of its way, and who should serve it."""
+"""Adoption of one group: decides between take-over, hand-over and deletion, and returns the routing that follows."""
 
 from __future__ import annotations
 
@@ -12,71 +12,71 @@ from apiext.operator.adoption.eligibility import is_meant
 from apiext.operator.adoption.handover import hand_over
 from apiext.operator.adoption.store_diff import OrderError
 from apiext.operator.adoption.takeover import adopt
-from apiext.operator.adoption.terminating_definitions import end
-from apiext.operator.adoption.transition import TurnedBackError, Way
+from apiext.operator.adoption.terminating_definitions import finish_deletion
+from apiext.operator.adoption.transition import Transition, TransitionAbortedError
 from apiext.operator.api_clients import ApiError
 from apiext.operator.group_state import Desired, Routing
-from apiext.operator.reporting.reporter import Reason
+from apiext.operator.reporting.reporter import ConditionReason
 from apiext.storage.backend import BackendError
 
 if TYPE_CHECKING:
     from apiext.operator.api_clients import Clients
-    from apiext.operator.group_state import GroupState, Hands
+    from apiext.operator.group_state import GroupActions, GroupState
     from apiext.operator.reporting.reporter import Reporter
 
 
-async def reconcile_group(group: GroupState, clients: Clients, report: Reporter, hands: Hands) -> Desired:
-    """Take the group as far as it goes now.
+async def reconcile_group(group: GroupState, clients: Clients, report: Reporter, actions: GroupActions) -> Desired:
+    """Move a group as far as possible.
 
-    It is called again when anything of the group changes, and is cancelled where this operator may not act any more. A group
-    that comes here has a definition on the host that is selected, held by the finalizer, or mirrored.
+    The group has a definition on the host that is selected, has the finalizer, or has a mirror. The call is repeated when the group
+    changes, and is cancelled when this operator loses the lease.
 
     Raises:
-        ApiError: a step failed; it is called again, later and later.
+        ApiError: a step failed; the call is repeated with backoff.
     """
-    return await take(Way(group, clients, report, hands))
+    return await run(Transition(group, clients, report, actions))
 
 
-async def take(way: Way) -> Desired:
-    """Take one step after the other. Raises ApiError."""
+async def run(transition: Transition) -> Desired:
+    """Run the steps that are due. Raises ApiError."""
     try:
         while True:
-            if way.group.terminating:
-                desired = await end(way)
+            if transition.group.terminating:
+                desired = await finish_deletion(transition)
                 if desired is not None:
                     return desired
-            with suppress(TurnedBackError):
-                return await _live(way)
-            await way.read()
+            with suppress(TransitionAbortedError):
+                return await _run_live(transition)
+            await transition.read()
     except (OrderError, BackendError) as error:
         raise ApiError(str(error)) from error
 
 
-async def _live(way: Way) -> Desired:
-    """What is due for the definitions that are not being deleted."""
-    group = way.group
-    unwanted = group.hand_over_asked or any(name not in group.selected for name in way.live)
-    if unwanted and (group.held or way.phases(way.live, host_annotations.SERVING, host_annotations.FROZEN, host_annotations.LEAVING)):
-        return await hand_over(way)
-    if way.phases(way.live, host_annotations.LEAVING) and await way.policy.read() is None:
-        # clients write to the host already: what is wanted again begins at the beginning
-        await hand_over(way)
-        raise TurnedBackError
-    # what was labelled for a moment only has left nothing but the beginning of a copy
-    await mirror_phase.drop(
-        way.clients.apiext, [name for name in way.phases(way.live, host_annotations.IMPORTING) if not is_meant(group, name)]
-    )
-    if group.hand_over_asked or not group.selected or not way.live:
+async def _run_live(transition: Transition) -> Desired:
+    """Run the steps that are due for the definitions that are not being deleted."""
+    group, live = transition.group, transition.live
+    unwanted = group.hand_back_requested or any(name not in group.selected for name in live)
+    served = transition.phases(live, host_annotations.SERVING, host_annotations.FROZEN, host_annotations.LEAVING)
+    if unwanted and (group.held or served):
+        return await hand_over(transition)
+    if transition.phases(live, host_annotations.LEAVING) and await transition.policy.read() is None:
+        # clients write to the host already: finish the hand-over, and start a new take-over
+        await hand_over(transition)
+        raise TransitionAbortedError
+    # a label that was removed early leaves an incomplete copy
+    incomplete = [name for name in transition.phases(live, host_annotations.IMPORTING) if not is_meant(group, name)]
+    await mirror_phase.delete_mirrors(transition.clients.apiext, incomplete)
+    if group.hand_back_requested or not group.selected or not live:
         if group.guarded and not group.mirrors:
-            await way.policy.remove()
+            await transition.policy.remove()
         return Desired(routing=Routing.AS_IT_IS)
     reason = eligibility.blocked(group)
     if reason:
-        await way.tell(Reason.BLOCKED, reason)
+        await transition.report(ConditionReason.BLOCKED, reason)
         return Desired(routing=Routing.AS_IT_IS)
-    return await adopt(way)
+    return await adopt(transition)
 
 
 async def forget_group(name: str, clients: Clients) -> None:
-    """Remove what adoption has left on the host for a group that has no definition there any more. Raises ApiError."""
+    """Delete the policy of a group that has no definition on the host any more. Raises ApiError."""
     await Policy(clients.host, name).delete()

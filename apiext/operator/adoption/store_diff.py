@@ -1,7 +1,7 @@
-"""Objects of two stores, compared one by one as they come, in memory that does not grow with their number.
+"""Comparison of the objects of two stores, in memory that does not grow with their number.
 
-Both sides are read in the order of etcd's keys (`namespace/name`), as kube-apiserver and apiext list them, so that what is on
-one side alone is known as soon as the other one has gone past it.
+Both sides are read in the order of etcd's keys (`namespace/name`), as kube-apiserver and apiext list them. An object is on one side only
+once the other side has passed its key.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from apiext.operator.api_clients import Json
 
-_DIGEST: Final = 16
-"""Bytes that tell an object's content from any other's."""
+_DIGEST_BYTES: Final = 16
 
 
 class OrderError(Exception):
@@ -26,72 +25,76 @@ class OrderError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """An object that a store has."""
+class StoredObject:
+    """An object of a store."""
 
     key: str
-    """`namespace/name`, or the name alone."""
+    """`namespace/name`, or the name of an object without a namespace."""
     content: Json
-    """Without resourceVersion, which is the store's own."""
+    """The object without its resourceVersion, which belongs to the store."""
     digest: bytes = field(repr=False)
-    """Of the content, whatever the order of its fields."""
+    """Digest of the content, independent of the order of its fields."""
     revision: int = 0
-    """Of the key, where the store can be asked for it."""
+    """Revision of the key in the store, 0 if unknown."""
 
     @property
     def namespace(self) -> str:
-        """Empty for what is in no namespace."""
+        """The namespace, empty for an object without one."""
         return self.key.rpartition("/")[0]
 
     @property
     def name(self) -> str:
-        """The object's name."""
+        """The name."""
         return self.key.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
-    """All that a store has of a resource: how many objects, and a digest of their keys and contents in order."""
+class ContentSummary:
+    """All objects of a resource in a store: their number, and a digest of their keys and contents in order."""
 
     count: int
     digest: str
 
 
-EMPTY: Final = Contents(0, hashlib.blake2b(digest_size=_DIGEST).hexdigest())
+EMPTY: Final = ContentSummary(0, hashlib.blake2b(digest_size=_DIGEST_BYTES).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """An object that the sides do not have alike: `wanted` is to be there, None: nothing is; `present` is there, None: nothing is."""
+    """An object that differs between the sides: `wanted` has to replace `present`; None stands for no object."""
 
-    wanted: Held | None
-    present: Held | None
+    wanted: StoredObject | None
+    present: StoredObject | None
 
 
-def held(content: Json, api_version: str = "", revision: int = 0) -> Held:
-    """An object as a server shows it, or as a store keeps it; under an apiVersion if one is given. The object is changed."""
+def stored_object(content: Json, api_version: str = "", revision: int = 0) -> StoredObject:
+    """Return a StoredObject of an object from a server or a store; changes the object, and sets its apiVersion if one is given."""
     metadata = content["metadata"]
     metadata.pop("resourceVersion", None)
     if api_version:
         content["apiVersion"] = api_version
     namespace = metadata.get("namespace")
     key = f"{namespace}/{metadata['name']}" if namespace else metadata["name"]
-    return Held(key, content, hashlib.blake2b(json_codec.dumps(content), digest_size=_DIGEST).digest(), revision)
+    return StoredObject(key, content, hashlib.blake2b(json_codec.dumps(content), digest_size=_DIGEST_BYTES).digest(), revision)
 
 
-class Side:
-    """The objects of one side, one after the other, counted and digested as they are taken."""
+class ObjectStream:
+    """Reads the objects of one side in order, and summarizes those that it has read."""
 
-    def __init__(self, objects: AsyncIterator[Held]) -> None:
+    def __init__(self, objects: AsyncIterator[StoredObject]) -> None:
         self._objects = objects
         self._last = b""
         self._count = 0
-        self._hash = hashlib.blake2b(digest_size=_DIGEST)
-        self.head: Held | None = None
-        """The object that comes next; None at the end, and before `take` was called first."""
+        self._hash = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+        self.head: StoredObject | None = None
+        """The current object; None at the end, and before the first call of `advance`."""
 
-    async def take(self) -> None:
-        """Go on to the next object. Raises OrderError."""
+    async def advance(self) -> None:
+        """Read the next object.
+
+        Raises:
+            OrderError: its key is not greater than the key before.
+        """
         self.head = await anext(self._objects, None)
         if self.head is None:
             return
@@ -103,19 +106,19 @@ class Side:
         self._hash.update(key + b"\0" + self.head.digest)
 
     @property
-    def contents(self) -> Contents:
-        """What has been taken."""
-        return Contents(self._count, self._hash.hexdigest())
+    def summary(self) -> ContentSummary:
+        """The summary of the objects read so far."""
+        return ContentSummary(self._count, self._hash.hexdigest())
 
 
-async def differences(wanted: Side, present: Side) -> AsyncGenerator[Difference, None]:
-    """What has to change for `present` to hold what `wanted` holds, in the order of keys; then both have been taken wholly.
+async def differences(wanted: ObjectStream, present: ObjectStream) -> AsyncGenerator[Difference, None]:
+    """Yield the changes that make `present` equal to `wanted`, in the order of keys; both sides are read to the end.
 
     Raises:
         OrderError: a side is out of order.
     """
-    await wanted.take()
-    await present.take()
+    await wanted.advance()
+    await present.advance()
     while (want := wanted.head) or present.head:
         have = present.head
         order = _compare(want, have)
@@ -124,22 +127,22 @@ async def differences(wanted: Side, present: Side) -> AsyncGenerator[Difference,
         elif want and have and want.digest != have.digest:
             yield Difference(want, have)
         if order <= 0:
-            await wanted.take()
+            await wanted.advance()
         if order >= 0:
-            await present.take()
+            await present.advance()
 
 
-async def contents(objects: AsyncIterator[Held]) -> Contents:
-    """What there is. Raises OrderError."""
-    side = Side(objects)
-    await side.take()
-    while side.head:
-        await side.take()
-    return side.contents
+async def summarize(objects: AsyncIterator[StoredObject]) -> ContentSummary:
+    """Return the summary of all objects. Raises OrderError."""
+    stream = ObjectStream(objects)
+    await stream.advance()
+    while stream.head:
+        await stream.advance()
+    return stream.summary
 
 
-def _compare(one: Held | None, other: Held | None) -> int:
-    """Which of two comes first, by key; what has ended comes last."""
+def _compare(one: StoredObject | None, other: StoredObject | None) -> int:
+    """Return -1, 0 or 1 for the order of two keys; the end of a side is greater than every key."""
     if one is None or other is None:
         return int(one is None) - int(other is None)
     first, second = one.key.encode(), other.key.encode()

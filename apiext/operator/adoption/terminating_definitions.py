@@ -1,10 +1,9 @@
-"""Definitions that are being deleted on the host, whose objects are apiext's to delete.
+"""Definitions that are being deleted on the host while apiext holds their objects.
 
-apiext deletes the mirror's objects as the host would. The host deletes its own copies, which nobody sees, without asking for
-admission; but where one of them has a finalizer the host waits for somebody to take it away, and those who would do so are
-at work on apiext's object. So what is left there is cleared when the mirror is gone. Where apiext has never begun to serve
-(the policy notes nothing of the definition, or the host does not proxy yet) the host's objects are the real ones, and go as
-the host has them go.
+apiext deletes the objects of the mirror as the host would. The host deletes its own copies, which clients do not see, without admission;
+but it waits for finalizers of these copies, and the controllers that remove them act on apiext's objects. So the copies that are left are
+cleared when the mirror is gone. If apiext has never served the definition (the policy records no summary, or the host does not proxy it
+yet) the host's objects are the real ones, and the host deletes them as usual.
 """
 
 from __future__ import annotations
@@ -15,87 +14,93 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta import host_annotations
 from apiext.operator.adoption import mirror_phase
 from apiext.operator.adoption.host_etcd import HostStore
-from apiext.operator.adoption.object_pages import Collection
+from apiext.operator.adoption.object_pages import ObjectLister
 from apiext.operator.adoption.store_diff import Difference
 from apiext.operator.api_clients import ApiError
 from apiext.operator.group_state import Desired, Routing
-from apiext.operator.reporting.reporter import Reason
+from apiext.operator.reporting.reporter import ConditionReason
 
 if TYPE_CHECKING:
-    from apiext.operator.adoption.object_pages import Resource
-    from apiext.operator.adoption.transition import Way
+    from apiext.operator.adoption.object_pages import AdoptedResource
+    from apiext.operator.adoption.transition import Transition
 
-_AGAIN: Final = 2.0
+_RETRY_SECONDS: Final = 2.0
+"""Pause before the deletion of a mirror is checked again."""
 
 
-async def end(way: Way) -> Desired | None:
-    """Take the group's definitions that are being deleted as far as they go; None where the others can be looked at. Raises ApiError."""
-    names = sorted(way.group.terminating)
-    apiext = way.clients.apiext
-    # who takes finalizers away must be let write
-    await mirror_phase.set_phase(apiext, way.phases(names, host_annotations.FROZEN), host_annotations.SERVING)
-    theirs = await _the_hosts(way, names)
-    if theirs:
-        await _free(way)
-        await mirror_phase.drop(apiext, theirs)
-    await way.read()
-    waiting = [name for name in names if way.group.phase(name)]
-    gone = way.resources(name for name in names if name not in (*waiting, *theirs) and name in way.group.held)
+async def finish_deletion(transition: Transition) -> Desired | None:
+    """Finish the deletion of the group's terminating definitions as far as possible; return None if the live ones can go on.
+
+    Raises:
+        ApiError: a step failed.
+    """
+    names = sorted(transition.group.terminating)
+    apiext = transition.clients.apiext
+    # controllers that remove finalizers must be able to write
+    await mirror_phase.set_phase(apiext, transition.phases(names, host_annotations.FROZEN), host_annotations.SERVING)
+    unserved = await _never_served(transition, names)
+    if unserved:
+        await _allow_writes(transition)
+        await mirror_phase.delete_mirrors(apiext, unserved)
+    await transition.read()
+    waiting = [name for name in names if transition.group.phase(name)]
+    gone = transition.resources(name for name in names if name not in (*waiting, *unserved) and name in transition.group.held)
     if gone:
-        await _clear(way, gone)
+        await _clear(transition, gone)
     if not waiting:
-        if not way.live:
-            await way.policy.remove()
+        if not transition.live:
+            await transition.policy.remove()
         return None
-    crds = {name: way.group.crds[name] for name in waiting if name in way.group.crds}
-    await way.tell(Reason.SERVING, "apiext deletes the objects", crds)
-    return Desired(routing=Routing.APIEXT, after=_AGAIN) if not way.live else None
+    crds = {name: transition.group.crds[name] for name in waiting if name in transition.group.crds}
+    await transition.report(ConditionReason.SERVING, "apiext deletes the objects", crds)
+    return Desired(routing=Routing.APIEXT, after=_RETRY_SECONDS) if not transition.live else None
 
 
-async def _the_hosts(way: Way, names: list[str]) -> list[str]:
-    """The definitions that apiext has not served."""
-    notes = await way.policy.read()
-    known, touched = (notes.contents, notes.touched) if notes else ({}, frozenset())
-    theirs = [name for name in names if name not in known or way.group.phase(name) == host_annotations.IMPORTING]
-    for name, one in way.resources(way.phases(names, host_annotations.SERVING)).items():
-        if name not in theirs and name not in touched and not await Collection(way.clients.host, one).is_by_apiext():
-            theirs.append(name)
-    return theirs
+async def _never_served(transition: Transition, names: list[str]) -> list[str]:
+    """Return the definitions that apiext has never served."""
+    record = await transition.policy.read()
+    known, watches_reset = (record.summaries, record.watches_reset) if record else ({}, frozenset())
+    found = [name for name in names if name not in known or transition.group.phase(name) == host_annotations.IMPORTING]
+    for name, one in transition.resources(transition.phases(names, host_annotations.SERVING)).items():
+        if name not in found and name not in watches_reset and not await ObjectLister(transition.clients.host, one).is_by_apiext():
+            found.append(name)
+    return found
 
 
-async def _free(way: Way) -> None:
-    """Let clients of the host write to what is being deleted, as they must for finalizers."""
-    if await way.policy.read() is not None:
-        await way.policy.ensure(way.plurals)
-        await way.policy.bites(way.plurals)
+async def _allow_writes(transition: Transition) -> None:
+    """Limit the policy to the live definitions, so that clients can remove finalizers from objects of the others."""
+    if await transition.policy.read() is not None:
+        await transition.policy.ensure(transition.plurals)
+        await transition.policy.wait_until_enforced(transition.plurals)
 
 
-async def _clear(way: Way, resources: dict[str, Resource]) -> None:
-    """Have the host rid of what it has of definitions whose mirrors are gone."""
-    if way.clients.host_etcd is not None:
-        async with await HostStore.open(way.clients.host_etcd) as store:
+async def _clear(transition: Transition, resources: dict[str, AdoptedResource]) -> None:
+    """Delete the host's copies of definitions whose mirrors are gone, or remove their finalizers."""
+    if transition.clients.host_etcd is not None:
+        async with await HostStore.open(transition.clients.host_etcd) as store:
             for name, one in resources.items():
-                await store.check(way.group.crds[name])
+                await store.check(transition.group.crds[name])
                 async with aclosing(store.objects(one)) as found:
-                    left = [Difference(None, held) async for held in found]
+                    left = [Difference(None, present) async for present in found]
                 await store.write(one, left)
         return
-    if way.group.mirrors:
-        # the host proxies the group, for others: what it has itself cannot be reached
+    if transition.group.mirrors:
+        # the host proxies the group for the other definitions: its own copies cannot be reached
         return
-    await way.route(Routing.HOST, resources)
-    await _free(way)
+    await transition.route(Routing.HOST, resources)
+    await _allow_writes(transition)
     for one in resources.values():
-        async with aclosing(way.hosts(one).objects()) as found:
-            async for held in found:
-                if held.content["metadata"].get("finalizers"):
-                    await _release(way, one, held.namespace, held.name)
+        async with aclosing(transition.on_host(one).objects()) as found:
+            async for present in found:
+                if present.content["metadata"].get("finalizers"):
+                    await _remove_finalizers(transition, one, present.namespace, present.name)
 
 
-async def _release(way: Way, one: Resource, namespace: str, name: str) -> None:
-    where = f"namespaces/{namespace}/{one.plural}" if namespace else one.plural
+async def _remove_finalizers(transition: Transition, one: AdoptedResource, namespace: str, name: str) -> None:
+    resource = f"namespaces/{namespace}/{one.plural}" if namespace else one.plural
+    path = f"/apis/{one.group}/{one.version}/{resource}/{name}"
     try:
-        await way.clients.host.patch(f"/apis/{one.group}/{one.version}/{where}/{name}", {"metadata": {"finalizers": None}})
+        await transition.clients.host.patch(path, {"metadata": {"finalizers": None}})
     except ApiError as error:
         if error.code != 404:
             raise

@@ -1,7 +1,7 @@
-"""What kube-apiserver enforces for the objects of a group, and nobody does once apiext serves it.
+"""Features that kube-apiserver enforces for the objects of a group, and no server enforces while apiext serves it.
 
-kube-apiserver runs no admission on requests that it proxies, and apiext keeps CEL rules of schemas without running them. What selects
-single objects (selectors, match conditions, names of objects) or binds a policy is not weighed: what might be enforced is named.
+kube-apiserver runs no admission on requests that it proxies, and apiext stores CEL rules of schemas without evaluating them. Conditions on
+single objects (selectors, match conditions, names) and policy bindings are not evaluated: every feature that may apply is reported.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from apiext.operator.api_clients import ApiError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from apiext.operator.api_clients import Api, Json
+    from apiext.operator.api_clients import ApiClient, Json
 
 SERVES: Final = "apiext serves the group"
-"""How the condition begins that says so."""
+"""Start of the message of the condition Serving."""
 KINDS: Final = {
     "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
     "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
 }
-"""What configures admission, and its resources."""
+"""Kinds that configure admission, and their resources."""
 _API: Final = "/apis/admissionregistration.k8s.io/v1"
 _LOG: Final = get_logger(__name__)
-_MAY_NOT: Final = frozenset({403, 404})
-_LONGEST: Final = 700
-"""Characters of names that are told; an event's message has room for 1,024."""
+_UNREADABLE: Final = frozenset({403, 404})
+_MAX_CHARACTERS: Final = 700
+"""Most characters of names in a message; the message of an Event has room for 1,024."""
 _WRITES: Final = ("CREATE", "UPDATE", "DELETE")
 
 
 class _Request(NamedTuple):
-    """Writes of one sort, as rules tell them apart."""
+    """The attributes of a write that admission rules match."""
 
     group: str
     version: str
@@ -46,38 +46,38 @@ class _Request(NamedTuple):
     operation: str
 
 
-async def listed(host: Api) -> dict[str, list[Json]]:
-    """What configures admission, by kind. A kind that the operator may not read, or the host has not, is logged. Raises ApiError."""
+async def list_admission(host: ApiClient) -> dict[str, list[Json]]:
+    """Return the admission configuration of the host by kind; log a kind that is missing or forbidden. Raises ApiError."""
     found: dict[str, list[Json]] = {}
     for kind, resource in KINDS.items():
         try:
             found[kind] = await host.items(f"{_API}/{resource}")
         except ApiError as error:
-            if error.code not in _MAY_NOT:
+            if error.code not in _UNREADABLE:
                 raise
-            _LOG.warning("what will not be enforced cannot be told wholly", kind=kind, error=str(error))
+            _LOG.warning("admission configuration cannot be read, report of unenforced features is incomplete", kind=kind, error=str(error))
     return found
 
 
 def unenforced(crds: Iterable[Json], configured: Mapping[str, Sequence[Json]], own: str) -> list[str]:
-    """The names of what is enforced for the objects of definitions by the host alone; `own` is the policy of the operator itself."""
+    """Return the names of the features that only the host enforces for these definitions; `own` is the operator's policy."""
     found = sorted(crds, key=lambda crd: str(crd["metadata"]["name"]))
     requests = [request for crd in found for request in _requests(crd)]
     rules = [f"CEL rules of {crd['metadata']['name']}" for crd in found if _has_rules(crd)]
     for kind, resource in KINDS.items():
-        names = sorted(one["metadata"]["name"] for one in configured.get(kind, ()) if _catches(one, requests))
+        names = sorted(one["metadata"]["name"] for one in configured.get(kind, ()) if _applies(one, requests))
         rules += [f"{kind} {name}" for name in names if (resource, name) != ("validatingadmissionpolicies", own)]
     return rules
 
 
 def warning(group: str, found: Sequence[str]) -> str:
-    """What is said to who has a group served by apiext."""
+    """Return the message of the event NotEnforced."""
     names = _bounded(found)
-    return f"once apiext serves group {group}, nobody enforces {names}; to have them enforced give the group back: take the label away"
+    return f"once apiext serves group {group}, it does not enforce {names}; to have them enforced, hand the group back: remove the label"
 
 
 def serving(found: Sequence[str]) -> str:
-    """The message of the condition while apiext serves the group."""
+    """Return the message of the condition Serving."""
     return f"{SERVES}; not enforced: {_bounded(found)}" if found else SERVES
 
 
@@ -85,7 +85,7 @@ def _bounded(found: Sequence[str]) -> str:
     kept, length = [], 0
     for name in found:
         length += len(name) + 2
-        if length > _LONGEST:
+        if length > _MAX_CHARACTERS:
             break
         kept.append(name)
     left = len(found) - len(kept)
@@ -93,7 +93,7 @@ def _bounded(found: Sequence[str]) -> str:
 
 
 def _has_rules(crd: Json) -> bool:
-    return schemas.any_node({"versions": _served(crd)}, lambda node: bool(node.get("x-kubernetes-validations")))
+    return schemas.any_schema({"versions": _served(crd)}, lambda node: bool(node.get("x-kubernetes-validations")))
 
 
 def _served(crd: Json) -> list[Json]:
@@ -101,16 +101,16 @@ def _served(crd: Json) -> list[Json]:
 
 
 def _requests(crd: Json) -> Iterator[_Request]:
-    """All sorts of writes that the objects of a definition know."""
+    """Yield all kinds of writes to the objects of a definition."""
     spec = crd["spec"]
     for version in _served(crd):
-        sorts = [*product(("",), _WRITES), *product(sorted(version.get("subresources") or ()), ("UPDATE",))]
-        for subresource, operation in sorts:
+        writes = [*product(("",), _WRITES), *product(sorted(version.get("subresources") or ()), ("UPDATE",))]
+        for subresource, operation in writes:
             yield _Request(spec["group"], version["name"], spec["names"]["plural"], subresource, spec["scope"], operation)
 
 
-def _catches(configuration: Json, requests: Sequence[_Request]) -> bool:
-    """Whether a configuration of admission is about some of these requests."""
+def _applies(configuration: Json, requests: Sequence[_Request]) -> bool:
+    """Return whether an admission configuration matches one of the requests."""
     constraints = (configuration.get("spec") or {}).get("matchConstraints") or {}
     rules = [rule for hook in configuration.get("webhooks") or () for rule in hook.get("rules") or ()]
     rules += constraints.get("resourceRules") or ()
@@ -123,20 +123,20 @@ def _matches(rules: Iterable[Json], request: _Request) -> bool:
 
 
 def _rule_matches(rule: Json, request: _Request) -> bool:
-    """Whether a rule is about requests (the matcher of pkg/admission/plugin/webhook/predicates/rules)."""
+    """Return whether a rule matches a request (pkg/admission/plugin/webhook/predicates/rules)."""
     return (
-        _names(rule.get("apiGroups"), request.group)
-        and _names(rule.get("apiVersions"), request.version)
-        and _names(rule.get("operations"), request.operation)
+        _contains(rule.get("apiGroups"), request.group)
+        and _contains(rule.get("apiVersions"), request.version)
+        and _contains(rule.get("operations"), request.operation)
         and rule.get("scope", "*") in {"*", request.scope}
-        and any(_is_of(resource, request) for resource in rule.get("resources") or ())
+        and any(_matches_resource(resource, request) for resource in rule.get("resources") or ())
     )
 
 
-def _is_of(resource: str, request: _Request) -> bool:
+def _matches_resource(resource: str, request: _Request) -> bool:
     name, _, subresource = resource.partition("/")
     return name in {"*", request.resource} and subresource in {"*", request.subresource}
 
 
-def _names(items: Sequence[str] | None, wanted: str) -> bool:
+def _contains(items: Sequence[str] | None, wanted: str) -> bool:
     return not {"*", wanted}.isdisjoint(items or ())

@@ -1,4 +1,4 @@
-"""Whose something on the host is: several apiexts may serve groups of one cluster, each behind a Service of its own."""
+"""Owner of an object on the host: several apiexts may serve groups of one cluster, each behind a Service of its own."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 MANAGER: Final = "apiext"
-"""The label, and its value, of all that an operator makes on the host."""
+"""Label and value of all objects that an operator creates on the host."""
 
 
 def is_ours(found: Json, service: str = "") -> bool:
-    """Whether an operator has made an object: that of the apiext behind a Service, or of any where none is named."""
+    """Return whether an operator created an object: the one of the apiext behind a Service, or any if none is given."""
     managed = (found["metadata"].get("labels") or {}).get(MANAGED_BY) == MANAGER
     return managed and not (service and is_of_another(found, service))
 
 
 def service_of(found: Json) -> str:
-    """The Service of the apiext whose operator has written to an object, as NAMESPACE/NAME; empty where that is not said."""
+    """Return the Service of the apiext that owns an object, as NAMESPACE/NAME; empty if the object names none."""
     return str((found["metadata"].get("annotations") or {}).get(host_annotations.SERVICE) or "")
 
 
 def is_of_another(found: Json, service: str) -> bool:
-    """Whether an object says that it is of an apiext behind another Service."""
+    """Return whether an object names an apiext behind another Service as its owner."""
     return service_of(found) not in {"", service}

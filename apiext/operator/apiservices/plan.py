@@ -1,4 +1,4 @@
-"""Which APIServices a group should have, and what to do about those that it has. Nothing here talks to anybody.
+"""The changes that a group's APIServices need. Sends no requests.
 
 Mirrors what kube-apiserver's crdregistration and autoregister controllers do for definitions that it serves itself.
 """
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from apiext.operator.api_clients import Json
     from apiext.operator.group_state import GroupState
 
-Marks = dict[str, dict[str, str | None]]
-"""Labels and annotations; None for what must not be there."""
+Metadata = dict[str, dict[str, str | None]]
+"""Labels and annotations; None for those that must be absent."""
 AUTOMANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 _ALWAYS: Final = "true"
 _GROUP_PRIORITY: Final = 1000
 _VERSION_PRIORITY: Final = 100
-"""The same for all versions, as kube-apiserver has it for definitions: their names tell the order."""
+"""The same for all versions, as in kube-apiserver's crdregistration controller: their names determine the order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """Where the host finds apiext."""
+class ServiceTarget:
+    """The Service of apiext, and the CA bundle for it."""
 
     namespace: str
     name: str
     port: int = 443
     ca_bundle: str = ""
-    """Authorities of its certificate as an APIService has them (base64 of PEM); empty for those that the host trusts anyway."""
+    """Base64 of PEM; empty for the authorities of the host's system."""
 
     @property
     def service(self) -> str:
@@ -45,17 +45,17 @@ class Target:
 
 
 class Owner(Enum):
-    """Whose an APIService is."""
+    """Owner of an APIService."""
 
-    NOBODY = "nobody"
+    NONE = "none"
     APIEXT = "apiext"
     HOST = "host"
     OTHER = "other"
-    """Somebody's who has not to do with definitions, or another server's: it is left alone."""
+    """Another server, or an APIService that is not for definitions: it is never changed."""
 
 
-class Act(Enum):
-    """What is done with an APIService, as its events say it."""
+class Action(Enum):
+    """A change of an APIService; the value is the reason of its event."""
 
     REGISTER = "Registered"
     TAKE_OVER = "TakenOver"
@@ -65,35 +65,35 @@ class Act(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class APIServiceStep:
     """One change."""
 
-    act: Act
+    action: Action
     name: str
     version: str
     body: Json
-    """What is created, what is merged, or the options of the deletion."""
+    """The new object, the merge patch, or the DeleteOptions."""
     before: Json | None = None
     fields: tuple[str, ...] = ()
-    """What was not as it has to be."""
+    """The fields that were wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What has to be done for a group."""
+    """The changes for a group."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[APIServiceStep, ...] = ()
     foreign: tuple[Json, ...] = ()
-    """APIServices of versions that apiext should have, which belong to somebody else."""
+    """APIServices of versions that apiext should serve, with another owner."""
     kept: tuple[str, ...] = ()
-    """Versions that apiext serves and the host does too, with definitions that are not meant for apiext: they stay with the host."""
+    """Versions that both serve, where the host's definitions are not meant for apiext: the host keeps them."""
 
 
-def owner(found: Json | None, target: Target) -> Owner:
-    """Whose an APIService is, None for one that is not there."""
+def owner(found: Json | None, target: ServiceTarget) -> Owner:
+    """Return the owner of an APIService; None stands for a missing one."""
     if found is None:
-        return Owner.NOBODY
-    if _points_at(found, target):
+        return Owner.NONE
+    if _points_to(found, target):
         return Owner.APIEXT
     if is_ours(found):
         return Owner.APIEXT if is_ours(found, target.service) else Owner.OTHER
@@ -102,9 +102,9 @@ def owner(found: Json | None, target: Target) -> Owner:
     return Owner.HOST if automanaged == _ALWAYS or (local and automanaged is None) else Owner.OTHER
 
 
-def plan(group: GroupState, routing: Routing, target: Target) -> Plan:
-    """What makes the APIServices of a group what they should be; versions without any change are not in it."""
-    steps: list[Step] = []
+def plan(group: GroupState, routing: Routing, target: ServiceTarget) -> Plan:
+    """Return the changes that bring the APIServices of a group to the desired state."""
+    steps: list[APIServiceStep] = []
     foreign: list[Json] = []
     host, wanted = served_versions(group.crds.values()), _wanted(group, routing, target)
     kept = sorted(version for version in served_versions(group.own.values()) & host - wanted if routing is not Routing.HOST)
@@ -112,33 +112,33 @@ def plan(group: GroupState, routing: Routing, target: Target) -> Plan:
     names |= {name: found["spec"]["version"] for name, found in group.api_services.items()}
     for name, version in sorted(names.items()):
         found = group.api_services.get(name)
-        whose = owner(found, target)
+        found_owner = owner(found, target)
         if version in wanted:
-            if found is not None and whose is Owner.OTHER:
+            if found is not None and found_owner is Owner.OTHER:
                 foreign.append(found)
             else:
-                steps += _kept(name, group.name, version, found, whose, target)
-        elif found is not None and whose is Owner.APIEXT and _points_at(found, target):
-            steps.append(_given_up(name, version, found, local=version in host))
+                steps += _point_to_apiext(name, group.name, version, found, found_owner, target)
+        elif found is not None and found_owner is Owner.APIEXT and _points_to(found, target):
+            steps.append(_give_up(name, version, found, local=version in host))
     return Plan(steps=tuple(steps), foreign=tuple(foreign), kept=tuple(kept))
 
 
-def unavailable(group: GroupState, target: Target) -> Json | None:
-    """An APIService of apiext that the host finds not available, None where there is none."""
+def unavailable(group: GroupState, target: ServiceTarget) -> Json | None:
+    """Return an APIService of apiext that the host reports as unavailable, None if there is none."""
     for _, found in sorted(group.api_services.items()):
-        if _points_at(found, target) and available(found)[0] == "False":
+        if _points_to(found, target) and available(found)[0] == "False":
             return found
     return None
 
 
 def available(found: Json) -> tuple[str, str]:
-    """Whether the host finds an APIService available (True, False or empty for not said), and what it says of it."""
+    """Return status (True, False, or empty if missing) and message of the condition Available."""
     condition = condition_of(found, "Available")
     return condition.get("status", ""), condition.get("message", "")
 
 
-def _wanted(group: GroupState, routing: Routing, target: Target) -> set[str]:
-    """The versions that the host should send to apiext."""
+def _wanted(group: GroupState, routing: Routing, target: ServiceTarget) -> set[str]:
+    """Return the versions that the host should proxy to apiext."""
     host = served_versions(group.crds.values())
     own = served_versions(group.own.values())
     if not group.crds:
@@ -151,8 +151,10 @@ def _wanted(group: GroupState, routing: Routing, target: Target) -> set[str]:
     return (own - host) | (host & apiexts)
 
 
-def _kept(name: str, group: str, version: str, found: Json | None, whose: Owner, target: Target) -> Iterator[Step]:
-    """What makes an APIService point at apiext."""
+def _point_to_apiext(
+    name: str, group: str, version: str, found: Json | None, found_owner: Owner, target: ServiceTarget
+) -> Iterator[APIServiceStep]:
+    """Yield the change that makes an APIService point to apiext, if one is needed."""
     spec = _spec(group, version, target)
     if found is None:
         body = {
@@ -161,27 +163,27 @@ def _kept(name: str, group: str, version: str, found: Json | None, whose: Owner,
             "metadata": {"name": name, "labels": {MANAGED_BY: MANAGER}, "annotations": {host_annotations.SERVICE: target.service}},
             "spec": {field: value for field, value in spec.items() if value is not None},
         }
-        yield Step(act=Act.REGISTER, name=name, version=version, body=body)
+        yield APIServiceStep(action=Action.REGISTER, name=name, version=version, body=body)
         return
-    marked: Marks = {"labels": {MANAGED_BY: MANAGER, AUTOMANAGED: None}, "annotations": {host_annotations.SERVICE: target.service}}
-    if fields := tuple(_differences(found, marked, spec)):
-        act = Act.REPAIR if whose is Owner.APIEXT else Act.TAKE_OVER
-        yield Step(act=act, name=name, version=version, body=_merged(found, marked, spec), before=found, fields=fields)
+    metadata: Metadata = {"labels": {MANAGED_BY: MANAGER, AUTOMANAGED: None}, "annotations": {host_annotations.SERVICE: target.service}}
+    if fields := tuple(_differences(found, metadata, spec)):
+        action = Action.REPAIR if found_owner is Owner.APIEXT else Action.TAKE_OVER
+        yield APIServiceStep(action=action, name=name, version=version, body=_patch(found, metadata, spec), before=found, fields=fields)
 
 
-def _given_up(name: str, version: str, found: Json, *, local: bool) -> Step:
-    """What makes an APIService the host's own, or takes it away where the host has nothing to serve."""
+def _give_up(name: str, version: str, found: Json, *, local: bool) -> APIServiceStep:
+    """Return the change that makes an APIService local, or deletes it if the host does not serve the version."""
     if not local:
-        metadata = found["metadata"]
-        body = {"preconditions": {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}}
-        return Step(act=Act.REMOVE, name=name, version=version, body=body, before=found)
-    marked: Marks = {"labels": {MANAGED_BY: None, AUTOMANAGED: _ALWAYS}, "annotations": {host_annotations.SERVICE: None}}
+        identity = found["metadata"]
+        body = {"preconditions": {"uid": identity["uid"], "resourceVersion": identity["resourceVersion"]}}
+        return APIServiceStep(action=Action.REMOVE, name=name, version=version, body=body, before=found)
+    metadata: Metadata = {"labels": {MANAGED_BY: None, AUTOMANAGED: _ALWAYS}, "annotations": {host_annotations.SERVICE: None}}
     spec = _priorities() | {"service": None, "caBundle": None, "insecureSkipTLSVerify": None}
-    return Step(act=Act.GIVE_BACK, name=name, version=version, body=_merged(found, marked, spec), before=found)
+    return APIServiceStep(action=Action.GIVE_BACK, name=name, version=version, body=_patch(found, metadata, spec), before=found)
 
 
-def _spec(group: str, version: str, target: Target) -> dict[str, Any]:
-    """The whole spec; None for what must not be there."""
+def _spec(group: str, version: str, target: ServiceTarget) -> dict[str, Any]:
+    """Return the desired spec; None stands for fields that must be absent."""
     return {
         "group": group,
         "version": version,
@@ -196,13 +198,13 @@ def _priorities() -> dict[str, Any]:
     return {"groupPriorityMinimum": _GROUP_PRIORITY, "versionPriority": _VERSION_PRIORITY}
 
 
-def _merged(found: Json, marked: Marks, spec: dict[str, Any]) -> Json:
-    """A merge patch that holds for this state of the object alone."""
-    return {"metadata": {"resourceVersion": found["metadata"]["resourceVersion"], **marked}, "spec": spec}
+def _patch(found: Json, metadata: Metadata, spec: dict[str, Any]) -> Json:
+    """Return a merge patch with the resourceVersion as precondition."""
+    return {"metadata": {"resourceVersion": found["metadata"]["resourceVersion"], **metadata}, "spec": spec}
 
 
-def _differences(found: Json, marked: Marks, spec: dict[str, Any]) -> Iterator[str]:
-    for member, texts in marked.items():
+def _differences(found: Json, metadata: Metadata, spec: dict[str, Any]) -> Iterator[str]:
+    for member, texts in metadata.items():
         present = found["metadata"].get(member) or {}
         yield from (f"metadata.{member}[{name}]" for name, text in texts.items() if present.get(name) != text)
     for name, value in spec.items():
@@ -210,6 +212,6 @@ def _differences(found: Json, marked: Marks, spec: dict[str, Any]) -> Iterator[s
             yield f"spec.{name}"
 
 
-def _points_at(found: Json, target: Target) -> bool:
+def _points_to(found: Json, target: ServiceTarget) -> bool:
     service = found["spec"].get("service") or {}
     return (service.get("namespace"), service.get("name")) == (target.namespace, target.name)

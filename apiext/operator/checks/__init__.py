@@ -1,5 +1,5 @@
-"""The hops between a client of the host and an object in apiext's store, each looked at by one small function.
+"""Checks of the path from a client of the host to an object in apiext's store, for `apiext doctor` and the operator's diagnosis.
 
-Owns what can be broken on the way, why, and what to do about it; a function takes a Look and a group and returns a Verdict. Must not
-change anything anywhere, nor import kopf: the doctor walks these hops in a second, the operator whenever it wonders.
+Owns what can be broken on this path, the reason, and the remedy. A check is a function that takes a Snapshot and a group and returns a
+CheckVerdict. Must not write to any server, and must not import kopf.
 """

@@ -1,4 +1,4 @@
-"""Connections to the host and to apiext, with the credentials for the host on both."""
+"""Clients of the host and of apiext for the checks, with the credentials for the host on both."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import orjson
 from apiext.webhook.client import WebhookClient, WebhookError
 from apiext.webhook.kubeconfig import Endpoint, KubeconfigError
 
-_PATIENCE: Final = 10.0
+_TIMEOUT_SECONDS: Final = 10.0
 
 
 class NoAnswerError(Exception):
-    """A server does not answer; the message says how it fails. `remote` tells whether the other side refused the client's certificate."""
+    """A server did not respond; the message gives the reason. With `remote`, the server rejected the client's certificate."""
 
     def __init__(self, message: str, *, remote: bool = False) -> None:
         super().__init__(message)
@@ -25,14 +25,14 @@ class NoAnswerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server answers."""
+    """The response of a server."""
 
     code: int
     content: bytes = b""
 
     @property
     def object(self) -> dict[str, Any]:
-        """The JSON object in it, empty where there is none."""
+        """The JSON object of the body, empty if it has none."""
         try:
             found = orjson.loads(self.content)
         except ValueError:
@@ -41,7 +41,7 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The message of a Status, else all of it."""
+        """The message of a Status, or else the whole body."""
         message = self.object.get("message")
         return str(message) if message else self.content.decode(errors="replace").strip()
 
@@ -53,31 +53,34 @@ class Asks(Protocol):
     """A client of one server."""
 
     async def __call__(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
-        """The answer to one GET, whatever it is.
+        """Send one GET and return the response, success or not.
 
         Raises:
-            NoAnswerError: there is none.
+            NoAnswerError: the server did not respond.
         """
         ...
 
 
 class Connects(Protocol):
-    """Makes clients."""
+    """Creates clients."""
 
     def host(self) -> Asks:
-        """A client of the host. Raises NoAnswerError where there are no credentials."""
+        """Return a client of the host. Raises NoAnswerError if the credentials cannot be read."""
         ...
 
     def apiext(self, url: str, *, name: str, authority: str, known: bool) -> Asks:
-        """A client of apiext, whose certificate has a name and is of an authority in PEM.
+        """Return a client of apiext, whose certificate has to have that name and an authority of the PEM text.
 
-        It shows the credentials for the host where it is `known`, else none. Raises NoAnswerError.
+        With `known` it sends the credentials for the host, else none.
+
+        Raises:
+            NoAnswerError: the credentials or the authorities cannot be read.
         """
         ...
 
 
 class Connections:
-    """Clients that are closed together; `load` reads the credentials, and may raise KubeconfigError."""
+    """Clients that are kept and closed together; `load` returns the credentials for the host or raises KubeconfigError."""
 
     def __init__(self, load: Callable[[], Endpoint]) -> None:
         self._load = load
@@ -99,7 +102,7 @@ class Connections:
     def _client(self, key: tuple[str, ...], endpoint: Callable[[], Endpoint]) -> Asks:
         if key not in self._open:
             try:
-                self._open[key] = WebhookClient(endpoint(), timeout=_PATIENCE, backoff=())
+                self._open[key] = WebhookClient(endpoint(), timeout=_TIMEOUT_SECONDS, backoff=())
             except (KubeconfigError, ssl.SSLError) as error:
                 raise NoAnswerError(str(error)) from error
         return _Asking(self._open[key])
@@ -124,9 +127,12 @@ class _Asking:
 
 
 def trusting(authority: str, context: ssl.SSLContext | None = None) -> ssl.SSLContext:
-    """A context, or that one, that trusts authorities in PEM too; without any the system's.
+    """Return an SSL context that trusts authorities in PEM, or the system's without any; an existing context is extended.
 
-    It judges as kube-apiserver does: what is trusted need not be self-signed, and a common name is no name. Raises ssl.SSLError.
+    It verifies as kube-apiserver does: a trusted certificate need not be self-signed, and the common name is ignored.
+
+    Raises:
+        ssl.SSLError: the PEM text has no usable certificate.
     """
     if context is None:
         context = ssl.create_default_context(cadata=authority or None)
@@ -141,7 +147,7 @@ def trusting(authority: str, context: ssl.SSLContext | None = None) -> ssl.SSLCo
 
 
 def _refused(error: BaseException | None) -> bool:
-    """Whether the other side ended the handshake, or the connection right behind it."""
+    """Return whether the server ended the handshake, or the connection right after it, with a TLS alert."""
     while error is not None:
         if isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or ""):
             return True

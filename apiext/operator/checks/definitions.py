@@ -1,4 +1,4 @@
-"""The definitions of a group: on the host, and apiext's copies of them."""
+"""Checks of the definitions of a group on the host, and of their mirrors in apiext."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from apiext.operator.group_state import annotations_of, condition_of
 
 if TYPE_CHECKING:
     from apiext.operator.api_clients import Json
-    from apiext.operator.checks.snapshot import Look
-    from apiext.operator.checks.verdict import Verdict
+    from apiext.operator.checks.snapshot import Snapshot
+    from apiext.operator.checks.verdict import CheckVerdict
 
-_WAITING: Final = {
+_UNFINISHED: Final = {
     host_annotations.IMPORTING: "objects are still being copied to apiext, and writes are refused meanwhile",
     host_annotations.FROZEN: "objects are being copied back to the host, and writes are refused meanwhile",
     host_annotations.LEAVING: "the group is on its way back to the host",
 }
 
 
-async def selected(look: Look, group: str) -> Verdict:
-    """The host's definitions of the group are meant for apiext, all of them, and Established."""
-    crds = await look.definitions(group)
+async def selected(snapshot: Snapshot, group: str) -> CheckVerdict:
+    """Check that all definitions of the group on the host are selected, not handed over, and Established."""
+    crds = await snapshot.definitions(group)
     if not crds:
         return ok("the host has none: apiext has its own")
-    others = [crd for crd in crds if not look.selects(crd)]
+    others = [crd for crd in crds if not snapshot.selects(crd)]
     if others:
         return broken(
-            f"{named(others)}: not selected by {look.target.selector}; a group is served as a whole",
-            f"kubectl label crd {' '.join(crd['metadata']['name'] for crd in others)} {look.target.selector}",
+            f"{named(others)}: not selected by {snapshot.target.selector}; a group is served as a whole",
+            f"kubectl label crd {' '.join(crd['metadata']['name'] for crd in others)} {snapshot.target.selector}",
         )
     for crd in crds:
         name = crd["metadata"]["name"]
-        if host_annotations.is_asked_back(annotations_of(crd)):
+        if host_annotations.wants_hand_over(annotations_of(crd)):
             return broken(f"{name}: is to be handed back to the host", f"kubectl annotate crd {name} {host_annotations.HAND_OVER}-")
         if crd["metadata"].get("deletionTimestamp"):
             return broken(f"{name}: is being deleted", "wait until it is gone, and create it anew")
@@ -44,16 +44,16 @@ async def selected(look: Look, group: str) -> Verdict:
     return ok(f"{named(crds)}: selected and Established")
 
 
-async def mirrored(look: Look, group: str) -> Verdict:
-    """Apiext has taken the host's definitions of the group, and serves them."""
-    mirrors = {crd["metadata"]["name"]: crd for crd in await look.mirrors(group)}
-    crds = await look.definitions(group)
-    refused = await _refused(look, group) if crds else {}
+async def mirrored(snapshot: Snapshot, group: str) -> CheckVerdict:
+    """Check that apiext has a mirror of each definition of the group, and serves it."""
+    mirrors = {crd["metadata"]["name"]: crd for crd in await snapshot.mirrors(group)}
+    crds = await snapshot.definitions(group)
+    rejected = await _rejections(snapshot, group) if crds else {}
     for crd in crds:
         name = crd["metadata"]["name"]
-        if name in refused:
-            return broken(f"{name}: apiext refuses it: {refused[name]}", "change the definition on the host")
-        if verdict := _unlike(look.target.selector, crd, mirrors.get(name)):
+        if name in rejected:
+            return broken(f"{name}: apiext refuses it: {rejected[name]}", "change the definition on the host")
+        if verdict := _mirror_problem(snapshot.target.selector, crd, mirrors.get(name)):
             return verdict
     if not mirrors:
         return broken("apiext has no definition of the group", "give it one with --crd-dir, or delete the APIServices of the group")
@@ -63,8 +63,8 @@ async def mirrored(look: Look, group: str) -> Verdict:
     return ok(f"{', '.join(mirrors)}: {'as on the host' if crds else 'its own'}, Established")
 
 
-def _unlike(selector: str, crd: Json, mirror: Json | None) -> Verdict | None:
-    """What is wrong with the copy of a definition."""
+def _mirror_problem(selector: str, crd: Json, mirror: Json | None) -> CheckVerdict | None:
+    """Return the verdict of a mirror that does not serve its definition, None if it does."""
     name = crd["metadata"]["name"]
     if mirror is None:
         remedy = f"start apiext with --crd-selector={selector}, and let its user get, list and watch customresourcedefinitions"
@@ -76,21 +76,21 @@ def _unlike(selector: str, crd: Json, mirror: Json | None) -> Verdict | None:
         gone = f"{name}: apiext still has the copy of one that was deleted on the host"
         return broken(gone, "wait until its objects are gone; see apiext's log")
     phase = annotations_of(mirror).get(host_annotations.PHASE, host_annotations.IMPORTING)
-    if phase not in _WAITING:
+    if phase not in _UNFINISHED:
         return None
     said = condition_of(crd, host_annotations.CONDITION).get("message", "")
-    return broken(f"{name}: phase {phase}: {_WAITING[phase]}{f' ({said})' if said else ''}", "wait, and see the operator's log")
+    return broken(f"{name}: phase {phase}: {_UNFINISHED[phase]}{f' ({said})' if said else ''}", "wait, and see the operator's log")
 
 
-async def _refused(look: Look, group: str) -> dict[str, str]:
-    """Why apiext does not follow definitions of the host, by their names, as it says on the path of its check."""
-    answer = await look.apiext(group, f"/readyz/{HOST}")
-    told = (line.partition(": ") for line in answer.text.splitlines())
-    return {name: why for name, _colon, why in told if why}
+async def _rejections(snapshot: Snapshot, group: str) -> dict[str, str]:
+    """Return the reasons for which apiext rejects definitions of the host, by name, from its readiness check."""
+    answer = await snapshot.apiext(group, f"/readyz/{HOST}")
+    lines = (line.partition(": ") for line in answer.text.splitlines())
+    return {name: why for name, _colon, why in lines if why}
 
 
 def _not_established(crd: Json) -> str:
-    """The condition that keeps a definition from being served, empty where none does."""
+    """Return the condition that prevents a definition from being served, empty if none does."""
     if condition_of(crd, "Established").get("status") == "True":
         return ""
     named_so = condition_of(crd, "NamesAccepted")

@@ -1,4 +1,4 @@
-"""What apiext says of itself: whether it lives, and which of its checks fails."""
+"""Checks of apiext's own health endpoints."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from apiext.operator.checks.connections import NoAnswerError
-from apiext.operator.checks.verdict import broken, ok, untold
+from apiext.operator.checks.verdict import broken, ok, unknown
 
 if TYPE_CHECKING:
     from apiext.operator.checks.connections import Answer
-    from apiext.operator.checks.snapshot import Look
-    from apiext.operator.checks.verdict import Verdict
+    from apiext.operator.checks.snapshot import Snapshot
+    from apiext.operator.checks.verdict import CheckVerdict
 
 STORES: Final = ("etcd", "sqlite")
 HOST: Final = "host"
@@ -21,15 +21,15 @@ _STORE_REMEDY: Final = "start apiext's etcd, and see that apiext reaches it (--e
 _HOST_REMEDY: Final = "see that apiext's --kubeconfig reaches the host, and that its user may read definitions there"
 
 
-class _Check(NamedTuple):
+class _HealthCheck(NamedTuple):
     passes: bool
     remark: str
 
 
-async def alive(look: Look, group: str) -> Verdict:
-    """Apiext answers /livez; that its store does not is the store's matter."""
+async def alive(snapshot: Snapshot, group: str) -> CheckVerdict:
+    """Check that apiext answers /livez, even if its store does not."""
     try:
-        answer = await _asked(look, group, "/livez?verbose")
+        answer = await _request(snapshot, group, "/livez?verbose")
     except NoAnswerError as error:
         return broken(f"/livez is not answered: {error}", "see apiext's log, and whether it has too much to do")
     if answer.code == 200 or _LINE.search(answer.text):
@@ -37,55 +37,57 @@ async def alive(look: Look, group: str) -> Verdict:
     return broken(f"/livez is answered with {answer}", "see whether --server is apiext, and apiext's log")
 
 
-async def store(look: Look, group: str) -> Verdict:
-    """Apiext's own store answers it."""
-    checks = await _checks(look, group)
+async def store(snapshot: Snapshot, group: str) -> CheckVerdict:
+    """Check that apiext's own store answers it."""
+    checks = await _checks(snapshot, group)
     name = next((one for one in STORES if one in checks), "")
     if not name:
-        return untold("/readyz names no store")
+        return unknown("/readyz names no store")
     if checks[name].passes:
         return ok(f"{name} answers apiext")
     what = "apiext's own etcd does not answer it" if name == "etcd" else "apiext's database cannot be used"
     remedy = _STORE_REMEDY if name == "etcd" else "see the disk of --data-dir, and apiext's log"
-    return broken(f"{what}{await _reason(look, group, name)}", remedy)
+    return broken(f"{what}{await _reason(snapshot, group, name)}", remedy)
 
 
-async def follows(look: Look, group: str) -> Verdict:
-    """Apiext hears from the host of the definitions there."""
-    checks = await _checks(look, group)
+async def follows(snapshot: Snapshot, group: str) -> CheckVerdict:
+    """Check that apiext follows the definitions of the host."""
+    checks = await _checks(snapshot, group)
     if HOST not in checks:
-        return ok("apiext reads no definitions of the host" if not await look.definitions(group) else "apiext does not wait for the host")
+        return ok(
+            "apiext reads no definitions of the host" if not await snapshot.definitions(group) else "apiext does not wait for the host"
+        )
     remark = checks[HOST].remark
     if checks[HOST].passes and _UNREACHED not in remark:
         return ok(f"apiext follows the host's definitions{f' ({remark})' if remark else ''}")
-    return broken(f"apiext does not follow the host's definitions{await _reason(look, group, HOST)}", _HOST_REMEDY)
+    return broken(f"apiext does not follow the host's definitions{await _reason(snapshot, group, HOST)}", _HOST_REMEDY)
 
 
-async def ready(look: Look, group: str) -> Verdict:
-    """All else that apiext needs is there."""
-    failing = [name for name, check in (await _checks(look, group)).items() if not check.passes]
+async def ready(snapshot: Snapshot, group: str) -> CheckVerdict:
+    """Check that no other readiness check of apiext fails."""
+    failing = [name for name, check in (await _checks(snapshot, group)).items() if not check.passes]
     if failing:
-        told = [f"{name}{await _reason(look, group, name)}" for name in failing]
-        return broken(f"apiext is not ready: {'; '.join(told)}", "see apiext's log")
+        reasons = [f"{name}{await _reason(snapshot, group, name)}" for name in failing]
+        return broken(f"apiext is not ready: {'; '.join(reasons)}", "see apiext's log")
     return ok("it is ready")
 
 
-async def _checks(look: Look, group: str) -> dict[str, _Check]:
-    """The checks of /readyz. Raises NoAnswerError."""
-    answer = await _asked(look, group, "/readyz?verbose")
-    return {name: _Check(sign == "+", remark) for sign, name, remark in _LINE.findall(answer.text)}
+async def _checks(snapshot: Snapshot, group: str) -> dict[str, _HealthCheck]:
+    """Return the checks of /readyz. Raises NoAnswerError."""
+    answer = await _request(snapshot, group, "/readyz?verbose")
+    return {name: _HealthCheck(sign == "+", remark) for sign, name, remark in _LINE.findall(answer.text)}
 
 
-async def _asked(look: Look, group: str, path: str) -> Answer:
-    """What is told without credentials, or with them where that is not enough. Raises NoAnswerError."""
-    answer = await look.apiext(group, path, known=False)
-    return await look.apiext(group, path) if answer.code in {401, 403} else answer
+async def _request(snapshot: Snapshot, group: str, path: str) -> Answer:
+    """Send a request without credentials, or with them after a 401 or 403. Raises NoAnswerError."""
+    answer = await snapshot.apiext(group, path, known=False)
+    return await snapshot.apiext(group, path) if answer.code in {401, 403} else answer
 
 
-async def _reason(look: Look, group: str, check: str) -> str:
-    """Why a check fails, or what it remarks, where that is told."""
+async def _reason(snapshot: Snapshot, group: str, check: str) -> str:
+    """Return the reason for which a check fails, or its remark; empty if apiext gives none."""
     try:
-        answer = await look.apiext(group, f"/readyz/{check}")
+        answer = await snapshot.apiext(group, f"/readyz/{check}")
     except NoAnswerError:
         return ""
     lines = answer.text.removeprefix("internal server error: ").splitlines() if answer.code == 500 else answer.text.splitlines()[1:]

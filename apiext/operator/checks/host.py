@@ -1,4 +1,4 @@
-"""The host itself: does it answer, and does it aggregate."""
+"""Checks of the host itself: does it respond, and is its aggregation layer set up."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Final
 from apiext.authentication.cluster_config import NAME, NAMESPACE
 from apiext.operator.api_clients import API_SERVICES
 from apiext.operator.checks.connections import NoAnswerError
-from apiext.operator.checks.verdict import broken, ok, untold
+from apiext.operator.checks.verdict import broken, ok, unknown
 
 if TYPE_CHECKING:
-    from apiext.operator.checks.snapshot import Look
-    from apiext.operator.checks.verdict import Verdict
+    from apiext.operator.checks.snapshot import Snapshot
+    from apiext.operator.checks.verdict import CheckVerdict
 
 _CONFIG_MAP: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}"
 _PROXY_CA: Final = "requestheader-client-ca-file"
 
 
-async def reachable(look: Look, _group: str = "") -> Verdict:
-    """The host answers, and knows the credentials."""
+async def reachable(snapshot: Snapshot, _group: str = "") -> CheckVerdict:
+    """Check that the host responds, and authenticates the user."""
     try:
-        version = await look.host("/version")
-        registered = await look.host(API_SERVICES)
+        version = await snapshot.host("/version")
+        registered = await snapshot.host(API_SERVICES)
     except NoAnswerError as error:
         return broken(f"the host does not answer: {error}", "check the server, the authority and the credentials of --kubeconfig")
     if registered.code == 401:
@@ -37,11 +37,11 @@ async def reachable(look: Look, _group: str = "") -> Verdict:
     return ok(f"it answers, and knows the credentials ({version.object.get('gitVersion', 'version unknown')})")
 
 
-async def aggregation(look: Look, _group: str = "") -> Verdict:
-    """The host tells the servers behind it by which authority they know its front proxy."""
-    answer = await look.host(_CONFIG_MAP)
+async def aggregation(snapshot: Snapshot, _group: str = "") -> CheckVerdict:
+    """Check that the host publishes the authority of its front proxy."""
+    answer = await snapshot.host(_CONFIG_MAP)
     if answer.code == 403:
-        return untold(f"the user may not read ConfigMap {NAMESPACE}/{NAME}")
+        return unknown(f"the user may not read ConfigMap {NAMESPACE}/{NAME}")
     data = answer.object.get("data") or {}
     if answer.code == 200 and "BEGIN CERTIFICATE" in str(data.get(_PROXY_CA) or ""):
         return ok(f"ConfigMap {NAMESPACE}/{NAME} names the front proxy's authority")

@@ -1,4 +1,4 @@
-"""Requests on their whole way: does apiext know the host's front proxy, may it ask the host back, and is the group told of."""
+"""Checks of requests through the host: authentication of the front proxy, delegated reviews, and discovery of the group."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from apiext.operator.checks.connections import NoAnswerError
-from apiext.operator.checks.verdict import broken, ok, untold
+from apiext.operator.checks.verdict import broken, ok, unknown
 from apiext.operator.group_state import condition_of
 
 if TYPE_CHECKING:
     from apiext.operator.checks.connections import Answer
-    from apiext.operator.checks.snapshot import Look
-    from apiext.operator.checks.verdict import Verdict
+    from apiext.operator.checks.snapshot import Snapshot
+    from apiext.operator.checks.verdict import CheckVerdict
 
 _REVIEW: Final = re.compile(r"\b(?:subjectaccessreviews|tokenreviews)\b")
 _USER: Final = re.compile(r'User "([^"]+)"')
-_DISTRUST: Final = re.compile(r"remote error: tls|bad status from \S+ 40[13]\b")
-_KNOWING: Final = (
+_REJECTED: Final = re.compile(r"remote error: tls|bad status from \S+ 40[13]\b")
+_AUTHENTICATION_REMEDY: Final = (
     "let apiext read ConfigMap kube-system/extension-apiserver-authentication (Role extension-apiserver-authentication-reader), "
     "and start it with a --kubeconfig of this host and no --requestheader-client-ca-file of another"
 )
 
 
-async def delegated(look: Look, group: str) -> Verdict:
-    """Apiext knows the host's users, and may ask the host what they may do."""
+async def delegated(snapshot: Snapshot, group: str) -> CheckVerdict:
+    """Check that apiext authenticates the host's users, and may send reviews to the host."""
     try:
-        answer = await look.apiext_for_stranger(group, "/apis")
+        answer = await snapshot.apiext_for_stranger(group, "/apis")
     except NoAnswerError as error:
-        return _unknown(error)
+        return _no_answer(error)
     if answer.code == 401:
-        return broken("apiext does not know the credentials that the host knows (401)", _KNOWING)
+        return broken("apiext does not know the credentials that the host knows (401)", _AUTHENTICATION_REMEDY)
     if _REVIEW.search(answer.text) and answer.code >= 400:
         user = _USER.search(answer.text)
         return broken(
@@ -44,55 +44,55 @@ async def delegated(look: Look, group: str) -> Verdict:
     return ok("apiext asks the host what users may do")
 
 
-async def trusted(look: Look, group: str) -> Verdict:
-    """Apiext believes the host's front proxy whom a request is from."""
-    answer = await look.host_for_stranger(f"/apis/{group}/{(await look.versions(group))[0]}")
+async def trusted(snapshot: Snapshot, group: str) -> CheckVerdict:
+    """Check that apiext trusts the host's front proxy."""
+    answer = await snapshot.host_for_stranger(f"/apis/{group}/{(await snapshot.versions(group))[0]}")
     if answer.code == 401:
-        return broken("apiext does not know the host's front proxy (401)", _KNOWING)
-    if answer.code == 503 and _DISTRUST.search(said := await _unavailable(look, group)):
-        return broken(f"apiext does not know the host's front proxy ({said})", _KNOWING)
+        return broken("apiext does not know the host's front proxy (401)", _AUTHENTICATION_REMEDY)
+    if answer.code == 503 and _REJECTED.search(said := await _unavailable(snapshot, group)):
+        return broken(f"apiext does not know the host's front proxy ({said})", _AUTHENTICATION_REMEDY)
     if answer.code != 200:
-        return untold(f"a request through the host is answered with {answer}")
+        return unknown(f"a request through the host is answered with {answer}")
     return ok("apiext believes the host whom requests are from")
 
 
-async def discovery(look: Look, group: str) -> Verdict:
-    """Apiext itself tells of the group's versions and resources."""
-    for version in await look.versions(group):
+async def discovery(snapshot: Snapshot, group: str) -> CheckVerdict:
+    """Check that apiext's own discovery has the group's versions and resources."""
+    for version in await snapshot.versions(group):
         try:
-            answer = await look.apiext(group, f"/apis/{group}/{version}")
+            answer = await snapshot.apiext(group, f"/apis/{group}/{version}")
         except NoAnswerError as error:
-            return _unknown(error)
-        verdict = _unlike(answer, f"{group}/{version}", await _resources(look, group, version), "apiext")
+            return _no_answer(error)
+        verdict = _discovery_problem(answer, f"{group}/{version}", await _resources(snapshot, group, version), "apiext")
         if verdict:
             return verdict
-    return ok(f"apiext serves {', '.join(f'{group}/{version}' for version in await look.versions(group))}")
+    return ok(f"apiext serves {', '.join(f'{group}/{version}' for version in await snapshot.versions(group))}")
 
 
-async def through(look: Look, group: str) -> Verdict:
-    """The host proxies to apiext: discovery through it is apiext's."""
-    for version in await look.versions(group):
-        answer = await look.host(f"/apis/{group}/{version}")
+async def through(snapshot: Snapshot, group: str) -> CheckVerdict:
+    """Check that discovery through the host has the group's versions and resources."""
+    for version in await snapshot.versions(group):
+        answer = await snapshot.host(f"/apis/{group}/{version}")
         if answer.code == 503:
-            said = await _unavailable(look, group)
+            said = await _unavailable(snapshot, group)
             return broken(
                 f"the host does not reach apiext{f': {said}' if said else ''}",
                 "see the network between kube-apiserver and the Service; the host looks again within half a minute",
             )
-        verdict = _unlike(answer, f"{group}/{version}", await _resources(look, group, version), "the host")
+        verdict = _discovery_problem(answer, f"{group}/{version}", await _resources(snapshot, group, version), "the host")
         if verdict:
             return verdict
     return ok("the host proxies to apiext")
 
 
-def _unknown(error: NoAnswerError) -> Verdict:
+def _no_answer(error: NoAnswerError) -> CheckVerdict:
     if error.remote:
-        return broken(f"apiext does not know the authority of the credentials' certificate: {error}", _KNOWING)
+        return broken(f"apiext does not know the authority of the credentials' certificate: {error}", _AUTHENTICATION_REMEDY)
     return broken(f"apiext does not answer: {error}", "see apiext's log")
 
 
-def _unlike(answer: Answer, version: str, expected: set[str], who: str) -> Verdict | None:
-    """What is wrong with a discovery document."""
+def _discovery_problem(answer: Answer, version: str, expected: set[str], who: str) -> CheckVerdict | None:
+    """Return the verdict of a wrong discovery document, None if it is right."""
     if answer.code != 200:
         return broken(f"{who} answers /apis/{version} with {answer}", f"see the log of {who}")
     missing = expected - {one["name"] for one in answer.object.get("resources") or ()}
@@ -101,18 +101,18 @@ def _unlike(answer: Answer, version: str, expected: set[str], who: str) -> Verdi
     return None
 
 
-async def _resources(look: Look, group: str, version: str) -> set[str]:
-    """The resources that a version must have, as far as the host knows."""
+async def _resources(snapshot: Snapshot, group: str, version: str) -> set[str]:
+    """Return the resources of a version by the host's definitions."""
     return {
         crd["spec"]["names"]["plural"]
-        for crd in await look.definitions(group)
+        for crd in await snapshot.definitions(group)
         if any(one["name"] == version and one.get("served") for one in crd["spec"]["versions"])
     }
 
 
-async def _unavailable(look: Look, group: str) -> str:
-    """Why the host finds the group unavailable, as it says itself."""
-    for one in await look.api_services(group):
+async def _unavailable(snapshot: Snapshot, group: str) -> str:
+    """Return why the host reports the group as unavailable, empty if it does not."""
+    for one in await snapshot.api_services(group):
         found = condition_of(one, "Available")
         if found.get("status") != "True":
             return str(found.get("message", ""))

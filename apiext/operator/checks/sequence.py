@@ -1,73 +1,135 @@
-"""The hops, walked up to the first that is broken.
+"""The checks in order, run up to the first that fails, and the report of their findings.
 
-They are in the order of a request, but that the host's registration of a group comes after all that the operator waits for with it.
+The order is that of a request, except that the registration of a group comes after all that the operator waits for before it registers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
+from apiext.meta.log import get_logger
 from apiext.operator.checks import definitions, health, host, registration, routing, transport
 from apiext.operator.checks.connections import NoAnswerError
-from apiext.operator.checks.snapshot import HopError, Look
-from apiext.operator.checks.verdict import Finding, State, Verdict, broken
+from apiext.operator.checks.snapshot import CheckError, Snapshot
+from apiext.operator.checks.verdict import CheckState, CheckVerdict, Finding, broken
 
-Examine = Callable[[Look, str], Awaitable[Verdict]]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apiext.operator.checks.connections import Connects
+    from apiext.operator.checks.snapshot import CheckTarget
+
+Examine = Callable[[Snapshot, str], Awaitable[CheckVerdict]]
+_LOG: Final = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
-    """A name, and what looks at it."""
+class PathCheck:
+    """A check and its name."""
 
     name: str
     examine: Examine
 
 
-OF_HOST: Final = (
-    Hop("host", host.reachable),
-    Hop("aggregation layer", host.aggregation),
+HOST_CHECKS: Final = (
+    PathCheck("host", host.reachable),
+    PathCheck("aggregation layer", host.aggregation),
 )
-"""What all groups share."""
-OF_GROUP: Final = (
-    Hop("definitions", definitions.selected),
-    Hop("APIServices", registration.pointing),
-    Hop("Service", registration.service),
-    Hop("connection", transport.connection),
-    Hop("certificate", transport.certificate),
-    Hop("apiext", health.alive),
-    Hop("store", health.store),
-    Hop("host's definitions", health.follows),
-    Hop("readiness", health.ready),
-    Hop("delegation", routing.delegated),
-    Hop("copies", definitions.mirrored),
-    Hop("discovery", routing.discovery),
-    Hop("registration", registration.registered),
-    Hop("front proxy", routing.trusted),
-    Hop("proxying", routing.through),
-    Hop("availability", registration.available),
+"""Checks that do not depend on a group."""
+GROUP_CHECKS: Final = (
+    PathCheck("definitions", definitions.selected),
+    PathCheck("APIServices", registration.pointing),
+    PathCheck("Service", registration.service),
+    PathCheck("connection", transport.connection),
+    PathCheck("certificate", transport.certificate),
+    PathCheck("apiext", health.alive),
+    PathCheck("store", health.store),
+    PathCheck("host's definitions", health.follows),
+    PathCheck("readiness", health.ready),
+    PathCheck("delegation", routing.delegated),
+    PathCheck("copies", definitions.mirrored),
+    PathCheck("discovery", routing.discovery),
+    PathCheck("registration", registration.registered),
+    PathCheck("front proxy", routing.trusted),
+    PathCheck("proxying", routing.through),
+    PathCheck("availability", registration.available),
 )
 
 
-async def walk(look: Look, hops: Iterable[Hop], group: str = "") -> list[Finding]:
-    """What is found at each hop; those behind a broken one are not looked at."""
+async def run_checks(snapshot: Snapshot, checks: Iterable[PathCheck], group: str = "") -> list[Finding]:
+    """Return the finding of each check; checks after a failed one are skipped."""
     findings: list[Finding] = []
-    for hop in hops:
-        if findings and (findings[-1].broken or findings[-1].verdict.state is State.UNSEEN):
-            findings.append(Finding(hop.name, Verdict(State.UNSEEN, "not looked at")))
+    for check in checks:
+        if findings and (findings[-1].broken or findings[-1].verdict.state is CheckState.SKIPPED):
+            findings.append(Finding(check.name, CheckVerdict(CheckState.SKIPPED, "skipped after a failed check")))
         else:
-            findings.append(Finding(hop.name, await _examined(hop, look, group)))
+            findings.append(Finding(check.name, await _verdict(check, snapshot, group)))
     return findings
 
 
 def first_broken(findings: Iterable[Finding]) -> Finding | None:
-    """Where the way ends, None where it does not."""
+    """Return the failed check, None if all passed."""
     return next((finding for finding in findings if finding.broken), None)
 
 
-async def _examined(hop: Hop, look: Look, group: str) -> Verdict:
+def unexpected(error: Exception) -> CheckVerdict:
+    """Return the verdict for an exception that a check does not expect."""
+    return broken(f"unexpected error: {type(error).__name__}: {error!s:.200}".rstrip(": "), "repeat the check, and report it if it stays")
+
+
+async def _verdict(check: PathCheck, snapshot: Snapshot, group: str) -> CheckVerdict:
     try:
-        return await hop.examine(look, group)
-    except (HopError, NoAnswerError) as error:
+        return await check.examine(snapshot, group)
+    except (CheckError, NoAnswerError) as error:
         return broken(str(error), "give the user the operator's ClusterRole, and see the log of the server that was asked")
+    except Exception as error:  # noqa: BLE001 -- the report has to show every check
+        _LOG.exception("check failed with an unexpected error", check=check.name, group=group)
+        return unexpected(error)
+
+
+@dataclass
+class Report:
+    """Findings of the checks that all groups share, and of the checks of each group."""
+
+    host: list[Finding]
+    groups: dict[str, list[Finding]] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether no check failed."""
+        return all(first_broken(findings) is None for findings in (self.host, *self.groups.values()))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        groups = [{"group": name, **_as_json(findings)} for name, findings in self.groups.items()]
+        return {"ok": self.ok, "host": _as_json(self.host), "groups": groups}
+
+
+async def examine(target: CheckTarget, connects: Connects, names: Sequence[str] = ()) -> Report:
+    """Run the checks of the host, and of the groups of those names or else of all groups that apiext serves or should serve."""
+    snapshot = Snapshot(target, connects)
+    report = Report(await run_checks(snapshot, HOST_CHECKS))
+    if not report.ok:
+        return report
+    try:
+        groups = list(names) or await snapshot.groups()
+    except (CheckError, NoAnswerError) as error:
+        report.host.append(Finding("groups", broken(f"the groups cannot be listed: {error}", "give the user the operator's ClusterRole")))
+        return report
+    except Exception as error:  # noqa: BLE001 -- there is always a report
+        report.host.append(Finding("groups", unexpected(error)))
+        return report
+    if not groups:
+        what = f"the host has no CRD that {target.selector or 'anything'} selects, and no APIService of apiext"
+        report.host.append(Finding("groups", broken(what, f"kubectl label crd NAME {target.selector}".rstrip())))
+    for name in groups:
+        report.groups[name] = await run_checks(snapshot, GROUP_CHECKS, name)
+    return report
+
+
+def _as_json(findings: Sequence[Finding]) -> dict[str, Any]:
+    failed = first_broken(findings)
+    hops = [{"hop": one.check, "state": str(one.verdict.state), "what": one.verdict.what, "remedy": one.verdict.remedy} for one in findings]
+    return {"ok": failed is None, "broken": failed.check if failed else None, "hops": hops}

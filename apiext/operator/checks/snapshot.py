@@ -1,4 +1,4 @@
-"""One look at the way to a group: what was asked once is not asked again, so that all hops speak of the same moment."""
+"""The state of host and apiext for one run of the checks: each request is sent once, so that all checks see the same responses."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 PORT: Final = 443
 
 
-class HopError(Exception):
-    """Something on the way to a hop fails that an earlier hop should have named; the message says what."""
+class CheckError(Exception):
+    """A precondition of a check is not met, which an earlier check should have reported; the message names it."""
 
 
 class Service(NamedTuple):
-    """A Service of the host."""
+    """The Service of apiext on the host."""
 
     namespace: str
     name: str
@@ -39,16 +39,16 @@ class Service(NamedTuple):
 
     @property
     def host(self) -> str:
-        """The name that apiext's certificate must have."""
+        """The DNS name that apiext's certificate must have."""
         return f"{self.name}.{self.namespace}.svc"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """What apiext is meant to be to the host; what is left out is taken from the APIServices."""
+class CheckTarget:
+    """The intended address and selection of apiext; missing parts are taken from the APIServices."""
 
     selector: str = SERVE_SELECTOR
-    """Selects the host's definitions; empty for all."""
+    """Label selector of the host's definitions; empty for all."""
     service: Service | None = None
     port: int | None = None
     server: str = ""
@@ -59,101 +59,100 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Where the host proxies a group to."""
+    """The address that the host proxies a group to."""
 
     service: Service
     port: int
     server: str
-    """Where apiext is reached from here."""
+    """URL of apiext from here."""
     authority: str
-    """In PEM; empty for the system's."""
+    """Authorities in PEM; empty for the system's."""
 
 
 @dataclass
-class Look:
-    """What the host and apiext answer now."""
+class Snapshot:
+    """The responses of host and apiext. Methods that send requests raise NoAnswerError if a server does not respond."""
 
-    target: Target
+    target: CheckTarget
     connects: Connects
-    _told: dict[tuple[str, str], Answer] = field(default_factory=dict)
+    _responses: dict[tuple[str, str], Answer] = field(default_factory=dict)
 
     @cached_property
     def selector(self) -> LabelSelector:
-        """Selects the host's definitions."""
+        """The label selector of the host's definitions."""
         return parse_label_selector(self.target.selector)
 
     async def host(self, path: str) -> Answer:
-        """What the host answers to a GET. Raises NoAnswerError."""
+        """Return the host's response to a GET. Raises NoAnswerError."""
         return await self._ask("host", self.connects.host(), path)
 
     async def host_for_stranger(self, path: str) -> Answer:
-        """What the host answers to a GET of somebody without rights of their own. Raises NoAnswerError.
+        """Return the host's response to a GET of a user without rights of their own. Raises NoAnswerError.
 
-        Members of system:masters are let in unasked. Where the credentials may, they speak for a user that is new to all servers,
-        else for themselves.
+        The request impersonates a new user if the credentials may do so: members of system:masters are authorized without a review.
         """
         return await self._ask_as_stranger("host", self.connects.host(), path)
 
     async def host_items(self, path: str) -> list[Json]:
-        """The objects of a collection of the host. Raises HopError where it cannot be read, NoAnswerError."""
+        """Return the objects of a collection of the host. Raises CheckError if it cannot be read, NoAnswerError."""
         return _items(await self.host(path), path)
 
     async def apiext(self, group: str, path: str, *, known: bool = True) -> Answer:
-        """What apiext answers to a GET; without the credentials for the host where it is not `known`. Raises NoAnswerError, HopError."""
+        """Return apiext's response to a GET, without credentials if not `known`. Raises NoAnswerError, CheckError."""
         return await self._ask(f"apiext {group} {known}", await self.client(group, known=known), path)
 
     async def apiext_for_stranger(self, group: str, path: str) -> Answer:
-        """What apiext answers to a GET of such a user. Raises NoAnswerError, HopError."""
+        """Return apiext's response to a GET of a user without rights of their own. Raises NoAnswerError, CheckError."""
         return await self._ask_as_stranger(f"apiext {group} True", await self.client(group), path)
 
     async def apiext_items(self, group: str, path: str) -> list[Json]:
-        """The objects of a collection of apiext. Raises HopError where it cannot be read, NoAnswerError."""
+        """Return the objects of a collection of apiext. Raises CheckError if it cannot be read, NoAnswerError."""
         return _items(await self.apiext(group, path), path)
 
     async def client(self, group: str, *, known: bool = True) -> Asks:
-        """A client of apiext. Raises HopError where it is not known where that is, NoAnswerError."""
+        """Return a client of apiext. Raises CheckError if its address is unknown, NoAnswerError."""
         route = await self.route(group)
         return self.connects.apiext(route.server, name=route.service.host, authority=route.authority, known=known)
 
     async def route(self, group: str) -> Route:
-        """Where the group is proxied to, or is meant to be. Raises HopError where nothing says so, NoAnswerError."""
+        """Return the address that the group is or should be proxied to. Raises CheckError if it is unknown, NoAnswerError."""
         target, all_of_them = self.target, await self.host_items(API_SERVICES)
         proxied = [one for one in await self.api_services(group) if one["spec"].get("service")]
         registered = proxied or [one for one in all_of_them if self._is_ours(one)]
         spec = registered[0]["spec"] if registered else {}
         service = target.service or (Service(spec["service"]["namespace"], spec["service"]["name"]) if spec else None)
         if service is None:
-            raise HopError(f"no APIService of group {group} names a Service, and no --service is given")
+            raise CheckError(f"no APIService of group {group} names a Service, and no --service is given")
         port = target.port or (spec["service"].get("port") or PORT if spec else PORT)
         authority = bundle_of(spec) or target.authority
         return Route(service=service, port=port, server=target.server or f"https://{service.host}:{port}", authority=authority)
 
     async def api_services(self, group: str) -> list[Json]:
-        """The host's APIServices of a group. Raises HopError, NoAnswerError."""
+        """Return the host's APIServices of a group. Raises CheckError, NoAnswerError."""
         return [one for one in await self.host_items(API_SERVICES) if one["spec"].get("group", "") == group]
 
     async def definitions(self, group: str) -> list[Json]:
-        """The host's definitions of a group. Raises HopError, NoAnswerError."""
+        """Return the host's definitions of a group. Raises CheckError, NoAnswerError."""
         return [one for one in await self.host_items(CRDS) if one["spec"]["group"] == group]
 
     async def mirrors(self, group: str) -> list[Json]:
-        """Apiext's definitions of a group. Raises HopError, NoAnswerError."""
+        """Return apiext's definitions of a group. Raises CheckError, NoAnswerError."""
         return [one for one in await self.apiext_items(group, CRDS) if one["spec"]["group"] == group]
 
     async def versions(self, group: str) -> list[str]:
-        """The versions that must be registered: those that the host's definitions serve, or where it has none those that are."""
+        """Return the versions that must be registered: those that the host's definitions serve, or else the registered ones."""
         crds = await self.definitions(group)
         served = {version["name"]: None for crd in crds for version in crd["spec"]["versions"] if version.get("served")}
         return list(served or {one["spec"]["version"]: None for one in await self.api_services(group)})
 
     async def groups(self) -> list[str]:
-        """The groups that apiext serves, or should. Raises HopError, NoAnswerError."""
+        """Return the groups that apiext serves or should serve. Raises CheckError, NoAnswerError."""
         selected = [crd["spec"]["group"] for crd in await self.host_items(CRDS) if self.selects(crd)]
         registered = [one["spec"]["group"] for one in await self.host_items(API_SERVICES) if self._is_ours(one)]
         return sorted({*selected, *registered})
 
     def selects(self, crd: Json) -> bool:
-        """Whether a definition of the host is meant for apiext."""
+        """Return whether a definition of the host is selected."""
         return self.selector.matches(labels_of(crd))
 
     def _is_ours(self, api_service: Json) -> bool:
@@ -161,28 +160,28 @@ class Look:
         named = (service.get("namespace"), service.get("name")) == ours
         return bool(service) and (named or is_ours(api_service, str(ours or "")))
 
-    async def _ask_as_stranger(self, whom: str, asks: Asks, path: str) -> Answer:
-        key = (f"{whom} stranger", path)
-        if key not in self._told:
+    async def _ask_as_stranger(self, server: str, asks: Asks, path: str) -> Answer:
+        key = (f"{server} stranger", path)
+        if key not in self._responses:
             user = {"Impersonate-User": f"apiext:doctor:{secrets.token_hex(4)}", "Impersonate-Group": "system:authenticated"}
             answer = await asks(path, user)
             refused = answer.code == 403 and "impersonate" in answer.text
-            self._told[key] = await self._ask(whom, asks, path) if refused else answer
-        return self._told[key]
+            self._responses[key] = await self._ask(server, asks, path) if refused else answer
+        return self._responses[key]
 
-    async def _ask(self, whom: str, asks: Asks, path: str) -> Answer:
-        if (whom, path) not in self._told:
-            self._told[whom, path] = await asks(path)
-        return self._told[whom, path]
+    async def _ask(self, server: str, asks: Asks, path: str) -> Answer:
+        if (server, path) not in self._responses:
+            self._responses[server, path] = await asks(path)
+        return self._responses[server, path]
 
 
 def named(objects: Iterable[Json]) -> str:
-    """The names of objects, as a sentence has them."""
+    """Return the names of objects as text."""
     return ", ".join(one["metadata"]["name"] for one in objects)
 
 
 def bundle_of(spec: Json) -> str:
-    """The caBundle of an APIService in PEM, empty where it has none or none that can be read."""
+    """Return the caBundle of an APIService in PEM, empty if it has none or it is not base64."""
     try:
         return base64.b64decode(spec.get("caBundle") or "", validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
@@ -190,11 +189,11 @@ def bundle_of(spec: Json) -> str:
 
 
 def query(path: str, **parameters: str) -> str:
-    """A path with parameters."""
+    """Return a path with query parameters."""
     return f"{path}?{urlencode(parameters)}"
 
 
 def _items(answer: Answer, path: str) -> list[Json]:
     if answer.code != 200:
-        raise HopError(f"{path} is answered with {answer}")
+        raise CheckError(f"{path} is answered with {answer}")
     return list(answer.object.get("items") or ())

@@ -1,4 +1,4 @@
-"""From here to apiext: the connection, and the certificate that it shows."""
+"""Checks of the connection from here to apiext, and of the certificate that it presents."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from apiext.operator.checks.snapshot import PORT
 from apiext.operator.checks.verdict import broken, ok
 
 if TYPE_CHECKING:
-    from apiext.operator.checks.snapshot import Look, Route
-    from apiext.operator.checks.verdict import Verdict
+    from apiext.operator.checks.snapshot import Route, Snapshot
+    from apiext.operator.checks.verdict import CheckVerdict
 
-_PATIENCE: Final = 5.0
-_MISNAMED: Final = 62
-_ENDED: Final = 10
-_NOT_BEGUN: Final = 9
+_TIMEOUT_SECONDS: Final = 5.0
+_HOSTNAME_MISMATCH: Final = 62
+_EXPIRED: Final = 10
+_NOT_YET_VALID: Final = 9
 
 
-async def connection(look: Look, group: str) -> Verdict:
-    """Something listens where apiext should."""
-    host, port = _address(await look.route(group))
+async def connection(snapshot: Snapshot, group: str) -> CheckVerdict:
+    """Check that apiext's address accepts connections."""
+    host, port = _address(await snapshot.route(group))
     where = f"{host}:{port}"
     try:
         await _close(await _connect(host, port))
     except TimeoutError:
-        return broken(f"{where} does not answer within {_PATIENCE:.0f} s", "see firewalls and NetworkPolicies between here and apiext")
+        return broken(
+            f"{where} does not answer within {_TIMEOUT_SECONDS:.0f} s", "see firewalls and NetworkPolicies between here and apiext"
+        )
     except ConnectionRefusedError:
         return broken(f"nothing listens on {where}", "start apiext, and see its log; or name its address with --server")
     except OSError as error:
@@ -40,26 +42,26 @@ async def connection(look: Look, group: str) -> Verdict:
     return ok(f"{where} accepts connections")
 
 
-async def certificate(look: Look, group: str) -> Verdict:
-    """Apiext's certificate is one that the host accepts: of the caBundle, for the name of the Service, and not over."""
-    route = await look.route(group)
+async def certificate(snapshot: Snapshot, group: str) -> CheckVerdict:
+    """Check that the host accepts apiext's certificate: its authority, the name of the Service, and its validity."""
+    route = await snapshot.route(group)
     name = route.service.host
     try:
-        shown = await _shown(route, trusting(route.authority))
+        presented = await _peer_certificate(route, trusting(route.authority))
     except ssl.SSLCertVerificationError as error:
-        return await _refused(route, error)
+        return await _rejected(route, error)
     except (OSError, TimeoutError) as error:
         return broken(f"no TLS connection is made: {error!s:.200}".rstrip(": "), "see whether --server is apiext's own port; see its log")
-    return ok(f"it is of the caBundle and for {name}, until {shown.get('notAfter')}")
+    return ok(f"it is of the caBundle and for {name}, until {presented.get('notAfter')}")
 
 
-async def _refused(route: Route, error: ssl.SSLCertVerificationError) -> Verdict:
+async def _rejected(route: Route, error: ssl.SSLCertVerificationError) -> CheckVerdict:
     name = route.service.host
     renew = f"give apiext a certificate for {name} (--tls-cert-file, --tls-private-key-file)"
-    if error.verify_code == _MISNAMED:
+    if error.verify_code == _HOSTNAME_MISMATCH:
         return broken(f"apiext's certificate is not for {name}, but for {await _names(route)}", renew)
-    if error.verify_code in {_ENDED, _NOT_BEGUN}:
-        when = "has ended" if error.verify_code == _ENDED else "is not valid yet"
+    if error.verify_code in {_EXPIRED, _NOT_YET_VALID}:
+        when = "has ended" if error.verify_code == _EXPIRED else "is not valid yet"
         return broken(f"apiext's certificate, or its authority's, {when}", renew)
     return broken(
         f"apiext's certificate is not of the authorities that the host trusts for it ({error.verify_message})",
@@ -68,17 +70,17 @@ async def _refused(route: Route, error: ssl.SSLCertVerificationError) -> Verdict
 
 
 async def _names(route: Route) -> str:
-    """The names in the certificate."""
+    """Return the names in the certificate as text."""
     context = trusting(route.authority)
     context.check_hostname = False
     with suppress(OSError, TimeoutError):
-        found = [value for _kind, value in (await _shown(route, context)).get("subjectAltName", ())]
+        found = [value for _kind, value in (await _peer_certificate(route, context)).get("subjectAltName", ())]
         return ", ".join(found) or "no name at all"
     return "others"
 
 
-async def _shown(route: Route, context: ssl.SSLContext) -> dict[str, Any]:
-    """The certificate that is shown, once it is verified. Raises OSError, TimeoutError."""
+async def _peer_certificate(route: Route, context: ssl.SSLContext) -> dict[str, Any]:
+    """Return the certificate that apiext presents, once it is verified. Raises OSError, TimeoutError."""
     host, port = _address(route)
     writer = await _connect(host, port, context, route.service.host)
     found: dict[str, Any] = writer.get_extra_info("peercert") or {}
@@ -87,7 +89,7 @@ async def _shown(route: Route, context: ssl.SSLContext) -> dict[str, Any]:
 
 
 async def _connect(host: str, port: int, context: ssl.SSLContext | None = None, name: str | None = None) -> asyncio.StreamWriter:
-    async with asyncio.timeout(_PATIENCE):
+    async with asyncio.timeout(_TIMEOUT_SECONDS):
         _reader, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=name)
     return writer
 
@@ -95,7 +97,7 @@ async def _connect(host: str, port: int, context: ssl.SSLContext | None = None, 
 async def _close(writer: asyncio.StreamWriter) -> None:
     writer.close()
     with suppress(OSError, TimeoutError):
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             await writer.wait_closed()
 
 

@@ -1,4 +1,4 @@
-"""What was found at a hop."""
+"""The result of a check."""
 
 from __future__ import annotations
 
@@ -6,53 +6,53 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class State(StrEnum):
-    """How a hop is."""
+class CheckState(StrEnum):
+    """State of a check; the values are part of the doctor's JSON report."""
 
     OK = "ok"
     BROKEN = "broken"
-    UNTOLD = "untold"
-    """It cannot be told from here; a later hop will tell."""
-    UNSEEN = "unseen"
-    """It was not looked at, because an earlier one is broken."""
+    UNKNOWN = "untold"
+    """It cannot be checked from here; a later check tells."""
+    SKIPPED = "unseen"
+    """It was not run, because an earlier check failed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """How a hop is, what was seen there, and where it is broken what to do."""
+class CheckVerdict:
+    """What a check found, and the remedy if it failed."""
 
-    state: State
+    state: CheckState
     what: str
     remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A verdict on a hop of that name."""
+    """The verdict of the check of that name."""
 
-    hop: str
-    verdict: Verdict
+    check: str
+    verdict: CheckVerdict
 
     @property
     def broken(self) -> bool:
-        """Whether this is where the way ends."""
-        return self.verdict.state is State.BROKEN
+        """Whether the check failed."""
+        return self.verdict.state is CheckState.BROKEN
 
     def __str__(self) -> str:
         remedy = f"; {self.verdict.remedy}" if self.verdict.remedy else ""
-        return f"{self.hop}: {self.verdict.what}{remedy}"
+        return f"{self.check}: {self.verdict.what}{remedy}"
 
 
-def ok(what: str) -> Verdict:
-    """The hop can be taken."""
-    return Verdict(State.OK, what)
+def ok(what: str) -> CheckVerdict:
+    """Return the verdict of a passed check."""
+    return CheckVerdict(CheckState.OK, what)
 
 
-def broken(what: str, remedy: str) -> Verdict:
-    """The way ends here."""
-    return Verdict(State.BROKEN, what, remedy)
+def broken(what: str, remedy: str) -> CheckVerdict:
+    """Return the verdict of a failed check."""
+    return CheckVerdict(CheckState.BROKEN, what, remedy)
 
 
-def untold(what: str) -> Verdict:
-    """Nothing can be said of it from here."""
-    return Verdict(State.UNTOLD, what)
+def unknown(what: str) -> CheckVerdict:
+    """Return the verdict of a check that cannot be made from here."""
+    return CheckVerdict(CheckState.UNKNOWN, what)

@@ -1,1 +1,1 @@
-"""Leader election over a Lease, and the work of the leader."""
+"""Leader election with a Lease, and the work of the leader."""

@@ -1,193 +1,208 @@
-"""The time for which this operator acts."""
+"""The work of the leader, from the acquisition of the lease to its loss."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
+from apiext.meta.workqueue import WorkQueue
 from apiext.operator import permissions
-from apiext.operator.adoption.admission_policy import guarded
-from apiext.operator.api_clients import API_SERVICES, CRDS, Api, ApiError, Clients
-from apiext.operator.apiservices.plan import Owner, Target, owner
-from apiext.operator.connection_settings import of_apiext
-from apiext.operator.group_queue import GroupQueue
+from apiext.operator.adoption.admission_policy import groups_with_policy
+from apiext.operator.api_clients import API_SERVICES, CRDS, ApiClient, ApiError, Clients, apiext_endpoint
+from apiext.operator.apiservices.plan import Owner, ServiceTarget, owner
 from apiext.operator.reconciler import Reconciler
-from apiext.operator.watched_state import Watched
 from apiext.webhook.reflector import Reflector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from apiext.operator.api_clients import Json
-    from apiext.operator.ca_bundle import Authorities
-    from apiext.operator.options import Options
+    from apiext.operator.ca_bundle import CABundleSource
+    from apiext.operator.options import OperatorOptions
     from apiext.operator.reporting.diagnosis import Diagnosis
-    from apiext.operator.reporting.event_recorder import Recorder
-    from apiext.operator.watched_state import Collection
+    from apiext.operator.reporting.event_recorder import EventRecorder
+    from apiext.operator.watched_state import WatchedState
 
 _LOG: Final = get_logger(__name__)
-_LOOK: Final = 60.0
-"""Seconds between looks at every group, whether or not anything was told of it."""
-_LIST: Final = 300.0
-"""Seconds between lists of the host."""
-_TOGETHER: Final = 0.3
-_FOLLOW: Final = 4.0
-"""Most seconds between attempts to follow apiext, which is one server that has nobody else to keep in step with."""
-_FIRST, _LONGEST = 1.0, 30.0
+_WORKERS: Final = 1000
+"""Groups that are reconciled at the same time: the move of a large group must not delay others."""
+_BATCH_SECONDS: Final = 0.05
+"""Delay of a reconciliation after a change, in which further changes of the group arrive."""
+_GROUP_RETRY_SECONDS: Final = (0.5, 60.0)
+"""First and longest pause before a failed group is reconciled again."""
+_RESYNC_SECONDS: Final = 60.0
+"""Interval of the reconciliation of all groups, whether or not they changed."""
+_APIEXT_RETRY_SECONDS: Final = 4.0
+"""Longest pause between attempts to follow apiext: one server, with no other clients to spread the load of."""
+_HOST_RETRY_SECONDS: Final = (1.0, 30.0)
+"""First and longest pause between attempts to read the host."""
 
 
-class Term:
-    """Begins with what the host and apiext say, and follows both until it is cancelled."""
+class LeaderSession:
+    """Reconciles the groups of the watched state, and follows apiext's definitions, until cancelled.
 
-    def __init__(self, options: Options, host: Api, authorities: Authorities, recorder: Recorder, diagnosis: Diagnosis) -> None:
+    `state` holds complete lists of the host's objects. `restart_watch` makes the watch of the host list them again.
+    """
+
+    def __init__(
+        self,
+        options: OperatorOptions,
+        host: ApiClient,
+        ca_bundle_source: CABundleSource,
+        recorder: EventRecorder,
+        diagnosis: Diagnosis,
+        state: WatchedState,
+        restart_watch: Callable[[], None],
+    ) -> None:
         self._options = options
         self._host = host
-        self._authorities = authorities
+        self._ca_bundle_source = ca_bundle_source
         self._diagnosis = diagnosis
         self._recorder = recorder
+        self._state = state
+        self._restart_watch = restart_watch
         self._bundle = ""
-        self._spread: str | None = None
-        self._listed = False
-        self._list_soon = asyncio.Event()
-        self._watched = Watched(options.selector, self._changed, self._target().service)
-        self._queue = GroupQueue(self._look)
+        self._distributed: str | None = None
+        """The CA bundle that is in all APIServices of apiext."""
+        self._ready = False
+        self._queue = WorkQueue(
+            self._reconcile,
+            log=_LOG,
+            event="group reconciliation failed, retrying",
+            key_field="group",
+            retryable=(ApiError,),
+            workers=_WORKERS,
+            pauses=_GROUP_RETRY_SECONDS,
+        )
         self._reconciler: Reconciler | None = None
 
-    def told(self, plural: str, happened: str | None, found: Json) -> None:
-        """Something has changed on the host; see hostwatch."""
-        collection = self._watched.crds if plural == "customresourcedefinitions" else self._watched.api_services
-        collection.deleted(found) if happened == "DELETED" else collection.changed(found)
-        if happened is None:
-            self._list_soon.set()
+    def on_change(self, group: str) -> None:
+        """Reconcile a group soon, because an object of it changed."""
+        if self._ready:
+            self._queue.add_after(group, _BATCH_SECONDS)
 
     async def run(self) -> None:
-        """Act."""
+        """Work until cancelled."""
+        self._state.reset_session()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._authorities.run())
-            tasks.create_task(self._check_rights())
+            tasks.create_task(self._ca_bundle_source.run())
+            tasks.create_task(self._check_permissions())
             self._bundle = await self._first_bundle()
-            apiext = Api(of_apiext(self._options, self._bundle))
+            apiext = ApiClient(apiext_endpoint(self._options, self._bundle))
             clients = Clients(host=self._host, apiext=apiext, host_etcd=self._options.host_etcd)
-            self._reconciler = Reconciler(clients, self._watched, self._recorder, self._target, self._diagnosed)
+            self._reconciler = Reconciler(clients, self._state, self._recorder, self._target, self._diagnose)
             try:
-                await self._list()
+                self._state.guarded = await self._groups_with_policy()
+                self._ready = True
                 async with asyncio.TaskGroup() as follow:
-                    follow.create_task(self._follow(apiext))
-                    follow.create_task(self._look_again())
+                    follow.create_task(self._follow_apiext(apiext))
+                    follow.create_task(self._resync())
+                    follow.create_task(self._queue.run())
             finally:
-                await self._queue.close()
                 await apiext.close()
 
     async def _first_bundle(self) -> str:
-        wanted = self._options.ca_file or self._options.serving_secret
-        return await self._authorities.changed("") if wanted else ""
+        configured = self._options.ca_file or self._options.serving_secret
+        return await self._ca_bundle_source.changed("") if configured else ""
 
-    async def _follow(self, apiext: Api) -> None:
-        """Follow apiext's definitions, with whatever authorities hold at the time."""
+    async def _follow_apiext(self, apiext: ApiClient) -> None:
+        """Follow apiext's definitions; connect again when the CA bundle of apiext's certificate changes."""
         while True:
-            reflector = Reflector(apiext.client, CRDS, _Follower(self._watched, self._look_at_all), longest=_FOLLOW)
+            follower = _DefinitionFollower(self._state, self._reconcile_all)
+            reflector = Reflector(apiext.client, CRDS, follower, max_pause=_APIEXT_RETRY_SECONDS)
             following = asyncio.create_task(reflector.run())
             try:
-                self._bundle = await self._authorities.changed(self._bundle)
+                self._bundle = await self._ca_bundle_source.changed(self._bundle)
             finally:
                 await end_tasks(following)
-            _LOG.info("apiext has other authorities", server=apiext.url)
-            await apiext.use(of_apiext(self._options, self._bundle))
-            self._look_at_all()
+            _LOG.info("CA bundle of apiext changed", server=apiext.url)
+            await apiext.set_endpoint(apiext_endpoint(self._options, self._bundle))
+            self._reconcile_all()
 
-    async def _look_again(self) -> None:
-        listed = time.monotonic()
+    async def _resync(self) -> None:
         while True:
-            self._look_at_all()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._list_soon.wait(), _LOOK)
-            if self._list_soon.is_set() or time.monotonic() > listed + _LIST:
-                # what a list is told of comes object by object
-                await asyncio.sleep(_TOGETHER)
-                self._list_soon.clear()
-                await self._list()
-                listed = time.monotonic()
+            self._reconcile_all()
+            await asyncio.sleep(_RESYNC_SECONDS)
+            await self._verify_watch()
 
-    async def _list(self) -> None:
-        """Know all that the host has, however often it has to be asked."""
-        backoff = Backoff(_FIRST, _LONGEST)
+    async def _verify_watch(self) -> None:
+        """Restart the watch of the host if the host contradicts the state.
+
+        The host's store may have been restored from a backup: a watch from a higher resourceVersion never delivers an event.
+        """
+        for path, cache in ((CRDS, self._state.crds), (API_SERVICES, self._state.api_services)):
+            try:
+                page = await self._host.get(f"{path}?limit=1")
+            except ApiError:
+                return
+            metadata = page.get("metadata") or {}
+            count = len(page.get("items") or ()) + (metadata.get("remainingItemCount") or 0)
+            revision = int(metadata.get("resourceVersion") or 0)
+            if revision < cache.newest or count != len(cache.all()):
+                _LOG.warning("watched state differs from the host, listing again", path=path, revision=revision, newest=cache.newest)
+                self._restart_watch()
+                return
+
+    async def _groups_with_policy(self) -> set[str]:
+        """Return the groups that have a policy of apiext; only this session adds and removes any."""
+        backoff = Backoff(*_HOST_RETRY_SECONDS)
         while True:
             try:
-                await self._list_into(self._watched.crds, CRDS)
-                await self._list_into(self._watched.api_services, API_SERVICES)
-                self._watched.guarded = await guarded(self._host, self._target().service)
-                self._listed = True
-                return
+                return await groups_with_policy(self._host, self._target().service)
             except ApiError as error:
-                _LOG.warning("the host cannot be read; it is tried again", seconds=backoff.next, error=str(error))
+                _LOG.warning("policies of the host cannot be listed, retrying", seconds=backoff.next, error=str(error))
             await backoff.pause()
 
-    async def _list_into(self, collection: Collection, path: str) -> None:
-        newest = collection.newest
-        objects, revision = await self._host.listing(path)
-        if revision < newest:
-            _LOG.warning("the host has gone back in time", path=path, revision=revision, newest=newest)
-            collection.replaced(objects)
-        else:
-            collection.listed(objects, revision)
-
-    async def _look(self, group: str) -> float | None:
-        after = await self._reconciler.look(group) if self._reconciler else None
-        self._tell_spread()
+    async def _reconcile(self, group: str) -> float | None:
+        after = await self._reconciler.reconcile(group) if self._reconciler else None
+        self._report_distribution()
         return after
 
-    def _tell_spread(self) -> None:
-        """Say when all APIServices of apiext have its authorities."""
-        if self._spread == self._bundle:
+    def _report_distribution(self) -> None:
+        """Tell the source of the CA bundle when all APIServices of apiext have it."""
+        if self._distributed == self._bundle:
             return
         target = self._target()
-        ours = [one["spec"] for one in self._watched.api_services.all() if owner(one, target) is Owner.APIEXT]
+        ours = [one["spec"] for one in self._state.api_services.all() if owner(one, target) is Owner.APIEXT]
         if all((spec.get("caBundle") or "") == target.ca_bundle for spec in ours if spec.get("service")):
-            self._spread = self._bundle
-            self._authorities.spread(self._bundle)
+            self._distributed = self._bundle
+            self._ca_bundle_source.mark_distributed(self._bundle)
 
-    def _look_at_all(self) -> None:
-        for group in self._watched.groups(self._target()):
+    def _reconcile_all(self) -> None:
+        for group in self._state.groups(self._target()):
             self._queue.add(group)
-        self._tell_spread()
+        self._report_distribution()
 
-    def _changed(self, group: str) -> None:
-        if self._listed:
-            self._queue.add(group)
-
-    def _target(self) -> Target:
+    def _target(self) -> ServiceTarget:
         service = self._options.service
         bundle = base64.b64encode(self._bundle.encode()).decode()
-        return Target(namespace=service.namespace, name=service.name, port=self._options.port, ca_bundle=bundle)
+        return ServiceTarget(namespace=service.namespace, name=service.name, port=self._options.port, ca_bundle=bundle)
 
-    async def _diagnosed(self, group: str) -> str:
-        return await self._diagnosis.of(group, self._bundle)
+    async def _diagnose(self, group: str) -> str:
+        return await self._diagnosis.diagnose(group, self._bundle)
 
-    async def _check_rights(self) -> None:
-        for right in await permissions.missing(self._host, self._options.namespace):
-            _LOG.warning("the operator's user lacks a right on the host", right=str(right))
+    async def _check_permissions(self) -> None:
+        for permission in await permissions.missing_permissions(self._host, self._options.namespace):
+            _LOG.warning("the operator's user lacks a right on the host", right=str(permission))
 
 
-class _Follower:
-    """Is told of apiext's definitions."""
+class _DefinitionFollower:
+    """Keeps the definitions of apiext in the watched state."""
 
-    def __init__(self, watched: Watched, listed: Callable[[], None]) -> None:
-        self._watched = watched
-        self._listed = listed
+    def __init__(self, state: WatchedState, on_list: Callable[[], None]) -> None:
+        self._state = state
+        self._on_list = on_list
 
     def replaced(self, objects: Sequence[dict[str, Any]]) -> None:
-        self._watched.definitions.replaced(objects)
-        self._watched.known = True
-        self._listed()
+        self._state.definitions.replace(objects)
+        self._state.known = True
+        self._on_list()
 
     def changed(self, found: dict[str, Any]) -> None:
-        self._watched.definitions.changed(found)
+        self._state.definitions.update(found)
 
     def deleted(self, found: dict[str, Any]) -> None:
-        self._watched.definitions.deleted(found)
+        self._state.definitions.delete(found)

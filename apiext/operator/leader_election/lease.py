@@ -1,6 +1,6 @@
-"""Which of several operators acts: the one that holds the lease (client-go tools/leaderelection).
+"""Leader election with a Lease (client-go tools/leaderelection).
 
-Clocks are never compared: a lease has ended when it has not been renewed for its time as this process has seen it.
+Clocks of different machines are not compared: a lease has expired when this process has not seen a renewal for its duration.
 """
 
 from __future__ import annotations
@@ -17,28 +17,22 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
 from apiext.operator.api_clients import ApiError
+from apiext.operator.options import LeaseTiming
 
 if TYPE_CHECKING:
-    from apiext.operator.api_clients import Api, Json
+    from apiext.operator.api_clients import ApiClient, Json
 
 NAME: Final = "apiext-operator"
 _LOG: Final = get_logger(__name__)
-_RELEASE: Final = 5.0
-_JITTER: Final = 1.2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
-    """Seconds: how long a lease is good, how long it is tried to renew it, and how often."""
-
-    lease: float = 15.0
-    renew: float = 10.0
-    retry: float = 2.0
+_RELEASE_SECONDS: Final = 5.0
+"""Time limit of the release of the lease at the end."""
+_JITTER_FACTOR: Final = 1.2
+"""Largest factor by which a retry period is extended."""
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
-    """A lease, and when it was first seen so."""
+class ObservedLease:
+    """A lease, and the time at which this process first saw it in this state."""
 
     holder: str = ""
     renewed: str = ""
@@ -46,8 +40,8 @@ class Observed:
     seconds: float = 0.0
     since: float = 0.0
 
-    def seen(self, lease: Json, moment: float) -> Observed:
-        """What is known after it was read."""
+    def update(self, lease: Json, moment: float) -> ObservedLease:
+        """Return the observation after a read of the lease."""
         spec = lease.get("spec") or {}
         fields = (
             spec.get("holderIdentity") or "",
@@ -57,88 +51,94 @@ class Observed:
         )
         if fields == (self.holder, self.renewed, self.transitions, self.seconds):
             return self
-        return Observed(*fields, since=moment)
+        return ObservedLease(*fields, since=moment)
 
-    def free_for(self, identity: str, moment: float) -> bool:
-        """Whether somebody may take it."""
+    def is_free_for(self, identity: str, moment: float) -> bool:
+        """Return whether an operator may take the lease."""
         return self.holder in {"", identity} or moment >= self.since + self.seconds
 
 
-class Elector:
-    """Acts while it holds the lease."""
+class LeaderElector:
+    """Runs a coroutine while this operator holds the lease."""
 
     def __init__(
-        self, host: Api, *, namespace: str, identity: str, timing: Timing | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        host: ApiClient,
+        *,
+        namespace: str,
+        identity: str,
+        timing: LeaseTiming | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._host = host
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._namespace = namespace
         self.identity = identity
-        self._timing = timing or Timing()
+        self._timing = timing or LeaseTiming()
         self._clock = clock
-        self._observed = Observed()
+        self._observed = ObservedLease()
         self._problem = ""
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Call `lead` whenever the lease is held, and cancel it when it is not any more, until this is cancelled."""
+        """Acquire the lease, run `lead`, cancel it when the lease is lost, and start over, until cancelled."""
         while True:
             await self._acquire()
-            _LOG.info("this operator acts", lease=f"{self._namespace}/{NAME}", identity=self.identity)
-            acting = asyncio.ensure_future(lead())
+            _LOG.info("leader lease acquired", lease=f"{self._namespace}/{NAME}", identity=self.identity)
+            leading = asyncio.ensure_future(lead())
             renewing = asyncio.create_task(self._renew())
             try:
-                await asyncio.wait({acting, renewing}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({leading, renewing}, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                await end_tasks(acting, renewing)
+                await end_tasks(leading, renewing)
                 await self._release()
-            _told(acting)
-            _LOG.warning("this operator acts no longer", lease=f"{self._namespace}/{NAME}", identity=self.identity)
+            _log_failure(leading)
+            _LOG.warning("leader lease lost", lease=f"{self._namespace}/{NAME}", identity=self.identity)
 
     async def _acquire(self) -> None:
-        told = ""
-        while not await self._claimed():
-            if self._observed.holder not in {"", told, self.identity}:
-                told = self._observed.holder
-                _LOG.info("another operator acts", lease=f"{self._namespace}/{NAME}", identity=told)
-            await asyncio.sleep(self._timing.retry * (1 + random.random() * (_JITTER - 1)))  # noqa: S311 -- spreads load, guards nothing
+        leader = ""
+        while not await self._try_acquire():
+            if self._observed.holder not in {"", leader, self.identity}:
+                leader = self._observed.holder
+                _LOG.info("another operator is the leader", lease=f"{self._namespace}/{NAME}", identity=leader)
+            await asyncio.sleep(self._timing.retry * (1 + random.random() * (_JITTER_FACTOR - 1)))  # noqa: S311 -- spreads load, guards nothing
 
     async def _renew(self) -> None:
-        """Return when the lease was not renewed for too long, or is another's."""
+        """Renew the lease; return after the renew deadline without success, or when another operator holds it."""
         renewed = self._clock()
         while self._clock() < renewed + self._timing.renew:
             await asyncio.sleep(self._timing.retry)
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(renewed + self._timing.renew - self._clock(), 0.1)):
                     began = self._clock()
-                    if await self._claimed():
+                    if await self._try_acquire():
                         renewed = began
                     elif self._observed.holder != self.identity:
                         return
 
-    async def _claimed(self) -> bool:
-        """Whether the lease is this operator's after one attempt."""
+    async def _try_acquire(self) -> bool:
+        """Try once to acquire or renew the lease; return whether this operator holds it."""
         try:
             lease = await self._host.find(f"{self._collection}/{NAME}")
             if lease is None:
                 found = await self._host.post(self._collection, self._new())
             else:
-                self._observed = self._observed.seen(lease, self._clock())
-                if not self._observed.free_for(self.identity, self._clock()):
+                self._observed = self._observed.update(lease, self._clock())
+                if not self._observed.is_free_for(self.identity, self._clock()):
                     return False
                 found = await self._host.put(f"{self._collection}/{NAME}", {**lease, "spec": self._claim(lease)})
         except ApiError as error:
             if error.code != 409 and str(error) != self._problem:
-                _LOG.warning("the lease cannot be had", lease=f"{self._namespace}/{NAME}", error=str(error))
+                _LOG.warning("leader lease cannot be acquired or renewed", lease=f"{self._namespace}/{NAME}", error=str(error))
             self._problem = str(error) if error.code != 409 else self._problem
             return False
         self._problem = ""
-        self._observed = self._observed.seen(found, self._clock())
+        self._observed = self._observed.update(found, self._clock())
         return True
 
     async def _release(self) -> None:
-        """Let others have the lease at once."""
+        """Release the lease, so that another operator need not wait for its expiry."""
         with suppress(TimeoutError, ApiError):
-            async with asyncio.timeout(_RELEASE):
+            async with asyncio.timeout(_RELEASE_SECONDS):
                 lease = await self._host.find(f"{self._collection}/{NAME}")
                 if lease and (lease.get("spec") or {}).get("holderIdentity") == self.identity:
                     spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _now()}
@@ -167,11 +167,11 @@ class Elector:
         }
 
 
-def _told(task: asyncio.Future[None]) -> None:
-    """Log what went wrong while it acted."""
+def _log_failure(task: asyncio.Future[None]) -> None:
+    """Log the error that ended the leader's work."""
     error = None if task.cancelled() else task.exception()
     if error is not None:
-        _LOG.error("acting failed", error=f"{type(error).__name__}: {error}")
+        _LOG.error("leader session failed, retrying", error=f"{type(error).__name__}: {error}")
 
 
 def _now() -> str:

@@ -1,50 +1,50 @@
-"""Which hop on the way to a group is broken, when the host says that it does not get there."""
+"""Diagnosis of a group whose APIService is not available: the first check that fails."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Final
 
+from apiext.operator.api_clients import host_endpoint
 from apiext.operator.checks.connections import Connections
-from apiext.operator.checks.sequence import OF_GROUP, first_broken, walk
-from apiext.operator.checks.snapshot import Look, Service, Target
-from apiext.operator.connection_settings import of_host
+from apiext.operator.checks.sequence import GROUP_CHECKS, first_broken, run_checks
+from apiext.operator.checks.snapshot import CheckTarget, Service, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apiext.operator.options import Options
+    from apiext.operator.options import OperatorOptions
 
-_KEPT: Final = 20.0
-"""Seconds for which a finding is not looked for again."""
+_CACHE_SECONDS: Final = 20.0
+"""Time for which a diagnosis of a group is reused."""
 
 
 class Diagnosis:
-    """Walks the doctor's hops."""
+    """Runs the checks of `apiext doctor`, and caches the result for each group."""
 
-    def __init__(self, options: Options, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, options: OperatorOptions, clock: Callable[[], float] = time.monotonic) -> None:
         self._options = options
-        self._connections = Connections(lambda: of_host(options))
+        self._connections = Connections(lambda: host_endpoint(options))
         self._clock = clock
         self._found: dict[str, tuple[float, str]] = {}
 
-    async def of(self, group: str, authority: str) -> str:
-        """The first broken hop with what to do about it, empty where all can be taken."""
-        moment, said = self._found.get(group, (-_KEPT, ""))
-        if self._clock() < moment + _KEPT:
-            return said
+    async def diagnose(self, group: str, authority: str) -> str:
+        """Return the first failed check with its remedy, empty if all pass; `authority` is the CA bundle of apiext in PEM."""
+        moment, text = self._found.get(group, (-_CACHE_SECONDS, ""))
+        if self._clock() < moment + _CACHE_SECONDS:
+            return text
         service = Service(self._options.service.namespace, self._options.service.name)
-        target = Target(
+        target = CheckTarget(
             selector=str(self._options.selector),
             service=service,
             port=self._options.port,
             server=self._options.server,
             authority=authority,
         )
-        broken = first_broken(await walk(Look(target, self._connections), OF_GROUP, group))
-        said = str(broken) if broken else ""
-        self._found[group] = self._clock(), said
-        return said
+        broken = first_broken(await run_checks(Snapshot(target, self._connections), GROUP_CHECKS, group))
+        text = str(broken) if broken else ""
+        self._found[group] = self._clock(), text
+        return text
 
     async def close(self) -> None:
         """Close the connections."""

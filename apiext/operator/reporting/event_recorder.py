@@ -1,4 +1,4 @@
-"""Events on the host; what is said again is counted (client-go tools/record, its correlator)."""
+"""Events on the host; repeated events are counted (client-go tools/record, EventCorrelator)."""
 
 from __future__ import annotations
 
@@ -15,67 +15,69 @@ from apiext.operator.api_clients import ApiError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apiext.operator.api_clients import Api, Json
+    from apiext.operator.api_clients import ApiClient, Json
 
 COMPONENT: Final = "apiext-operator"
 _LOG: Final = get_logger(__name__)
 _NAMESPACE: Final = "default"
-"""Where the events of objects without a namespace are."""
+"""The namespace of events about objects without a namespace."""
 _EVENTS: Final = f"/api/v1/namespaces/{_NAMESPACE}/events"
-_MOST: Final = 1000
-_QUIET: Final = 300.0
-"""Seconds for which the same is not said again."""
-_LONGEST: Final = 1024
+_MAX_CACHED: Final = 1000
+"""Events that are remembered for counting."""
+_REPEAT_SECONDS: Final = 300.0
+"""Time for which a repeated event is dropped."""
+_MAX_MESSAGE: Final = 1024
+"""Characters of a message."""
 
 
 @dataclass(slots=True)
-class _Said:
+class _Recorded:
     name: str
     count: int
     moment: float
 
 
-class Recorder:
-    """Records events about objects without a namespace. It never fails: what cannot be recorded is logged."""
+class EventRecorder:
+    """Records events about objects without a namespace. A failure is logged, never raised."""
 
-    def __init__(self, host: Api, *, instance: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, host: ApiClient, *, instance: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._host = host
         self._instance = instance
         self._clock = clock
-        self._said: OrderedDict[tuple[str, str, str], _Said] = OrderedDict()
+        self._recorded: OrderedDict[tuple[str, str, str], _Recorded] = OrderedDict()
 
     async def record(self, about: Json, reason: str, message: str, *, warning: bool = False) -> None:
-        """Say something about an object, unless just that was said a moment ago."""
+        """Record an event about an object, unless the same event was recorded in the last 300 s."""
         key = (about["metadata"].get("uid") or about["metadata"]["name"], reason, message)
-        said, moment = self._said.get(key), self._clock()
-        if said is not None and moment < said.moment + _QUIET:
+        last, moment = self._recorded.get(key), self._clock()
+        if last is not None and moment < last.moment + _REPEAT_SECONDS:
             return
         try:
-            if said is not None and await self._repeated(said):
-                said.moment = moment
+            if last is not None and await self._increment(last):
+                last.moment = moment
                 return
-            event = _event(about, reason, message[:_LONGEST], instance=self._instance, warning=warning)
+            event = _event(about, reason, message[:_MAX_MESSAGE], instance=self._instance, warning=warning)
             await self._host.post(_EVENTS, event)
         except ApiError as error:
-            _LOG.warning("an event cannot be recorded", reason=reason, message=message, error=str(error))
+            _LOG.warning("event cannot be recorded", reason=reason, message=message, error=str(error))
             return
-        self._said[key] = _Said(event["metadata"]["name"], 1, moment)
-        if len(self._said) > _MOST:
-            self._said.popitem(last=False)
+        self._recorded[key] = _Recorded(event["metadata"]["name"], 1, moment)
+        if len(self._recorded) > _MAX_CACHED:
+            self._recorded.popitem(last=False)
 
-    async def _repeated(self, said: _Said) -> bool:
+    async def _increment(self, last: _Recorded) -> bool:
         try:
-            await self._host.patch(f"{_EVENTS}/{said.name}", {"count": said.count + 1, "lastTimestamp": now()})
+            await self._host.patch(f"{_EVENTS}/{last.name}", {"count": last.count + 1, "lastTimestamp": now()})
         except ApiError as error:
             if error.code == 404:
                 return False
             raise
-        said.count += 1
+        last.count += 1
         return True
 
 
 def reference(found: Json) -> Json:
-    """An ObjectReference to a definition or an APIService, which lists do not name by kind."""
+    """Return an ObjectReference to a definition or an APIService; objects of a list have no kind."""
     definition = "names" in found.get("spec", {})
     group, kind = ("apiextensions.k8s.io", "CustomResourceDefinition") if definition else ("apiregistration.k8s.io", "APIService")
     metadata = found["metadata"]

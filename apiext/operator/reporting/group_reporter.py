@@ -1,4 +1,4 @@
-"""Conditions and events of one group, while it is looked at."""
+"""Conditions and events of one group."""
 
 from __future__ import annotations
 
@@ -8,45 +8,47 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta.log import get_logger
 from apiext.operator import host_definitions
 from apiext.operator.api_clients import ApiError
-from apiext.operator.reporting.reporter import Reason
+from apiext.operator.reporting.reporter import ConditionReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from apiext.operator.api_clients import Api, Json
-    from apiext.operator.reporting.event_recorder import Recorder
+    from apiext.operator.api_clients import ApiClient, Json
+    from apiext.operator.reporting.event_recorder import EventRecorder
 
 _LOG: Final = get_logger(__name__)
-_PROGRESS: Final = 2.0
-"""Seconds between two conditions of the same reason."""
+_PROGRESS_SECONDS: Final = 2.0
+"""Shortest time between two messages with the same reason."""
 
 
 class GroupReporter:
-    """Implements Reporter. `obstacle` is what keeps requests from apiext: with it, that the group is served is not true."""
+    """Implements Reporter. While `obstacle` names why requests do not reach apiext, the condition is Failed instead of Serving."""
 
-    def __init__(self, host: Api, recorder: Recorder, written: Callable[[Json], None], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, host: ApiClient, recorder: EventRecorder, on_write: Callable[[Json], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.obstacle = ""
         self._host = host
         self._recorder = recorder
-        self._written = written
+        self._on_write = on_write
         self._clock = clock
-        self._last: dict[str, tuple[Reason, str, float]] = {}
+        self._last: dict[str, tuple[ConditionReason, str, float]] = {}
 
-    async def condition(self, crds: Iterable[Json], reason: Reason, message: str) -> None:
+    async def condition(self, crds: Iterable[Json], reason: ConditionReason, message: str) -> None:
         """See Reporter."""
         if reason.is_served and self.obstacle:
-            reason, message = Reason.FAILED, self.obstacle
+            reason, message = ConditionReason.FAILED, self.obstacle
         for crd in crds:
             name = crd["metadata"]["name"]
-            if self._is_mere_progress(name, reason, message):
+            if self._is_frequent_progress(name, reason, message):
                 continue
             try:
                 found = await host_definitions.amend(self._host, crd, host_definitions.condition(reason, message), status=True)
             except ApiError as error:
-                _LOG.warning("a condition cannot be set", crd=name, reason=reason.value, message=message, error=str(error))
+                _LOG.warning("condition cannot be set", crd=name, reason=reason.value, message=message, error=str(error))
                 continue
             if found is not None and found is not crd:
-                self._written(found)
+                self._on_write(found)
                 await self._changed(found, reason, message)
             self._last[name] = reason, message, self._clock()
 
@@ -54,17 +56,17 @@ class GroupReporter:
         """See Reporter."""
         await self._recorder.record(about, reason, message, warning=warning)
 
-    async def _changed(self, crd: Json, reason: Reason, message: str) -> None:
-        """A change of the reason is worth an event, progress is not."""
+    async def _changed(self, crd: Json, reason: ConditionReason, message: str) -> None:
+        """Record an event if the reason changed, or needs attention."""
         name = crd["metadata"]["name"]
         before = self._last.get(name)
-        if before is not None and before[0] is reason and not reason.is_trouble:
+        if before is not None and before[0] is reason and not reason.needs_attention:
             return
-        _LOG.info("a definition's condition has changed", crd=name, reason=reason.value, message=message)
-        await self._recorder.record(crd, reason.value, message, warning=reason.is_trouble)
+        _LOG.info("condition of definition changed", crd=name, reason=reason.value, message=message)
+        await self._recorder.record(crd, reason.value, message, warning=reason.needs_attention)
 
-    def _is_mere_progress(self, name: str, reason: Reason, message: str) -> bool:
+    def _is_frequent_progress(self, name: str, reason: ConditionReason, message: str) -> bool:
         before = self._last.get(name)
         if before is None or before[0] is not reason or before[1] == message:
             return False
-        return self._clock() < before[2] + _PROGRESS
+        return self._clock() < before[2] + _PROGRESS_SECONDS

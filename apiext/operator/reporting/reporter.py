@@ -1,4 +1,4 @@
-"""What the operator says on the host about what it does."""
+"""Conditions and events that the operator writes to the host."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from apiext.operator.api_clients import Json
 
 
-class Reason(StrEnum):
+class ConditionReason(StrEnum):
     """Reasons of the condition ServedByApiext."""
 
     SERVING = "Serving"
     HAND_OVER_BLOCKED = "HandOverBlocked"
-    """Apiext goes on serving what it should give back."""
+    """The hand-over is requested, but cannot be made."""
     ADOPTING = "Adopting"
     BLOCKED = "Blocked"
     FAILED = "Failed"
@@ -25,22 +25,22 @@ class Reason(StrEnum):
 
     @property
     def is_served(self) -> bool:
-        """Whether apiext serves the group, which is what the condition says."""
-        return self in {Reason.SERVING, Reason.HAND_OVER_BLOCKED}
+        """Whether apiext serves the group: the status of the condition."""
+        return self in {ConditionReason.SERVING, ConditionReason.HAND_OVER_BLOCKED}
 
     @property
-    def is_trouble(self) -> bool:
-        """Whether somebody has to do something about it."""
-        return self in {Reason.FAILED, Reason.BLOCKED, Reason.HAND_OVER_BLOCKED}
+    def needs_attention(self) -> bool:
+        """Whether a person has to act."""
+        return self in {ConditionReason.FAILED, ConditionReason.BLOCKED, ConditionReason.HAND_OVER_BLOCKED}
 
 
 class Reporter(Protocol):
-    """Tells people about definitions of the host. What cannot be told is logged; nothing is raised."""
+    """Reports on definitions of the host. A failure is logged, never raised."""
 
-    async def condition(self, crds: Iterable[Json], reason: Reason, message: str) -> None:
-        """Set the condition on definitions of the host, where it says something else; a message of progress is not set at every change."""
+    async def condition(self, crds: Iterable[Json], reason: ConditionReason, message: str) -> None:
+        """Set the condition on definitions of the host, if it differs; frequent progress messages are dropped."""
         ...
 
     async def event(self, about: Json, reason: str, message: str, *, warning: bool = False) -> None:
-        """Record an event about a CustomResourceDefinition or an APIService of the host; what is repeated is counted."""
+        """Record an event about a CustomResourceDefinition or an APIService of the host; repeated events are counted."""
         ...

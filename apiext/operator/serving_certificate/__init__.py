@@ -1,4 +1,5 @@
-"""The certificate that the servers show, in a Secret of the host, and whom the host has to believe for it.
+"""The servers' certificate in a Secret of the host, and the CA bundle that the host has to trust.
 
-Owns the Secret and its renewal. Must not know who puts the authorities where (APIServices): it says which, and is told when that is done.
+Owns the Secret and its rotation. Must not know where the CA bundle is written to (APIServices): it publishes the bundle, and waits until
+it is reported as distributed.
 """

@@ -1,7 +1,7 @@
-"""What comes next in the life of a serving certificate. Every certificate has an authority of its own, whose key nobody keeps.
+"""Rotation of the serving certificate. Each certificate has an authority of its own, whose key is discarded.
 
-A new authority is published first; once the host believes it, the certificate that it has issued is shown. The old one's stays
-published until it ends, since servers read the certificate when their node gets round to it.
+A new authority is published first. Once the host trusts it, the servers present the certificate that it issued. The old authority stays
+published until it expires, because servers read the Secret with the delay of their kubelet.
 """
 
 from __future__ import annotations
@@ -20,47 +20,49 @@ NOTHING: Final = Pem("", "")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """All that there is, in PEM; empty texts where something is not there."""
+class CertificateState:
+    """The content of the Secret, in PEM; a missing part is empty."""
 
-    shown: Pem = NOTHING
-    authorities: str = ""
-    """Whom to believe: the newest first, those of all certificates that may be shown."""
-    coming: Pem = NOTHING
-    """What is shown next."""
+    current: Pem = NOTHING
+    """The certificate that the servers present."""
+    ca_bundle: str = ""
+    """The authorities of all certificates that may be presented, newest first."""
+    next: Pem = NOTHING
+    """The certificate that follows."""
 
 
-def advance(kept: Kept, hosts: Sequence[str], moment: datetime.datetime, *, believed: bool) -> Kept:
-    """The state that follows, which may be the same. `believed` tells whether the host believes all of the authorities."""
-    authorities = renewal.still_valid(kept.authorities, moment)
-    if not _works(kept.shown, authorities, moment):
-        # nobody can be using it, so nobody has to wait
+def advance(state: CertificateState, hosts: Sequence[str], moment: datetime.datetime, *, trusted: bool) -> CertificateState:
+    """Return the state that follows, possibly the same; `trusted` tells whether the host trusts all authorities of the state."""
+    authorities = renewal.still_valid(state.ca_bundle, moment)
+    if not _works(state.current, authorities, moment):
+        # no client can use it, so no client has to learn the new authority first
         new, authority = _new(hosts, moment)
-        return Kept(new, "".join([authority, *authorities]))
-    if _is_fresh(kept.coming, authorities, hosts, moment):
-        return Kept(kept.coming, "".join(authorities)) if believed else Kept(kept.shown, "".join(authorities), kept.coming)
-    if _is_fresh(kept.shown, authorities, hosts, moment):
-        return Kept(kept.shown, "".join(authorities))
+        return CertificateState(new, "".join([authority, *authorities]))
+    bundle = "".join(authorities)
+    if _is_fresh(state.next, authorities, hosts, moment):
+        return CertificateState(state.next, bundle) if trusted else CertificateState(state.current, bundle, state.next)
+    if _is_fresh(state.current, authorities, hosts, moment):
+        return CertificateState(state.current, bundle)
     new, authority = _new(hosts, moment)
-    return Kept(kept.shown, "".join([authority, *authorities]), new)
+    return CertificateState(state.current, "".join([authority, *authorities]), new)
 
 
 def _new(hosts: Sequence[str], moment: datetime.datetime) -> tuple[Pem, str]:
-    """A certificate, and its authority's, which ends with it."""
+    """Return a new certificate, and its authority's, which expires with it."""
     name = f"apiext-serving-ca@{int(moment.timestamp())}"
     authority = issuing.new_authority(name, moment, lifetime=issuing.LIFETIME)
     return issuing.issue_serving(authority, hosts, moment), authority.cert
 
 
 def _works(pair: Pem, authorities: Sequence[str], moment: datetime.datetime) -> bool:
-    """Whether clients that believe the authorities get on with it."""
+    """Return whether clients that trust the authorities accept a certificate."""
     life = certificate.validity(pair.cert)
     valid = life is not None and life[0] <= moment < life[1]
     return valid and issuing.belong_together(pair) and bool(_issuer(pair, authorities))
 
 
 def _is_fresh(pair: Pem, authorities: Sequence[str], hosts: Sequence[str], moment: datetime.datetime) -> bool:
-    """Whether it works, and will for long."""
+    """Return whether clients accept a certificate for all hosts, and its renewal is not due."""
     works = _works(pair, authorities, moment) and certificate.covers(pair.cert, hosts)
     return works and not renewal.is_due(pair.cert, _issuer(pair, authorities), moment)
 

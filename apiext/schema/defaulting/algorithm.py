@@ -1,16 +1,16 @@
-"""Filling in of defaults (defaulting/algorithm.go)."""
+"""Defaulting of objects (defaulting/algorithm.go)."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from apiext.meta import json_values
 from apiext.schema.defaulting.prune import pruned_default, pruned_defaults
-from apiext.schema.json_values import copy_json
 from apiext.schema.model import Structural
 
 
 def default(value: Any, schema: Structural) -> None:
-    """Give absent fields, and nulls where null is not allowed, their defaults; in place, defaults are copied."""
+    """Set copies of the defaults for absent fields, and for nulls where null is not allowed, in place."""
     if type(value) is dict:
         _default_object(value, schema)
     elif type(value) is list:
@@ -25,7 +25,7 @@ def default(value: Any, schema: Structural) -> None:
 
 
 def defaults_of(schema: Structural) -> tuple[tuple[str, Any, bool], ...]:
-    """The defaults of a schema's properties, made ready when they are first asked for."""
+    """Return the pruned defaults of a schema's properties, computed on first use."""
     try:
         return schema.defaults
     except AttributeError:
@@ -36,7 +36,7 @@ def defaults_of(schema: Structural) -> tuple[tuple[str, Any, bool], ...]:
 def _default_object(value: dict[str, Any], schema: Structural) -> None:
     for name, default_value, nullable in defaults_of(schema):
         if name not in value or (value[name] is None and not nullable):
-            value[name] = copy_json(default_value)
+            value[name] = json_values.copy(default_value)
     properties = schema.properties
     for key, member in value.items():
         kind = type(member)
@@ -51,7 +51,7 @@ def _default_object(value: dict[str, Any], schema: Structural) -> None:
 
 
 def _replace_null(holder: Any, place: str | int, schema: Structural) -> None:
-    """Put the default in the place of a null that is not allowed."""
+    """Replace a null that is not allowed by the default."""
     if not schema.nullable:
-        value = holder[place] = copy_json(pruned_default(schema))
+        value = holder[place] = json_values.copy(pruned_default(schema))
         default(value, schema)

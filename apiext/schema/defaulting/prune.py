@@ -1,20 +1,25 @@
-"""Pruning of defaults before they are used (defaulting/prune.go)."""
+"""Pruning of defaults before their use (defaulting/prune.go, defaulting/surroundingobject.go).
+
+A default is pruned inside the smallest object that has it at its place in the schema.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from apiext.schema.defaulting.surrounding_object import ABSENT, focus, steps_to, surround
-from apiext.schema.json_values import copy_json
+from apiext.meta import json_values
 from apiext.schema.model import Structural
 from apiext.schema.objectmeta.algorithm import coerce
 from apiext.schema.pruning import prune
 
 _NESTED: Final = (dict, list)
 
+ABSENT: Any = object()
+"""Result of `focus` when the value does not exist any more."""
+
 
 def pruned_defaults(schema: Structural) -> tuple[tuple[str, Any, bool], ...]:
-    """Name, pruned default and nullable of each property that has a default."""
+    """Return name, pruned default and nullable of each property that has a default."""
     found = []
     for name, child in schema.properties.items():
         if child.default is not None:
@@ -25,12 +30,12 @@ def pruned_defaults(schema: Structural) -> tuple[tuple[str, Any, bool], ...]:
 
 
 def pruned_default(node: Structural) -> Any:
-    """The default without what the schema, or ObjectMeta, does not know; None if nothing is left of it."""
+    """Return the default without fields that the schema or ObjectMeta does not know; None if nothing remains."""
     root = node.root
     steps = steps_to(node, root)
     if (not node.default or type(node.default) not in _NESTED) and "metadata" not in steps:
         return node.default
-    obj = surround(copy_json(node.default), steps)
+    obj = surround(json_values.copy(node.default), steps)
     coerce(obj, root, resource_root=True, drop_invalid=True)
     prune(obj, root, resource_root=True)
     value = focus(obj, steps)
@@ -38,7 +43,7 @@ def pruned_default(node: Structural) -> Any:
 
 
 def has_unpruned_defaults(root: Structural) -> bool:
-    """Whether any default of the schema changes when pruned (schemaHasUnprunedDefaults)."""
+    """Return whether pruning changes any default of the schema (schemaHasUnprunedDefaults)."""
     pending = [root]
     while pending:
         node = pending.pop()
@@ -46,3 +51,35 @@ def has_unpruned_defaults(root: Structural) -> bool:
             return True
         pending.extend(node.children())
     return False
+
+
+def steps_to(node: Structural, root: Structural) -> list[str | None]:
+    """Return the property names (None for an item) from the root to the node."""
+    steps: list[str | None] = []
+    here: Structural | None = node
+    while here is not None and here is not root:
+        steps.append(here.step)
+        here = here.parent
+    steps.reverse()
+    return steps
+
+
+def surround(value: Any, steps: list[str | None]) -> Any:
+    """Return the smallest object that has the value at the end of the steps."""
+    for step in reversed(steps):
+        value = [value] if step is None else {step: value}
+    return value
+
+
+def focus(obj: Any, steps: list[str | None]) -> Any:
+    """Return the value at the end of the steps, ABSENT if there is none."""
+    for step in steps:
+        if step is None:
+            if not isinstance(obj, list) or not obj:
+                return ABSENT
+            obj = obj[0]
+        elif not isinstance(obj, dict) or step not in obj:
+            return ABSENT
+        else:
+            obj = obj[step]
+    return obj

@@ -8,7 +8,7 @@ from apiext.schema.model import Structural
 
 
 def prune_non_nullable_nulls_without_defaults(value: Any, schema: Structural) -> None:
-    """Drop, in place, members that are null where null is not allowed and no default will replace it."""
+    """Drop, in place, null members where null is not allowed and no default will replace it."""
     if type(value) is dict:
         doomed: list[str] | None = None
         properties = schema.properties

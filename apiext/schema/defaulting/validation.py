@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from apiext.meta import json_values
 from apiext.meta.field import FieldError, Path, aggregate, invalid
-from apiext.schema.defaulting.surrounding_object import steps_to, surround
-from apiext.schema.json_values import copy_json, same_json
+from apiext.schema.defaulting.prune import steps_to, surround
 from apiext.schema.model import Props, Structural
 from apiext.schema.objectmeta.algorithm import CoercionError, coerce
 from apiext.schema.objectmeta.validation import resource_errors
@@ -19,47 +19,46 @@ _TYPE_META = {"apiVersion": "validation/v1", "kind": "Validation"}
 
 
 def default_errors(props: Props, path: Path, *, resource_root: bool, require_pruned: bool) -> list[FieldError]:
-    """Everything wrong with the defaults of a structural schema: unknown fields, bad metadata, invalid values.
+    """Return the errors of the defaults in a structural schema: unknown fields, bad metadata, invalid values.
 
-    Defaults inside the metadata of a resource are judged by what they make of an object around them. In others, as
-    upstream, what embedded metadata does not know is dropped, in place.
-    Rules (x-kubernetes-validations) on defaults are not evaluated here.
+    Defaults inside the metadata of a resource are validated as part of an object around them. From others, as upstream, unknown
+    fields of embedded metadata are dropped, in place. Rules (x-kubernetes-validations) are not evaluated on defaults here.
     """
     schema = Structural(props)
     if resource_root:
         schema = schema.as_resource()
         for child in schema.children():
             child.parent = schema
-    judge = _Judge(require_pruned=require_pruned)
-    judge.node(schema, path, schema, inside_meta=False)
-    return judge.errors
+    validator = _Validator(require_pruned=require_pruned)
+    validator.validate_node(schema, path, schema, inside_meta=False)
+    return validator.errors
 
 
-class _Judge:
+class _Validator:
     __slots__ = ("_require_pruned", "errors")
 
     def __init__(self, *, require_pruned: bool) -> None:
         self._require_pruned = require_pruned
         self.errors: list[FieldError] = []
 
-    def node(self, schema: Structural, path: Path, root: Structural, *, inside_meta: bool) -> None:
-        """Judge the default of a node and those below it; root is the nearest resource."""
+    def validate_node(self, schema: Structural, path: Path, root: Structural, *, inside_meta: bool) -> None:
+        """Validate the default of a node and of the nodes below; root is the nearest resource."""
         if schema.embedded:
             root, inside_meta = schema, False
         if schema.default is not None:
-            judge = self._inside_metadata if inside_meta else self._ordinary
-            judge(schema, path.child("default"), root)
-        # additionalProperties are not followed: defaults are forbidden there
+            validate = self._inside_metadata if inside_meta else self._ordinary
+            validate(schema, path.child("default"), root)
+        # Defaults below additionalProperties are forbidden.
         if schema.items is not None:
-            self.node(schema.items, path.child("items"), root, inside_meta=inside_meta)
+            self.validate_node(schema.items, path.child("items"), root, inside_meta=inside_meta)
         if schema.properties:
             below = path.child("properties")
             for key, child in schema.properties.items():
                 inside = inside_meta or (schema.embedded and key in META_FIELDS)
-                self.node(child, below.key(key), root, inside_meta=inside)
+                self.validate_node(child, below.key(key), root, inside_meta=inside)
 
     def _inside_metadata(self, schema: Structural, path: Path, root: Structural) -> None:
-        around: dict[str, Any] = _TYPE_META | surround(copy_json(schema.default), steps_to(schema, root))
+        around: dict[str, Any] = _TYPE_META | surround(json_values.copy(schema.default), steps_to(schema, root))
         try:
             coerce(around, root, resource_root=True)
         except CoercionError as error:
@@ -73,14 +72,14 @@ class _Judge:
     def _ordinary(self, schema: Structural, path: Path, _: Structural) -> None:
         value = schema.default
         if self._require_pruned:
-            pruned = copy_json(value)
+            pruned = json_values.copy(value)
             prune(pruned, schema, resource_root=schema.embedded)
-            if not same_json(pruned, value):
-                self.errors.append(invalid(path, copy_json(value), "must not have unknown fields"))
+            if not json_values.equal(pruned, value):
+                self.errors.append(invalid(path, json_values.copy(value), "must not have unknown fields"))
         try:
             coerce(value, schema, resource_root=schema.embedded)
         except CoercionError as error:
-            self.errors.append(_moved(error.error, path))
+            self.errors.append(_rebased(error.error, path))
             return
         if wrong := resource_errors(value, schema, resource_root=schema.embedded, base=str(path)):
             self.errors.extend(wrong)
@@ -92,7 +91,7 @@ class _Judge:
         self.errors.extend(to_field_errors(str(path), result))
 
 
-def _moved(error: FieldError, path: Path) -> FieldError:
-    """An error of the default as one of the schema."""
+def _rebased(error: FieldError, path: Path) -> FieldError:
+    """Return an error of the default as an error of the schema."""
     joint = "" if error.field.startswith("[") else "."
     return FieldError(error.type, f"{path}{joint}{error.field}", error.bad_value, error.detail)

@@ -1,5 +1,5 @@
-"""apiVersion, kind and metadata of embedded resources: bringing them into shape, and checking them.
+"""Coercion and validation of apiVersion, kind and metadata of embedded resources.
 
-What metadata as such looks like belongs to apiext.meta; this is about where in an object it stands.
+The form of metadata itself belongs to apiext.meta; this room finds it in objects.
 Mirrors apiextensions-apiserver pkg/apiserver/schema/objectmeta.
 """

@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from apiext.meta import objectmeta
 from apiext.meta.field import ErrorType, FieldError
 from apiext.meta.go_types import DecodeError
 from apiext.schema.model import Structural
-from apiext.schema.objectmeta.walk import below, resources
+
+
+def resources(value: Any, schema: Structural, path: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield each embedded resource with its path, before those inside it; the caller may change the yielded objects."""
+    if type(value) is dict:
+        if schema.embedded:
+            yield value, path
+        if not schema.has_resources:
+            return
+        properties = schema.properties
+        for key, member in value.items():
+            if type(member) is not dict and type(member) is not list:
+                continue
+            child = properties.get(key)
+            if child is not None:
+                yield from resources(member, child, below(path, key))
+            elif schema.additional is not None:
+                yield from resources(member, schema.additional, f"{path}[{key}]")
+    elif type(value) is list and schema.items is not None:
+        for index, item in enumerate(value):
+            if type(item) is dict or type(item) is list:
+                yield from resources(item, schema.items, f"{path}[{index}]")
+
+
+def below(path: str, name: str) -> str:
+    """Return the path of a member."""
+    return f"{path}.{name}" if path else name
 
 
 class CoercionError(ValueError):
@@ -20,12 +47,12 @@ class CoercionError(ValueError):
 
 
 def coerce(obj: Any, schema: Structural | None, *, resource_root: bool, drop_invalid: bool = False, report: bool = False) -> list[str]:
-    """Bring the metadata of embedded resources, and of the root if asked, into its typed form, in place.
+    """Bring the metadata of embedded resources, and with `resource_root` of the root, into its typed form, in place.
 
-    With drop_invalid, what has a wrong type is dropped. With report, the sorted paths of unknown fields come back.
+    With drop_invalid, values of a wrong type are dropped. With report, returns the sorted paths of unknown fields.
 
     Raises:
-        CoercionError: something has a wrong type (without drop_invalid).
+        CoercionError: a value has a wrong type (without drop_invalid).
     """
     if resource_root:
         schema = schema if schema is not None and schema.embedded else (schema or Structural(None)).as_resource()

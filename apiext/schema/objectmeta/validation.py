@@ -9,11 +9,11 @@ from apiext.meta.field import ErrorType, FieldError, Path, invalid, required
 from apiext.meta.go_types import DecodeError
 from apiext.meta.gvk import parse_group_version
 from apiext.schema.model import Structural
-from apiext.schema.objectmeta.walk import below, resources
+from apiext.schema.objectmeta.algorithm import below, resources
 
 
 def resource_errors(obj: Any, schema: Structural | None, *, resource_root: bool, base: str = "") -> list[FieldError]:
-    """Everything wrong with the type and object metadata of embedded resources, and of the root if asked."""
+    """Return the errors of the type and metadata of embedded resources, and with `resource_root` of the root."""
     if resource_root:
         schema = schema if schema is not None and schema.embedded else (schema or Structural(None)).as_resource()
     errors: list[FieldError] = []
@@ -65,6 +65,6 @@ def _metadata(value: dict[str, Any], path: str) -> list[FieldError]:
         return [FieldError(ErrorType.INVALID, path, value["metadata"], str(error))]
     metadata = holder["metadata"]
     if not metadata.get("name"):
-        # an embedded object needs no name, which the rules of stored ones would ask for
+        # Unlike stored objects, embedded ones need no name.
         metadata = metadata | {"name": "fakename"}
     return objectmeta_rules.validate(metadata, namespaced=bool(metadata.get("namespace")), name_rule=names.path_segment, path=Path(path))

@@ -1,4 +1,4 @@
-"""Formats of strings, each a predicate, as the reference accepts them (which is not always as their standards say).
+"""String formats: a predicate for each, which accepts what the reference accepts, even where the standard differs.
 
-Mirrors kube-openapi pkg/validation/strfmt. Patterns here are ours and safe on any input; none takes more than linear time.
+Mirrors kube-openapi pkg/validation/strfmt. The patterns are our own and take linear time on any input.
 """

@@ -1,4 +1,4 @@
-"""Codes people write down: ISBN, card and insurance numbers, colours, base64."""
+"""Formats of codes: ISBN, card and insurance numbers, colours, base64."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ _CARD = re.compile(
 )
 _SSN = re.compile("[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}")
 _SSN_LENGTH = 11
+"""Characters, with both separators."""
 _HEX_COLOR = re.compile("#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
 _CHANNEL = "(?:0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5])"
 _GAP = r"[\t\n\f\r ]*"
@@ -22,12 +23,12 @@ _BASE64 = re.compile("(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3
 
 
 def is_isbn(text: str) -> bool:
-    """An ISBN of ten or thirteen digits."""
+    """Return whether a text is an ISBN of ten or thirteen digits."""
     return is_isbn10(text) or is_isbn13(text)
 
 
 def is_isbn10(text: str) -> bool:
-    """An ISBN of ten digits with its check digit right."""
+    """Return whether a text is an ISBN of ten digits with the right check digit."""
     digits = _SEPARATORS.sub("", text)
     if not _ISBN10.fullmatch(digits):
         return False
@@ -36,7 +37,7 @@ def is_isbn10(text: str) -> bool:
 
 
 def is_isbn13(text: str) -> bool:
-    """An ISBN of thirteen digits with its check digit right."""
+    """Return whether a text is an ISBN of thirteen digits with the right check digit."""
     digits = _SEPARATORS.sub("", text)
     if not _ISBN13.fullmatch(digits):
         return False
@@ -44,7 +45,7 @@ def is_isbn13(text: str) -> bool:
 
 
 def is_credit_card(text: str) -> bool:
-    """A card number of the large issuers with its check digit right, whatever stands between the digits."""
+    """Return whether a text is a card number of a large issuer with the right check digit; other characters between digits are ignored."""
     digits = _NO_DIGITS.sub("", text)
     if not _CARD.fullmatch(digits):
         return False
@@ -53,25 +54,25 @@ def is_credit_card(text: str) -> bool:
 
 
 def is_ssn(text: str) -> bool:
-    """A U.S. social security number with both separators."""
+    """Return whether a text is a U.S. social security number with both separators."""
     return len(text) == _SSN_LENGTH and _SSN.fullmatch(text) is not None
 
 
 def is_hex_color(text: str) -> bool:
-    """A colour in three or six hex digits."""
+    """Return whether a text is a colour in three or six hex digits."""
     return _HEX_COLOR.fullmatch(text) is not None
 
 
 def is_rgb_color(text: str) -> bool:
-    """A colour as rgb(0, 127, 255)."""
+    """Return whether a text is a colour such as rgb(0, 127, 255)."""
     return _RGB_COLOR.fullmatch(text) is not None
 
 
 def is_base64(text: str) -> bool:
-    """Base64 in the standard alphabet, padded, not empty."""
+    """Return whether a text is non-empty, padded base64 of the standard alphabet."""
     return _BASE64.fullmatch(text) is not None
 
 
 def is_password(_: str) -> bool:
-    """Anything: the format only says that the value is not to be shown."""
+    """Accept any text: the format only asks clients to hide the value."""
     return True

@@ -1,4 +1,4 @@
-"""Dates, times and durations."""
+"""Formats of dates, times and durations."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from datetime import date
 
 _DATE = re.compile("([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})([^\n][0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})")
-_USUAL = re.compile(
+_COMMON_TIME = re.compile(
     "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T"
     r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
 )
-"""What nearly all moments look like; days that not every month has are left to the calendar."""
+"""Matches nearly all times; days 29 to 31 need the calendar."""
 _LEAP_CYCLE = 400
+"""Years after which the calendar repeats."""
 
 _GO_DURATION = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
 _GO_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?([a-zµμ]+)")
@@ -27,7 +28,9 @@ _NANOSECONDS = {
     "h": 3600 * 10**9,
 }
 _LIMIT = 2**63
+"""Nanoseconds beyond the longest Go duration."""
 _MAX_DIGITS = 19
+"""Digits that an int64 has at most."""
 
 _WORDED = re.compile(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)")
 _UNITS = frozenset(["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"])
@@ -35,13 +38,13 @@ _UNIT_STARTS = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 
 
 def is_date(text: str) -> bool:
-    """A day of the calendar as 2006-01-02."""
+    """Return whether a text is a day of the calendar such as 2006-01-02."""
     match = _DATE.fullmatch(text)
     if match is None:
         return False
     year, month, day = map(int, match.groups())
     try:
-        # the year 0, which Python lacks, is a leap year like all multiples of 400
+        # The year 0, which Python lacks, is a leap year like every multiple of 400.
         date(year or _LEAP_CYCLE, month, day)
     except ValueError:
         return False
@@ -49,8 +52,8 @@ def is_date(text: str) -> bool:
 
 
 def is_date_time(text: str) -> bool:
-    """A moment as 2006-01-02T15:04:05Z; the letters in either case."""
-    if _USUAL.fullmatch(text):
+    """Return whether a text is a time such as 2006-01-02T15:04:05Z; letters may be in either case."""
+    if _COMMON_TIME.fullmatch(text):
         return True
     parts = text.lower().split("t")
     if len(parts) == 1 or not is_date(parts[0]):
@@ -60,7 +63,7 @@ def is_date_time(text: str) -> bool:
 
 
 def is_duration(text: str) -> bool:
-    """A duration as Go writes it (1h30m), or numbers with units in words anywhere in the text (2 days)."""
+    """Return whether a text is a Go duration (1h30m), or contains numbers with units in words (2 days)."""
     if _is_go_duration(text):
         return True
     found = False
@@ -72,7 +75,7 @@ def is_duration(text: str) -> bool:
 
 
 def _exceeds(digits: str) -> bool:
-    """Whether a number is beyond any integer of 64 bits; it may have more digits than Python cares to convert."""
+    """Return whether a number exceeds 64 bits, without converting its digits."""
     significant = digits.lstrip("0")
     return len(significant) > _MAX_DIGITS or int(significant or 0) > _LIMIT
 
@@ -85,7 +88,7 @@ def _is_go_duration(text: str) -> bool:
         if _exceeds(whole):
             return False
         scale = _NANOSECONDS[unit]
-        # digits beyond the nineteenth of a fraction cannot change whole nanoseconds
+        # Digits of a fraction beyond the nineteenth cannot change whole nanoseconds.
         digits = (fraction or "0")[:19]
         total += int(whole.lstrip("0") or 0) * scale + int(digits) * scale // 10 ** len(digits)
     return total < _LIMIT or (total == _LIMIT and text.startswith("-"))

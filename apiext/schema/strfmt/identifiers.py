@@ -1,4 +1,4 @@
-"""Identifiers: UUIDs, BSON object ids, Kubernetes names."""
+"""Formats of identifiers: UUIDs, BSON object ids, Kubernetes names."""
 
 from __future__ import annotations
 
@@ -22,39 +22,41 @@ _LABEL = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _SHORT_NAME = re.compile(_LABEL)
 _LONG_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _SHORT_NAME_LIMIT = 63
+"""Characters."""
 _LONG_NAME_LIMIT = 253
+"""Characters."""
 
 
 def is_uuid(text: str) -> bool:
-    """A UUID of any version, with or without dashes."""
+    """Return whether a text is a UUID of any version, with or without dashes."""
     return _UUID.fullmatch(text) is not None
 
 
 def is_uuid3(text: str) -> bool:
-    """A UUID of version 3."""
+    """Return whether a text is a UUID of version 3."""
     return _UUID3.fullmatch(text) is not None
 
 
 def is_uuid4(text: str) -> bool:
-    """A UUID of version 4."""
+    """Return whether a text is a UUID of version 4."""
     return _UUID4.fullmatch(text) is not None
 
 
 def is_uuid5(text: str) -> bool:
-    """A UUID of version 5."""
+    """Return whether a text is a UUID of version 5."""
     return _UUID5.fullmatch(text) is not None
 
 
 def is_bson_object_id(text: str) -> bool:
-    """Twelve bytes in hex."""
+    """Return whether a text is twelve bytes in hex."""
     return _BSON.fullmatch(text) is not None
 
 
 def is_short_name(text: str) -> bool:
-    """A DNS label in lower case."""
+    """Return whether a text is a DNS label in lower case."""
     return len(text) <= _SHORT_NAME_LIMIT and _SHORT_NAME.fullmatch(text) is not None
 
 
 def is_long_name(text: str) -> bool:
-    """A DNS subdomain in lower case."""
+    """Return whether a text is a DNS subdomain in lower case."""
     return len(text) <= _LONG_NAME_LIMIT and _LONG_NAME.fullmatch(text) is not None

@@ -14,16 +14,17 @@ _QUOTED = re.compile(rf'"((?:(?![\\"])[{_VISIBLE} \t]|\\[{_VISIBLE} \t])*)"')
 _DOMAIN_LITERAL = re.compile(rf"\[((?:(?![\[\]\\])[{_VISIBLE}])*)\]")
 _ENCODED_WORD = re.compile(r"=\?([^?]+)\?([^?])\?([^?]*)\?=")
 _SHORTEST_ENCODED_WORD = 8
+"""Characters."""
 _CHARSETS = frozenset({"utf-8", "iso-8859-1", "us-ascii"})
 _Q_TEXT = re.compile("(?:=[0-9a-fA-F]{2}|(?!=)[ -~\n\r\t])*")
 
 
 class _MalformedError(Exception):
-    """What is read is no address."""
+    """A text that is no address."""
 
 
 def is_email(text: str) -> bool:
-    """One mail address, with a display name or without."""
+    """Return whether a text is one mail address, with or without a display name."""
     reader = _Reader(text)
     try:
         addresses = reader.address(group_allowed=True)
@@ -34,7 +35,7 @@ def is_email(text: str) -> bool:
 
 
 class _Reader:
-    """Reads the text from left to right; methods raise _MalformedError where the text is not what they look for."""
+    """Reads a text from left to right; methods raise _MalformedError where the text does not match."""
 
     __slots__ = ("_at", "_text")
 
@@ -44,11 +45,11 @@ class _Reader:
 
     @property
     def at_end(self) -> bool:
-        """Whether all is read."""
+        """Return whether the whole text is read."""
         return self._at == len(self._text)
 
     def address(self, *, group_allowed: bool) -> int:
-        """Read a mailbox or a group; the number of addresses in it."""
+        """Read a mailbox or a group and return its number of addresses."""
         self._skip_space()
         if self.at_end:
             raise _MalformedError
@@ -106,7 +107,7 @@ class _Reader:
             self._dot_atom()
 
     def _phrase(self) -> None:
-        """Words of a display name; an error ends it, but is one only if no word came before."""
+        """Read the words of a display name, up to the first error; raise this error if no word precedes it."""
         words = encoded = 0
         while True:
             if words:
@@ -156,7 +157,7 @@ class _Reader:
             self._skip_space()
 
     def _comment(self) -> str:
-        """Read a comment, which may hold others; its text, without what quotes single characters."""
+        """Read a comment, which may nest, and return its text without backslashes."""
         self._at += 1
         depth = 1
         text: list[str] = []
@@ -197,10 +198,10 @@ class _Reader:
 
 
 def _encoded_text(word: str) -> str | None:
-    """What a word encoded after RFC 2047 encodes, None if it is not encoded.
+    """Return the text of a word encoded after RFC 2047, None if it is not encoded.
 
     Raises:
-        _MalformedError: it is encoded, in a character set that Go does not know.
+        _MalformedError: the character set is unknown to Go.
     """
     match = _ENCODED_WORD.fullmatch(word) if len(word) >= _SHORTEST_ENCODED_WORD else None
     if match is None or not _decodes(match[2], match[3]):

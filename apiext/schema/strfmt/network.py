@@ -1,4 +1,4 @@
-"""Addresses and names of the network."""
+"""Formats of network addresses and names."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ _IPV6_BITS = 128
 _HEX = "[0-9a-fA-F]"
 _LETTER = r"[a-zA-Z0-9\p{S}\p{L}]"
 _MAX_HOSTNAME = 255
+"""Characters."""
 _MAX_LABEL = 63
+"""Characters."""
 
 
 @functools.cache
 def _mac() -> re.Pattern[str]:
-    # compiled when first needed: it takes long
+    # Compiled on first use, since it takes long.
     return re.compile(
         "|".join(f"{_HEX}{{2}}(?:{separator}{_HEX}{{2}}){{{octets - 1}}}" for separator in ("", ":", "-") for octets in (6, 8, 20))
         + "|"
@@ -33,7 +35,7 @@ def _mac() -> re.Pattern[str]:
 
 @functools.cache
 def _hostname() -> Pattern:
-    # compiled when first needed: it takes long
+    # Compiled on first use, since it takes long.
     return compile_pattern(
         rf"^({_LETTER}((-?[a-zA-Z0-9\p{{S}}\p{{L}}]{{0,62}})?)"
         rf"|({_LETTER}(([a-zA-Z0-9-\p{{S}}\p{{L}}]{{0,61}}{_LETTER})?)(\.)){{1,}}([a-zA-Z\p{{L}}]){{2,63}})$"
@@ -41,12 +43,12 @@ def _hostname() -> Pattern:
 
 
 def is_ipv4(text: str) -> bool:
-    """An IPv4 address, leading zeros tolerated, or an IPv6 address that ends in one."""
+    """Return whether a text is an IPv4 address (leading zeros allowed), or an IPv6 address that ends in one."""
     return "." in text and (_is_sloppy_ipv4(text) or _is_sloppy_ipv6(text))
 
 
 def is_ipv6(text: str) -> bool:
-    """An IPv6 address without zone."""
+    """Return whether a text is an IPv6 address without zone."""
     if "%" in text:
         return False
     try:
@@ -57,7 +59,7 @@ def is_ipv6(text: str) -> bool:
 
 
 def is_cidr(text: str) -> bool:
-    """An address and the length of a prefix, leading zeros tolerated."""
+    """Return whether a text is an address (leading zeros allowed) with a prefix length."""
     address, slash, length = text.partition("/")
     if not slash or not _DIGITS.fullmatch(length):
         return False
@@ -68,12 +70,12 @@ def is_cidr(text: str) -> bool:
 
 
 def is_mac(text: str) -> bool:
-    """A hardware address of 6, 8 or 20 octets."""
+    """Return whether a text is a hardware address of 6, 8 or 20 octets."""
     return _mac().fullmatch(text) is not None
 
 
 def is_hostname(text: str) -> bool:
-    """A host name; letters and symbols of any script are allowed, but not in the top-level domain."""
+    """Return whether a text is a host name: letters and symbols of any script, except in the top-level domain."""
     if not _hostname().matches(text):
         return False
     encoded = text.encode()

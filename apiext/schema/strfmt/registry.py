@@ -1,4 +1,4 @@
-"""The formats that a schema may name for strings (strfmt/format.go, apiserver/validation/formats.go)."""
+"""The known formats of strings (strfmt/format.go, apiserver/validation/formats.go)."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _FORMATS: Mapping[str, Predicate] = MappingProxyType(
 
 
 def is_known_format(name: str) -> bool:
-    """Whether strings can be checked against the format; dashes in the name do not matter."""
+    """Return whether a format is known; dashes in the name do not matter."""
     return name.replace("-", "") in _FORMATS
 
 
 def format_checker(name: str) -> Predicate | None:
-    """The predicate of a format, None for an unknown one."""
+    """Return the predicate of a format, None for an unknown one."""
     return _FORMATS.get(name.replace("-", "")) if name else None

@@ -17,7 +17,7 @@ _ZONE_ESCAPABLE = re.compile(r"""[A-Za-z0-9\-_.~!$&'()*+,;=:\[\]<>"% ]""")
 
 
 def is_request_uri(text: str) -> bool:
-    """An absolute URI, or an absolute path."""
+    """Return whether a text is an absolute URI or an absolute path."""
     if not text or _CONTROL.search(text):
         return False
     if text == "*":
@@ -33,7 +33,7 @@ def is_request_uri(text: str) -> bool:
         if not _is_authority(scheme[1].lower(), authority):
             return False
         rest = slash + path
-    # no request has a fragment, so "#" is a character of the path
+    # A request has no fragment, so "#" belongs to the path.
     return _BAD_ESCAPE.search(rest) is None
 
 
@@ -58,7 +58,7 @@ def _is_host(scheme: str, host: str) -> bool:
 
 
 def _strict_colons(scheme: str) -> bool:
-    """Databases put lists of hosts with ports where one host belongs; the web does not."""
+    """Return whether a host has at most one colon, that of its port; schemes of databases allow lists of hosts with ports."""
     return scheme in ("http", "https")
 
 

@@ -1,6 +1,6 @@
-"""Value validation: an object against the keywords of its schema.
+"""Value validation: checks an object against the keywords of its schema.
 
-Two readings of one schema: a checker, compiled per node on first use, says fast whether a value is valid; a report,
-made only for an invalid value, says what is wrong in the reference's words and order.
+A checker, compiled per node on first use, quickly decides whether a value is valid. A report, made only for an invalid value,
+returns the violations in the reference's words and order.
 Mirrors kube-openapi pkg/validation/{validate,errors} and apiextensions-apiserver pkg/apiserver/validation.
 """

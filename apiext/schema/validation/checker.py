@@ -1,6 +1,6 @@
-"""The compiled form of a schema: functions that say whether a value is valid, made node by node on first use.
+"""The compiled form of a schema: functions that decide whether a value is valid, made node by node on first use.
 
-They must agree with the report on what is valid; tests hold them to that.
+A check and the report agree on validity; property tests compare them.
 """
 
 from __future__ import annotations
@@ -10,28 +10,27 @@ from typing import Any
 
 from apiext.schema.pattern import PatternError, compile_pattern
 from apiext.schema.strfmt.registry import format_checker
-from apiext.schema.validation.enums import enum_violation
 from apiext.schema.validation.jsontype import type_violation
-from apiext.schema.validation.numbers import number_violations
 from apiext.schema.validation.report import has_duplicates
 from apiext.schema.validation.spec import Spec
+from apiext.schema.validation.values import enum_violation, number_violations
 
 Check = Callable[[Any], bool]
 
 
-def _yes(_: Any) -> bool:
+def _accept(_: Any) -> bool:
     return True
 
 
-def _no(_: Any) -> bool:
+def _reject(_: Any) -> bool:
     return False
 
 
 def compile_spec(spec: Spec) -> Check:
-    """The check of one node. Nodes below it are compiled when a value first reaches them."""
+    """Return the check of one node; nodes below are compiled when a value first reaches them."""
     common = _combinations(spec)
     table: dict[type, Check] = {
-        type(None): _no if type_violation(spec, None, "") or spec.enum else _yes,
+        type(None): _reject if type_violation(spec, None, "") or spec.enum else _accept,
         bool: _typed(spec, sample=True, tests=common),
         str: _typed(spec, "", [*common, *_string_checks(spec)]),
         int: _typed(spec, 0, [*common, *_number_checks(spec)]),
@@ -39,21 +38,21 @@ def compile_spec(spec: Spec) -> Check:
         list: _typed(spec, [], [*common, *_list_checks(spec)]),
         dict: _typed(spec, {}, [*common, *_object_checks(spec)]),
     }
-    possible = [(kind, check) for kind, check in table.items() if check is not _no]
+    possible = [(kind, check) for kind, check in table.items() if check is not _reject]
     if len(possible) == 1:
         return _single(*possible[0])
     return lambda value: table[type(value)](value)
 
 
 def _single(kind: type, test: Check) -> Check:
-    if test is _yes:
+    if test is _accept:
         return lambda value: type(value) is kind
     return lambda value: type(value) is kind and test(value)
 
 
 def _typed(spec: Spec, sample: Any, tests: list[Check]) -> Check:
     if type_violation(spec, sample, ""):
-        return _no
+        return _reject
     return _all(tests)
 
 
@@ -62,12 +61,12 @@ def _float_check(spec: Spec, tests: list[Check]) -> Check:
         return _all(tests)
     if type_violation(spec, 1.0, "") is None:
         return _all([lambda value: type_violation(spec, value, "") is None, *tests])
-    return _no
+    return _reject
 
 
 def _all(tests: list[Check]) -> Check:
     if not tests:
-        return _yes
+        return _accept
     if len(tests) == 1:
         return tests[0]
     if len(tests) == 2:
@@ -85,7 +84,7 @@ def _all(tests: list[Check]) -> Check:
 
 
 def _lazy(spec: Spec, keep: Callable[[Check], None]) -> Check:
-    """A check that compiles the node when first called, and has the result kept in its own place."""
+    """Return a check that compiles the node on its first call and passes the result to `keep`, which replaces it."""
 
     def first(value: Any) -> bool:
         check = compile_spec(spec)
@@ -124,7 +123,7 @@ def _string_checks(spec: Spec) -> list[Check]:
         try:
             tests.append(compile_pattern(spec.pattern).matches)
         except PatternError:
-            tests.append(_no)
+            tests.append(_reject)
     if (is_formatted := format_checker(spec.format)) is not None:
         tests.append(is_formatted)
     return tests
@@ -140,7 +139,7 @@ def _number_checks(spec: Spec) -> list[Check]:
 
 
 def _integer_checks(spec: Spec) -> list[Check]:
-    """Integers without bounds or with whole, inclusive ones, which is nearly all of them, without the general rule."""
+    """Return the check of integers without bounds or with whole, inclusive ones, which avoids the general rule."""
     bounds = [bound for bound in (spec.minimum, spec.maximum) if bound is not None]
     exact = all(bound.is_integer() and abs(bound) < 2**53 for bound in bounds)
     if not exact or spec.exclusive_minimum or spec.exclusive_maximum:
@@ -208,7 +207,7 @@ _CONSTRAINTS = frozenset(
 
 
 def _plain_type(spec: Spec) -> type | None:
-    """The Python type whose values are all valid, if the node asks for nothing but a scalar type."""
+    """Return the Python type whose values are all valid, None unless the node only requires a scalar type."""
     return _PLAIN_TYPES.get(spec.types[0]) if spec.types and _CONSTRAINTS.isdisjoint(spec.raw) else None
 
 
@@ -219,13 +218,16 @@ def _member_check(spec: Spec) -> Check:
         if kind := _plain_type(child):
             plain[key] = kind
         checks[key] = _lazy(child, _keeper(checks, key))
-    other = _other_check(spec)
+    other: list[Check | None] = [_reject if spec.closed else None]
+    """Check of members that are no properties."""
+    if not spec.closed and spec.additional is not None:
+        other[0] = _lazy(spec.additional, lambda check: other.__setitem__(0, check))
 
     def check(value: dict[str, Any]) -> bool:
         for key, member in value.items():
             if plain.get(key) is type(member):
                 continue
-            test = checks.get(key, other)
+            test = checks.get(key) or other[0]
             if test is not None and not test(member):
                 return False
         return True
@@ -235,18 +237,3 @@ def _member_check(spec: Spec) -> Check:
 
 def _keeper(checks: dict[str, Check], key: str) -> Callable[[Check], None]:
     return lambda check: checks.__setitem__(key, check)
-
-
-def _other_check(spec: Spec) -> Check | None:
-    """The check of members that are no properties."""
-    if spec.closed:
-        return _no
-    if spec.additional is None:
-        return None
-    slot: list[Check] = []
-    slot.append(_lazy(spec.additional, lambda check: slot.__setitem__(0, check)))
-
-    def check(value: Any) -> bool:
-        return slot[0](value)
-
-    return check

@@ -1,11 +1,11 @@
-"""What of a changed object corresponds to what of the old one, and is the same (apiserver pkg/cel/common/equality.go)."""
+"""Correlation of the values of a changed object with those of the old one (apiserver pkg/cel/common/equality.go)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from apiext.schema.json_values import same_json
+from apiext.meta import json_values
 
 if TYPE_CHECKING:
     from apiext.schema.model import Props
@@ -14,7 +14,7 @@ Key = tuple[tuple[type, Any], ...]
 
 
 class Correlated:
-    """A value of the new object with that of the old one in its place, and the schema of both."""
+    """A value of the new object, the value in its place of the old object, and their schema."""
 
     __slots__ = ("_children", "_equal", "_keyed", "_new", "_old", "_props")
 
@@ -27,20 +27,20 @@ class Correlated:
         self._keyed: dict[Key, Any] | None = None
 
     def key(self, name: str) -> Correlated | None:
-        """A member, if both objects have it and the schema knows it."""
+        """Return a member, None unless both objects have it and the schema specifies it."""
         if name not in self._children:
             self._children[name] = self._member(name)
         return self._children[name]
 
     def index(self, index: int) -> Correlated | None:
-        """An item of a list of type map, if the old list has one of its key."""
+        """Return an item of a list of type map, None unless the old list has an item with the same key."""
         if index not in self._children:
             self._children[index] = self._item(index)
         return self._children[index]
 
     @property
     def equal(self) -> bool:
-        """Whether nothing has changed here, as far as what corresponds can be found below."""
+        """Whether the value is unchanged, as far as its parts can be correlated."""
         if self._equal is None:
             self._equal = self._compare()
         return self._equal
@@ -84,8 +84,8 @@ class Correlated:
             if len(new) != len(old):
                 return False
             if not self._is_map() or not new:
-                return same_json(new, old)
+                return json_values.equal(new, old)
             return all(child is not None and child.equal for child in map(self.index, range(len(new))))
         if isinstance(new, dict) and isinstance(old, dict):
             return len(new) == len(old) and all(child is not None and child.equal for child in map(self.key, new))
-        return same_json(new, old)
+        return json_values.equal(new, old)

@@ -18,10 +18,11 @@ _NAMES = {
 }
 _MAX_SAFE = float(2**53 - 1)
 _EPSILON = 1e-9
+"""Distance from an integer that still counts as one (swag)."""
 
 
 def type_violation(spec: Spec, value: Any, name: str) -> Violation | None:
-    """What is wrong with the value's type, if anything."""
+    """Return the violation of a value's type, None if it is right."""
     types = spec.types
     if value is None:
         if types and "null" not in types and not spec.nullable:
@@ -39,14 +40,14 @@ def type_violation(spec: Spec, value: Any, name: str) -> Violation | None:
     textual = actual in ("string", "array")
     if formatted and not textual and not fits and actual_format != spec.format:
         return invalid_type(name, spec.format, actual_format)
-    # the reference leaves texts of a format to the format's own check, and lists with them
+    # The reference leaves the type of formatted strings, and of lists with them, to the check of the format.
     if formatted and textual and "number" not in types and "integer" not in types:
         return None
     return None if fits else invalid_type(name, ",".join(types), actual)
 
 
 def is_json_integer(number: float) -> bool:
-    """Whether a float is, or is nearly, an integer that JSON keeps exactly (swag.IsFloat64AJSONInteger)."""
+    """Return whether a float is, or nearly is, an integer that JSON keeps exactly (swag.IsFloat64AJSONInteger)."""
     if not -_MAX_SAFE <= number <= _MAX_SAFE:
         return False
     if number.is_integer():

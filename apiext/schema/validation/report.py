@@ -1,25 +1,23 @@
-"""The report on a value: every violation, in the reference's order (validate/schema.go, schema_props.go, ...)."""
+"""The report of an invalid value: every violation in the reference's order (validate/schema.go, schema_props.go, ...)."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from apiext.meta import json_values
 from apiext.meta.field import ErrorType
 from apiext.meta.go_format import quote
-from apiext.schema.json_values import same_json
 from apiext.schema.validation.correlated import Correlated
-from apiext.schema.validation.enums import enum_violation
 from apiext.schema.validation.jsontype import type_violation
-from apiext.schema.validation.numbers import number_violations
 from apiext.schema.validation.result import Result, Violation, composite, invalid
 from apiext.schema.validation.spec import Spec
-from apiext.schema.validation.strings import format_violation, has_format, string_violation
+from apiext.schema.validation.values import enum_violation, format_violation, has_format, number_violations, string_violation
 
 _TYPE_META: Final = ("kind", "apiVersion")
 
 
 def report_change(spec: Spec, value: Any, name: str, known: Correlated | None) -> Result:
-    """Like `report`, for a value that may be that of an old object: what has not changed is not at fault (ratcheting)."""
+    """Return the violations of a value of a changed object: none if the value is unchanged (ratcheting)."""
     result = report(spec, value, name, known)
     if result.is_valid or known is None or not known.equal:
         return result
@@ -29,9 +27,9 @@ def report_change(spec: Spec, value: Any, name: str, known: Correlated | None) -
 
 
 def report(spec: Spec, value: Any, name: str, known: Correlated | None = None) -> Result:
-    """Validate the value that stands at the dotted path `name` ("" for the root).
+    """Return the violations of the value at the dotted path `name` ("" for the root).
 
-    `known` tells which members and items are those of an old object; of the value itself all is said.
+    `known` correlates members and items with those of an old object; the value itself is not ratcheted.
     """
     result = Result()
     if value is None:
@@ -63,12 +61,12 @@ def report(spec: Spec, value: Any, name: str, known: Correlated | None = None) -
     if type(value) is dict:
         _object(spec, value, name, known, result)
         result.match_count += 1
-    result.match_count += 2  # one for the combinations, one for the value itself
+    result.match_count += 2  # One for the combinations, one for the value itself.
     return result
 
 
 def _combinations(spec: Spec, value: Any, name: str, result: Result) -> None:
-    """What allOf, anyOf, oneOf and not say; in their clauses nothing is let pass because it was so before."""
+    """Add the violations of allOf, anyOf, oneOf and not; their clauses are never ratcheted."""
     if spec.any_of:
         _any_of(spec, value, name, result)
     if spec.one_of:
@@ -108,7 +106,7 @@ def _one_of(spec: Spec, value: Any, name: str, result: Result) -> None:
     found = f"Found {len(valid)} valid alternatives" if valid else "Found none valid"
     result.add(composite(f"{quote(name)} must validate one and only one schema (oneOf). {found}"))
     if not valid:
-        # max keeps the first of equals, as the reference does
+        # max keeps the first of equals, as the reference does.
         result.merge(max(results, key=lambda each: each.match_count))
 
 
@@ -130,8 +128,8 @@ def _list(spec: Spec, value: list[Any], name: str, known: Correlated | None, res
 
 
 def has_duplicates(value: list[Any]) -> bool:
-    """Whether two items are deeply equal."""
-    return any(same_json(item, other) for index, item in enumerate(value) for other in value[:index])
+    """Return whether two items are deeply equal."""
+    return any(json_values.equal(item, other) for index, item in enumerate(value) for other in value[:index])
 
 
 def _object(spec: Spec, value: dict[str, Any], name: str, known: Correlated | None, result: Result) -> None:
@@ -160,5 +158,5 @@ def _object(spec: Spec, value: dict[str, Any], name: str, known: Correlated | No
 
 
 def _member(known: Correlated | None, name: str, key: str) -> Correlated | None:
-    # kind and version are always judged
+    # kind and apiVersion are never ratcheted.
     return None if known is None or (not name and key in _TYPE_META) else known.key(key)

@@ -1,4 +1,4 @@
-"""What validation found (validate/result.go, errors/schema.go), and its form as field errors."""
+"""Validation results (validate/result.go, errors/schema.go) and their conversion to field errors."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, Final
 from apiext.meta import go_format, json_codec
 from apiext.meta.field import OMIT, ErrorType, FieldError
 
-MOST: Final = 20_000
-"""Violations after which no more members and items are looked at; the reference's time is over before it has told as many."""
+MAX_VIOLATIONS: Final = 20_000
+"""Violations after which validation stops; the reference runs into its timeout before it reports as many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One broken rule; name is the dotted path of the value, message the sentence that tells errors apart."""
+    """A violated rule; name is the dotted path of the value, message is the text that distinguishes violations."""
 
     type: ErrorType
     name: str
@@ -25,9 +25,9 @@ class Violation:
 
 
 class Result:
-    """Violations once each, in order of discovery, and how many checks the value went through.
+    """Distinct violations in order of discovery, and the number of checks that the value matched.
 
-    The count decides which branch of an anyOf or oneOf is reported: the one that matched best.
+    The number decides which branch of an anyOf or oneOf is reported: the best match.
     """
 
     __slots__ = ("match_count", "violations")
@@ -38,24 +38,24 @@ class Result:
 
     @property
     def is_valid(self) -> bool:
-        """Whether nothing was found."""
+        """Whether there is no violation."""
         return not self.violations
 
     @property
     def is_full(self) -> bool:
-        """Whether so much was found that nobody wants to know more."""
-        return len(self.violations) >= MOST
+        """Whether there are enough violations to stop."""
+        return len(self.violations) >= MAX_VIOLATIONS
 
     def add(self, violation: Violation | None) -> None:
-        """Add one violation, if there is one and it is new."""
+        """Add a violation, unless it is None or known."""
         if violation is not None:
             self.violations.setdefault(violation.message, violation)
 
     def merge(self, other: Result) -> None:
-        """Add another result's violations and count."""
+        """Add the violations and the match count of another result."""
         self.match_count += other.match_count
         if other.violations and not self.violations:
-            # whoever has been merged is asked for nothing more than whether it is valid
+            # A merged result is only asked whether it is valid.
             self.violations = other.violations
             return
         for message, violation in other.violations.items():
@@ -63,23 +63,23 @@ class Result:
 
 
 def invalid(name: str, value: Any, message: str) -> Violation:
-    """A violation reported with its sentence and the value."""
+    """Return a violation that is reported with its message and the value."""
     return Violation(ErrorType.INVALID, name, message, "" if value is None else value)
 
 
 def invalid_type(name: str, expected: str, actual: str) -> Violation:
-    """A value of the wrong type, or a text of the wrong format."""
+    """Return the violation of a wrong type or format."""
     message = f"{name} in body must be of type {expected}: {go_format.quote(actual)}"
     return Violation(ErrorType.TYPE_INVALID, name, message, actual)
 
 
 def composite(message: str) -> Violation:
-    """A broken rule about a combination of schemas; it is reported at the root."""
+    """Return the violation of a combination of schemas, which is reported at the root."""
     return Violation(ErrorType.INVALID, "", message)
 
 
 def to_field_errors(base: str, result: Result) -> list[FieldError]:
-    """Violations as field errors below the base path, "" for the object itself (kubeOpenAPIResultToFieldErrors)."""
+    """Return violations as field errors below the base path, "" for the object itself (kubeOpenAPIResultToFieldErrors)."""
     return [_field_error(base, violation) for violation in result.violations.values()]
 
 

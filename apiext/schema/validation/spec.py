@@ -1,4 +1,4 @@
-"""The keywords of one schema node as value validation reads them (ConvertJSONSchemaProps, Structural.ToKubeOpenAPI)."""
+"""The keywords of a schema node as value validation reads them (ConvertJSONSchemaProps, Structural.ToKubeOpenAPI)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _NUMERIC_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")
 
 
 class Spec:
-    """One node; nodes below are made when first asked for.
+    """A schema node; nodes below are created on first use.
 
-    served: as requests are validated, where an int-or-string is of type integer or string and formats that mean nothing
-    for a type are ignored. Otherwise as defaults are validated, which takes types and formats as they stand.
+    served: validate as for requests: an int-or-string has the types integer and string, and formats that mean nothing for the type
+    are ignored. Otherwise validate as for defaults: types and formats count as they stand.
     """
 
     __slots__ = (
@@ -81,7 +81,7 @@ class Spec:
         self.closed = get("additionalProperties") is False
 
     def __getattr__(self, name: str) -> Any:
-        # reached only while the slot is empty
+        # Called only while the slot is empty.
         value: Any
         if name == "properties":
             below = self.raw.get("properties") or {}
@@ -106,7 +106,7 @@ def _number(value: Any) -> float | None:
 
 
 def is_supported_format(types: tuple[str, ...], name: str) -> bool:
-    """Whether the format means anything for the types; others are accepted in a CRD and ignored."""
+    """Return whether a format means something for the types; other formats are accepted in a CRD and ignored."""
     kind = types[0] if len(types) == 1 else ""
     if kind in ("", "string"):
         return is_known_format(name)

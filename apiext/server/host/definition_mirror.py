@@ -1,13 +1,12 @@
-"""Mirrors of a host's definitions go the way of those that clients send; what here is no mirror of them stays as it is."""
+"""Writes mirrors of the host's definitions like definitions of clients; definitions that are no mirrors stay unchanged."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.definitions.compact import compact
-from apiext.definitions.equality import same
+from apiext.definitions.codec import compact
 from apiext.definitions.sources.host_definition import MirrorError, OlderStateError
-from apiext.meta import background
+from apiext.meta import background, json_values
 from apiext.meta.errors import StatusError
 from apiext.meta.host_annotations import HOST_REVISION, HOST_UID
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
@@ -22,33 +21,41 @@ if TYPE_CHECKING:
 _MANAGER: Final = "apiext-host"
 
 
-class _SettledError(Exception):
-    """There is nothing to write."""
+class _UnchangedError(Exception):
+    """The stored definition needs no write."""
 
 
 class MirrorWriter:
-    """Writes mirrors through the registry (definitions.sources.kube.Mirrors); several servers may do so at once."""
+    """Writes mirrors through the registry (Mirrors of definitions/sources/host_cluster.py); several servers may do so at once."""
 
     def __init__(self, rest: CollectionRest) -> None:
         self._rest = rest
 
-    async def update(self, host: HostDefinition, *, lost: int = 0) -> bool:
-        """Give a mirror the spec, labels and annotations of the host's definition; whether there is one."""
+    async def update(self, host: HostDefinition, *, lost_revision: int = 0) -> bool:
+        """Update a mirror to the host's definition; return whether a definition of that name exists.
+
+        A mirror of the revision `lost_revision` is updated although the host's one is older: the host was restored.
+
+        Raises:
+            MirrorError: a definition of that name exists that is no mirror, or mirrors another definition of the host.
+            OlderStateError: the mirror has a newer revision.
+            StatusError: the write failed.
+        """
 
         async def updated(existing: Object) -> Object:
             if not _is_mirror(existing, host):
-                # it is about to go, and makes place for that of another definition
-                raise _SettledError
-            crd, followed = await background.run(host.mirror, existing), _followed(existing)
-            if await background.run(_alike, crd, existing):
-                raise _SettledError
-            if host.revision < followed != lost:
-                raise OlderStateError(followed)
+                # terminating: the mirror of the new definition is created after its deletion
+                raise _UnchangedError
+            crd, mirrored = await background.run(host.mirror, existing), _mirrored_revision(existing)
+            if await background.run(_is_up_to_date, crd, existing):
+                raise _UnchangedError
+            if host.revision < mirrored != lost_revision:
+                raise OlderStateError(mirrored)
             return crd
 
         try:
             await self._rest.update(RequestContext(user=SYSTEM), host.name, updated, UpdateOptions(field_manager=_MANAGER))
-        except _SettledError:
+        except _UnchangedError:
             return True
         except StatusError as error:
             if error.code != 404:
@@ -57,7 +64,7 @@ class MirrorWriter:
         return True
 
     async def create(self, host: HostDefinition) -> None:
-        """Make a mirror; without a phase it is at the beginning of its way."""
+        """Create a mirror without a phase, the state before the first import; update it where it exists. Raises as `update`."""
         try:
             crd = await background.run(host.mirror)
             await self._rest.create(RequestContext(user=SYSTEM), crd, CreateOptions(field_manager=_MANAGER))
@@ -67,7 +74,11 @@ class MirrorWriter:
             await self.update(host)
 
     async def delete(self, name: str, *, uid: str) -> None:
-        """Mark the mirror for deletion, once."""
+        """Delete the mirror of a definition of the host with that UID, unless it is terminating.
+
+        Raises:
+            StatusError: the deletion failed.
+        """
         context = RequestContext(user=SYSTEM)
         try:
             metadata = (await self._rest.get(context, name)).object()["metadata"]
@@ -79,7 +90,7 @@ class MirrorWriter:
 
 
 def _is_mirror(existing: Object, host: HostDefinition) -> bool:
-    """Whether it is the mirror of just this definition; False where it is on its way out. Raises MirrorError."""
+    """Return whether a definition mirrors this one of the host; False where it is terminating. Raises MirrorError otherwise."""
     metadata = existing["metadata"]
     uid = (metadata.get("annotations") or {}).get(HOST_UID)
     if uid == host.uid:
@@ -87,26 +98,26 @@ def _is_mirror(existing: Object, host: HostDefinition) -> bool:
     if "deletionTimestamp" in metadata:
         return False
     if uid is None:
-        raise MirrorError(f"{host.name}: another definition of this name is here, which is not the host's")
+        raise MirrorError(f"{host.name}: a definition of this name exists in apiext that does not mirror the host's")
     raise MirrorError(
-        f"{host.name}: on the host it is another one now, with uid {host.uid} instead of {uid}; what there is of it here stays"
+        f"{host.name}: the host has a new definition of this name with uid {host.uid} instead of {uid}; the mirror stays unchanged"
     )
 
 
-def _followed(existing: Object) -> int:
-    """The revision of the state that a mirror follows."""
+def _mirrored_revision(existing: Object) -> int:
+    """Return the host's revision that a mirror has, 0 without one."""
     text = existing["metadata"]["annotations"].get(HOST_REVISION, "")
     return int(text) if text.isdecimal() else 0
 
 
-def _alike(crd: Object, existing: Object) -> bool:
-    """Whether nothing would change but the revision that is followed."""
-    if _marked(crd) != _marked(existing):
+def _is_up_to_date(crd: Object, existing: Object) -> bool:
+    """Return whether a write would change nothing but the revision annotation."""
+    if _labels_and_annotations(crd) != _labels_and_annotations(existing):
         return False
-    return same(crd["spec"], existing["spec"]) or same(compact(crd["spec"]), existing["spec"])
+    return json_values.equal(crd["spec"], existing["spec"]) or json_values.equal(compact(crd["spec"]), existing["spec"])
 
 
-def _marked(crd: Object) -> tuple[Object, Object]:
+def _labels_and_annotations(crd: Object) -> tuple[Object, Object]:
     metadata = crd["metadata"]
     annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if key != HOST_REVISION}
     return metadata.get("labels") or {}, annotations

@@ -1,4 +1,4 @@
-"""The definitions of the cluster around the server, and what is told of them."""
+"""The definitions of the host cluster, and their health."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.definitions.sources.host_cluster import KubeSource, StrangerError
+from apiext.definitions.sources.host_cluster import HostClusterSource, OtherClusterError
 from apiext.meta.selectors import parse_label_selector
 from apiext.server.host.definition_mirror import MirrorWriter
-from apiext.server.host.review_clients import open_client
 from apiext.server.routes.healthz import UnhealthyError
 from apiext.server.start_error import StartError
 from apiext.storage.backend import BackendError
@@ -21,7 +20,8 @@ if TYPE_CHECKING:
 
     from apiext.definitions.catalog import Catalog
     from apiext.server.api import API
-    from apiext.server.options import Options
+    from apiext.server.host.clients import HostClients
+    from apiext.server.options import ServerOptions
     from apiext.storage.backend import Backend
     from apiext.webhook.client import WebhookClient
 
@@ -29,7 +29,7 @@ _NAMESPACE: Final = "/api/v1/namespaces/kube-system"
 
 
 class Identity:
-    """Which cluster the host is: that of the namespace kube-system, which no other has."""
+    """The identity of the host cluster: the UID of its namespace kube-system."""
 
     def __init__(self, client: WebhookClient, records: HostRecords) -> None:
         self._client = client
@@ -37,11 +37,11 @@ class Identity:
         self._known = ""
 
     async def confirm(self) -> None:
-        """Make sure that the host is the cluster that the store belongs to.
+        """Return if the host is the cluster that the store belongs to; the first host claims the store.
 
         Raises:
-            StrangerError: it is another one.
-            WebhookError: that cannot be told now.
+            OtherClusterError: it is another cluster.
+            WebhookError: the host or the store does not answer.
         """
         namespace: dict[str, Any] = await self._client.get(_NAMESPACE)
         uid = str((namespace.get("metadata") or {}).get("uid") or "")
@@ -50,77 +50,77 @@ class Identity:
         try:
             self._known = self._known or await self._records.claim(uid)
         except BackendError as error:
-            raise WebhookError(f"the store does not tell which cluster it belongs to: {error}") from error
+            raise WebhookError(f"the cluster of the store is unknown: {error}") from error
         if uid != self._known:
-            raise StrangerError(
-                f"the host is another cluster than the one that the store belongs to: its namespace kube-system has uid {uid},"
-                f" and not {self._known}; its definitions are not followed"
+            raise OtherClusterError(
+                f"the host is not the cluster that the store belongs to: its namespace kube-system has uid {uid},"
+                f" and not {self._known}; its definitions are not mirrored"
             )
 
 
 class HostDefinitions:
-    """The host's definitions while the server runs."""
+    """The mirrored definitions of the host."""
 
-    def __init__(self, source: KubeSource, catalog: Catalog) -> None:
+    def __init__(self, source: HostClusterSource, catalog: Catalog) -> None:
         self._source = source
         self._catalog = catalog
 
     @property
     def names(self) -> list[str]:
-        """Names of the definitions that are selected."""
+        """The names of the selected definitions."""
         return self._source.names
 
     @property
     def problems(self) -> list[str]:
-        """What keeps definitions from being followed."""
+        """The reasons for definitions that are not mirrored."""
         return self._source.problems
 
-    async def begun(self, *, timeout: float) -> None:  # noqa: ASYNC109 -- a wait that just ends
-        """Wait until the definitions have been looked at once, but no longer than the host can be reached, and than so many seconds."""
+    async def wait_until_read(self, *, timeout: float) -> None:  # noqa: ASYNC109 -- the wait just ends
+        """Wait until every definition was processed once, the host is found unreachable, or the timeout in seconds is over."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                await self._source.begun()
+                await self._source.wait_until_processed()
 
     @property
     def is_dispensable(self) -> bool:
-        """Whether the host is away, and the server goes on with what it knows of it."""
-        return bool(self._source.unreached) and not self._source.is_stranger and bool(self._catalog.all())
+        """Whether the server is ready without the host: it is unreachable, and the catalog has definitions."""
+        return bool(self._source.unreachable_since) and not self._source.is_other_cluster and bool(self._catalog.all())
 
     def check(self) -> None:
-        """Return where the server may be asked: it knows definitions, of the host as it is or as it was.
+        """Return if the server has the definitions of the host, current or stored ones.
 
         Raises:
-            UnhealthyError: it knows none yet, or the host is another cluster.
+            UnhealthyError: it has none yet, or the host is another cluster.
         """
         source = self._source
-        if source.is_stranger:
-            raise UnhealthyError(source.trouble)
+        if source.is_other_cluster:
+            raise UnhealthyError(source.last_error)
         if not source.is_complete and not self._catalog.all():
-            raise UnhealthyError(source.trouble or "the host's definitions have not been read yet")
+            raise UnhealthyError(source.last_error or "the host's definitions have not been read yet")
 
     def remarks(self) -> list[str]:
-        """What is to be told of a healthy server: in one line for everybody, and in more for those who are known."""
+        """Return the problems of a healthy server: a first line for all users, further lines for authenticated ones."""
         source, problems = self._source, self._source.problems
         short, long = [], []
-        if source.unreached:
-            short.append(f"not reached since {source.unreached}")
-            long.append(source.trouble)
+        if source.unreachable_since:
+            short.append(f"not reached since {source.unreachable_since}")
+            long.append(source.last_error)
         if problems:
-            short.append(f"{len(problems)} of its definitions not followed")
+            short.append(f"{len(problems)} of its definitions not mirrored")
             long += problems
         return ["; ".join(short), *long] if short else []
 
 
-async def open_host(options: Options, api: API, backend: Backend, stack: AsyncExitStack) -> HostDefinitions:
-    """Follow the definitions that the options select; `stack` ends it.
+async def open_host(options: ServerOptions, api: API, backend: Backend, clients: HostClients, stack: AsyncExitStack) -> HostDefinitions:
+    """Mirror the selected definitions until `stack` closes.
 
     Raises:
         StartError: the host's address or credentials cannot be used.
     """
     if options.host is None:
-        raise StartError("--crd-selector: there is no host")
-    client = open_client(options.host, stack)
-    source = KubeSource(
+        raise StartError("--crd-selector: it needs --kubeconfig")
+    client = clients.client(options.host)
+    source = HostClusterSource(
         client,
         parse_label_selector(options.crd_selector or ""),
         catalog=api.catalog,

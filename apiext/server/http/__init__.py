@@ -1,1 +1,1 @@
-"""The HTTP server and its connections."""
+"""The HTTP server, its connections and its listening socket."""

@@ -1,192 +1,143 @@
-"""The HTTP server: aiohttp's low-level one, with what a connection's client certificate says."""
+"""The HTTP server: its listening socket, and aiohttp's low-level server, which identifies each connection by its client certificate.
+
+The socket is opened first, so that a port in use fails the start early.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import select
+import ipaddress
+import socket
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from aiohttp import web
-from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.http_parser import HttpRequestParser
-from aiohttp.streams import StreamReader
-from aiohttp.web_protocol import RequestHandler
 
 from apiext.endpoints.request import PEER, Handler
-from apiext.endpoints.responsewriters.response import Refusal, has_begun
-from apiext.server.http.requesthead import RefusedError
-from apiext.server.http.requestparser import RequestParser, UnansweredError
+from apiext.server.http.connection import HTTPConnection, Request
+from apiext.server.start_error import StartError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from aiohttp.abc import AbstractStreamWriter
     from aiohttp.http_parser import RawRequestMessage
+    from aiohttp.streams import StreamReader
+    from aiohttp.web_protocol import RequestHandler
 
     from apiext.meta.request import Peer
-    from apiext.server.tls.dynamic_tls import Entrance
+    from apiext.server.tls.dynamic_tls import DynamicTLS
 
 MAX_BODY: Final = 3 * 1024 * 1024
-"""As the reference's limit of a request's body."""
-_MAX_HEADER: Final = 1024 * 1024
-"""As Go's DefaultMaxHeaderBytes, for a line and for a field."""
-_MAX_HEADERS: Final = 1000
-"""What is above goes the way of odd requests."""
-_LINGER: Final = 2.0
-"""Seconds to go on reading a body that was refused, so that the client gets to see the answer."""
-_KEEP_ALIVE: Final = 180.0
-"""Seconds after which a silent connection is closed; the reference waits three minutes, too."""
-_LATE: Final = 1.0
-"""Seconds that a connection is kept that began while the server goes away: a handshake for each request would cost too much."""
+"""Bytes of a request body; kube-apiserver's limit."""
+_LATE_GRACE: Final = 1.0
+"""Seconds that a connection accepted during shutdown may stay open. One request per connection would make each pay a TLS handshake."""
+_BACKLOG: Final = 1024
+"""Connections that the kernel queues."""
+_ANY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- a key, not an address to bind
 
 
-class _Connection(RequestHandler):
-    """A connection that takes the requests that the reference takes, and refuses others in its words."""
+def listen(address: str, port: int) -> socket.socket:
+    """Open a listening socket. Clients that connect wait until the server accepts.
 
-    def __init__(self, manager: web.Server, *, loop: asyncio.AbstractEventLoop, **settings: Any) -> None:
-        super().__init__(manager, loop=loop, **settings)
-        self._requests = RequestParser(self._make_parser, self._make_reader)
-        self._parser = cast("Any", self._requests)
-        self.is_last = False
-        """Whether the next answer ends the connection, and says so."""
-
-    def _make_parser(self) -> Any:
-        return HttpRequestParser(
-            self,
-            self._loop,
-            self._read_bufsize,
-            max_line_size=_MAX_HEADER,
-            max_field_size=_MAX_HEADER,
-            max_headers=_MAX_HEADERS,
-            payload_exception=web.RequestPayloadError,
-            auto_decompress=False,
-        )
-
-    def _make_reader(self) -> StreamReader:
-        return StreamReader(self, self._read_bufsize, loop=self._loop)
-
-    def handle_error(
-        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
-    ) -> web.StreamResponse:
-        """The answer to what never reached a handler; the connection ends with it."""
-        if isinstance(exc, HttpProcessingError):
-            return Refusal(exc.refusal.answer if isinstance(exc, UnansweredError) else RefusedError().answer)
-        return super().handle_error(request, status, exc, message)
-
-    def make_last(self) -> None:
-        """Have the next answer end the connection."""
-        self.is_last = True
-
-    def is_idle(self) -> bool:
-        """Whether nothing of a request has come that has not been answered, not even to the kernel."""
-        waits = self._waiter is not None and not self._waiter.done() and not self._messages and self._requests.between
-        return waits and not _has_unread(self.transport)
-
-    def end(self) -> None:
-        """Close the connection; a request that it is at is answered before."""
-        self.is_last = True
-        request = self._current_request
-        if self.is_idle():
-            self.force_close()
-        elif request is None or has_begun(request) or request.content.is_eof():
-            self.close()
+    Raises:
+        StartError: the address or port is not available.
+    """
+    family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, port))
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)  # noqa: FBT003 -- the standard library's signature
+    except OSError as error:
+        listener.close()
+        place = f"[{address}]:{port}" if family == socket.AF_INET6 else f"{address}:{port}"
+        raise StartError(f"cannot listen on {place}: {error.strerror}") from error
+    return listener
 
 
-class _Request(web.BaseRequest):
-    """A request that knows when its connection is to end."""
-
-    _protocol: _Connection
-
-    @property
-    def keep_alive(self) -> bool:
-        """Whether the connection goes on after the answer."""
-        return not (self._message.should_close or self._protocol.is_last)
+def url_of(listener: socket.socket) -> str:
+    """Return the URL of a listener for clients on this machine."""
+    address, port = listener.getsockname()[:2]
+    host = _ANY_ADDRESS.get(address, address)
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 
 
 class HTTPServer(web.Server):
-    """Serves a handler; each request carries what is known of its connection's peer.
+    """Serves a handler. Each request carries its connection's Peer. A request is cancelled when its client disconnects."""
 
-    A request whose client goes away is cancelled.
-    """
-
-    def __init__(self, handler: Handler, entrance: Entrance) -> None:
-        super().__init__(
-            handler,
-            request_factory=self._request,
-            handler_cancellation=True,
-            access_log=None,
-            auto_decompress=False,
-            keepalive_timeout=_KEEP_ALIVE,
-            lingering_time=_LINGER,
-            max_line_size=_MAX_HEADER,
-            max_field_size=_MAX_HEADER,
-            max_headers=_MAX_HEADERS,
-        )
-        self._entrance = entrance
-        entrance.subscribe(self._trust_changed)
+    def __init__(self, handler: Handler, tls: DynamicTLS) -> None:
+        super().__init__(handler, request_factory=self._request, handler_cancellation=True)
+        self._tls = tls
+        tls.subscribe(self._on_trust_change)
         self._running_loop = asyncio.get_running_loop()
+        self._transports: dict[HTTPConnection, asyncio.Transport] = {}
         self._peers: dict[RequestHandler, Peer] = {}
-        self._leaving = False
-        self._judging: set[asyncio.Task[None]] = set()
+        self._draining = False
+        self._rechecks: set[asyncio.Task[None]] = set()
 
     def __call__(self) -> RequestHandler:
-        """A new connection."""
-        return _Connection(self, loop=self._running_loop, **self._kwargs)
+        """Return the protocol of a new connection."""
+        return HTTPConnection(self, loop=self._running_loop)
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
-        """Read the client certificate once for all requests of the connection."""
+        """Identify the client certificate once for all requests of the connection."""
         super().connection_made(handler, transport)
-        if self._leaving:
-            self._running_loop.call_later(_LATE, cast("_Connection", handler).make_last)
-        certificate, der = _shown(transport)
+        connection = cast("HTTPConnection", handler)
+        self._transports[connection] = transport
+        if self._draining:
+            self._running_loop.call_later(_LATE_GRACE, connection.close_after_answer)
+        certificate, der = _client_certificate(transport)
         if not certificate:
             return
-        identification = self._entrance.identification
+        identification = self._tls.identification
         peer = identification.identify(certificate, der)
-        if self._entrance.is_current(transport) or identification.keeps(peer, certificate, der):
+        if self._tls.is_current(transport) or identification.keeps(peer, certificate, der):
             self._peers[handler] = peer
         else:
             transport.close()
 
     def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
         """Forget the connection."""
+        self._transports.pop(cast("HTTPConnection", handler), None)
         self._peers.pop(handler, None)
         super().connection_lost(handler, exc)
 
-    def leave(self) -> None:
-        """Have each connection end with its next answer, from now on; one that begins now has a moment more.
+    def drain(self) -> None:
+        """End each connection with its next answer. New connections have one more second.
 
-        A client that has been answered like that knows that the connection ends, and sends nothing into its end.
+        The answer carries `Connection: close`, so the client sends no further request into the closing connection.
         """
-        self._leaving = True
-        for handler in self.connections:
-            cast("_Connection", handler).make_last()
+        self._draining = True
+        for connection in self._transports:
+            connection.close_after_answer()
 
     def close_idle(self) -> int:
-        """Close the connections on which nothing is asked for. Returns how many go on."""
-        busy = [handler for handler, transport in self._connections.items() if not transport.is_closing()]
-        idle = [handler for handler in busy if cast("_Connection", handler).is_idle()]
-        for handler in idle:
-            handler.force_close()
-        return len(busy) - len(idle)
+        """Close the idle connections. Return the number of those still open."""
+        busy = 0
+        for connection, transport in self._transports.items():
+            if connection.is_idle():
+                connection.force_close()
+            elif not transport.is_closing():
+                busy += 1
+        return busy
 
     def has_unsent(self) -> bool:
-        """Whether a part of an answer is still on its way to the kernel."""
-        return any(transport.get_write_buffer_size() for transport in self._connections.values())
+        """Return whether a part of an answer has not reached the kernel."""
+        return any(transport.get_write_buffer_size() for transport in self._transports.values())
 
-    def _trust_changed(self) -> None:
-        task = self._running_loop.create_task(self._judge_anew())
-        self._judging.add(task)
-        task.add_done_callback(self._judging.discard)
+    def _on_trust_change(self) -> None:
+        task = self._running_loop.create_task(self._recheck_peers())
+        self._rechecks.add(task)
+        task.add_done_callback(self._rechecks.discard)
 
-    async def _judge_anew(self) -> None:
-        """End the connections whose certificates are not worth any more what they were; their clients may come again."""
-        open_now = [(handler, peer, _shown(handler.transport)) for handler, peer in self._peers.items()]
-        keeps = self._entrance.identification.keeps
+    async def _recheck_peers(self) -> None:
+        """End the connections whose client certificate lost its identity or its trust. Their clients may reconnect."""
+        open_now = [(handler, peer, _client_certificate(handler.transport)) for handler, peer in self._peers.items()]
+        keeps = self._tls.identification.keeps
         lost = await asyncio.to_thread(lambda: [handler for handler, peer, (said, der) in open_now if der and not keeps(peer, said, der)])
         for handler in lost:
-            if isinstance(handler, _Connection):
-                handler.end()
+            cast("HTTPConnection", handler).end()
 
     def _request(
         self,
@@ -197,29 +148,12 @@ class HTTPServer(web.Server):
         task: asyncio.Task[None],
     ) -> web.BaseRequest:
         peer = self._peers.get(protocol)
-        return _Request(
-            message,
-            payload,
-            protocol,
-            writer,
-            task,
-            self._running_loop,
-            client_max_size=MAX_BODY,
-            state={} if peer is None else {PEER: peer},
-        )
+        state: dict[Any, Any] = {} if peer is None else {PEER: peer}
+        return Request(message, payload, protocol, writer, task, self._running_loop, client_max_size=MAX_BODY, state=state)
 
 
-def _has_unread(transport: asyncio.BaseTransport | None) -> bool:
-    """Whether the kernel has something of the peer's that nobody has taken."""
-    if transport is None or transport.is_closing():
-        return False
-    poll = select.poll()
-    poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
-    return bool(poll.poll(0))
-
-
-def _shown(transport: asyncio.BaseTransport | None) -> tuple[Mapping[str, Any], bytes]:
-    """The client certificate of a connection, and its bytes; both are empty where there is none."""
+def _client_certificate(transport: asyncio.BaseTransport | None) -> tuple[Mapping[str, Any], bytes]:
+    """Return a connection's client certificate, parsed and as DER; both are empty without one."""
     tls = transport.get_extra_info("ssl_object") if transport is not None else None
     if tls is None or not (certificate := tls.getpeercert()):
         return {}, b""

@@ -1,4 +1,4 @@
-"""Answers that are no resources: health, version, metrics, the index of paths.
+"""Endpoints that are not resources: health, version, metrics and the index of paths.
 
 Mirrors k8s.io/apiserver/pkg/server/routes and pkg/server/healthz.
 """

@@ -19,21 +19,21 @@ _TEXT: Final = "text/plain; charset=utf-8"
 
 
 class UnhealthyError(Exception):
-    """A check that fails; the message is for the log and for the check's own path."""
+    """A failed check. The message goes to the log and to the path of the check."""
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """A named check; `probe` returns, or raises UnhealthyError."""
+class HealthCheck:
+    """A named check. `probe` raises UnhealthyError on failure."""
 
     name: str
     probe: Callable[[], Awaitable[None]]
     remarks: Callable[[], Sequence[str]] = tuple
-    """What is to be told though it passes: the first line to everybody who wants to know more, the others on the check's own path."""
+    """Lines for a check that passes: verbose output shows the first one, the path of the check all of them."""
 
 
-class Recent:
-    """A probe whose outcome holds for some seconds: as in the reference, a store that is away is not asked for each check anew."""
+class CachedProbe:
+    """A probe whose result is cached for some seconds, so that health checks do not load an unavailable store; as the reference."""
 
     def __init__(self, probe: Callable[[], Awaitable[None]], seconds: float) -> None:
         self._probe = probe
@@ -42,7 +42,11 @@ class Recent:
         self._error: UnhealthyError | None = None
 
     async def __call__(self) -> None:
-        """Raises UnhealthyError."""
+        """Run the probe, or repeat its cached result.
+
+        Raises:
+            UnhealthyError: the probe failed.
+        """
         if time.monotonic() >= self._until:
             try:
                 await self._probe()
@@ -55,19 +59,19 @@ class Recent:
 
 
 class HealthEndpoint:
-    """One of the health endpoints: `<path>` asks all its checks, `<path>/<name>` a single one."""
+    """A health endpoint: `/<name>` runs all checks, `/<name>/<check>` one of them."""
 
-    def __init__(self, name: str, checks: Sequence[Check]) -> None:
+    def __init__(self, name: str, checks: Sequence[HealthCheck]) -> None:
         self.name = name
         self._checks = {check.name: check for check in checks}
 
     @property
     def paths(self) -> list[str]:
-        """All paths that it answers."""
+        """Return the paths that the endpoint answers."""
         return [f"/{self.name}", *(f"/{self.name}/{name}" for name in self._checks)]
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse | None:
-        """The answer, None where the path is not one of this endpoint's."""
+        """Return the answer, None for a path that is not the endpoint's."""
         rest = request.path.removeprefix(f"/{self.name}")
         if not rest:
             return await self._all(request)
@@ -97,7 +101,7 @@ class HealthEndpoint:
             return text_reply("ok")
         return text_reply(f"{''.join(lines)}{self.name} check passed\n")
 
-    async def _passes(self, check: Check) -> bool:
+    async def _passes(self, check: HealthCheck) -> bool:
         try:
             await check.probe()
         except UnhealthyError as error:
@@ -105,7 +109,7 @@ class HealthEndpoint:
             return False
         return True
 
-    async def _one(self, check: Check) -> web.StreamResponse:
+    async def _one(self, check: HealthCheck) -> web.StreamResponse:
         try:
             await check.probe()
         except UnhealthyError as error:
@@ -113,8 +117,8 @@ class HealthEndpoint:
         return Reply("\n".join(["ok", *check.remarks()]).encode(), content_type=_TEXT)
 
 
-async def _nothing() -> None:
-    """Whoever gets here is up."""
+async def _ping() -> None:
+    """Pass: a server that answers is alive."""
 
 
-PING: Final = Check("ping", _nothing)
+PING: Final = HealthCheck("ping", _ping)

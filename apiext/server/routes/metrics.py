@@ -1,11 +1,11 @@
-"""/metrics in Prometheus' text form, with the reference's names (apiserver pkg/endpoints/metrics)."""
+"""/metrics in the Prometheus text format, with the reference's names (apiserver pkg/endpoints/metrics)."""
 
 from __future__ import annotations
 
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from apiext.filters.metrics import BUCKETS, LIVES
+from apiext.filters.metrics import DURATION_BUCKETS, EXPIRATION_BUCKETS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
     from apiext.filters.max_in_flight import InFlight
-    from apiext.filters.metrics import RequestNumbers
+    from apiext.filters.metrics import RequestStats
     from apiext.meta.gvk import GroupResource
 
 _LABELS: Final = ("verb", "group", "version", "resource", "subresource", "scope", "component")
 
 
 class Metrics:
-    """Makes the text when it is asked for; the library that writes it is loaded then."""
+    """Renders the metrics on request, and imports prometheus_client only then."""
 
     def __init__(
         self,
         *,
-        numbers: RequestNumbers,
+        stats: RequestStats,
         in_flight: InFlight,
         objects: Callable[[], Awaitable[Mapping[GroupResource, int]]],
         certificates: Callable[[], Mapping[str, float]] = dict,
     ) -> None:
-        self._numbers = numbers
+        self._stats = stats
         self._in_flight = in_flight
         self._objects = objects
         self._certificates = certificates
@@ -39,15 +39,15 @@ class Metrics:
         self._registry: CollectorRegistry | None = None
 
     def reset(self) -> None:
-        """Begin anew with all numbers of requests that are over."""
-        for labels, series in list(self._numbers.series.items()):
+        """Reset the statistics of finished requests."""
+        for labels, series in list(self._stats.series.items()):
             series.reset()
             if not series.running:
-                del self._numbers.series[labels]
-        self._numbers.terminations.clear()
+                del self._stats.series[labels]
+        self._stats.terminations.clear()
 
     async def text(self) -> bytes:
-        """All metrics; also those of the process and of Python."""
+        """Return all metrics, those of the process and of Python included."""
         from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
         from prometheus_client.exposition import generate_latest
 
@@ -60,10 +60,10 @@ class Metrics:
         return generate_latest(self._registry)
 
     def collect(self) -> Iterable[Metric]:
-        """The metrics as the library wants them (prometheus_client.registry.Collector)."""
+        """Yield the metrics (prometheus_client.registry.Collector)."""
         yield from self._requests()
         yield from self._gauges()
-        yield from self._lives()
+        yield from self._expirations()
 
     def _requests(self) -> Iterable[Metric]:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -75,29 +75,29 @@ class Metrics:
         )
         durations = HistogramMetricFamily(
             "apiserver_request_duration_seconds",
-            "Seconds from a request's arrival to its answer, by verb and resource.",
+            "Seconds from the arrival of a request to its answer, by verb and resource.",
             labels=(*_LABELS, "dry_run"),
         )
-        running = GaugeMetricFamily("apiserver_longrunning_requests", "Long-running requests that are served now.", labels=_LABELS)
+        running = GaugeMetricFamily("apiserver_longrunning_requests", "Long-running requests in progress.", labels=_LABELS)
         ended = CounterMetricFamily(
             "apiserver_request_terminations_total",
-            "Requests that the server gave up, by HTTP response code.",
+            "Requests that the server terminated, by HTTP response code.",
             labels=(*_LABELS, "code"),
         )
-        for labels, series in list(self._numbers.series.items()):
+        for labels, series in list(self._stats.series.items()):
             for code, count in series.codes.items():
                 total.add_metric((*labels, str(code)), count)
-            durations.add_metric(labels, _buckets(BUCKETS, series.buckets), series.seconds)
+            durations.add_metric(labels, _buckets(DURATION_BUCKETS, series.buckets), series.seconds)
             if series.running or labels.verb == "WATCH":
                 running.add_metric(labels[:-1], series.running)
-        for (labels, code), count in list(self._numbers.terminations.items()):
+        for (labels, code), count in list(self._stats.terminations.items()):
             ended.add_metric((*labels[:-1], str(code)), count)
         yield from (total, durations, running, ended)
 
     def _gauges(self) -> Iterable[Metric]:
         from prometheus_client.core import GaugeMetricFamily
 
-        now = GaugeMetricFamily("apiserver_current_inflight_requests", "Requests that are served now, by kind.", labels=("request_kind",))
+        now = GaugeMetricFamily("apiserver_current_inflight_requests", "Requests in progress, by kind.", labels=("request_kind",))
         now.add_metric(("readOnly",), self._in_flight.read_only)
         now.add_metric(("mutating",), self._in_flight.mutating)
         yield now
@@ -106,19 +106,19 @@ class Metrics:
             stored.add_metric((resource.group, resource.resource), count)
         yield stored
 
-    def _lives(self) -> Iterable[Metric]:
+    def _expirations(self) -> Iterable[Metric]:
         from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 
-        lives = self._numbers.certificates
+        expirations = self._stats.certificates
         left = HistogramMetricFamily(
             "apiserver_client_certificate_expiration_seconds",
-            "Seconds that client certificates were still valid when requests came by them.",
+            "Remaining validity in seconds of the client certificates of requests.",
         )
-        left.add_metric((), _buckets(LIVES, lives.buckets), lives.seconds)
+        left.add_metric((), _buckets(EXPIRATION_BUCKETS, expirations.buckets), expirations.seconds)
         yield left
         ends = GaugeMetricFamily(
             "apiext_serving_certificate_expiration_timestamp_seconds",
-            "When the certificate that the server shows, and the server's own authority, end: seconds since 1970.",
+            "Expiration of the serving certificates and of the server's own CA, in seconds since 1970.",
             labels=("certificate",),
         )
         for name, moment in self._certificates().items():

@@ -1,4 +1,4 @@
-"""Which part of the server answers which path.
+"""Routes requests by path.
 
 Mirrors apiserver pkg/server/handler.go and pkg/server/routes.
 """
@@ -29,7 +29,7 @@ _TEXT: Final = "text/plain; charset=utf-8"
 
 
 class Router:
-    """Resource requests go to `resources`, the rest by path."""
+    """Passes resource requests to `resources`, and the others by path."""
 
     def __init__(
         self,
@@ -47,8 +47,8 @@ class Router:
         self._health = health
         self._api_paths = api_paths
         self._metrics = metrics
-        self._without = "" if has_core else "/api/"
-        """Where resources would be that there are not."""
+        self._no_core_prefix = "" if has_core else "/api/"
+        """The path prefix of resources that this server does not have, empty if it has all."""
         self._exact: Mapping[str, Handler] = {
             "/": self._index,
             "/index.html": self._index,
@@ -66,9 +66,9 @@ class Router:
         }
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer; 404 in plain text where nothing is served."""
+        """Return the answer of the handler for the path, else 404 in plain text."""
         path = request.path
-        if request[INFO].is_resource and not (self._without and path.startswith(self._without)):
+        if request[INFO].is_resource and not (self._no_core_prefix and path.startswith(self._no_core_prefix)):
             return await self._resources(request) if path.startswith("/api") else _not_found()
         handler = self._exact.get(path) or self._below.get(path[1:].partition("/")[0])
         return await handler(request) if handler else _not_found()
@@ -92,7 +92,7 @@ class Router:
         return _indented(self._paths())
 
     async def _no_core(self, _request: web.BaseRequest) -> web.StreamResponse:
-        """What servers behind a kube-apiserver answer about its own API."""
+        """Return the index with 404, as servers behind a kube-apiserver do for its own API."""
         return _indented(self._paths(), status=404)
 
     def _paths(self) -> dict[str, list[str]]:
@@ -113,7 +113,7 @@ async def _below_version(_request: web.BaseRequest) -> web.StreamResponse:
 
 
 def _indented(content: object, *, status: int = 200) -> Reply:
-    """JSON as the reference writes what it does not negotiate (responsewriters.WriteRawJSON)."""
+    """Return indented JSON, as the reference for endpoints without negotiation (responsewriters.WriteRawJSON)."""
     return Reply(json_codec.pretty(json_codec.dumps(content, sort_keys=False)), status=status)
 
 

@@ -1,4 +1,4 @@
-"""/version: which Kubernetes the server speaks like (apiserver pkg/server/routes/version.go)."""
+"""/version: the Kubernetes version that the server implements (apiserver pkg/server/routes/version.go)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from apiext import __version__
 MAJOR: Final = "1"
 MINOR: Final = "37"
 GIT_VERSION: Final = f"v{MAJOR}.{MINOR}.1+apiext.{__version__}"
-"""A semantic version: the release whose behaviour is served, then the server's own."""
+"""A semantic version: the Kubernetes release, with apiext's version as build metadata."""
 
 _MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def version_info() -> dict[str, str]:
-    """The reference's version.Info."""
+    """Return the version as the reference's version.Info."""
     machine = platform.machine()
     return {
         "major": MAJOR,

@@ -1,4 +1,4 @@
-"""The server's keys and certificates as files, and the TLS context; the library for them is used nowhere else in this room.
+"""TLS of the server: certificate files, their rotation, and TLS contexts.
 
-Mirrors k8s.io/apiserver/pkg/server/options (serving.go). What certificates are is cert's.
+Mirrors k8s.io/apiserver/pkg/server/options (serving.go) and pkg/server/dynamiccertificates. The room `cert` creates certificates.
 """

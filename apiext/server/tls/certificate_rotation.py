@@ -1,4 +1,4 @@
-"""Keeps what connections begin with up to date: files that change are read anew, and the server's own certificates renewed.
+"""Reloads certificate files that change, and renews the server's own certificates.
 
 Mirrors apiserver pkg/server/dynamiccertificates (dynamic_serving_content.go, dynamic_cafile_content.go).
 """
@@ -20,78 +20,81 @@ if TYPE_CHECKING:
     Stamp = tuple[int, int, int] | None
 
 _LOG: Final = get_logger(__name__)
-_GLANCE: Final = 1.0
-"""Seconds between looks at what the system says of the files."""
-_LOOK: Final = 60.0
-"""Seconds between looks into the files, whatever the system says of them, and at the lives of own certificates."""
+_STAT_INTERVAL: Final = 1.0
+"""Seconds between checks of the files' attributes."""
+_READ_INTERVAL: Final = 60.0
+"""Seconds between checks of the files' contents, and of the validity of own certificates."""
 
 
-class Followed:
-    """Files that are taken over when they change. What cannot be used leaves all as it was, and is logged once."""
+class WatchedFiles:
+    """Files to reload when they change. An invalid file keeps the previous content in use, and is logged once.
 
-    def __init__(self, paths: Sequence[Path], take: Callable[[], bool]) -> None:
+    `reload` reads the files, returns whether the content differs, and raises TLSError.
+    """
+
+    def __init__(self, paths: Sequence[Path], reload: Callable[[], bool]) -> None:
         self._paths = paths
-        self._take = take
+        self._reload = reload
         self._stamps: list[Stamp] | None = None
         self._problem = ""
 
-    def look(self, *, into: bool) -> None:
-        """Take the files over if they have changed; look into them also where the system says that they have not."""
+    def check(self, *, reads: bool) -> None:
+        """Reload the files if their attributes changed; with `reads` in any case."""
         stamps = [_stamp(path) for path in self._paths]
-        if stamps == self._stamps and not into:
+        if stamps == self._stamps and not reads:
             return
         self._stamps = stamps
         try:
-            changed = self._take()
+            changed = self._reload()
         except TLSError as error:
             if str(error) != self._problem:
                 self._problem = str(error)
-                _LOG.error("changed files cannot be used, what was read before stays", error=self._problem)
+                _LOG.error("certificate file invalid, keeping the previous content", error=self._problem)
             return
         self._problem = ""
         if changed:
-            _LOG.info("changed files are used from now on", files=[str(path) for path in self._paths])
+            _LOG.info("certificate files reloaded", files=[str(path) for path in self._paths])
 
 
-class Upkeep:
-    """Looks after files and own certificates for as long as the server runs."""
+class CertificateRotation:
+    """Checks certificate files and the server's own certificates periodically."""
 
-    def __init__(self, followed: Sequence[Followed], renew: Callable[[], None], *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._followed = followed
+    def __init__(self, files: Sequence[WatchedFiles], renew: Callable[[], None], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._files = files
         self._renew = renew
         self._clock = clock
-        self._next = clock()
+        self._next_read = clock()
         self._problem = ""
 
     async def run(self) -> None:
-        """Look again and again, until cancelled."""
+        """Check periodically until cancelled."""
         while True:
-            await self.look()
-            await asyncio.sleep(_GLANCE)
+            await self.check()
+            await asyncio.sleep(_STAT_INTERVAL)
 
-    async def look(self) -> None:
-        """Do what is due."""
+    async def check(self) -> None:
+        """Run the checks that are due."""
         now = self._clock()
-        into = now >= self._next
-        if into:
-            self._next = now + _LOOK
-            await asyncio.to_thread(self._renewed)
-        for files in self._followed:
-            files.look(into=into)
+        reads = now >= self._next_read
+        if reads:
+            self._next_read = now + _READ_INTERVAL
+            await asyncio.to_thread(self._renew_own)
+        for files in self._files:
+            files.check(reads=reads)
 
-    def _renewed(self) -> None:
+    def _renew_own(self) -> None:
         try:
             self._renew()
         except StartError as error:
             if str(error) != self._problem:
                 self._problem = str(error)
-                _LOG.error("own certificates cannot be renewed", error=self._problem)
+                _LOG.error("certificate renewal failed, retrying", error=self._problem)
             return
         self._problem = ""
 
 
 def _stamp(path: Path) -> Stamp:
-    """What changes with a file's content, or with the file that a link leads to."""
+    """Return the attributes that change with a file's content or with the target of its link, None if it does not exist."""
     try:
         found = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""The server's side of TLS."""
+"""TLS contexts of the server."""
 
 from __future__ import annotations
 
@@ -21,23 +21,27 @@ _CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTI
 
 
 class TLSError(Exception):
-    """Keys or certificates that cannot be used; the message is one line that says which."""
+    """A key or certificate is invalid. The message is one line that names it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
-    """A certificate, what leads from it to its authority, and its key; in PEM."""
+class CertKey:
+    """A certificate with its intermediates, and its key, in PEM."""
 
     cert: bytes
     key: bytes
     origin: str
-    """What messages call it."""
+    """The files, for messages."""
     names: tuple[str, ...] = ()
-    """The names that it is for, where they were given."""
+    """The server names of --tls-sni-cert-key; empty for those in the certificate."""
 
     @classmethod
-    def read(cls, pair: KeyPair, names: tuple[str, ...] = ()) -> Keys:
-        """What two files hold now. Raises TLSError where one cannot be read."""
+    def read(cls, pair: KeyPair, names: tuple[str, ...] = ()) -> CertKey:
+        """Read a certificate and its key.
+
+        Raises:
+            TLSError: a file cannot be read.
+        """
         origin = f"{pair.cert} and {pair.key}"
         try:
             return cls(pair.cert.read_bytes(), pair.key.read_bytes(), origin, names)
@@ -46,10 +50,10 @@ class Keys:
 
 
 def read_authorities(path: Path) -> bytes:
-    """The certificates of a file, in PEM.
+    """Return the PEM certificates of a file.
 
     Raises:
-        TLSError: there are none.
+        TLSError: the file cannot be read, or holds no certificate.
     """
     try:
         pem = path.read_bytes()
@@ -59,40 +63,39 @@ def read_authorities(path: Path) -> bytes:
     return pem
 
 
-def server_context(keys: Keys, *, authorities: bytes, min_version: str) -> ssl.SSLContext:
-    """A context that shows a certificate and lets clients show one of the authorities', which are in PEM.
+def server_context(keys: CertKey, *, authorities: bytes, min_version: str) -> ssl.SSLContext:
+    """Return a context that presents a certificate and accepts client certificates of the authorities (PEM).
 
-    A client without a certificate gets in, and is a matter of authentication then; one with a certificate of another
-    authority is turned away by TLS. Without authorities nobody is asked for a certificate.
+    A client certificate is optional. TLS refuses a certificate of another authority. Without authorities the server requests none.
 
     Raises:
-        TLSError: something cannot be used.
+        TLSError: the certificate, its key or the authorities are invalid.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = _VERSIONS[min_version]
     context.set_alpn_protocols(["http/1.1"])
-    # one ticket serves the one client of a connection; each costs a record on every handshake
+    # each ticket costs a record per handshake
     context.num_tickets = 1
     try:
         with _as_file(keys.cert) as cert, _as_file(keys.key) as key:
-            # a key under a password is refused: nobody is there to be asked
+            # refuse encrypted keys instead of prompting for a password
             context.load_cert_chain(cert, key, password=b"")
     except (OSError, ValueError) as error:
-        raise TLSError(f"{keys.origin} are no certificate and its key: {error}") from error
+        raise TLSError(f"{keys.origin} are not a certificate and its key: {error}") from error
     if not authorities.strip():
         return context
     context.verify_mode = ssl.CERT_OPTIONAL
-    # an authority that another one has certified is trusted by itself, as in the reference
+    # trust intermediate authorities by themselves, as Go does
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
         _trust(context, authorities)
     except ValueError as error:
-        raise TLSError(f"the authorities of client certificates cannot be used: {error}") from error
+        raise TLSError(f"invalid client CA: {error}") from error
     return context
 
 
 def _trust(context: ssl.SSLContext, pem: bytes) -> None:
-    """Add authorities. Raises ValueError, as ssl.SSLError is one."""
+    """Add authorities. Raise ValueError (ssl.SSLError is one) for invalid PEM."""
     found = _CERTIFICATE.findall(pem)
     if not found:
         raise ValueError("no certificate found")
@@ -101,7 +104,7 @@ def _trust(context: ssl.SSLContext, pem: bytes) -> None:
 
 @contextmanager
 def _as_file(data: bytes) -> Iterator[str]:
-    """A name under which bytes can be read, for a library that reads only files; in memory where the system can do that."""
+    """Provide bytes as a file, in memory where the system supports it, for a library that reads only files."""
     if hasattr(os, "memfd_create"):
         handle = os.memfd_create("apiext-tls")
         with os.fdopen(handle, "wb") as file:

@@ -1,90 +1,108 @@
-"""How connections begin: which certificate is shown, and whose certificates are believed. Both change while the server runs.
+"""TLS of the listener: its certificates and the authorities of client certificates, both replaceable while the server runs.
 
 Mirrors apiserver pkg/server/dynamiccertificates (tlsconfig.go).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ssl
+from typing import TYPE_CHECKING, Any, Self
 
-from apiext.server.tls.context import Keys, server_context
-from apiext.server.tls.live_context import LiveContext
+from apiext.server.tls.context import CertKey, server_context
 
 if TYPE_CHECKING:
     import asyncio
-    import ssl
     from collections.abc import Callable, Sequence
 
     from apiext.authentication.client_certificate import PeerIdentification
 
 
-class Entrance:
-    """What the listener and its connections go by. Use it in the event loop's thread only.
+class _SwitchableContext(ssl.SSLContext):
+    """A listener's context that delegates to the current one. A connection keeps the context with which it began.
+
+    The event loop calls `wrap_bio` once for each accepted connection and no other method.
+    """
+
+    current: ssl.SSLContext
+
+    def __new__(cls, first: ssl.SSLContext) -> Self:
+        """Return a context that delegates to `first`."""
+        context = super().__new__(cls, ssl.PROTOCOL_TLS_SERVER)
+        context.current = first
+        return context
+
+    def wrap_bio(self, *args: Any, **kwargs: Any) -> ssl.SSLObject:
+        """Return the TLS object of a new connection."""
+        return self.current.wrap_bio(*args, **kwargs)
+
+
+class DynamicTLS:
+    """The certificates and authorities that new connections use. Not thread-safe: use it in the event loop's thread only.
 
     Raises:
-        TLSError: something cannot be used; with `show` and `believe`, then, all stays as it was.
+        TLSError: a certificate, key or authority is invalid. A failed `set_certificate` or `set_client_trust` changes nothing.
     """
 
     def __init__(
         self,
-        keys: Sequence[Keys],
+        keys: Sequence[CertKey],
         identification: PeerIdentification,
         *,
         min_version: str,
         address: str = "",
     ) -> None:
-        """Show one of the keys by the name that a client asks for, or the first. `address` is what those who send no name ask for."""
+        """Select a certificate by the client's server name, else the first. `address` is the server name of clients that send none."""
         self.keys = tuple(keys)
-        """What is shown, as of now."""
+        """The current certificates."""
         self._address = address
         self._min_version = min_version
         self._subscribers: list[Callable[[], None]] = []
         self.identification = identification
-        """Who clients are by their certificates, as of now."""
+        """The current authorities of clients and front proxies."""
         self._contexts = self._build(self.keys, identification)
-        self.context = LiveContext(self._contexts[0])
+        self.context = _SwitchableContext(self._contexts[0])
         """The context for the listener."""
 
-    def show(self, keys: Keys, *, place: int = 0) -> bool:
-        """Show a certificate in place of another one in all connections that begin from now on. Tells whether they differ."""
+    def set_certificate(self, keys: CertKey, *, place: int = 0) -> bool:
+        """Replace the certificate at an index of `keys`, for new connections. Return whether it differs from the previous one."""
         if keys == self.keys[place]:
             return False
-        shown = (*self.keys[:place], keys, *self.keys[place + 1 :])
-        self._use(self._build(shown, self.identification))
-        self.keys = shown
+        replaced = (*self.keys[:place], keys, *self.keys[place + 1 :])
+        self._use(self._build(replaced, self.identification))
+        self.keys = replaced
         return True
 
-    def believe(self, identification: PeerIdentification) -> bool:
-        """Take over authorities of clients and of front proxies, and the names of these. Tells whether something changes.
+    def set_client_trust(self, identification: PeerIdentification) -> bool:
+        """Replace the authorities of clients and of front proxies, and the names of these. Return whether anything changes.
 
-        Connections that begin from now on are judged by them at once. Open ones are judged anew soon: those whose certificate is good for
-        less than it was end after the requests that they are at.
+        New connections use them at once. The subscribers check the open ones again, and end those whose certificate loses a privilege
+        after their current requests.
         """
         if identification == self.identification:
             return False
         self._use(self._build(self.keys, identification))
         self.identification = identification
-        for tell in self._subscribers:
-            tell()
+        for on_change in self._subscribers:
+            on_change()
         return True
 
     def is_current(self, transport: asyncio.BaseTransport) -> bool:
-        """Whether a connection's certificate was verified by what is believed now."""
+        """Return whether the current authorities verified a connection's certificate."""
         return transport.get_extra_info("ssl_object").context in self._contexts
 
-    def subscribe(self, tell: Callable[[], None]) -> None:
-        """Have a function called after each change of what is believed."""
-        self._subscribers.append(tell)
+    def subscribe(self, on_change: Callable[[], None]) -> None:
+        """Call a function after each change of the authorities."""
+        self._subscribers.append(on_change)
 
     def _use(self, contexts: list[ssl.SSLContext]) -> None:
         self._contexts = contexts
         self.context.current = contexts[0]
 
-    def _build(self, keys: Sequence[Keys], identification: PeerIdentification) -> list[ssl.SSLContext]:
-        """A context for each certificate, the default's first."""
+    def _build(self, keys: Sequence[CertKey], identification: PeerIdentification) -> list[ssl.SSLContext]:
+        """Return a context for each certificate, the default's first."""
         contexts = [server_context(one, authorities=identification.pem, min_version=self._min_version) for one in keys]
         if len(contexts) > 1:
-            # loaded where there are several certificates, which is seldom
+            # few servers have several certificates
             from apiext.server.tls.named_certificates import NamedCertificates
 
             contexts[0].sni_callback = NamedCertificates(keys, contexts, address=self._address).choose

@@ -1,6 +1,6 @@
-"""Which of several certificates a client is shown, by the name that it asks for.
+"""Selects one of several serving certificates by the client's server name (SNI).
 
-Mirrors apiserver pkg/server/dynamiccertificates (named_certificates.go) and the choice of Go's crypto/tls.
+Mirrors apiserver pkg/server/dynamiccertificates (named_certificates.go) and the selection of Go's crypto/tls.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Sequence
 
-    from apiext.server.tls.context import Keys
+    from apiext.server.tls.context import CertKey
 
 _DOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _ADDRESS: Final = re.compile(r"\d+(\.\d+){3}")
 
 
 class NamedCertificates:
-    """Chooses one; the first is the default. The others go by the names that they were given, or else by their own."""
+    """Selects a context; the first is the default. The others match the names of the flag, or without them those of the certificate."""
 
-    def __init__(self, keys: Sequence[Keys], contexts: Sequence[ssl.SSLContext], *, address: str) -> None:
-        """Each of the keys has its context. `address` is where the server listens, where that is a single one."""
+    def __init__(self, keys: Sequence[CertKey], contexts: Sequence[ssl.SSLContext], *, address: str) -> None:
+        """Each key has a context. `address` is the listening address, empty for all addresses."""
         self._address = address
         self._by_name = _by_name(keys[1:], contexts[1:])
         self._covering = [(_hosts(_parse(one)), context) for one, context in zip(keys, contexts, strict=True)]
 
     def choose(self, connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, _context: ssl.SSLContext) -> None:
-        """Have a connection that begins show what fits (ssl.SSLContext.sni_callback)."""
+        """Set the context of a new connection (ssl.SSLContext.sni_callback)."""
         connection.context = self.find(name)
 
     def find(self, name: str | None) -> ssl.SSLContext:
-        """The context for a name; whoever sends none asks for the address."""
+        """Return the context for a server name; without a name that of the address."""
         default = self._covering[0][1]
         if not name:
             return self._by_name.get(self._address, default)
@@ -48,8 +48,8 @@ class NamedCertificates:
         return next((context for hosts, context in self._covering if not hosts.isdisjoint(asked)), default)
 
 
-def _by_name(keys: Sequence[Keys], contexts: Sequence[ssl.SSLContext]) -> dict[str, ssl.SSLContext]:
-    """Given names come before those of certificates, and of the same kind the first one's."""
+def _by_name(keys: Sequence[CertKey], contexts: Sequence[ssl.SSLContext]) -> dict[str, ssl.SSLContext]:
+    """Return contexts by name. Names of the flag take precedence over those of certificates, and earlier ones over later ones."""
     given: dict[str, ssl.SSLContext] = {}
     own: dict[str, ssl.SSLContext] = {}
     for one, context in zip(keys, contexts, strict=True):
@@ -82,11 +82,11 @@ def _dns_names(certificate: x509.Certificate) -> list[str]:
     return names.get_values_for_type(x509.DNSName)
 
 
-def _parse(keys: Keys) -> x509.Certificate:
+def _parse(keys: CertKey) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificate(keys.cert)
     except ValueError as error:
-        raise TLSError(f"the certificate of {keys.origin} cannot be read: {error}") from error
+        raise TLSError(f"invalid certificate of {keys.origin}: {error}") from error
 
 
 def _wildcard(name: str) -> str:

@@ -1,51 +1,60 @@
-"""The server's own keys and certificates in `--cert-dir`: made once, used again, renewed before they end.
+"""The server's own keys and certificates in `--cert-dir`: created once, reused, renewed before they expire.
 
-apiext-ca.crt, apiext-ca.key         the authority of the two others, newest certificate first; older ones while they are valid
-apiserver.crt, apiserver.key         what the server shows
-apiext-admin.crt, apiext-admin.key   a client of group system:masters
+apiext-ca.crt, apiext-ca.key         the CA of the two others; newest certificate first, then the older valid ones
+apiserver.crt, apiserver.key         the serving certificate
+apiext-admin.crt, apiext-admin.key   a client certificate of group system:masters
+.checked                             the record of the last successful check
+
+A start within a day after a check, with the same files and hosts, does not read the certificates: that takes 60 ms, most of it the import
+of cryptography.
 """
 
 from __future__ import annotations
 
 import datetime
 import fcntl
+import hashlib
 import os
 import ssl
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import orjson
+
 from apiext.cert import certificate, renewal
-from apiext.meta.user import MASTERS
+from apiext.meta.request import MASTERS
 from apiext.server.atomic_files import read_file, write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from apiext.cert.issuing import Pem
 
-_MOST_HOSTS: Final = 100
-"""Hosts of one certificate, so that it does not grow with each new name of the machine."""
+_MAX_HOSTS: Final = 100
+"""Hosts of one certificate. A machine whose name changes would let it grow."""
 _AUTHORITY: Final = "apiext-ca"
 _RENEW_AUTHORITY_BEFORE: Final = datetime.timedelta(days=400)
-"""No certificate of an authority outlives it."""
+"""Longer than the validity of an issued certificate, so that none outlives its CA."""
+_CHECK_FILE: Final = ".checked"
+_CHECK_VALIDITY: Final = datetime.timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A certificate and its key, as files."""
+    """The files of a certificate and its key."""
 
     cert: Path
     key: Path
 
     @classmethod
     def named(cls, folder: Path, name: str) -> KeyPair:
-        """The pair `<name>.crt`, `<name>.key` of a folder."""
+        """Return the pair `<name>.crt`, `<name>.key` of a folder."""
         return cls(folder / f"{name}.crt", folder / f"{name}.key")
 
-    def is_sound(self) -> bool:
-        """Whether both are there, and belong together."""
+    def is_valid(self) -> bool:
+        """Return whether both files exist and match."""
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.cert, self.key, password=b"")
         except (OSError, ValueError):
@@ -53,7 +62,11 @@ class KeyPair:
         return True
 
     def write(self, pem: Pem) -> None:
-        """Write both files, the key first, so that a certificate is never there without its key."""
+        """Write both files, the key first, so that a certificate never exists without its key.
+
+        Raises:
+            OSError: a file cannot be written.
+        """
         write_file(self.key, pem.key, mode=0o600)
         write_file(self.cert, pem.cert, mode=0o644)
 
@@ -66,27 +79,34 @@ class Pki:
     serving: KeyPair
     admin: KeyPair
 
+    @property
+    def files(self) -> list[Path]:
+        """All files."""
+        return [path for pair in (self.authority, self.serving, self.admin) for path in (pair.cert, pair.key)]
+
 
 def now() -> datetime.datetime:
-    """The moment, as the system's clock has it."""
+    """Return the current time in UTC."""
     return datetime.datetime.now(datetime.UTC)
 
 
 def ensure_pki(folder: Path, hosts: Sequence[str], moment: datetime.datetime | None = None) -> Pki:
-    """Make what is missing or ends soon, and what does not name the hosts; servers with the same folder share the result.
+    """Create the certificates that are missing, expire soon or lack a host. Servers with the same folder share them.
 
-    A serving certificate that is made because hosts are new keeps those that the old one names, which may be another server's.
+    A serving certificate that is replaced for a new host keeps the hosts of the old one, which may belong to another server.
 
     Raises:
-        OSError: the folder cannot be used.
+        OSError: the folder cannot be read or written.
     """
     moment = moment or now()
     pki = Pki(*(KeyPair.named(folder, name) for name in (_AUTHORITY, "apiserver", "apiext-admin")))
-    if _is_complete(pki, hosts, moment):
+    if was_checked(folder, pki.files, hosts, moment):
         return pki
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _locked(folder):
-        _complete(pki, hosts, moment)
+    if not _is_complete(pki, hosts, moment):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _locked(folder):
+            _complete(pki, hosts, moment)
+    record_check(folder, pki.files, hosts, moment)
     return pki
 
 
@@ -100,21 +120,21 @@ def _is_complete(pki: Pki, hosts: Sequence[str], moment: datetime.datetime) -> b
 
 
 def _authority_is_due(pki: Pki, moment: datetime.datetime) -> bool:
-    end = certificate.end_of_validity(read_file(pki.authority.cert)) if pki.authority.is_sound() else None
+    end = certificate.end_of_validity(read_file(pki.authority.cert)) if pki.authority.is_valid() else None
     return end is None or end - moment < _RENEW_AUTHORITY_BEFORE
 
 
 def _is_due(pair: KeyPair, authority: KeyPair, moment: datetime.datetime) -> bool:
-    return not pair.is_sound() or renewal.is_due(read_file(pair.cert), read_file(authority.cert), moment)
+    return not pair.is_valid() or renewal.is_due(read_file(pair.cert), read_file(authority.cert), moment)
 
 
 def _valid(pki: Pki, moment: datetime.datetime) -> list[str]:
-    """The authority's certificates that have not ended yet."""
+    """Return the CA certificates that have not expired."""
     return renewal.still_valid(read_file(pki.authority.cert), moment)
 
 
 def _complete(pki: Pki, hosts: Sequence[str], moment: datetime.datetime) -> None:
-    # loaded only when there is something to make: it takes a tenth of a second
+    # imports in 0.1 s
     from apiext.cert import issuing
 
     _complete_authority(pki, moment)
@@ -123,8 +143,8 @@ def _complete(pki: Pki, hosts: Sequence[str], moment: datetime.datetime) -> None
     if _is_due(pki.serving, pki.authority, moment):
         pki.serving.write(issuing.issue_serving(authority, hosts, moment))
     elif not certificate.covers(shown, hosts):
-        both = list(dict.fromkeys([*hosts, *issuing.hosts_of(shown)]))
-        pki.serving.write(issuing.issue_serving(authority, both[:_MOST_HOSTS], moment))
+        both = list(dict.fromkeys([*hosts, *certificate.hosts_of(shown)]))
+        pki.serving.write(issuing.issue_serving(authority, both[:_MAX_HOSTS], moment))
     if _is_due(pki.admin, pki.authority, moment):
         pki.admin.write(issuing.issue_client(authority, "apiext-admin", [MASTERS], moment))
 
@@ -135,7 +155,7 @@ def _complete_authority(pki: Pki, moment: datetime.datetime) -> None:
     kept = _valid(pki, moment)
     if _authority_is_due(pki, moment):
         old = issuing.Pem(read_file(pki.authority.cert), read_file(pki.authority.key))
-        sound = pki.authority.is_sound()
+        sound = pki.authority.is_valid()
         new = issuing.renew_authority(_AUTHORITY, old, moment) if sound else issuing.new_authority(_AUTHORITY, moment)
         pki.authority.write(new._replace(cert="".join([new.cert, *kept])))
     elif kept != certificate.certificates(read_file(pki.authority.cert)):
@@ -150,3 +170,37 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def was_checked(folder: Path, files: Iterable[Path], hosts: Sequence[str], moment: datetime.datetime) -> bool:
+    """Return whether these files passed a check for these hosts in the last day.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    try:
+        record = orjson.loads(read_file(folder / _CHECK_FILE))
+        checked = datetime.datetime.fromisoformat(record["time"])
+        recent = checked <= moment < checked + _CHECK_VALIDITY
+        return recent and set(hosts) <= set(record["hosts"]) and record["digest"] == _digest(files)
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def record_check(folder: Path, files: Iterable[Path], hosts: Sequence[str], moment: datetime.datetime) -> None:
+    """Record that these files passed a check for these hosts; a folder that is not writable stays unchanged.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    record = {"time": moment.isoformat(), "hosts": list(hosts), "digest": _digest(files)}
+    with suppress(OSError):
+        write_file(folder / _CHECK_FILE, orjson.dumps(record).decode(), mode=0o600)
+
+
+def _digest(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        content = read_file(path).encode()
+        digest.update(b"%d\n%b" % (len(content), content))
+    return digest.hexdigest()

@@ -3,86 +3,90 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any
 
 from apiext.meta import errors
 from apiext.storage import keys, list_plan, rendering, versioner
-from apiext.storage.cacher.listing import from_entries, from_shelf
-from apiext.storage.cacher.watch_cache import Cache
-from apiext.storage.change import Interest
-from apiext.storage.interface import CorruptObjectError, EventType, KeyNotFoundError
+from apiext.storage.cacher.listing import from_entries, from_sorted_view
+from apiext.storage.cacher.watch_cache import WatchCache
+from apiext.storage.change import Change, Interest
+from apiext.storage.converting_watch import ConvertingWatch
+from apiext.storage.direct_reader import DirectReader
+from apiext.storage.direct_store import BOOKMARK_INTERVAL
+from apiext.storage.interface import DEFAULT_WRITE, CorruptObjectError, EventType, KeyNotFoundError
 from apiext.storage.watch_queue import WatchQueue, ended, failed
-from apiext.storage.writer import State
+from apiext.storage.writer import ObjectState, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from apiext.meta.gvk import GroupResource
     from apiext.meta.json_codec import Object
     from apiext.storage.backend import Backend
     from apiext.storage.barrier import Barrier
-    from apiext.storage.cacher.feed import Feed
-    from apiext.storage.change import Change
-    from apiext.storage.direct_store import DirectStore
+    from apiext.storage.cacher.feed import BackendFeed
     from apiext.storage.entry import Entry
-    from apiext.storage.interface import Codec, Event, Item, ListOptions, ListResult, Preconditions, Watch, WatchOptions
+    from apiext.storage.interface import Codec, Event, Item, ListOptions, ListResult, Watch, WatchOptions, WriteOptions
     from apiext.storage.list_plan import ListPlan
-    from apiext.storage.view import View
-    from apiext.storage.write_guards import WriteGuard
-
-_BOOKMARK_INTERVAL: Final = 60.0
+    from apiext.storage.rendering import Renderer
 
 
-class CachedStore:
-    """Implements interface.Store: reads from memory, writes through to the backend.
+class CachedStore(Writer):
+    """Implements Store over a watch cache: reads from memory, writes to the backend.
 
-    A read without resourceVersion asks the shared barrier how far the store is and waits for the cache to be there.
+    A read without resourceVersion asks the shared barrier for the store's revision and waits until the cache reaches it.
     """
 
     def __init__(
         self,
         *,
         backend: Backend,
-        direct: DirectStore,
-        feed: Feed,
+        renderer: Renderer,
+        resource: GroupResource,
+        feed: BackendFeed,
         barrier: Barrier,
         clock: Callable[[], float] = time.monotonic,
-        bookmark_interval: float = _BOOKMARK_INTERVAL,
+        bookmark_interval: float = BOOKMARK_INTERVAL,
     ) -> None:
-        self.direct = direct
+        super().__init__(backend=backend, renderer=renderer)
+        self._direct = DirectReader(backend=backend, renderer=renderer, resource=resource)
         self._feed = feed
         self._barrier = barrier
         self._clock = clock
-        self.cache = Cache(backend=backend, renderer=direct.renderer, feed=feed, clock=clock, bookmark_interval=bookmark_interval)
-
-    # --- reads ------------------------------------------------------------------------------------------------------
+        self.cache = WatchCache(backend=backend, renderer=renderer, feed=feed, clock=clock, bookmark_interval=bookmark_interval)
 
     async def get(self, key: str, codec: Codec, *, resource_version: str = "") -> Item:
-        """Implements Store.get."""
+        """Implement Store.get."""
         cache = self.cache
         if not cache.loaded:
-            self._fill()
-            return await self.direct.get(key, codec, resource_version=resource_version)
+            self._start_loading()
+            return await self._direct.get(key, codec, resource_version=resource_version)
         if not resource_version:
             revision = await self._barrier.revision()
-            if revision > cache.revision and not await self._caught_up(revision):
-                return await self.direct.get(key, codec)
+            if revision > cache.revision and not await self._reaches(revision):
+                return await self._direct.get(key, codec)
         elif resource_version != "0":
-            await self._wait(versioner.parse_plainly(resource_version))
-        # let go while this waited: nothing feeds it any more
+            await self._wait(versioner.parse_for_watch(resource_version))
+        # a dropped cache is not updated any more
         if cache.closed:
-            return await self.direct.get(key, codec, resource_version=resource_version)
+            return await self._direct.get(key, codec, resource_version=resource_version)
         entry = cache.entries.get(key)
         if entry is None:
-            raise KeyNotFoundError(self.direct.prefix + key, "key not found")
-        return entry.item(cache.view(codec))
+            raise KeyNotFoundError(self._direct.prefix + key, "key not found")
+        view = cache.view(codec)
+        return entry.item(view) if view.inline else await view.item(entry)
 
     async def _wait(self, revision: int) -> None:
-        """Return when the cache is not older than a revision; raises StatusError 504."""
+        """Wait until the cache reaches a revision.
+
+        Raises:
+            StatusError: 504 if it does not in time.
+        """
         if revision > self.cache.revision:
             await self._feed.wait(revision)
 
-    async def _caught_up(self, revision: int) -> bool:
-        """Whether the cache reaches a revision that the store has, soon enough."""
+    async def _reaches(self, revision: int) -> bool:
+        """Report whether the cache reaches a revision of the store in time."""
         try:
             await self._wait(revision)
         except errors.StatusError:
@@ -90,72 +94,70 @@ class CachedStore:
         return True
 
     async def list(self, prefix: str, codec: Codec, options: ListOptions) -> ListResult:
-        """Implements Store.list."""
+        """Implement Store.list."""
         plan = list_plan.plan(prefix, options)
         cache = self.cache
         if not await cache.load():
-            return await self.direct.serve(plan, codec)
+            return await self._direct.list(plan, codec)
         if plan.exact:
-            return await self._list_exactly(plan, codec)
+            return await self._list_exact(plan, codec)
         if plan.consistent:
-            if not await self._caught_up(await self._barrier.revision()):
-                return await self.direct.serve(plan, codec)
+            if not await self._reaches(await self._barrier.revision()):
+                return await self._direct.list(plan, codec)
         else:
             await self._wait(plan.minimum)
         if cache.closed:
-            return await self.direct.serve(plan, codec)
-        # the reference's cache has never paged a list that may be of any age
+            return await self._direct.list(plan, codec)
+        # the reference's cache does not page lists of any age
         limit = 0 if options.resource_version == "0" else plan.limit
         view, revision = cache.view(codec), cache.revision
-        shelf = None if keys.is_single(plan.scope) else cache.shelf(view)
-        if shelf is not None:
-            return from_shelf(plan, shelf, cache.place(plan.scope, plan.start), limit=limit, revision=revision)
+        sorted_view = None if keys.is_single(plan.scope) else cache.sorted_view(view)
+        if sorted_view is not None:
+            return from_sorted_view(plan, sorted_view, cache.key_range(plan.scope, plan.start), limit=limit, revision=revision)
         entries = cache.range(plan.scope, plan.start)
-        return await from_entries(plan, entries, view, limit=limit, resource=self.direct.resource, revision=revision)
+        return await from_entries(plan, entries, view, limit=limit, resource=self._direct.resource, revision=revision)
 
-    async def _list_exactly(self, plan: ListPlan, codec: Codec) -> ListResult:
-        """A list at one revision: from the cache and its history, from the backend when that does not reach back."""
+    async def _list_exact(self, plan: ListPlan, codec: Codec) -> ListResult:
+        """List at one revision: from the cache and its history, or from the backend if the history is too short."""
         cache = self.cache
         await self._wait(plan.exact)
         if plan.exact < cache.history.floor or cache.closed:
-            return await self.direct.serve(plan, codec)
+            return await self._direct.list(plan, codec)
         view = cache.view(codec)
         unchanged = plan.exact >= cache.changed_at
-        shelf = cache.shelf(view) if unchanged and not keys.is_single(plan.scope) else None
-        if shelf is not None:
-            place = cache.place(plan.scope, plan.start)
-            return from_shelf(plan, shelf, place, limit=plan.limit, revision=plan.exact)
+        sorted_view = cache.sorted_view(view) if unchanged and not keys.is_single(plan.scope) else None
+        if sorted_view is not None:
+            place = cache.key_range(plan.scope, plan.start)
+            return from_sorted_view(plan, sorted_view, place, limit=plan.limit, revision=plan.exact)
         entries = cache.range_at(plan.exact, plan.scope, plan.start)
-        resource = self.direct.resource
+        resource = self._direct.resource
         return await from_entries(plan, entries, view, limit=plan.limit, resource=resource, revision=plan.exact)
 
-    # --- watches ----------------------------------------------------------------------------------------------------
-
     async def watch(self, prefix: str, codec: Codec, options: WatchOptions) -> Watch:
-        """Implements Store.watch."""
-        wanted = versioner.parse_plainly(options.resource_version)
+        """Implement Store.watch."""
+        wanted = versioner.parse_for_watch(options.resource_version)
         if not await self.cache.load():
             return ended()
         initial = options.send_initial_events
         after = 0
         try:
             if initial is False:
-                after = wanted or await self._present(options)
+                after = wanted or await self._current_revision(options)
             elif initial or not wanted:
-                await self._wait(wanted or await self._present(options))
+                await self._wait(wanted or await self._current_revision(options))
             else:
                 after = wanted
-            # nobody feeds the watches of a cache that was let go meanwhile
+            # a dropped cache does not feed its watches
             return self._open(prefix, codec, options, after=after) if not self.cache.closed else ended()
         except errors.StatusError as error:
             return failed(error)
 
-    async def _present(self, options: WatchOptions) -> int:
-        """The revision that "" and "0" stand for: the store's, and whatever the cache has."""
+    async def _current_revision(self, options: WatchOptions) -> int:
+        """Return the revision of resourceVersion "" (the store's) or "0" (the cache's)."""
         return self.cache.revision if options.resource_version else await self._barrier.revision()
 
-    def _open(self, prefix: str, codec: Codec, options: WatchOptions, *, after: int) -> WatchQueue:
-        """Begin after a revision, or with the present state at 0. Nothing is awaited: no change falls between."""
+    def _open(self, prefix: str, codec: Codec, options: WatchOptions, *, after: int) -> Watch:
+        """Start a watch after a revision, or with the present state at 0. It must not await: no change may come between."""
         cache = self.cache
         now = cache.revision
         interest = Interest(
@@ -165,113 +167,76 @@ class CachedStore:
             selection=options.selection,
             after=after if after > now else 0,
         )
+        announced = bool(options.send_initial_events) and options.allow_bookmarks
         if after:
             backlog = _resumed(interest, cache.history.since(after))
         else:
-            announced = bool(options.send_initial_events) and options.allow_bookmarks
             backlog = _initial(interest, cache.range(interest.scope), now if announced else 0)
-        watch = WatchQueue(backlog=backlog, closed=lambda watch: cache.audience.leave(watch, interest))
-        cache.audience.join(watch, interest)
+        watch: WatchQueue[Any] = WatchQueue(backlog=backlog, closed=lambda watch: cache.dispatcher.leave(watch, interest))
+        cache.dispatcher.join(watch, interest)
         if options.allow_bookmarks:
-            cache.audience.expect_bookmarks(watch, interest, begun=after or now, timeout=options.timeout, now=self._clock())
-        return watch
+            cache.dispatcher.schedule_bookmarks(watch, interest, start_revision=after or now, timeout=options.timeout, now=self._clock())
+        return watch if interest.view.inline else ConvertingWatch(watch, interest)
 
-    # --- writes -----------------------------------------------------------------------------------------------------
-
-    def _fill(self) -> None:
-        """Have the cache filled from the first use on, so that its history has what a client watches from: its own writes."""
+    def _start_loading(self) -> None:
+        """Start to load the cache at the first use, so that its history covers the client's own writes."""
         if not self.cache.loaded and not self.cache.closed:
             self.cache.begin_loading()
 
-    def _begin(self, key: str, codec: Codec, *, dry_run: bool) -> State | None:
-        """The cached state of an object, for a first try; none for a dry run, which no write would prove right."""
-        self._fill()
+    def cached_state(self, key: str, codec: Codec) -> ObjectState | None:
+        """Return the cached state of an object, and its rendering if there is one."""
         entry = self.cache.entries.get(key)
-        if entry is None or dry_run or not self.cache.loaded:
+        if entry is None or not self.cache.loaded:
             return None
-        item = entry.ready(self.cache.view(codec))
         try:
-            return State(raw=entry.raw, revision=entry.revision, current=False, item=item)
+            return ObjectState(raw=entry.raw, revision=entry.revision, current=False, item=entry.cached(self.cache.view(codec)))
         except CorruptObjectError:
             return None
 
-    async def create(self, key: str, obj: Object, codec: Codec, *, dry_run: bool = False) -> Item:
-        """Implements Store.create."""
-        self._fill()
-        item = await self.direct.create(key, obj, codec, dry_run=dry_run)
-        if not dry_run:
-            self.cache.adopt(self.cache.view(codec), item)
-        return item
+    def written(self, codec: Codec, item: Item) -> None:
+        """Keep the rendering of a written object for the event of the write."""
+        self.cache.add_rendering(self.cache.view(codec), item)
 
-    async def guaranteed_update(
-        self,
-        key: str,
-        codec: Codec,
-        update: Callable[[Object, int], Awaitable[Object]],
-        *,
-        preconditions: Preconditions | None = None,
-        ignore_not_found: bool = False,
-        dry_run: bool = False,
-    ) -> tuple[Item, bool]:
-        """Implements Store.guaranteed_update."""
-        item, created = await self.direct.guaranteed_update(
-            key,
-            codec,
-            update,
-            preconditions=preconditions,
-            ignore_not_found=ignore_not_found,
-            dry_run=dry_run,
-            begin=self._begin(key, codec, dry_run=dry_run),
-        )
-        if not dry_run:
-            self.cache.adopt(self.cache.view(codec), item)
-        return item, created
+    async def create(self, key: str, obj: Object, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
+        """Implement Store.create."""
+        self._start_loading()
+        return await super().create(key, obj, codec, options)
 
-    async def delete(
-        self,
-        key: str,
-        codec: Codec,
-        *,
-        preconditions: Preconditions | None = None,
-        validate: Callable[[Object], Awaitable[None]] | None = None,
-        dry_run: bool = False,
-    ) -> Item:
-        """Implements Store.delete."""
-        begin = self._begin(key, codec, dry_run=dry_run)
-        return await self.direct.delete(key, codec, preconditions=preconditions, validate=validate, dry_run=dry_run, begin=begin)
-
-    async def delete_unreadable(self, key: str, codec: Codec, *, dry_run: bool = False) -> None:
-        """Implements Store.delete_unreadable."""
-        await self.direct.delete_unreadable(key, codec, dry_run=dry_run)
-
-    def guard_writes(self, guard: WriteGuard) -> None:
-        """Implements Store.guard_writes."""
-        self.direct.guard_writes(guard)
+    async def _initial_state(self, key: str, codec: Codec, options: WriteOptions) -> ObjectState:
+        self._start_loading()
+        return await super()._initial_state(key, codec, options)
 
     async def count(self) -> int:
-        """Implements Store.count."""
-        return len(self.cache.entries) if self.cache.loaded else await self.direct.count()
+        """Implement Store.count."""
+        return len(self.cache.entries) if self.cache.loaded else await self._direct.count()
 
     def close(self, error: errors.StatusError | None = None) -> None:
-        """Let the cache go and end its watches, with a Status where there is one; what is asked later, the backend answers."""
+        """Drop the cache and end its watches, with a Status if one is given; later reads use the backend."""
         self.cache.close(error)
 
 
-def _initial(interest: Interest, entries: Sequence[Entry], bookmark_at: int) -> Iterator[Event]:
-    """What exists, as ADDED events, and the bookmark that says so (0: none)."""
-    view: View = interest.view
-    for entry in entries:
-        if interest.wants(entry):
-            yield rendering.event(EventType.ADDED, entry.item(view))
+def _initial(interest: Interest, entries: Sequence[Entry], bookmark_at: int) -> Iterator[Event | Change]:
+    """Yield ADDED events for existing objects, then the bookmark that ends them (0: none)."""
+    view = interest.view
+    if not view.inline:
+        yield from (Change(key=entry.key, revision=entry.revision, entry=entry, previous=None) for entry in entries)
+    else:
+        for entry in entries:
+            if interest.wants(entry):
+                yield rendering.event(EventType.ADDED, entry.item(view))
     if bookmark_at:
         yield rendering.bookmark(view.gvk, bookmark_at, initial_events_end=True)
 
 
-def _resumed(interest: Interest, changes: Sequence[Change]) -> Iterator[Event]:
-    """What a watcher has missed."""
+def _resumed(interest: Interest, changes: Sequence[Change]) -> Iterator[Event | Change]:
+    """Yield the events of changes that a watcher has missed, or the changes where these have to be converted first."""
     for change in changes:
-        if interest.covers(change.key):
-            event = interest.event(change)
-            change.settle()
-            if event is not None:
-                yield event
+        if not interest.covers(change.key):
+            continue
+        if not interest.view.inline:
+            yield change
+            continue
+        event = interest.event(change)
+        change.drop_events()
+        if event is not None:
+            yield event

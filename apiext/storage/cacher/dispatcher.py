@@ -1,12 +1,12 @@
-"""The watchers of a cache: who gets which change (apiserver pkg/storage/cacher/cacher.go: dispatchEvent)."""
+"""Dispatches changes to watchers (apiserver pkg/storage/cacher/cacher.go: dispatchEvent)."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.storage import rendering
-from apiext.storage.cacher.watcher_groups import Group, Groups
+from apiext.storage.cacher.watcher_groups import WatcherGroup, WatcherGroups
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,36 +16,36 @@ if TYPE_CHECKING:
     from apiext.storage.interface import Event
     from apiext.storage.watch_queue import WatchQueue
 
-_BEFORE_END: Final = 2.0
-_PAUSE_PER_WATCHER: Final = 100e-6
-_LONGEST_PAUSE: Final = 0.02
+_BEFORE_END_SECONDS: Final = 2.0  # seconds
+_PAUSE_SECONDS_PER_WATCHER: Final = 100e-6  # seconds
+_MAX_PAUSE_SECONDS: Final = 0.02  # seconds
 _SILENCE: Final = 10
-"""Pauses without a change, after which the next one goes out at once."""
+"""Silence, in pauses, after which the next change is dispatched at once."""
 
 
 class _Bookmarks:
-    """When a watcher is due for its next bookmark."""
+    """The bookmark schedule of a watcher."""
 
-    __slots__ = ("begun", "deadline", "due", "group")
+    __slots__ = ("deadline", "due", "group", "start_revision")
 
-    def __init__(self, *, group: Group, begun: int, deadline: float, due: float) -> None:
+    def __init__(self, *, group: WatcherGroup, start_revision: int, deadline: float, due: float) -> None:
         self.group = group
-        self.begun = begun
+        self.start_revision = start_revision
         self.deadline = deadline
         self.due = due
 
 
-class Audience:
-    """Hands changes to watchers, by the scopes that a key lies in.
+class Dispatcher:
+    """Dispatches changes to watchers by the scopes of their keys.
 
-    Many watchers are given what comes in quick succession together: a change waits 0.1 ms for each watcher, 20 ms at
-    most, so that a burst of writes does not become as many small sends to everybody. After a silence it does not wait.
+    Changes in quick succession are sent as one batch: a change waits 0.1 ms for each watcher, at most 20 ms, unless there was a
+    silence before it.
     """
 
     def __init__(self, *, bookmark_interval: float) -> None:
         self._interval = bookmark_interval
-        self._groups: dict[str, Groups] = {}
-        self._bookmarks: dict[WatchQueue, _Bookmarks] = {}
+        self._groups: dict[str, WatcherGroups] = {}
+        self._bookmarks: dict[WatchQueue[Any], _Bookmarks] = {}
         self._watchers = 0
         self._pending: list[Change] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -54,15 +54,15 @@ class Audience:
     def __len__(self) -> int:
         return self._watchers
 
-    def join(self, watch: WatchQueue, interest: Interest) -> None:
-        """Begin to hand changes to a watcher."""
-        # what waits is part of what the newcomer has been given already
+    def join(self, watch: WatchQueue[Any], interest: Interest) -> None:
+        """Add a watcher."""
+        # pending changes are part of the newcomer's initial state
         self._flush()
-        self._groups.setdefault(interest.scope, Groups()).join(watch, interest)
+        self._groups.setdefault(interest.scope, WatcherGroups()).join(watch, interest)
         self._watchers += 1
 
-    def leave(self, watch: WatchQueue, interest: Interest) -> None:
-        """Stop handing changes to a watcher; it may have left already."""
+    def leave(self, watch: WatchQueue[Any], interest: Interest) -> None:
+        """Remove a watcher; idempotent."""
         self._bookmarks.pop(watch, None)
         groups = self._groups.get(interest.scope)
         if groups is None or not groups.leave(watch, interest):
@@ -72,7 +72,7 @@ class Audience:
             del self._groups[interest.scope]
 
     def dispatch(self, changes: Sequence[Change]) -> None:
-        """Give each watcher what it wants of some changes, as one batch; at once, or together with what comes soon."""
+        """Send changes to the watchers that select them, at once or together with the next ones."""
         if not self._groups:
             return
         self._pending += changes
@@ -85,10 +85,10 @@ class Audience:
             self._timer = loop.call_later(self._pause(), self._flush)
 
     def _pause(self) -> float:
-        return min(_LONGEST_PAUSE, _PAUSE_PER_WATCHER * self._watchers)
+        return min(_MAX_PAUSE_SECONDS, _PAUSE_SECONDS_PER_WATCHER * self._watchers)
 
     def _flush(self) -> None:
-        """Give out what waits."""
+        """Send the pending changes."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -96,28 +96,35 @@ class Audience:
             return
         changes, self._pending = self._pending, []
         self._silent_from = asyncio.get_running_loop().time() + _SILENCE * self._pause()
-        batches: dict[Group, list[Event]] = {}
+        batches: dict[WatcherGroup, list[Event]] = {}
+        unconverted: dict[WatcherGroup, list[Change]] = {}
         for change in changes:
             for scope in self._scopes(change.key):
                 groups = self._groups.get(scope)
-                for group in groups.concerned(change) if groups is not None else ():
-                    self._offer(group, change, batches)
+                for group in groups.matching(change) if groups is not None else ():
+                    if group.interest.view.inline:
+                        self._offer(group, change, batches)
+                    else:
+                        unconverted.setdefault(group, []).append(change)
         for group, batch in batches.items():
             size = sum(len(event.line) for event in batch)
             for watch in tuple(group.watchers):
                 watch.push(batch, size)
+        for group, converting in unconverted.items():
+            for watch in tuple(group.watchers):
+                watch.push(converting, sum(change.size for change in converting))
         for change in changes:
-            change.settle()
+            change.drop_events()
 
     def _scopes(self, key: str) -> tuple[str, ...]:
         slash = key.find("/") + 1
         return ("", key[:slash], key) if slash else ("", key)
 
-    def _offer(self, group: Group, change: Change, batches: dict[Group, list[Event]]) -> None:
+    def _offer(self, group: WatcherGroup, change: Change, batches: dict[WatcherGroup, list[Event]]) -> None:
         try:
             event = group.interest.event(change)
-        except rendering.UNSHOWABLE as error:
-            self._fail(group, rendering.reason(error), batches)
+        except rendering.RENDERING_ERRORS as error:
+            self._fail(group, rendering.status_error(error), batches)
             return
         if event is not None:
             batch = batches.get(group)
@@ -126,28 +133,28 @@ class Audience:
             else:
                 batch.append(event)
 
-    def _fail(self, group: Group, error: errors.StatusError, batches: dict[Group, list[Event]]) -> None:
-        """End a group that cannot be shown a change; those who watch elsewhere go on."""
+    def _fail(self, group: WatcherGroup, error: errors.StatusError, batches: dict[WatcherGroup, list[Event]]) -> None:
+        """End the watches of a group whose version cannot show a change; other groups go on."""
         earlier = batches.pop(group, [])
         for watch in tuple(group.watchers):
             if earlier:
                 watch.push(earlier, 0)
             watch.fail(error)
 
-    def expect_bookmarks(self, watch: WatchQueue, interest: Interest, *, begun: int, timeout: float, now: float) -> None:
-        """Send a watcher bookmarks: one each interval, and one shortly before the end of its time (0: no end)."""
+    def schedule_bookmarks(self, watch: WatchQueue[Any], interest: Interest, *, start_revision: int, timeout: float, now: float) -> None:
+        """Schedule a watcher's bookmarks: one an interval, and one shortly before its timeout (seconds; 0: none)."""
         group = self._groups[interest.scope].group(interest)
         if group is None:
             return
         deadline = now + timeout if timeout else 0.0
-        bookmarks = _Bookmarks(group=group, begun=begun, deadline=deadline, due=now)
-        if self._plan(bookmarks, now):
+        bookmarks = _Bookmarks(group=group, start_revision=start_revision, deadline=deadline, due=now)
+        if self._schedule(bookmarks, now):
             self._bookmarks[watch] = bookmarks
 
-    def _plan(self, bookmarks: _Bookmarks, now: float) -> bool:
+    def _schedule(self, bookmarks: _Bookmarks, now: float) -> bool:
         bookmarks.due = now + self._interval
         if bookmarks.deadline:
-            bookmarks.due = min(bookmarks.due, bookmarks.deadline - _BEFORE_END)
+            bookmarks.due = min(bookmarks.due, bookmarks.deadline - _BEFORE_END_SECONDS)
         return bookmarks.due > now
 
     def send_bookmarks(self, revision: int, now: float) -> None:
@@ -156,15 +163,15 @@ class Audience:
         for watch, bookmarks in tuple(self._bookmarks.items()):
             if now < bookmarks.due:
                 continue
-            # whoever has seen nothing newer than where it began gains nothing from being told so
-            if revision > max(bookmarks.begun, bookmarks.group.interest.after):
+            # a bookmark at the start revision is useless
+            if revision > max(bookmarks.start_revision, bookmarks.group.interest.after):
                 event = rendering.bookmark(bookmarks.group.interest.view.gvk, revision)
                 watch.push([event], len(event.line))
-            if not self._plan(bookmarks, now):
+            if not self._schedule(bookmarks, now):
                 self._bookmarks.pop(watch, None)
 
     def end(self, error: errors.StatusError | None = None) -> None:
-        """End all watches, with a Status where there is one."""
+        """End all watches, with a Status if one is given."""
         self._flush()
         for groups in tuple(self._groups.values()):
             for group in groups:

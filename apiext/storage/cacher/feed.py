@@ -1,4 +1,4 @@
-"""The one watch of the backend that feeds every cache, and the revision up to which it has told everything.
+"""The backend watch that feeds every cache, and the revision that all caches have reached.
 
 Mirrors apiserver pkg/storage/cacher: lister_watcher.go, progress/watch_progress.go and waitUntilFreshLocked.
 """
@@ -22,68 +22,76 @@ if TYPE_CHECKING:
 
 MAX_WAIT: Final = 3.0
 """Seconds a read waits for the caches to reach a revision."""
-_PROGRESS_AFTER: Final = 0.005
-_PROGRESS_INTERVAL: Final = 0.1
-_RETRY_AFTER: Final = 0.2
-_MAX_RETRY_AFTER: Final = 5.0
-_CHUNK: Final = 64
+_PROGRESS_AFTER_SECONDS: Final = 0.005  # seconds
+_PROGRESS_INTERVAL_SECONDS: Final = 0.1  # seconds
+_MIN_RETRY_SECONDS: Final = 0.2  # seconds
+_MAX_RETRY_SECONDS: Final = 5.0  # seconds
+_CHUNK_EVENTS: Final = 64  # events
 
 _LOG: Final = get_logger(__name__)
 
 
-class Follower(Protocol):
-    """A cache, as its feed sees it."""
+class FeedFollower(Protocol):
+    """A cache that follows the feed."""
 
     def apply(self, events: Sequence[BackendEvent]) -> None:
-        """Take changes, in order; those it has seen already come again after a new start and are passed over."""
+        """Apply changes in order; ignore those applied before, which are repeated after a restart."""
         ...
 
     async def reload(self, revision: int) -> None:
-        """Make up by a list for changes that cannot be had any more. Raises BackendError."""
+        """Replace lost changes by a list at a revision.
+
+        Raises:
+            BackendError: the backend does not answer.
+        """
         ...
 
 
-class Feed:
-    """Follows a key prefix, hands each change to the follower of its resource, and tells how far it is."""
+class BackendFeed:
+    """Watches a key prefix, delivers each change to the follower of its resource, and tracks the revision."""
 
     def __init__(self, *, backend: Backend, root: str, max_wait: float = MAX_WAIT) -> None:
         self._backend = backend
         self._root = root
         self._max_wait = max_wait
-        self._followers: dict[str, Follower] = {}
+        self._followers: dict[str, FeedFollower] = {}
         self._waiting: dict[asyncio.Future[None], int] = {}
         self._progress: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._started: asyncio.Future[None] | None = None
-        self._backoff = Backoff(_RETRY_AFTER, _MAX_RETRY_AFTER)
+        self._backoff = Backoff(_MIN_RETRY_SECONDS, _MAX_RETRY_SECONDS)
         self.revision = 0
-        """Every change up to this revision has reached its follower."""
+        """Every change up to this revision was delivered."""
 
     async def start(self) -> None:
-        """Begin to follow; returns when the first revision is known. Raises BackendError when there is none to be had."""
+        """Start the watch; return once the first revision is known.
+
+        Raises:
+            BackendError: the backend does not answer.
+        """
         loop = asyncio.get_running_loop()
         self._started = loop.create_future()
         self._task = loop.create_task(self._run())
         await self._started
 
     async def close(self) -> None:
-        """Stop; who waits is cancelled."""
+        """Stop, and cancel the waiting readers."""
         tasks = [task for task in (self._task, self._progress) if task is not None]
         await end_tasks(*tasks)
         for waiter in self._waiting:
             waiter.cancel()
 
-    def follow(self, prefix: str, follower: Follower) -> None:
-        """Hand the changes below a resource's prefix to its cache from now on."""
+    def follow(self, prefix: str, follower: FeedFollower) -> None:
+        """Deliver the changes below a resource's prefix to a follower from now on."""
         self._followers[prefix] = follower
 
-    def unfollow(self, prefix: str, follower: Follower) -> None:
-        """Stop doing so, unless another cache has taken its place."""
+    def unfollow(self, prefix: str, follower: FeedFollower) -> None:
+        """Stop delivering, unless another follower has replaced this one."""
         if self._followers.get(prefix) is follower:
             del self._followers[prefix]
 
     async def _run(self) -> None:
-        """Follow for ever: again from where it was when the backend fails, by lists when the past is gone."""
+        """Watch until cancelled: resume after a failure, reload the followers after a compaction."""
         while True:
             try:
                 await self._follow()
@@ -97,10 +105,10 @@ class Feed:
                     return
                 why = str(error)
             except Exception:  # noqa: BLE001 - see below
-                # reads that find the caches standing still go to the backend; none is answered wrongly
-                _LOG.exception("a change could not be taken", revision=self.revision)
+                # reads fall back to the backend while the caches do not advance
+                _LOG.exception("watch event processing failed, retrying", revision=self.revision)
                 why = "failed"
-            _LOG.warning("watch of the store broke", why=why, revision=self.revision, retry_after=self._backoff.next)
+            _LOG.warning("store watch disconnected, retrying", why=why, revision=self.revision, retry_after=self._backoff.next)
             await self._backoff.pause()
 
     async def _follow(self) -> None:
@@ -113,9 +121,9 @@ class Feed:
     async def _take(self, batch: WatchBatch) -> None:
         events = batch.events
         first = 0
-        while len(events) - first > _CHUNK:
-            end = first + _CHUNK
-            # changes of one revision belong together: nobody is told of a revision that is only half there
+        while len(events) - first > _CHUNK_EVENTS:
+            end = first + _CHUNK_EVENTS
+            # deliver the changes of one revision together
             while end < len(events) and events[end].revision == events[end - 1].revision:
                 end += 1
             self._deliver(events[first:end])
@@ -127,7 +135,7 @@ class Feed:
         self._advance(batch.revision)
 
     def _deliver(self, events: Sequence[BackendEvent]) -> None:
-        shares: dict[Follower, list[BackendEvent]] = {}
+        shares: dict[FeedFollower, list[BackendEvent]] = {}
         for event in events:
             follower = self._follower(event.key)
             if follower is not None:
@@ -135,8 +143,8 @@ class Feed:
         for follower, share in shares.items():
             follower.apply(share)
 
-    def _follower(self, key: str) -> Follower | None:
-        """The cache of a key's resource, which lies below its group's name, or right below the root for the core group."""
+    def _follower(self, key: str) -> FeedFollower | None:
+        """Return the follower for a key: below the group's name, or below the root for the core group."""
         first = key.find("/", len(self._root)) + 1
         second = key.find("/", first) + 1
         return self._followers.get(key[:second]) or self._followers.get(key[:first])
@@ -152,25 +160,29 @@ class Feed:
                     waiter.set_result(None)
 
     async def _catch_up(self) -> None:
-        """Let every cache make up for the lost changes by a list, all at one revision."""
+        """Reload every follower at one revision."""
         while True:
             try:
                 revision = await self._backend.revision()
-                _LOG.warning("changes were compacted before they were seen", after=self.revision, up_to=revision)
+                _LOG.warning("store watch compacted, relisting", after=self.revision, up_to=revision)
                 for follower in tuple(self._followers.values()):
                     await follower.reload(revision)
             except BackendError as error:
-                _LOG.warning("store cannot be listed", error=str(error), retry_after=_RETRY_AFTER)
-                await asyncio.sleep(_RETRY_AFTER)
-            except Exception:  # noqa: BLE001 - as in _run: without the feed, all caches would stand still for ever
-                _LOG.exception("a list could not be taken", revision=self.revision)
-                await asyncio.sleep(_RETRY_AFTER)
+                _LOG.warning("store list failed, retrying", error=str(error), retry_after=_MIN_RETRY_SECONDS)
+                await asyncio.sleep(_MIN_RETRY_SECONDS)
+            except Exception:  # noqa: BLE001 - as in _run: the feed must go on
+                _LOG.exception("store list processing failed, retrying", revision=self.revision)
+                await asyncio.sleep(_MIN_RETRY_SECONDS)
             else:
                 self._advance(revision)
                 return
 
     async def wait(self, revision: int) -> None:
-        """Return when the revision has been reached; raises StatusError 504 when that takes too long."""
+        """Wait until a revision is reached.
+
+        Raises:
+            StatusError: 504 if it is not within MAX_WAIT.
+        """
         if revision <= self.revision:
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -186,15 +198,15 @@ class Feed:
             self._waiting.pop(waiter, None)
 
     async def _ask_for_progress(self) -> None:
-        """While anyone waits: what was written outside the prefix brings no event, only an answer to this question."""
+        """Request progress while readers wait: writes outside the prefix cause no event."""
         try:
-            # what was written inside is mostly on its way already
-            await asyncio.sleep(_PROGRESS_AFTER)
+            # events of writes inside the prefix usually arrive first
+            await asyncio.sleep(_PROGRESS_AFTER_SECONDS)
             while self._waiting:
                 try:
                     await self._backend.request_progress()
                 except BackendError as error:
-                    _LOG.warning("progress cannot be asked for", error=str(error))
-                await asyncio.sleep(_PROGRESS_INTERVAL)
+                    _LOG.warning("store progress request failed, retrying", error=str(error))
+                await asyncio.sleep(_PROGRESS_INTERVAL_SECONDS)
         finally:
             self._progress = None

@@ -1,4 +1,4 @@
-"""The changes of the recent past, for watchers that resume and lists at a revision gone by.
+"""Recent changes, for watchers that resume and for lists at a past revision.
 
 Mirrors apiserver pkg/storage/cacher/watch_cache_history.go.
 """
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 MIN_CHANGES: Final = 100
 MAX_CHANGES: Final = 100 * 1024
-MAX_BYTES: Final = 32 << 20
-KEPT_FOR: Final = 75.0
-_COMPACT_AFTER: Final = 1024
+MAX_BYTES: Final = 32 << 20  # 32 MiB
+KEPT_SECONDS: Final = 75.0  # seconds
+_COMPACT_AFTER_CHANGES: Final = 1024  # dropped changes
 
 
 class History:
-    """Keeps changes for at least 75 seconds, a little longer than the time between bookmarks, as far as its size allows.
+    """Keeps changes for at least 75 seconds, a little longer than the bookmark interval, within a limit of bytes.
 
-    A hundred changes stay however old they are; the bytes of the others are bounded.
+    The last hundred changes stay regardless of their age and size.
     """
 
     def __init__(self, *, clock: Callable[[], float], max_bytes: int = MAX_BYTES) -> None:
@@ -38,13 +38,13 @@ class History:
         self._first = 0
         self._bytes = 0
         self.floor = 0
-        """All changes after this revision are here."""
+        """The history has every change after this revision."""
 
     def __len__(self) -> int:
         return len(self._changes) - self._first
 
     def begin(self, revision: int) -> None:
-        """Forget everything: what comes from now on continues the state at a revision."""
+        """Clear the history; later changes follow the state at a revision."""
         self._changes.clear()
         self._times.clear()
         self._sizes.clear()
@@ -52,7 +52,7 @@ class History:
         self.floor = revision
 
     def add(self, change: Change) -> None:
-        """Note a change; revisions never go back."""
+        """Add a change; revisions must not go back."""
         now = self._clock()
         self._changes.append(change)
         self._times.append(now)
@@ -62,7 +62,7 @@ class History:
         self._trim(now)
 
     def trim(self) -> None:
-        """Let go what has been kept long enough."""
+        """Drop changes that are old enough."""
         self._trim(self._clock())
 
     def _trim(self, now: float) -> None:
@@ -70,33 +70,41 @@ class History:
             self._drop()
 
     def _is_over(self, now: float) -> bool:
-        outlived = now - self._times[self._first] > KEPT_FOR
+        outlived = now - self._times[self._first] > KEPT_SECONDS
         return outlived or self._bytes > self._max_bytes or len(self) > MAX_CHANGES
 
     def _drop(self) -> None:
         self.floor = self._changes[self._first].revision
         self._bytes -= self._sizes[self._first]
         self._first += 1
-        if self._first >= _COMPACT_AFTER and self._first * 2 >= len(self._changes):
+        if self._first >= _COMPACT_AFTER_CHANGES and self._first * 2 >= len(self._changes):
             for column in (self._changes, self._times, self._sizes):
                 del column[: self._first]
             self._first = 0
 
     def since(self, revision: int) -> Sequence[Change]:
-        """The changes after a revision; raises StatusError 410 Expired when some are gone."""
+        """Return the changes after a revision.
+
+        Raises:
+            StatusError: 410 Expired if some of them were dropped.
+        """
         if revision < self.floor:
             raise errors.expired(f"too old resource version: {revision} ({self.floor})")
         first = bisect_right(self._changes, revision, lo=self._first, key=lambda change: change.revision)
         return self._changes[first:]
 
     def undo(self, revision: int) -> dict[str, Entry | None]:
-        """What stood at a revision under each key that has changed since (None: nothing). Raises like `since`."""
+        """Return the entry at a revision of each key that has changed since (None: absent).
+
+        Raises:
+            StatusError: as `since`.
+        """
         return {change.key: change.previous for change in reversed(self.since(revision))}
 
     def latest(self, count: int) -> Sequence[Change]:
-        """So many of the newest changes, oldest first."""
+        """Return the newest changes, oldest first."""
         return self._changes[len(self._changes) - count :]
 
     def all(self) -> Sequence[Change]:
-        """Everything that is kept."""
+        """Return all changes."""
         return self._changes[self._first :]

@@ -1,4 +1,4 @@
-"""Lists from memory: a slice of the shelf, or entries rendered at leisure where the shelf has gaps."""
+"""Lists from memory: a slice of the sorted view, or rendered entries where the sorted view is incomplete."""
 
 from __future__ import annotations
 
@@ -7,57 +7,61 @@ from typing import TYPE_CHECKING
 from apiext.storage import list_plan
 from apiext.storage.change import equal_field, is_everything, selection_key
 from apiext.storage.corrupt_objects import Corruption
-from apiext.storage.interface import CorruptObjectError, ListResult
+from apiext.storage.interface import CorruptObjectError, Item, ListResult
 from apiext.storage.time_slice import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apiext.meta.gvk import GroupResource
-    from apiext.storage.cacher.sorted_view import Shelf
+    from apiext.storage.cacher.sorted_view import SortedView
     from apiext.storage.entry import Entry
-    from apiext.storage.interface import Item, Selection
+    from apiext.storage.interface import Selection
     from apiext.storage.list_plan import ListPlan
     from apiext.storage.view import View
 
 
-def from_shelf(plan: ListPlan, shelf: Shelf, place: slice, *, limit: int, revision: int) -> ListResult:
-    """Answer a list from the rendered items at a place of the shelf; what was selected once is remembered."""
+def from_sorted_view(plan: ListPlan, sorted_view: SortedView, place: slice, *, limit: int, revision: int) -> ListResult:
+    """List from a range of the sorted view; cache the selections."""
     unfiltered = is_everything(plan.selection)
     if limit and unfiltered:
-        items = shelf.items[place.start : min(place.start + limit, place.stop)]
+        items = sorted_view.items[place.start : min(place.start + limit, place.stop)]
         total = place.stop - place.start
         return list_plan.page(plan, items, revision=revision, total=total, more=total > limit, unfiltered=True)
-    selected = _selected(plan, shelf, place)
+    selected = _selected(plan, sorted_view, place)
     if not limit or len(selected) < limit:
         return ListResult(items=selected, revision=revision)
-    # there is more behind the page, be it selected or not: the reference does not look either
-    more = selected[limit - 1] is not shelf.items[place.stop - 1]
+    # the reference reports more pages without looking at the selection
+    more = selected[limit - 1] is not sorted_view.items[place.stop - 1]
     return list_plan.page(plan, selected[:limit], revision=revision, total=0, more=more, unfiltered=False)
 
 
-def _selected(plan: ListPlan, shelf: Shelf, place: slice) -> Sequence[Item]:
-    """The selected items at a place of the shelf."""
+def _selected(plan: ListPlan, sorted_view: SortedView, place: slice) -> Sequence[Item]:
+    """Return the selected items of a range of the sorted view."""
     label = _only_label(plan.selection)
     if label is not None:
-        return [item for item in shelf.labelled(*label) if item.key.startswith(plan.scope) and item.key >= plan.scope + plan.start]
+        return [item for item in sorted_view.with_label(*label) if item.key.startswith(plan.scope) and item.key >= plan.scope + plan.start]
     field = equal_field(plan.selection)
     if field is not None:
         matches, begin = plan.selection.matches, plan.scope + plan.start
-        found = (item for item in shelf.with_field(*field) if item.key.startswith(plan.scope) and item.key >= begin)
+        found = (item for item in sorted_view.with_field(*field) if item.key.startswith(plan.scope) and item.key >= begin)
         return [item for item in found if matches(item.labels, item.fields)]
     what = (plan.scope, plan.start, *selection_key(plan.selection))
-    selected = shelf.selected(what)
+    selected = sorted_view.cached_selection(what)
     if selected is None:
-        selected = _select(shelf.items[place], plan.selection)
-        shelf.remember(what, selected)
+        selected = _select(sorted_view.items[place], plan.selection)
+        sorted_view.cache_selection(what, selected)
     return selected
 
 
 async def from_entries(
     plan: ListPlan, entries: Sequence[Entry], view: View, *, limit: int, resource: GroupResource, revision: int
 ) -> ListResult:
-    """Answer a list from entries; what changes while they are rendered plays no part. Raises StatusError 500 when some are corrupt."""
+    """List from entries as they are at the call.
+
+    Raises:
+        StatusError: 500 if entries are corrupt; the converter's error.
+    """
     unfiltered = is_everything(plan.selection)
     if not limit:
         return ListResult(items=_select(await _render(entries, view, resource), plan.selection), revision=revision)
@@ -73,7 +77,7 @@ async def from_entries(
 async def _selected_page(
     selection: Selection, entries: Sequence[Entry], view: View, limit: int, resource: GroupResource
 ) -> tuple[list[Item], int]:
-    """Up to `limit` selected items, and how many entries they took: a page of a few must not render all that lies behind."""
+    """Return up to `limit` selected items, and the number of entries read for them."""
     items: list[Item] = []
     taken = 0
     while taken < len(entries):
@@ -90,6 +94,16 @@ async def _selected_page(
 async def _render(entries: Sequence[Entry], view: View, resource: GroupResource) -> list[Item]:
     corruption = Corruption(resource)
     items: list[Item] = []
+    if not view.inline:
+        for shown in await view.items(entries):
+            if isinstance(shown, Item):
+                items.append(shown)
+            elif isinstance(shown, CorruptObjectError):
+                corruption.add(shown)
+            else:
+                raise shown
+        corruption.check()
+        return items
     pace = Pace()
     for entry in entries:
         if pace.due:
@@ -113,7 +127,7 @@ def _select(items: Sequence[Item], selection: Selection) -> Sequence[Item]:
 
 
 def _only_label(selection: Selection) -> tuple[str, str] | None:
-    """Key and value of the label that is all a selection asks for."""
+    """Return the key and value of a selection's only requirement, if it is the equality of a label."""
     if selection.labels is None or (selection.fields is not None and not selection.fields.empty):
         return None
     return selection.labels.equality

@@ -1,4 +1,4 @@
-"""Items by the value of one label or one selectable field, for lists that select by it."""
+"""Indexes of items by the value of a label or a selectable field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Index(ABC):
-    """The items that have a value, by it and in the order of their keys. Lists that were handed out never change."""
+    """Items by value, in the order of keys. Returned lists never change."""
 
     __slots__ = ("_name", "_values")
 
@@ -27,14 +27,14 @@ class Index(ABC):
 
     @abstractmethod
     def _value(self, item: Item) -> str | None:
-        """What the item has, None for one that is not in the index."""
+        """Return the indexed value of an item; None if it is not in the index."""
 
     def items(self, value: str) -> Sequence[Item]:
-        """The items that have a value."""
+        """Return the items with a value."""
         return self._values.get(value, ())
 
     def replace(self, old: Item | None, new: Item | None) -> None:
-        """Take a change of one item (None: it is not there)."""
+        """Apply a change of one item (None: absent)."""
         before = self._value(old) if old is not None else None
         after = self._value(new) if new is not None else None
         if old is not None and before is not None and before != after:
@@ -54,7 +54,7 @@ class Index(ABC):
 
 
 class LabelIndex(Index):
-    """The items that have a label, by its value."""
+    """Items with a label, by its value."""
 
     __slots__ = ()
 
@@ -63,7 +63,7 @@ class LabelIndex(Index):
 
 
 class FieldIndex(Index):
-    """All items by a selectable field; one that is absent counts as empty."""
+    """All items by a selectable field; an absent field counts as empty."""
 
     __slots__ = ()
 
@@ -72,5 +72,5 @@ class FieldIndex(Index):
 
 
 def item_key(item: Item) -> str:
-    """What items are ordered by."""
+    """Return the sort key of an item."""
     return item.key

@@ -1,4 +1,4 @@
-"""All items of a view in the order of their keys, kept up to date by the changes, so that a list is a slice."""
+"""All items of a view in the order of keys, updated by changes: a list is a slice."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from apiext.storage.interface import Item
     from apiext.storage.view import View
 
-_MAX_SELECTIONS: Final = 64
+_MAX_CACHED_SELECTIONS: Final = 64  # entries
 _MAX_INDEXES: Final = 4
-"""Labels and fields that an index is kept for: each has to be kept up to date with every change."""
+"""Maximum number of indexes; every change updates each of them."""
 
 
-class Shelf:
-    """One for each view of a cache. Lists that were handed out never change: a newer state is a new list."""
+class SortedView:
+    """The sorted items of one view. Returned lists never change: each update makes a new list."""
 
     __slots__ = ("_generation", "_indexes", "_items", "_selections", "_view")
 
@@ -33,18 +33,18 @@ class Shelf:
         self._selections: dict[tuple[str, str, str, str], Sequence[Item]] = {}
         self._indexes: dict[tuple[type[Index], str], Index] = {}
 
-    def behind(self, generation: int) -> int | None:
-        """How many changes it has not seen; None before it was first filled."""
+    def lag(self, generation: int) -> int | None:
+        """Return the number of changes to catch up; None before the first fill."""
         return generation - self._generation if self._generation >= 0 else None
 
     @property
     def items(self) -> Sequence[Item]:
-        """The items as of the latest update."""
+        """Return the items as of the latest update."""
         return self._items
 
     def fill(self, entries: Sequence[Entry], generation: int) -> bool:
-        """Take all entries, if all of them have been rendered."""
-        ready = [entry.ready(self._view) for entry in entries]
+        """Take all entries; return False if one is not rendered."""
+        ready = [entry.cached(self._view) for entry in entries]
         if None in ready:
             return False
         self._indexes.clear()
@@ -52,7 +52,9 @@ class Shelf:
         return True
 
     def update(self, changes: Sequence[Change], generation: int) -> bool:
-        """Take the changes since; False when one of them cannot be shown."""
+        """Apply the latest changes; return False if one of them is not rendered and cannot be."""
+        if not self._view.inline and any(change.entry is not None and change.entry.cached(self._view) is None for change in changes):
+            return False
         items = self._items.copy()
         try:
             news = [change.entry.item(self._view) if change.entry is not None else None for change in changes]
@@ -72,21 +74,21 @@ class Shelf:
         self._generation = generation
         self._selections.clear()
 
-    def selected(self, what: tuple[str, str, str, str]) -> Sequence[Item] | None:
-        """What somebody else has selected already, from the present items."""
+    def cached_selection(self, what: tuple[str, str, str, str]) -> Sequence[Item] | None:
+        """Return a cached selection of the current items."""
         return self._selections.get(what)
 
-    def remember(self, what: tuple[str, str, str, str], items: Sequence[Item]) -> None:
-        """Keep a selection for others who ask the same."""
-        if len(self._selections) < _MAX_SELECTIONS:
+    def cache_selection(self, what: tuple[str, str, str, str], items: Sequence[Item]) -> None:
+        """Cache a selection of the current items."""
+        if len(self._selections) < _MAX_CACHED_SELECTIONS:
             self._selections[what] = items
 
-    def labelled(self, label: str, value: str) -> Sequence[Item]:
-        """The present items with a label of a value; the first to ask for a label has all its values looked up."""
+    def with_label(self, label: str, value: str) -> Sequence[Item]:
+        """Return the items with a value of a label; the first call for a label indexes it."""
         return self._index(LabelIndex, label).items(value)
 
     def with_field(self, field: str, value: str) -> Sequence[Item]:
-        """The present items whose selectable field has a value, likewise."""
+        """Return the items with a value of a selectable field; the first call for a field indexes it."""
         return self._index(FieldIndex, field).items(value)
 
     def _index(self, kind: type[Index], name: str) -> Index:

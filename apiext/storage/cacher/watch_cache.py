@@ -10,31 +10,31 @@ from apiext.meta import errors
 from apiext.storage import entry as entries
 from apiext.storage import keys
 from apiext.storage.backend import CompactedError
-from apiext.storage.cacher.dispatcher import Audience
+from apiext.storage.cacher.dispatcher import Dispatcher
 from apiext.storage.cacher.history import History
-from apiext.storage.cacher.sorted_view import Shelf
+from apiext.storage.cacher.sorted_view import SortedView
 from apiext.storage.change import Change
-from apiext.storage.keyrange import prefix_end
+from apiext.storage.keys import prefix_end
 from apiext.storage.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from apiext.storage.backend import Backend, BackendEvent
-    from apiext.storage.cacher.feed import Feed
+    from apiext.storage.cacher.feed import BackendFeed
     from apiext.storage.entry import Entry
     from apiext.storage.interface import Codec, Item
     from apiext.storage.rendering import Renderer
 
-_PAGE: Final = 1000
-_FEW: Final = 64
-"""Changes that are quicker to work in one by one than to begin anew."""
+_PAGE_KEYS: Final = 1000  # objects
+_MAX_INCREMENTAL: Final = 64
+"""Number of changes up to which an update is faster than a fill."""
 
 
-class Cache:
-    """Every object's latest entry under its relative key, sorted; the recent changes; and who watches them.
+class WatchCache:
+    """The latest entry of every object, sorted by relative key; recent changes; and the dispatcher.
 
-    Filled by a list when first used, from then on by the feed, whose revision is the cache's own.
+    Loaded by a list at the first use, then updated by the feed.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Cache:
         *,
         backend: Backend,
         renderer: Renderer,
-        feed: Feed,
+        feed: BackendFeed,
         clock: Callable[[], float],
         bookmark_interval: float,
     ) -> None:
@@ -52,17 +52,17 @@ class Cache:
         self._clock = clock
         self._base = 0
         self._loading: asyncio.Task[None] | None = None
-        self._early: list[BackendEvent] | None = None
+        self._events_while_loading: list[BackendEvent] | None = None
         self._views: dict[int, View] = {}
-        self._shelves: dict[View, Shelf] = {}
+        self._sorted_views: dict[View, SortedView] = {}
         self._released: list[View] = []
-        self._fresh: dict[str, tuple[View, Item]] = {}
+        self._renderings: dict[str, tuple[View, Item]] = {}
         self.entries: dict[str, Entry] = {}
         self.keys: list[str] = []
         self.history = History(clock=clock)
-        self.audience = Audience(bookmark_interval=bookmark_interval)
+        self.dispatcher = Dispatcher(bookmark_interval=bookmark_interval)
         self.generation = 0
-        """The number of changes there have been."""
+        """The number of changes so far."""
         self.changed_at = 0
         """The revision of the latest change."""
         self.loaded = False
@@ -70,15 +70,14 @@ class Cache:
 
     @property
     def revision(self) -> int:
-        """The state shown is the store's at this revision."""
+        """Return the revision of the store that the cache shows."""
         return max(self._base, self._feed.revision)
 
-    # --- filling ----------------------------------------------------------------------------------------------------
-
     async def load(self) -> bool:
-        """Fill the cache, once, for all who wait for it; False when it has been closed.
+        """Load the cache once for all callers; return False if it was closed.
 
-        Raises BackendError; the next call then tries again.
+        Raises:
+            BackendError: the backend does not answer; the next call tries again.
         """
         if not self.loaded and not self.closed:
             await asyncio.wait([loading := self.begin_loading()])
@@ -87,15 +86,15 @@ class Cache:
         return self.loaded
 
     def begin_loading(self) -> asyncio.Task[None]:
-        """Start to fill the cache, if nobody has."""
+        """Start to load the cache unless it is loaded or loading."""
         if self._loading is None or (self._loading.done() and not self.loaded):
             self._loading = asyncio.get_running_loop().create_task(self._load())
-            # whoever waits sees the error; when nobody does, the next read tries again
+            # waiting readers get the error; without any, the next read tries again
             self._loading.add_done_callback(lambda task: task.cancelled() or task.exception())
         return self._loading
 
     async def _load(self) -> None:
-        self._early = []
+        self._events_while_loading = []
         self._feed.follow(self._renderer.prefix, self)
         try:
             state, revision = await self._list(0)
@@ -106,19 +105,19 @@ class Cache:
         self.keys = list(state)
         self._base = self.changed_at = revision
         self.history.begin(revision)
-        early, self._early = self._early, None
+        early, self._events_while_loading = self._events_while_loading, None
         self.loaded = True
         self.apply(early or [])
 
     async def _list(self, revision: int) -> tuple[dict[str, Entry], int]:
-        """The backend's state at a revision (0: the latest)."""
+        """List the backend at a revision (0: the latest)."""
         prefix = self._renderer.prefix
         while True:
             state: dict[str, Entry] = {}
             start, at = "", revision
             try:
                 while True:
-                    result = await self._backend.list(prefix, start=start, revision=at, limit=_PAGE)
+                    result = await self._backend.list(prefix, start=start, revision=at, limit=_PAGE_KEYS)
                     at = at or result.revision
                     for pair in result.items:
                         key = pair.key[len(prefix) :]
@@ -131,10 +130,10 @@ class Cache:
                     raise
 
     async def reload(self, revision: int) -> None:
-        """Implements Follower.reload: the differences reach the watchers as changes."""
+        """Implement FeedFollower.reload: dispatch the differences as changes."""
         if self._loading is not None:
             await asyncio.wait([self._loading])
-        # a list that was made later has seen all that was lost
+        # a later list includes the lost changes
         if not self.loaded or self._base >= revision:
             return
         state, revision = await self._list(revision)
@@ -149,22 +148,20 @@ class Cache:
         ]
         self._base = revision
         self._commit(changes)
-        # what happened in between, and was undone again, is nowhere: nobody may resume there, nor list what was then
+        # lost intermediate changes: watches and lists must not refer to revisions before this one
         self.history.begin(revision)
 
-    # --- following --------------------------------------------------------------------------------------------------
-
     def apply(self, events: Sequence[BackendEvent]) -> None:
-        """Implements Follower.apply."""
-        if self._early is not None:
-            self._early.extend(events)
+        """Implement FeedFollower.apply."""
+        if self._events_while_loading is not None:
+            self._events_while_loading.extend(events)
         if not self.loaded:
             return
         changes: list[Change] = []
-        # a key may come twice in one batch
+        # a batch may change a key twice
         latest: dict[str, Entry | None] = {}
         for event in events:
-            # a start after a failure, or one that a list was ahead of, brings changes that are in the state already
+            # skip changes that the list or an earlier watch included
             if event.revision <= self.changed_at:
                 continue
             key = event.key[len(self._renderer.prefix) :]
@@ -174,15 +171,15 @@ class Cache:
                 changes.append(Change(key=key, revision=event.revision, entry=entry, previous=previous))
                 latest[key] = entry
         self._commit(changes)
-        if self._fresh and events:
+        if self._renderings and events:
             reached = events[-1].revision
-            self._fresh = {key: made for key, made in self._fresh.items() if made[1].revision > reached}
+            self._renderings = {key: made for key, made in self._renderings.items() if made[1].revision > reached}
 
     def _entry(self, key: str, event: BackendEvent) -> Entry | None:
         if event.value is None:
             return None
         entry = entries.read(self._renderer, key, event.value, event.revision)
-        made = self._fresh.get(key)
+        made = self._renderings.get(key)
         if made is not None and made[1].revision == event.revision:
             entry.adopt(*made)
         return entry
@@ -201,64 +198,66 @@ class Cache:
             self.history.add(change)
         self.generation += len(changes)
         self.changed_at = max(self.changed_at, changes[-1].revision)
-        self.audience.dispatch(changes)
+        self.dispatcher.dispatch(changes)
 
-    def adopt(self, view: View, item: Item) -> None:
-        """Use what a write has rendered, when its change arrives or if it has."""
+    def add_rendering(self, view: View, item: Item) -> None:
+        """Cache the rendering of a write, for the entry of its change."""
         if not self.loaded or not item.revision:
             return
         entry = self.entries.get(item.key)
         if entry is not None and entry.revision == item.revision:
-            if entry.ready(view) is None:
+            if entry.cached(view) is None:
                 entry.adopt(view, item)
         elif item.revision > self.changed_at:
-            self._fresh[item.key] = (view, item)
-
-    # --- reading ----------------------------------------------------------------------------------------------------
+            self._renderings[item.key] = (view, item)
 
     def view(self, codec: Codec) -> View:
-        """The view of a codec; it lives as long as somebody holds the codec."""
+        """Return the view of a codec; it is released with the codec."""
         view = self._views.get(id(codec))
         if view is None:
             identity = id(codec)
 
             def released(view: View) -> None:
                 self._views.pop(identity, None)
-                self._shelves.pop(view, None)
+                self._sorted_views.pop(view, None)
                 self._released.append(view)
 
             view = self._views[identity] = View(codec, self._renderer, released)
         return view
 
-    def shelf(self, view: View) -> Shelf | None:
-        """All items of a view, up to date and in the order of the keys; None when some have yet to be rendered."""
-        shelf = self._shelves.get(view)
-        if shelf is None:
-            shelf = self._shelves[view] = Shelf(view)
-        behind = shelf.behind(self.generation)
-        if behind == 0:
-            return shelf
-        if behind is not None and behind <= min(len(self.history), _FEW):
-            done = shelf.update(self.history.latest(behind), self.generation)
+    def sorted_view(self, view: View) -> SortedView | None:
+        """Return the current sorted view; None if an item is not rendered yet."""
+        sorted_view = self._sorted_views.get(view)
+        if sorted_view is None:
+            sorted_view = self._sorted_views[view] = SortedView(view)
+        lag = sorted_view.lag(self.generation)
+        if lag == 0:
+            return sorted_view
+        if lag is not None and lag <= min(len(self.history), _MAX_INCREMENTAL):
+            done = sorted_view.update(self.history.latest(lag), self.generation)
         else:
-            done = shelf.fill(self.range(""), self.generation)
-        return shelf if done else None
+            done = sorted_view.fill(self.range(""), self.generation)
+        return sorted_view if done else None
 
-    def place(self, scope: str, start: str = "") -> slice:
-        """Where the keys of a prefix stand, from one relative to it."""
+    def key_range(self, scope: str, start: str = "") -> slice:
+        """Return the range of the keys of a prefix, from a start key relative to it."""
         first = bisect_left(self.keys, scope + start) if scope or start else 0
         end = bisect_left(self.keys, prefix_end(scope), lo=first) if scope else len(self.keys)
         return slice(first, end)
 
     def range(self, scope: str, start: str = "") -> Sequence[Entry]:
-        """The entries of a prefix in order, from a key relative to it."""
+        """Return the entries of a prefix in order, from a start key relative to it."""
         if keys.is_single(scope):
             entry = self.entries.get(scope)
             return [entry] if entry is not None else []
-        return [self.entries[key] for key in self.keys[self.place(scope, start)]]
+        return [self.entries[key] for key in self.keys[self.key_range(scope, start)]]
 
     def range_at(self, revision: int, scope: str, start: str = "") -> Sequence[Entry]:
-        """Like `range`, as it was at a revision; raises StatusError 410 when the history does not reach back so far."""
+        """Return the entries of a prefix at a past revision.
+
+        Raises:
+            StatusError: 410 if the history does not reach back to it.
+        """
         undone = self.history.undo(revision)
         begin = scope + start
         past = {key: entry for key, entry in undone.items() if keys.covers(scope, key) and key >= begin}
@@ -269,12 +268,10 @@ class Cache:
             state[place : place + known] = [entry] if entry is not None else []
         return state
 
-    # --- housekeeping -----------------------------------------------------------------------------------------------
-
     def tick(self) -> None:
-        """Send the bookmarks that are due, and let go what is not needed any more."""
+        """Send due bookmarks, trim the history and drop renderings of released views."""
         now = self._clock()
-        self.audience.send_bookmarks(self.revision, now)
+        self.dispatcher.send_bookmarks(self.revision, now)
         self.history.trim()
         released, self._released = self._released, []
         for view in released:
@@ -286,13 +283,13 @@ class Cache:
                         past.forget(view)
 
     def close(self, error: errors.StatusError | None = None) -> None:
-        """End the watches and follow no more."""
+        """End all watches and stop following the feed."""
         self.closed = True
         self.loaded = False
         self._feed.unfollow(self._renderer.prefix, self)
         if self._loading is not None:
             self._loading.cancel()
-        self.audience.end(error)
+        self.dispatcher.end(error)
 
 
 def _key(entry: Entry) -> str:

@@ -1,7 +1,7 @@
-"""aetcd's messages, generated from etcd's API, without the rest of aetcd.
+"""The protobuf messages of etcd's API, as `aetcd` ships them, without the rest of aetcd.
 
-aetcd's own package loads its client and grpc with it, none of which is used here. The messages are modules of a folder of
-its own, which import each other as neighbours: here that folder is a package by another name.
+The package `aetcd` imports its client and grpc, neither of which is used here. Its message modules import each other by
+their bare names within one folder; this module imports that folder as a package of its own.
 """
 
 from __future__ import annotations
@@ -27,4 +27,4 @@ def _messages() -> ModuleType:
 
 
 rpc: Final[Any] = _messages()
-"""The module of the messages."""
+"""The generated module `rpc_pb2`."""

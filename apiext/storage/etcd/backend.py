@@ -6,50 +6,63 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any, Final, Self
 
-from apiext.storage.backend import FutureRevisionError, Guard, KeyValue, RangeResult, UnavailableError, WatchBatch, WriteResult
+from apiext.storage.backend import (
+    CompactedError,
+    FutureRevisionError,
+    Guard,
+    KeyValue,
+    RangeResult,
+    UnavailableError,
+    WatchBatch,
+    WriteResult,
+)
 from apiext.storage.etcd import messages
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.calls import COMPACT, RANGE, Calls
-from apiext.storage.etcd.compaction import Turns
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.etcd.errors import RevisionAhead, RevisionCompacted
-from apiext.storage.etcd.ranges import latest, list_range
 from apiext.storage.etcd.servers import Servers
 from apiext.storage.etcd.watch import Watcher
 
-_HEALTH_DEADLINE: Final = 2.0
-"""As kube-apiserver's etcd health check."""
+_HEALTH_SECONDS: Final = 2.0
+"""Limit of a health check, as in kube-apiserver."""
+_FIRST_PAGE_KEYS: Final = 500
+_MAX_PAGE_KEYS: Final = 2000
+"""Converting a page of this size blocks the event loop for a few milliseconds."""
+_PAGE_BYTES: Final = 4 << 20
+"""Target size of the pages after the first."""
+_COMPACT_KEY: Final = b"compact_rev_key"
 
 
 class EtcdBackend:
-    """A Backend in an etcd cluster that others may use, too; used from one event loop."""
+    """A Backend in an etcd cluster that other programs may share. Used from one event loop."""
 
     def __init__(self, config: EtcdConfig) -> None:
-        """Connects when it is needed; `connect` makes sure that it can.
+        """Prepare a backend that connects with its first call; `connect` makes sure that it can.
 
         Raises:
             EtcdConfigError: an address is malformed or a file cannot be read.
         """
         self._config = config
         self._servers = Servers(config)
-        self._calls = Calls(self._servers, config.deadline, config.patience)
-        self._turns = Turns()
+        self._calls = Calls(self._servers, config.deadline, config.attempt_timeout)
+        self._compaction = _CompactionClock()
         self._watchers: set[Watcher] = set()
-        self._probe = messages.encode(config.prefix.rstrip("/") + "/health")
+        self._probe_key = messages.encode(config.prefix.rstrip("/") + "/health")
 
     @classmethod
     async def connect(cls, config: EtcdConfig) -> Self:
-        """A backend that has had an answer.
+        """Create a backend and wait for the first answer of a server.
 
         Raises:
             EtcdConfigError: an address is malformed or a file cannot be read.
-            UnavailableError: no server answers in time; the message tells the servers and the reason.
+            UnavailableError: no server answers in time; the message names the servers and the reason.
         """
         backend = cls(config)
         try:
-            await latest(backend._calls, backend._probe, deadline=config.connect_timeout)
+            await backend._latest(backend._probe_key, deadline=config.connect_timeout)
         except UnavailableError as error:
-            reason = backend._servers.reason()
+            reason = backend._servers.last_error()
             await backend.close()
             raise UnavailableError(f"etcd cannot be reached at {backend._servers}: {reason or error}") from error
         except BaseException:
@@ -58,44 +71,68 @@ class EtcdBackend:
         return backend
 
     async def get(self, key: str) -> tuple[KeyValue | None, int]:
-        """As `Backend.get`."""
+        """See `Backend.get`."""
         response = await self._calls.read(RANGE, rpc.RangeRequest(key=messages.encode(key)))
         kvs = response.kvs
         return (messages.key_value(kvs[0]) if kvs else None), response.header.revision
 
     async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
-        """As `Backend.list`. The `compact_revision` of a CompactedError is the least that it may be."""
-        return await list_range(self._calls, prefix, start=start, revision=revision, limit=limit)
+        """See `Backend.list`. Reads page by page, all pages at the revision of the first.
+
+        Raises:
+            CompactedError: the revision was compacted; `compact_revision` is a lower bound, since etcd does not report it.
+            FutureRevisionError: the revision has not been reached.
+        """
+        key, end = messages.range_start(prefix, start), messages.range_end(prefix)
+        items: list[KeyValue] = []
+        count, at, page = 0, revision, _FIRST_PAGE_KEYS
+        while True:
+            size = min(page, limit - len(items)) if limit else page
+            try:
+                response = await self._calls.read(RANGE, rpc.RangeRequest(key=key, range_end=end, limit=size, revision=at))
+            except RevisionCompacted as error:
+                raise CompactedError(at + 1) from error
+            except RevisionAhead as error:
+                raise FutureRevisionError(await self._latest(key)) from error
+            if not items:
+                count, at = response.count, revision or response.header.revision
+            kvs = response.kvs
+            items.extend([messages.key_value(kv) for kv in kvs])
+            if not response.more or (limit and len(items) >= limit):
+                return RangeResult(items, at, count)
+            key = kvs[-1].key + b"\0"
+            page = max(1, min(_MAX_PAGE_KEYS, size * _PAGE_BYTES // max(response.ByteSize(), 1)))
 
     async def count(self, prefix: str) -> int:
-        """As `Backend.count`."""
+        """See `Backend.count`."""
         key, end = messages.range_start(prefix), messages.range_end(prefix)
         response = await self._calls.read(RANGE, rpc.RangeRequest(key=key, range_end=end, count_only=True))
         count: int = response.count
         return count
 
     async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
-        """As `Backend.create`."""
+        """See `Backend.create`."""
         encoded = messages.encode(key)
         return await self._write(encoded, 0, messages.put(encoded, value), guard)
 
     async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
-        """As `Backend.update`."""
+        """See `Backend.update`."""
         encoded = messages.encode(key)
         return await self._write(encoded, expected, messages.put(encoded, value), guard)
 
     async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
-        """As `Backend.delete`."""
+        """See `Backend.delete`."""
         encoded = messages.encode(key)
-        return await self._write(encoded, expected, messages.remove(encoded), guard)
+        return await self._write(encoded, expected, messages.delete(encoded), guard)
 
     async def _write(self, key: bytes, expected: int, operation: Any, guard: Guard | None) -> WriteResult:
         return messages.write_result(await self._calls.write(messages.conditional(key, expected, operation, guard)), guard)
 
     async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
-        """As `Backend.watch`. A watch that is too slow is held back by its connection's window and fed from etcd's log."""
-        self._servers.check()
-        watcher = Watcher(self._servers, prefix, start, min(self._config.patience, self._config.deadline), previous=previous)
+        """See `Backend.watch`. The stream's window blocks etcd while the reader is slow; etcd then reads from its log."""
+        self._servers.raise_if_closed()
+        seconds = min(self._config.attempt_timeout, self._config.deadline)
+        watcher = Watcher(self._servers, prefix, start, seconds, previous=previous)
         self._watchers.add(watcher)
         try:
             async with aclosing(watcher.batches()) as batches:
@@ -105,21 +142,27 @@ class EtcdBackend:
             self._watchers.discard(watcher)
 
     async def request_progress(self) -> None:
-        """As `Backend.request_progress`."""
-        self._servers.check()
+        """See `Backend.request_progress`."""
+        self._servers.raise_if_closed()
         for watcher in tuple(self._watchers):
             watcher.request_progress()
 
     async def revision(self) -> int:
-        """As `Backend.revision`."""
-        return await latest(self._calls, self._probe)
+        """See `Backend.revision`."""
+        return await self._latest(self._probe_key)
+
+    async def _latest(self, key: bytes, *, deadline: float = 0) -> int:
+        """Return the store's revision, read linearizably with any key that the user may read."""
+        response = await self._calls.read(RANGE, rpc.RangeRequest(key=key, count_only=True), deadline=deadline)
+        revision: int = response.header.revision
+        return revision
 
     def known_revision(self) -> None:
-        """As `Backend.known_revision`: others may have written."""
+        """See `Backend.known_revision`: always unknown, since other programs write too."""
         return
 
     async def compact(self, revision: int) -> None:
-        """As `Backend.compact`."""
+        """See `Backend.compact`."""
         try:
             await self._calls.read(COMPACT, rpc.CompactionRequest(revision=revision))
         except RevisionCompacted:
@@ -128,18 +171,44 @@ class EtcdBackend:
             raise FutureRevisionError(await self.revision()) from error
 
     async def compact_aged(self) -> None:
-        """Compact up to the revision that was the latest when this was called before: call it once in an interval.
-
-        Of all servers that share the etcd, kube-apiservers included, one does it in each interval.
-        """
-        aged = await self._turns.take(self._calls)
-        if aged:
-            await self.compact(aged)
+        """See `Backend.compact_aged`. Of all servers that share the etcd, kube-apiservers included, one compacts in each interval."""
+        revision = await self._compaction.advance(self._calls)
+        if revision:
+            await self.compact(revision)
 
     async def healthy(self) -> None:
-        """As `Backend.healthy`."""
-        await latest(self._calls, self._probe, deadline=min(_HEALTH_DEADLINE, self._config.deadline))
+        """See `Backend.healthy`."""
+        await self._latest(self._probe_key, deadline=min(_HEALTH_SECONDS, self._config.deadline))
 
     async def close(self) -> None:
-        """As `Backend.close`."""
+        """See `Backend.close`."""
         await self._servers.close()
+
+
+class _CompactionClock:
+    """Elects the server that compacts (k8s.io/apiserver/pkg/storage/etcd3/compact.go).
+
+    The version of a key, the same as kube-apiserver's, is a clock: one of the servers advances it in each interval.
+    """
+
+    def __init__(self) -> None:
+        self._time = 0
+        self._revision = 0
+
+    async def advance(self, calls: Calls) -> int:
+        """Try to advance the clock. Return the revision to compact, 0 if another server advanced it or there is none yet."""
+        aged = self._revision
+        response = await calls.write(self._request(aged))
+        self._revision = response.header.revision
+        if response.succeeded:
+            self._time += 1
+            return aged
+        self._time = response.responses[0].response_range.kvs[0].version
+        return 0
+
+    def _request(self, aged: int) -> Any:
+        return rpc.TxnRequest(
+            compare=(rpc.Compare(result=rpc.Compare.EQUAL, target=rpc.Compare.VERSION, key=_COMPACT_KEY, version=self._time),),
+            success=(rpc.RequestOp(request_put=rpc.PutRequest(key=_COMPACT_KEY, value=b"%d" % aged)),),
+            failure=(rpc.RequestOp(request_range=rpc.RangeRequest(key=_COMPACT_KEY)),),
+        )

@@ -1,4 +1,4 @@
-"""How to reach etcd, as kube-apiserver's --etcd-* flags say it."""
+"""Addresses and credentials of etcd, as kube-apiserver's --etcd-* flags give them."""
 
 from __future__ import annotations
 
@@ -9,28 +9,25 @@ from apiext.storage.backend import BackendError
 
 
 class EtcdConfigError(BackendError):
-    """The configuration cannot be used: a malformed address or an unreadable file. One line, for whoever started the server."""
+    """An invalid configuration: a malformed address or an unreadable file. The message is one line for the administrator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EtcdConfig:
-    """Servers and credentials. Times are in seconds."""
+    """Servers and credentials. All times are in seconds."""
 
     servers: Sequence[str]
-    """`http://host:port` or `https://host:port`; without a scheme, http."""
+    """`http://host:port` or `https://host:port`; http if the scheme is missing."""
     prefix: str = "/registry"
-    """Where to look when only the revision or the health is asked, for a user may have no access elsewhere.
-
-    The keys that the backend is given are complete.
-    """
+    """The prefix below which revision and health are read: an etcd user may have no permission elsewhere. Keys include it."""
     cafile: str = ""
-    """Certificates that sign the servers' (PEM); "": those of the system."""
+    """Certificate authorities of the servers (PEM); "" for those of the system."""
     certfile: str = ""
     keyfile: str = ""
     """The client's certificate and key (PEM)."""
     deadline: float = 90.0
-    """For each call with all its tries; of a list, for each page. It is more than a request has, for its end is what clients are told."""
-    patience: float = 5.0
-    """For one server to answer a read or to begin a watch, where there are others to ask."""
+    """Limit of a call with all retries; for a list, of each page. Longer than a request's timeout, so that clients see the latter."""
+    attempt_timeout: float = 5.0
+    """Limit of one attempt of a read or a watch when there are other servers to try."""
     connect_timeout: float = 5.0
-    """For the first answer of any server."""
+    """Limit of the first answer of any server at start."""

@@ -1,6 +1,6 @@
-"""etcd's errors and gRPC's as the backend's own.
+"""Translation of etcd's and gRPC's errors to those of the Backend.
 
-Mirrors go.etcd.io/etcd/api/v3/v3rpc/rpctypes: the texts below are how etcd tells its errors apart.
+Mirrors go.etcd.io/etcd/api/v3/v3rpc/rpctypes: etcd's errors differ by their texts.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _UNAVAILABLE: Final = frozenset({
 _TOO_LARGE: Final = "received message larger than max"
 
 
-class RevisionCompacted(Exception):  # noqa: N818 -- an outcome on its way to CompactedError, which needs more than etcd says here
-    """The range's revision is gone."""
+class RevisionCompacted(Exception):  # noqa: N818 -- callers turn it into CompactedError, which needs more than etcd says here
+    """The requested revision was compacted."""
 
 
-class RevisionAhead(Exception):  # noqa: N818 -- likewise, to FutureRevisionError
-    """The range's revision has not been reached."""
+class RevisionAhead(Exception):  # noqa: N818 -- callers turn it into FutureRevisionError, likewise
+    """The requested revision has not been reached."""
 
 
 def translate(error: RpcError) -> Exception:
-    """What to raise instead: a BackendError, RevisionCompacted or RevisionAhead."""
+    """Return the exception to raise instead: a BackendError, RevisionCompacted or RevisionAhead."""
     details = error.details
     if error.code == grpc_status.OUT_OF_RANGE:
         if details == _COMPACTED:
@@ -44,5 +44,5 @@ def translate(error: RpcError) -> Exception:
     if error.code == grpc_status.DEADLINE_EXCEEDED:
         return UnavailableError("etcd did not answer in time")
     message = details if details.startswith("etcdserver:") else f"rpc error: code = {grpc_status.name_of(error.code)} desc = {details}"
-    passing = error.code in _UNAVAILABLE and _TOO_LARGE not in details
-    return UnavailableError(message) if passing else BackendError(message)
+    retriable = error.code in _UNAVAILABLE and _TOO_LARGE not in details
+    return UnavailableError(message) if retriable else BackendError(message)

@@ -1,19 +1,18 @@
-"""The servers of a cluster: a channel to each, and which one is in use."""
+"""The servers of an etcd cluster: a channel to each, and the choice of the current one."""
 
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from urllib.parse import urlsplit
 
 from apiext.storage.backend import UnavailableError
 from apiext.storage.etcd.config import EtcdConfig, EtcdConfigError
 from apiext.storage.etcd.http2.channel import Channel
-from apiext.storage.etcd.tls import tls_context
+from apiext.storage.etcd.tls import TlsContextLoader
 
 
 class Server:
-    """One server and the way to it."""
+    """One server and its channel."""
 
     __slots__ = ("channel", "url")
 
@@ -21,33 +20,25 @@ class Server:
         self.url = url
         self.channel = channel
 
-    def ready(self) -> bool:
-        """Whether it is connected; starts to connect where it is not."""
-        return self.channel.ready()
-
-    def connecting(self) -> asyncio.Task[None]:
-        """Ends when it is connected or closed."""
-        return self.channel.connecting()
-
 
 class Servers:
-    """All servers. One is used for everything until it fails; then the next one that is connected."""
+    """All servers. Every call goes to the current one until it fails; then another connected one becomes the current."""
 
     def __init__(self, config: EtcdConfig) -> None:
-        """Connects to nothing yet.
+        """Prepare the channels without connecting.
 
         Raises:
             EtcdConfigError: an address is malformed or a file cannot be read.
         """
         if not config.servers:
             raise EtcdConfigError("no etcd server is given")
-        context = partial(tls_context, config)
+        tls: TlsContextLoader | None = None
         self._servers: list[Server] = []
         for url in config.servers:
             host, port, secure = _address(url)
-            self._servers.append(Server(url, Channel(host, port, context if secure else None)))
-            if secure:
-                context()
+            if secure and tls is None:
+                tls = TlsContextLoader(config)
+            self._servers.append(Server(url, Channel(host, port, tls.load if secure and tls else None)))
         self.current = self._servers[0]
         self._closed = False
 
@@ -57,16 +48,16 @@ class Servers:
     def __str__(self) -> str:
         return ", ".join(server.url for server in self._servers)
 
-    async def find(self, within: float) -> Server:
-        """A server that is connected, the current one if possible, then the one after it.
+    async def wait_connected(self, seconds: float) -> Server:
+        """Connect to all servers at once and return the first connected one, preferably the current; it becomes the current.
 
         Raises:
-            UnavailableError: there is none within that time (seconds).
+            UnavailableError: no server is connected within that time, or `close` was called.
         """
-        self.check()
-        waiting = {server.connecting(): server for server in self._servers}
-        done, _ = await asyncio.wait(waiting, timeout=max(within, 0), return_when=asyncio.FIRST_COMPLETED)
-        self.check()
+        self.raise_if_closed()
+        waiting = {server.channel.connect(): server for server in self._servers}
+        done, _ = await asyncio.wait(waiting, timeout=max(seconds, 0), return_when=asyncio.FIRST_COMPLETED)
+        self.raise_if_closed()
         if not done:
             raise UnavailableError(f"no connection to etcd ({self})")
         connected = [server for task, server in waiting.items() if task in done]
@@ -74,34 +65,38 @@ class Servers:
             self.current = connected[0]
         return self.current
 
-    def reason(self) -> str:
-        """Why there is no connection to the current server, as far as it is known."""
-        return self.current.channel.trouble
+    def last_error(self) -> str:
+        """Return why the current server is not connected, "" if unknown."""
+        return self.current.channel.last_error
 
-    def failed(self, server: Server) -> None:
-        """Prefer another server from now on."""
+    def mark_failed(self, server: Server) -> None:
+        """Choose the next server if this one is the current."""
         if server is self.current:
             at = self._servers.index(server)
             self.current = self._servers[(at + 1) % len(self._servers)]
 
-    def check(self) -> None:
-        """Raise UnavailableError once closed."""
+    def raise_if_closed(self) -> None:
+        """Check that `close` was not called.
+
+        Raises:
+            UnavailableError: `close` was called.
+        """
         if self._closed:
             raise UnavailableError("the connection to etcd is closed")
 
-    def closed(self) -> bool:
-        """Whether `close` has been called."""
+    def is_closed(self) -> bool:
+        """Return whether `close` was called."""
         return self._closed
 
     async def close(self) -> None:
-        """Close all channels; calls under way are cancelled."""
+        """Close all channels. Open calls fail."""
         self._closed = True
         for server in self._servers:
             await server.channel.close()
 
 
 def _address(url: str) -> tuple[str, int, bool]:
-    """Host, port, and whether it is to be secured."""
+    """Return host, port, and whether TLS is used."""
     parts = urlsplit(url if "://" in url else f"http://{url}")
     try:
         port = parts.port

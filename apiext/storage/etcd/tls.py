@@ -1,35 +1,61 @@
-"""What TLS needs to reach etcd: whom to trust, and who we are."""
+"""TLS contexts for connections to etcd, from certificate files that may be rotated at any time."""
 
 from __future__ import annotations
 
 import ssl
 from pathlib import Path
 
+from apiext.meta.log import get_logger
 from apiext.storage.etcd.config import EtcdConfig, EtcdConfigError
 
+_log = get_logger(__name__)
 
-def tls_context(config: EtcdConfig) -> ssl.SSLContext:
-    """A context from the files as they are now.
 
-    Raises:
-        EtcdConfigError: a file cannot be read or used.
-    """
+class TlsContextLoader:
+    """Reads the certificate files for each new connection."""
+
+    def __init__(self, config: EtcdConfig) -> None:
+        """Read the files once.
+
+        Raises:
+            EtcdConfigError: a file cannot be read or used.
+        """
+        self._config = config
+        self._context = _load(config)
+        self._failure = ""
+
+    def load(self) -> ssl.SSLContext:
+        """Return a context from the files as they are now, or the previous one while they are missing, half-written or mismatched."""
+        try:
+            self._context = _load(self._config)
+        except EtcdConfigError as error:
+            if self._failure != str(error):
+                self._failure = str(error)
+                _log.warning("etcd certificates cannot be reloaded, using the previous ones", error=self._failure)
+        else:
+            self._failure = ""
+        return self._context
+
+
+def _load(config: EtcdConfig) -> ssl.SSLContext:
     if bool(config.certfile) != bool(config.keyfile):
         raise EtcdConfigError("the client certificate for etcd and its key must be given together")
     for path in (config.cafile, config.certfile, config.keyfile):
-        _check(path)
+        _check_readable(path)
     try:
         context = ssl.create_default_context(cafile=config.cafile or None)
         if config.certfile:
             context.load_cert_chain(config.certfile, config.keyfile)
     except ssl.SSLError as error:
         raise EtcdConfigError(f"the certificates for etcd cannot be used: {error.reason or error}") from error
+    except OSError as error:  # removed since the check
+        raise EtcdConfigError(f"the certificates for etcd cannot be read: {error.strerror}") from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["h2"])
     return context
 
 
-def _check(path: str) -> None:
+def _check_readable(path: str) -> None:
     try:
         if path:
             Path(path).read_bytes()

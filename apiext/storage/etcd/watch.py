@@ -1,4 +1,4 @@
-"""A watch that outlives its connections."""
+"""A watch that resumes on another stream when its connection ends."""
 
 from __future__ import annotations
 
@@ -12,91 +12,91 @@ from apiext.storage.backend import BackendError, BackendEvent, CompactedError, U
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.errors import translate
 from apiext.storage.etcd.http2.grpc_status import RpcError
-from apiext.storage.etcd.http2.streams import Duplex
+from apiext.storage.etcd.http2.streams import DuplexStream
 from apiext.storage.etcd.messages import event, range_end, range_start
 from apiext.storage.etcd.servers import Server, Servers
 
 _PATH: Final = "/etcdserverpb.Watch/Watch"
 _METADATA: Final = {"hasleader": "true"}
-"""Have a server that has lost its leader end the stream, so that another one is found."""
+"""Makes a server without a leader end the stream, so that the watch resumes on another server."""
 _PROGRESS: Final = rpc.WatchRequest(progress_request=rpc.WatchProgressRequest()).SerializeToString()
-_PAUSE: Final = 0.05
-_LONGEST_PAUSE: Final = 2.0
+_MIN_PAUSE_SECONDS: Final = 0.05
+_MAX_PAUSE_SECONDS: Final = 2.0
 
 
 class Watcher:
-    """One watch: a stream at a time, and the revision up to which everything has been given out."""
+    """One watch: its current stream, and the revision from which the next stream starts."""
 
-    def __init__(self, servers: Servers, prefix: str, start: int, deadline: float, *, previous: bool) -> None:
+    def __init__(self, servers: Servers, prefix: str, start: int, seconds: float, *, previous: bool) -> None:
         self._servers = servers
         self._key = range_start(prefix)
         self._end = range_end(prefix)
         self._start = start
-        self._deadline = deadline
+        self._seconds = seconds
+        """Limit of connecting, and of the confirmation of the watch by etcd."""
         self._previous = previous
-        self._stream: Duplex | None = None
+        self._stream: DuplexStream | None = None
         self._parts: list[Any] = []
-        """The events of a response whose last fragment is still to come."""
-        self._asked = False
-        """Progress has been asked for and not been told yet."""
+        """Events of the fragments received so far of one response."""
+        self._progress_requested = False
+        """Whether a progress request has not been answered."""
 
     async def batches(self) -> AsyncGenerator[WatchBatch]:
-        """As `Backend.watch`."""
-        backoff = Backoff(_PAUSE, _LONGEST_PAUSE)
-        while not self._servers.closed():
-            # Whatever broke the stream, another one may do.
+        """See `Backend.watch`."""
+        backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
+        while not self._servers.is_closed():
             with contextlib.suppress(UnavailableError):
                 server = await self._connect()
                 async with contextlib.aclosing(self._follow(server)) as batches:
                     async for batch in batches:
                         backoff.reset()
                         yield batch
-            if self._servers.closed():
+            if self._servers.is_closed():
                 return
             await backoff.pause()
 
     def request_progress(self) -> None:
-        """Ask for a batch that names the revision reached; also of the next stream, if this one breaks."""
-        self._asked = True
+        """Request a batch with the revision reached. The request is repeated on the next stream if this one ends."""
+        self._progress_requested = True
         if self._stream is not None:
             self._stream.send(_PROGRESS)
 
     async def _connect(self) -> Server:
         server = self._servers.current
-        return server if server.ready() else await self._servers.find(self._deadline)
+        return server if server.channel.check_connected() else await self._servers.wait_connected(self._seconds)
 
     async def _follow(self, server: Server) -> AsyncGenerator[WatchBatch]:
-        """What one stream brings, until it breaks.
+        """Yield the batches of one stream.
 
         Raises:
-            UnavailableError: it broke; another one may do.
-            CompactedError, BackendError: no stream will do.
+            UnavailableError: the stream ended; another one may succeed.
+            CompactedError: the start revision was compacted.
+            BackendError: etcd refused the watch.
         """
-        stream: Duplex | None = None
+        stream: DuplexStream | None = None
         try:
             self._parts = []
-            stream = server.channel.duplex(_PATH, _METADATA)
+            stream = await server.channel.duplex(_PATH, _METADATA, self._seconds)
             stream.send(self._request())
-            async with asyncio.timeout(self._deadline):
-                created, *early = [rpc.WatchResponse.FromString(message) for message in await stream.take()]
+            async with asyncio.timeout(self._seconds):
+                created, *responses = [rpc.WatchResponse.FromString(message) for message in await stream.take()]
             first = self._created(created)
             if first is not None:
                 yield first
             self._stream = stream
-            if self._asked:
+            if self._progress_requested:
                 stream.send(_PROGRESS)
-            responses = early
             while True:
                 for batch in self._batches(responses):
                     yield batch
-                if responses and self._asked:  # etcd keeps silent about progress while it is catching up
+                if responses and self._progress_requested:  # etcd drops progress requests while the watch catches up
                     stream.send(_PROGRESS)
                 responses = [rpc.WatchResponse.FromString(message) for message in await stream.take()]
         except RpcError as error:
-            self._servers.failed(server)
+            self._servers.mark_failed(server)
             raise translate(error) from error
         except TimeoutError as error:
-            self._servers.failed(server)
+            self._servers.mark_failed(server)
             raise UnavailableError("etcd does not answer the watch") from error
         finally:
             self._stream = None
@@ -117,7 +117,7 @@ class Watcher:
         return message
 
     def _created(self, response: Any) -> WatchBatch | None:
-        """The answer to the request; where it began "now", the batch that says when that is."""
+        """Check etcd's confirmation. Return the first batch of a watch that starts now: it names the revision."""
         if response.canceled:
             self._raise_cancelled(response)
         if self._start:
@@ -126,7 +126,7 @@ class Watcher:
         return WatchBatch((), response.header.revision)
 
     def _batches(self, responses: list[Any]) -> Iterator[WatchBatch]:
-        """What some responses tell, in one batch where nothing stands against it."""
+        """Convert responses into as few batches as possible."""
         events: list[BackendEvent] = []
         reached = 0
         for response in responses:
@@ -142,7 +142,7 @@ class Watcher:
                 reached = events[-1].revision
                 self._parts = []
             else:
-                reached, self._asked = max(reached, response.header.revision), False
+                reached, self._progress_requested = max(reached, response.header.revision), False
         if reached:
             yield self._batch(events, reached)
 

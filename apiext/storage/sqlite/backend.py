@@ -1,36 +1,82 @@
-"""The embedded Backend."""
+"""The embedded Backend, and the compaction of its log in small transactions."""
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
-from apiext.storage.backend import Guard, KeyValue, RangeResult, UnavailableError, WatchBatch, WriteResult
-from apiext.storage.sqlite.compaction import Compaction
+from apiext.storage.backend import FutureRevisionError, Guard, KeyValue, RangeResult, UnavailableError, WatchBatch, WriteResult
+from apiext.storage.sqlite import schema
 from apiext.storage.sqlite.conditional_write import Write
 from apiext.storage.sqlite.database_file import StoreFile
 from apiext.storage.sqlite.errors import translate
 from apiext.storage.sqlite.reads import Reads
-from apiext.storage.sqlite.watch import watch
-from apiext.storage.sqlite.watch_broadcast import Broadcaster
-from apiext.storage.sqlite.writer import Writer
+from apiext.storage.sqlite.watch import Broadcaster, watch
+from apiext.storage.sqlite.writer import GroupCommitWriter
+
+_REVISIONS: Final = 250
+"""Revisions compacted in one transaction, which delays writes by some milliseconds."""
+
+
+class Compaction:
+    """Deletes log rows that no read and no watch may need. The file does not shrink; SQLite reuses its free pages."""
+
+    def __init__(self, writer: GroupCommitWriter, reads: Reads) -> None:
+        self._writer = writer
+        self._reads = reads
+        self._lock = asyncio.Lock()
+
+    async def compact(self, revision: int, latest: int) -> None:
+        """Compact up to a revision. If interrupted, the next compaction continues where this one stopped.
+
+        Raises:
+            FutureRevisionError: the revision is above the latest.
+            UnavailableError: a transaction failed or timed out.
+        """
+        if revision > latest:
+            raise FutureRevisionError(latest)
+        async with self._lock:
+            if revision <= self._reads.compacted:
+                return
+            # Refuse new reads of these revisions before their rows are deleted.
+            self._reads.compacted = revision
+            await self._writer.run(lambda connection: _set_compacted(connection, revision))
+            low = self._reads.deleted_up_to()
+            while low < revision:
+                high = min(low + _REVISIONS, revision)
+                await self._writer.run(_delete(low, high))
+                low = high
+
+
+def _set_compacted(connection: sqlite3.Connection, revision: int) -> None:
+    connection.execute(schema.SET_COMPACTED, (revision,))
+
+
+def _delete(low: int, high: int) -> Callable[[sqlite3.Connection], None]:
+    def job(connection: sqlite3.Connection) -> None:
+        connection.execute(schema.DELETE_REPLACED, (low, high))
+        connection.execute(schema.DELETE_TOMBSTONES, (low, high))
+        connection.execute(schema.SET_DELETED_UP_TO, (high,))
+
+    return job
 
 
 class SQLiteBackend:
     """A Backend in one file, used by one process and from one event loop."""
 
     def __init__(self, file: StoreFile, *, deadline: float) -> None:
-        """Use `open`."""
+        """Take an open file; callers use `open`."""
         self._file = file
         self._reads = Reads(file.reader)
         self._broadcaster = Broadcaster(self._reads.latest)
-        self._writer = Writer(
+        self._writer = GroupCommitWriter(
             file.writer,
             revision=self._reads.latest,
             deadline=deadline,
-            committed=self._broadcaster.publish,
+            on_commit=self._broadcaster.publish,
         )
         self._compaction = Compaction(self._writer, self._reads)
         self._aged = 0
@@ -38,18 +84,18 @@ class SQLiteBackend:
 
     @classmethod
     async def open(cls, path: Path | str, *, deadline: float = 10.0) -> Self:
-        """Open the store in a file, creating it and its folder where they are missing.
+        """Open the store in a file. Create the file and its folder if they are missing.
 
-        `deadline` (seconds) bounds every write.
+        `deadline` is the limit of a transaction in seconds. When it passes, its writes and all queued ones fail.
 
         Raises:
-            StoreLockedError: another process uses it.
-            StoreFileError: it cannot be opened, is not a store of this version, or is damaged.
+            StoreLockedError: another process uses the file.
+            StoreFileError: the file cannot be opened, is not a store of this version, or is damaged.
         """
         return cls(StoreFile(Path(path)), deadline=deadline)
 
     async def get(self, key: str) -> tuple[KeyValue | None, int]:
-        """As `Backend.get`."""
+        """See `Backend.get`."""
         self._check()
         try:
             found = self._reads.get(key)
@@ -58,7 +104,7 @@ class SQLiteBackend:
         return found, self._latest()
 
     async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
-        """As `Backend.list`."""
+        """See `Backend.list`."""
         self._check()
         try:
             return await self._reads.scan(prefix, start=start, revision=revision, limit=limit)
@@ -66,7 +112,7 @@ class SQLiteBackend:
             raise translate(error) from error
 
     async def count(self, prefix: str) -> int:
-        """As `Backend.count`."""
+        """See `Backend.count`."""
         self._check()
         try:
             return await self._reads.count(prefix)
@@ -74,60 +120,59 @@ class SQLiteBackend:
             raise translate(error) from error
 
     async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
-        """As `Backend.create`."""
+        """See `Backend.create`."""
         return await self._writer.write(Write(key, value, 0, guard))
 
     async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
-        """As `Backend.update`."""
+        """See `Backend.update`."""
         return await self._writer.write(Write(key, value, expected, guard))
 
     async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
-        """As `Backend.delete`."""
+        """See `Backend.delete`."""
         return await self._writer.write(Write(key, None, expected, guard))
 
     def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
-        """As `Backend.watch`. A watch that is too slow is fed from the log: it holds little memory, and sees everything.
+        """See `Backend.watch`. A slow watch drops its buffer and reads the log instead, so its memory is bounded and no event is lost.
 
-        Raises CompactedError also when it was so slow that what it has not seen has been compacted.
+        Raises:
+            UnavailableError: the store is closed.
+            CompactedError: the start revision was compacted, or the watch was so slow that its next events were.
         """
         self._check()
         return watch(self._broadcaster, self._reads, prefix, start)
 
     async def request_progress(self) -> None:
-        """As `Backend.request_progress`."""
+        """See `Backend.request_progress`."""
         self._check()
-        self._broadcaster.announce()
+        self._broadcaster.request_progress()
 
     async def revision(self) -> int:
-        """As `Backend.revision`."""
+        """See `Backend.revision`."""
         self._check()
         return self._latest()
 
     def known_revision(self) -> int:
-        """As `Backend.known_revision`."""
+        """See `Backend.known_revision`."""
         self._check()
         return self._latest()
 
     async def compact(self, revision: int) -> None:
-        """As `Backend.compact`."""
+        """See `Backend.compact`."""
         self._check()
         await self._compaction.compact(revision, self._latest())
 
     async def compact_aged(self) -> None:
-        """Compact up to the revision that was the latest when this was called before: call it once in an interval.
-
-        So whatever is younger than the interval stays readable.
-        """
+        """See `Backend.compact_aged`. Revisions younger than the interval of calls stay readable."""
         aged, self._aged = self._aged, await self.revision()
         if aged:
             await self.compact(aged)
 
     async def healthy(self) -> None:
-        """As `Backend.healthy`."""
+        """See `Backend.healthy`."""
         await self.get("")
 
     async def close(self) -> None:
-        """As `Backend.close`. Writes asked for before are done."""
+        """See `Backend.close`. Queued writes are committed first."""
         if self._closed:
             return
         self._closed = True
@@ -140,5 +185,5 @@ class SQLiteBackend:
             raise UnavailableError("the store is closed")
 
     def _latest(self) -> int:
-        # A read may see a transaction that has been committed but not been published yet.
+        # A read may see a committed transaction before it is published.
         return max(self._broadcaster.revision, self._reads.latest)

@@ -1,4 +1,4 @@
-"""One conditional write, within the transaction of its batch."""
+"""One conditional write within the transaction of its batch."""
 
 from __future__ import annotations
 
@@ -11,28 +11,32 @@ from apiext.storage.sqlite import schema
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What to write if the key's revision is the expected one (0: absent)."""
+    """A write that is done only if the key has the expected revision (0: absent)."""
 
     key: str
     value: bytes | None
-    """None: delete."""
+    """None to delete the key."""
     expected: int
     guard: Guard | None = None
 
 
 def apply(connection: sqlite3.Connection, write: Write, latest: int) -> tuple[WriteResult, BackendEvent | None]:
-    """Do the write at the revision after `latest` if its conditions hold; what the caller and the watchers are to be told.
+    """Perform the write at the revision after `latest` if its conditions hold. Return the result and the event for watchers.
 
-    They see what was written before in the same transaction.
+    The conditions see the earlier writes of the same transaction.
+
+    Raises:
+        sqlite3.Error: a statement failed.
+        UnicodeError: the key is not valid Unicode.
     """
     key, value, guard = write.key, write.value, write.guard
     if guard is not None and _revision(connection, guard.key) != guard.expected:
-        return WriteResult(False, latest, None, guard_failed=True), None  # noqa: FBT003 -- the result's own order
+        return WriteResult(False, latest, None, guard_failed=True), None  # noqa: FBT003 -- field order of the result
     row = connection.execute(schema.GET, (key,)).fetchone()
     found = None if row is None else KeyValue(key, row[1], row[0])
     existing = 0 if found is None else found.revision
     if existing != write.expected or (found is None and value is None):
-        return WriteResult(False, latest, found), None  # noqa: FBT003 -- the result's own order
+        return WriteResult(False, latest, found), None  # noqa: FBT003 -- field order of the result
     revision = latest + 1
     connection.execute(schema.APPEND, (revision, key, existing, value is not None, value))
     if value is None:
@@ -43,6 +47,6 @@ def apply(connection: sqlite3.Connection, write: Write, latest: int) -> tuple[Wr
 
 
 def _revision(connection: sqlite3.Connection, key: str) -> int:
-    """The revision of a key, 0 for one that is absent."""
-    row = connection.execute(schema.STANDS_AT, (key,)).fetchone()
+    """Return the revision of a key, 0 if it is absent."""
+    row = connection.execute(schema.GET_REVISION, (key,)).fetchone()
     return 0 if row is None else int(row[0])

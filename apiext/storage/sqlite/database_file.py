@@ -1,32 +1,33 @@
-"""Opening a store's file: what is checked, what is set, what is created."""
+"""The store's file: opens, locks and checks it, and creates its tables."""
 
 from __future__ import annotations
 
+import fcntl
+import os
 import sqlite3
 from pathlib import Path
 from typing import Final
 
 from apiext.storage.sqlite import schema
-from apiext.storage.sqlite.errors import StoreFileError
-from apiext.storage.sqlite.lock import FileLock
+from apiext.storage.sqlite.errors import StoreFileError, StoreLockedError
 
 _MAGIC: Final = b"SQLite format 3\x00"
-_CHECKED: Final = 16 << 20
-"""Files up to this size (bytes) are checked page by page when they are opened; that takes some 20 ms at most."""
-_WRITER_CACHE: Final = 16 << 10
-_READER_CACHE: Final = 4 << 10
-"""Page caches, in KiB; they grow as they are used. The writer's holds a whole transaction."""
+_MAX_CHECKED_BYTES: Final = 16 << 20
+"""Larger files are not checked page by page when they are opened; the check of this size takes some 20 ms."""
+_WRITER_CACHE_KIB: Final = 16 << 10
+"""The page cache of the writer holds a whole transaction."""
+_READER_CACHE_KIB: Final = 4 << 10
 
 
 class StoreFile:
-    """A store's file, locked, checked, and with its tables. Connections made from it may be used by any one thread at a time."""
+    """A locked and checked file with the store's tables. Its connections may be used by one thread at a time."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, creating it and its folder where they are missing.
+        """Open the file. Create the file and its folder if they are missing.
 
         Raises:
-            StoreLockedError: another process uses it.
-            StoreFileError: it cannot be opened, is not a store of this version, or is damaged.
+            StoreLockedError: another process uses the file.
+            StoreFileError: the file cannot be opened, is not a store of this version, or is damaged.
         """
         self.path = path
         try:
@@ -41,20 +42,20 @@ class StoreFile:
             raise
 
     def reader(self) -> sqlite3.Connection:
-        """A new connection that only reads."""
-        connection = _connect(self.path, cache=_READER_CACHE)
+        """Open another connection, which can only read."""
+        connection = _connect(self.path, cache=_READER_CACHE_KIB)
         connection.execute("PRAGMA query_only = ON")
         return connection
 
     def close(self) -> None:
-        """Close the writer and unlock; readers must be closed before. The log of the write-ahead is put into the file."""
+        """Close the writer, which checkpoints the write-ahead log, and release the lock. Readers must be closed before."""
         self.writer.close()
         self._lock.release()
 
     def _open(self) -> sqlite3.Connection:
         try:
             _check_header(self.path)
-            writer = _connect(self.path, cache=_WRITER_CACHE)
+            writer = _connect(self.path, cache=_WRITER_CACHE_KIB)
         except (OSError, sqlite3.Error) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise StoreFileError(f"{self.path} cannot be opened: {reason}") from error
@@ -69,8 +70,44 @@ class StoreFile:
         return writer
 
 
+class FileLock:
+    """An advisory lock on `<store>.lock`, held until `release` or the end of the process.
+
+    The file contains the process id of its last owner, for the error message only. It is never removed: otherwise two
+    processes could lock two different files of the same name.
+    """
+
+    def __init__(self, store: Path) -> None:
+        """Take the lock.
+
+        Raises:
+            StoreLockedError: another process holds it.
+            StoreFileError: the lock file cannot be opened.
+        """
+        path = store.with_name(store.name + ".lock")
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise StoreFileError(f"{store} cannot be opened: {path.name}: {error.strerror}") from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            owner = os.read(self._descriptor, 20).decode("ascii", "replace").strip()
+            os.close(self._descriptor)
+            suffix = f" (process {owner})" if owner else ""
+            raise StoreLockedError(f"{store} is in use by another process{suffix}") from error
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, b"%d\n" % os.getpid(), 0)
+
+    def release(self) -> None:
+        """Release the lock. Further calls do nothing."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
 def _connect(path: Path, *, cache: int) -> sqlite3.Connection:
-    # No waiting for locks: the loop's thread reads and begins transactions, and nobody else is expected to hold one.
+    # Do not wait for locks: reads and the begin of transactions run on the event loop.
     connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     connection.execute(f"PRAGMA cache_size = -{cache}")
     return connection
@@ -78,7 +115,7 @@ def _connect(path: Path, *, cache: int) -> sqlite3.Connection:
 
 def _check_header(path: Path) -> None:
     if not path.exists():
-        # Created here, so that it is never readable to others: it holds what the API holds, secrets included.
+        # Never readable to other users: the objects may contain secrets.
         path.touch(mode=0o600)
         return
     with path.open("rb") as file:
@@ -96,7 +133,7 @@ def _prepare(path: Path, writer: sqlite3.Connection) -> None:
         raise StoreFileError(f"{path} is not a store: it is another program's SQLite database")
     if not new and version != schema.VERSION:
         raise StoreFileError(f"{path} has format {version}; this version of apiext reads format {schema.VERSION}")
-    if not new and path.stat().st_size <= _CHECKED:
+    if not new and path.stat().st_size <= _MAX_CHECKED_BYTES:
         (finding,) = writer.execute("PRAGMA quick_check(1)").fetchone()
         if finding != "ok":
             raise StoreFileError(f"{path} is damaged: {' '.join(finding.split())}")

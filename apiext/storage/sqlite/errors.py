@@ -1,4 +1,4 @@
-"""Why a store's file cannot be used. The messages are one line each, for whoever started the server."""
+"""Errors of the store's file. Each message is one line for the administrator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class StoreFileError(BackendError):
 
 
 def translate(error: sqlite3.Error | UnicodeError) -> BackendError:
-    """What to raise instead of SQLite's error, or of that of a key which is not valid Unicode."""
+    """Return the exception to raise instead of an error of SQLite, or of a key that is not valid Unicode."""
     if isinstance(error, UnicodeError):
         return BackendError(f"the key cannot be stored: {error}")
     return UnavailableError(f"the store's file: {error}")

@@ -1,4 +1,4 @@
-"""Reads: of the latest state in place, of much in pieces, so that the loop is never held for long."""
+"""Reads of the latest or an older state. Long ones are read in pieces, so that they block the event loop for a short time only."""
 
 from __future__ import annotations
 
@@ -10,69 +10,79 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from apiext.storage.backend import BackendError, BackendEvent, CompactedError, FutureRevisionError, KeyValue, RangeResult
-from apiext.storage.keyrange import prefix_end
+from apiext.storage.keys import prefix_end
 from apiext.storage.sqlite import schema
 
-_PIECE: Final = 100
+_PIECE_ROWS: Final = 100
 _PIECE_BYTES: Final = 1 << 20
-"""Rows and bytes read before other tasks get their turn: about a millisecond's work."""
-_COUNT_IN_PLACE: Final = 10_000
-"""Keys that are counted in the loop's thread (a third of a millisecond); more are counted in another."""
-_SPARE: Final = 4
-"""Readers kept open for the next one who needs one."""
-_READERS: Final = 16
-"""Readers at work at the same time; who comes later waits."""
+"""Limits of a piece: about a millisecond's work. Other tasks run after each."""
+_MAX_INLINE_COUNT: Final = 10_000
+"""Keys to count on the event loop (a third of a millisecond); more keys are counted in a thread."""
+_MAX_IDLE_READERS: Final = 4
+"""Idle connections kept open."""
+_MAX_READERS: Final = 16
+"""Connections in use at the same time; further reads wait."""
 
 
 class Reads:
-    """Everything that reads the file.
+    """All reads of the file.
 
-    A statement that ends in one go uses the one reader of the loop's thread. What is read in pieces holds a reader of its
-    own, in a transaction, so that all pieces are of one state whatever is written or compacted meanwhile.
-    A thread of its own for each read would cost more than most reads: some 100 microseconds against 10.
+    A read of one statement uses a shared connection. A read in pieces uses a connection of its own in a transaction, so that
+    all pieces show one state whatever is written or compacted meanwhile. All run on the event loop, since passing a read
+    to a thread costs more than most reads: some 100 microseconds against 10.
     """
 
     def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
         self._connect = connect
         self._reader = connect()
-        self._spare: list[sqlite3.Connection] = []
-        self._permits = asyncio.Semaphore(_READERS)
+        self._idle: list[sqlite3.Connection] = []
+        self._permits = asyncio.Semaphore(_MAX_READERS)
         self._counters: ThreadPoolExecutor | None = None
         self.compacted = self._reader.execute(schema.COMPACTED).fetchone()[0]
-        """Revisions before this one are gone, or about to go."""
+        """Revisions before this one are compacted."""
         self.latest = 0
-        """The newest revision any read has seen; it may be ahead of what has been published."""
-        self._see(self._reader)
+        """The newest revision that any read has seen; it may be ahead of the published one."""
+        self._read_latest(self._reader)
 
     def get(self, key: str) -> KeyValue | None:
-        """The latest value of a key."""
+        """Return the latest value of a key, None if it is absent.
+
+        Raises:
+            sqlite3.Error: the statement failed.
+            UnicodeError: the key is not valid Unicode.
+        """
         row = self._reader.execute(schema.GET, (key,)).fetchone()
         if row is None:
             return None
         self.latest = max(self.latest, row[0])
         return KeyValue(key, row[1], row[0])
 
-    def forgotten(self) -> int:
-        """The revision up to which the past has been removed from the file."""
-        forgotten: int = self._reader.execute(schema.FORGOTTEN).fetchone()[0]
-        return forgotten
+    def deleted_up_to(self) -> int:
+        """Return the revision up to which compaction has deleted rows; less than `compacted` if it was interrupted."""
+        revision: int = self._reader.execute(schema.DELETED_UP_TO).fetchone()[0]
+        return revision
 
     async def count(self, prefix: str) -> int:
-        """Number of keys with the prefix."""
+        """Return the number of keys with the prefix."""
         async with self._snapshot() as reader:
             return await self._count(reader, prefix, prefix_end(prefix), 0)
 
     async def scan(self, prefix: str, *, start: str, revision: int, limit: int) -> RangeResult:
-        """As `Backend.list`."""
+        """See `Backend.list`.
+
+        Raises:
+            FutureRevisionError: the revision is above the latest.
+            CompactedError: the revision was compacted.
+        """
         low, high = max(prefix, start), prefix_end(prefix)
         async with self._snapshot() as reader:
-            latest = self._see(reader)
+            latest = self._read_latest(reader)
             if revision > latest:
                 raise FutureRevisionError(latest)
             if 0 < revision < self.compacted:
                 raise CompactedError(self.compacted)
             if revision == latest:
-                revision = 0  # the same, by the shorter way
+                revision = 0  # the same state by a faster statement
             items = await _collect(_select(reader, low, high, revision, limit))
             count = len(items)
             if limit and count == limit:
@@ -80,10 +90,10 @@ class Reads:
             return RangeResult(items, revision or latest, count)
 
     def changes(self, prefix: str, first: int, last: int) -> list[BackendEvent]:
-        """The changes of a prefix from one revision to another, both inclusive.
+        """Return the changes of a prefix from one revision to another, both inclusive.
 
         Raises:
-            CompactedError: the first is gone.
+            CompactedError: the first revision was compacted.
         """
         if first < self.compacted:
             raise CompactedError(self.compacted)
@@ -94,15 +104,16 @@ class Reads:
         ]
 
     def close(self) -> None:
-        """Close every reader that is not in use; those in use are closed when they are given back."""
+        """Close all idle connections; the others are closed by the reads that use them."""
         if self._counters is not None:
             self._counters.shutdown(wait=False)
-        for reader in (self._reader, *self._spare):
+        for reader in (self._reader, *self._idle):
             reader.close()
-        self._spare = []
+        self._idle = []
         self._connect = _closed
 
-    def _see(self, reader: sqlite3.Connection) -> int:
+    def _read_latest(self, reader: sqlite3.Connection) -> int:
+        """Return the store's revision as this connection sees it."""
         (latest,) = reader.execute(schema.REVISION).fetchone()
         self.latest = max(self.latest, latest or schema.FIRST_REVISION)
         return latest or schema.FIRST_REVISION
@@ -110,26 +121,26 @@ class Reads:
     @asynccontextmanager
     async def _snapshot(self) -> AsyncIterator[sqlite3.Connection]:
         async with self._permits:
-            reader = self._spare.pop() if self._spare else self._connect()
-            whole = False
+            reader = self._idle.pop() if self._idle else self._connect()
+            reusable = False
             try:
                 reader.execute("BEGIN")
                 yield reader
-                whole = True
+                reusable = True
             except BackendError:
-                whole = True
+                reusable = True
                 raise
             finally:
-                if whole and len(self._spare) < _SPARE and self._connect is not _closed:
+                if reusable and len(self._idle) < _MAX_IDLE_READERS and self._connect is not _closed:
                     reader.execute("COMMIT")
-                    self._spare.append(reader)
+                    self._idle.append(reader)
                 else:
                     reader.close()
 
     async def _count(self, reader: sqlite3.Connection, low: str, high: str, revision: int) -> int:
         if not revision:
-            count: int = reader.execute(schema.COUNT, (low, high, _COUNT_IN_PLACE)).fetchone()[0]
-            if count < _COUNT_IN_PLACE:
+            count: int = reader.execute(schema.COUNT, (low, high, _MAX_INLINE_COUNT)).fetchone()[0]
+            if count < _MAX_INLINE_COUNT:
                 return count
         if self._counters is None:
             self._counters = ThreadPoolExecutor(2, "apiext-sqlite-count")
@@ -138,7 +149,7 @@ class Reads:
         try:
             return int(await asyncio.wrap_future(counting))
         except asyncio.CancelledError:
-            # The reader must not be closed under the thread; an interrupted statement ends at once.
+            # The thread uses the connection until the interrupted statement ends, which is at once.
             reader.interrupt()
             wait((counting,))
             raise
@@ -156,7 +167,7 @@ async def _collect(rows: sqlite3.Cursor) -> list[KeyValue]:
     for key, value, revision in rows:
         items.append(KeyValue(key, value, revision))
         size += len(value)
-        if len(items) - piece >= _PIECE or size > _PIECE_BYTES:
+        if len(items) - piece >= _PIECE_ROWS or size > _PIECE_BYTES:
             size, piece = 0, len(items)
             await asyncio.sleep(0)
     return items

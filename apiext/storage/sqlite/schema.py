@@ -1,19 +1,20 @@
-"""The tables of a store, and the statements that read and change them."""
+"""The tables of a store and the statements that read and change them."""
 
 from __future__ import annotations
 
 from typing import Final
 
 APPLICATION_ID: Final = 0x61706578
-"""Marks the file as ours in SQLite's header: "apex"."""
+"""Identifies the file in SQLite's header: "apex"."""
 VERSION: Final = 1
+"""The format of the file."""
 FIRST_REVISION: Final = 1
-"""The revision of a store without any write, as in etcd: the first write has the next one."""
+"""The revision of an empty store, as in etcd; the first write has the next one."""
 
-# `log` holds every change, `previous` being the revision of what it replaced (0: nothing) and `live` 0 for a deletion.
-# `current` holds the revision of each key that exists. `compaction` holds up to where
-# the past may not be read any more, and up to where it has been removed. `value` comes last, so that what precedes it is found on the row's
-# first page whatever the value's size.
+# `log` holds every change: `previous` is the revision that it replaced (0: none), `live` is 0 for a deletion. `value` is the last
+# column, so that the others are on the row's first page whatever its size.
+# `current` holds the revision of each key that exists.
+# `compaction` holds the compacted revision, and in `forgotten` the revision up to which rows have been deleted.
 TABLES: Final = (
     "CREATE TABLE log (revision INTEGER PRIMARY KEY, key TEXT NOT NULL, previous INTEGER NOT NULL, live INTEGER NOT NULL, value BLOB)",
     "CREATE INDEX log_key ON log (key, revision, live)",
@@ -26,10 +27,10 @@ TABLES: Final = (
 
 REVISION: Final = "SELECT MAX(revision) FROM log"
 COMPACTED: Final = "SELECT revision FROM compaction"
-FORGOTTEN: Final = "SELECT forgotten FROM compaction"
+DELETED_UP_TO: Final = "SELECT forgotten FROM compaction"
 
 GET: Final = "SELECT l.revision, l.value FROM current c JOIN log l ON l.revision = c.revision WHERE c.key = ?"
-STANDS_AT: Final = "SELECT revision FROM current WHERE key = ?"
+GET_REVISION: Final = "SELECT revision FROM current WHERE key = ?"
 APPEND: Final = "INSERT INTO log (revision, key, previous, live, value) VALUES (?, ?, ?, ?, ?)"
 INSERT: Final = "INSERT INTO current (revision, key) VALUES (?, ?)"
 UPDATE: Final = "UPDATE current SET revision = ? WHERE key = ?"
@@ -41,29 +42,31 @@ LIST: Final = (
 )
 COUNT: Final = "SELECT COUNT(*) FROM (SELECT 1 FROM current WHERE key >= ? AND key < ? LIMIT ?)"
 
-# With MAX() the other columns of a group are those of the row that has the maximum: SQLite promises it.
+# SQLite guarantees that with MAX() the other columns of a group come from the row with the maximum.
 _STATE: Final = (
     "SELECT key, MAX(revision) AS revision, live FROM log INDEXED BY log_key"
     " WHERE key >= ? AND key < ? AND revision <= ? GROUP BY key HAVING live"
 )
-# No order at the outside, where it would sort the values: a cross join keeps the order of its left side.
+# ORDER BY inside, since outside it would sort the values too. A cross join keeps the order of its left side.
 LIST_AT: Final = (
     f"SELECT s.key, l.value, s.revision FROM ({_STATE} ORDER BY key LIMIT ?) s"  # noqa: S608 -- constants
     " CROSS JOIN log l ON l.revision = s.revision"
 )
 COUNT_AT: Final = f"SELECT COUNT(*) FROM ({_STATE})"  # noqa: S608 -- constants
 
-# The plus sign keeps SQLite from walking the index of keys where the order of revisions is wanted.
+# The plus sign makes SQLite use the order of revisions and not the index of keys.
 CHANGES: Final = (
     "SELECT l.key, l.revision, l.value, l.previous, p.value FROM log l LEFT JOIN log p ON p.revision = l.previous"
     " WHERE l.revision BETWEEN ? AND ? AND +l.key >= ? AND +l.key < ? ORDER BY l.revision"
 )
 
 SET_COMPACTED: Final = "UPDATE compaction SET revision = ?"
-SET_FORGOTTEN: Final = "UPDATE compaction SET forgotten = ?"
-# What a change after the last compaction and up to this one replaced; and deletions, which leave nothing behind, but
-# neither the newest revision, which says where to go on, nor the compaction's own, from which a watch may start.
-FORGET_REPLACED: Final = (
+SET_DELETED_UP_TO: Final = "UPDATE compaction SET forgotten = ?"
+# Rows replaced after the last compaction and up to this one.
+DELETE_REPLACED: Final = (
     "DELETE FROM log WHERE revision IN (SELECT previous FROM log WHERE revision > ? AND revision <= ? AND previous > 0)"
 )
-FORGET_DELETED: Final = "DELETE FROM log WHERE revision >= ? AND revision < ? AND live = 0 AND revision < (SELECT MAX(revision) FROM log)"
+# Deletions, except the newest revision, which continues the numbering, and the compacted one, from which a watch may start.
+DELETE_TOMBSTONES: Final = (
+    "DELETE FROM log WHERE revision >= ? AND revision < ? AND live = 0 AND revision < (SELECT MAX(revision) FROM log)"
+)

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import sqlite3
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from apiext.storage.backend import BackendError, BackendEvent, UnavailableError, WriteResult
 from apiext.storage.sqlite.conditional_write import Write, apply
 from apiext.storage.sqlite.errors import translate
-from apiext.storage.sqlite.worker_thread import Worker
 
-_BATCH: Final = 128
-_BATCH_BYTES: Final = 1 << 20
-"""Bounds of one transaction: it is put together in the loop's thread, at some 13 microseconds for a write of 2 KB."""
-_LOCKED_RETRY: Final = 0.01
+_MAX_BATCH_WRITES: Final = 128
+_MAX_BATCH_BYTES: Final = 1 << 20
+"""Limits of one transaction. Its statements run on the event loop, some 13 microseconds for a write of 2 KB."""
+_LOCKED_RETRY_SECONDS: Final = 0.01
 
-_Settled = tuple[asyncio.Future[WriteResult], WriteResult | BackendError]
+_Outcome = tuple[asyncio.Future[WriteResult], WriteResult | BackendError]
 
 Job = Callable[[sqlite3.Connection], None]
-"""Changes that are not writes (compaction); runs in the worker's thread as a transaction of its own."""
+"""A change that is no write (compaction). It runs in the worker's thread in its own transaction."""
 
 
-class Writer:
-    """The only way to change the store.
+class GroupCommitWriter:
+    """Performs all changes of the store in transactions of many writes.
 
-    Statements run in the loop's thread, where they only touch pages in memory; the commit, which writes and waits for the
-    disk, runs in the worker's thread in one call. So the loop never waits for the disk, and a busy loop does not slow
-    down the statements, each of which would have to win the interpreter's lock back.
-    The connection belongs to one of the two threads at a time: to the worker while `_busy`.
+    Statements run on the event loop, where they only change pages in memory. The commit waits for the disk in the worker's
+    thread. So the event loop never waits for the disk; statements in the thread would have to reacquire the GIL one by one.
+    Only one of the two threads uses the connection at a time: the worker while `_busy`.
     """
 
     def __init__(
@@ -40,44 +40,49 @@ class Writer:
         *,
         revision: int,
         deadline: float,
-        committed: Callable[[Sequence[BackendEvent], int], None],
+        on_commit: Callable[[Sequence[BackendEvent], int], None],
     ) -> None:
-        """`committed` is called in the loop for each transaction that changed something, before its writers are told.
+        """Start the worker.
 
-        `deadline` (seconds) bounds how long a writer waits for its transaction.
+        `on_commit` runs on the event loop after each transaction with changes, before its writes return.
+        `deadline` is the limit of a transaction in seconds. When it passes, its writes and all queued ones fail.
         """
         self._connection = connection
         self._revision = revision
         self._deadline = deadline
-        self._committed = committed
+        self._on_commit = on_commit
         self._loop = asyncio.get_running_loop()
-        self._worker = Worker("apiext-sqlite")
+        self._worker = _WorkerThread("apiext-sqlite")
         self._writes: deque[tuple[Write, asyncio.Future[WriteResult]]] = deque()
         self._jobs: deque[tuple[Job, asyncio.Future[None]]] = deque()
-        self._underway: Sequence[asyncio.Future[Any]] = ()
-        self._late: asyncio.TimerHandle | None = None
+        self._in_transaction: Sequence[asyncio.Future[Any]] = ()
+        self._deadline_timer: asyncio.TimerHandle | None = None
         self._busy = False
         self._idle: asyncio.Future[None] | None = None
         self._closed = False
 
     def write(self, write: Write) -> asyncio.Future[WriteResult]:
-        """Have a write done in the next transaction; the outcome is there once it is on the disk.
+        """Queue a write for the next transaction. The future has the result once the write is on the disk.
 
-        Raises (by the future):
-            UnavailableError: the transaction failed or did not end in time; only in the latter case may it still be done.
+        Raises:
+            UnavailableError: (by the future) the transaction failed, or did not end in time and may still be committed.
         """
         future: asyncio.Future[WriteResult] = self._loop.create_future()
         if self._closed:
             future.set_exception(UnavailableError("the store is closed"))
             return future
         if not self._writes and not self._busy:
-            # Not at once, so that whoever else writes in this round of the loop comes along.
+            # Deferred, so that other writes of this iteration of the event loop share the transaction.
             self._loop.call_soon(self._next)
         self._writes.append((write, future))
         return future
 
     def run(self, job: Job) -> asyncio.Future[None]:
-        """Have a job done between two transactions of writes."""
+        """Queue a job to run between two transactions of writes.
+
+        Raises:
+            UnavailableError: (by the future) the transaction failed or did not end in time.
+        """
         future: asyncio.Future[None] = self._loop.create_future()
         if self._closed:
             future.set_exception(UnavailableError("the store is closed"))
@@ -88,10 +93,10 @@ class Writer:
         return future
 
     async def close(self, last: Callable[[], None]) -> None:
-        """Do what has been asked for so far, then make the `last` call in the worker's thread, and end it.
+        """Finish all queued writes and jobs, call `last` in the worker's thread, and end the thread.
 
         Raises:
-            UnavailableError: that did not end in time. The thread is left behind.
+            UnavailableError: they did not end in time. The thread continues until the disk answers.
         """
         self._closed = True
         finished: asyncio.Future[None] = self._loop.create_future()
@@ -101,7 +106,7 @@ class Writer:
                     self._idle = self._loop.create_future()
                     self._loop.call_soon(self._next)
                     await self._idle
-                self._worker.run(last, lambda failure: _settle(finished, failure))
+                self._worker.run(last, lambda failure: _set_outcome(finished, failure))
                 await finished
         except TimeoutError as error:
             raise UnavailableError(f"the store's file could not be closed within {self._deadline:g} s") from error
@@ -123,14 +128,14 @@ class Writer:
 
         def call() -> None:
             connection.execute("BEGIN IMMEDIATE")
-            with _rolled_back_if_it_fails(connection):
+            with _rollback_on_error(connection):
                 job(connection)
                 connection.execute("COMMIT")
 
         def done(failure: Exception | None) -> None:
             self._free()
-            _settle(future, failure)
-            # A job lets the writes that came in the meantime go first, so that many jobs do not hold them up.
+            _set_outcome(future, failure)
+            # Queued writes go before the next job, so that a series of jobs does not delay them.
             if self._writes:
                 self._transact()
             else:
@@ -146,57 +151,61 @@ class Writer:
         except sqlite3.Error as error:
             self._begin_failed(error)
             return
-        settled: list[_Settled] = []
+        outcomes: list[_Outcome] = []
         events: list[BackendEvent] = []
         try:
-            revision = self._apply_batch(settled, events)
+            revision = self._apply_batch(outcomes, events)
         except sqlite3.Error as error:
-            self._end(settled, error)
+            self._end(outcomes, error)
             return
         if not events:  # no condition held: nothing to wait for
-            self._end(settled, None)
+            self._end(outcomes, None)
             return
 
         def call() -> None:
-            with _rolled_back_if_it_fails(connection):
+            with _rollback_on_error(connection):
                 connection.execute("COMMIT")
 
         def done(failure: Exception | None) -> None:
             self._free()
             if failure is None:
                 self._revision = revision
-                self._committed(events, revision)
-            self._settle_batch(settled, failure)
+                self._on_commit(events, revision)
+            self._set_outcomes(outcomes, failure)
             self._next()
 
-        self._occupy([future for future, _ in settled])
+        self._occupy([future for future, _ in outcomes])
         self._worker.run(call, done)
 
-    def _end(self, settled: Sequence[_Settled], failure: sqlite3.Error | None) -> None:
+    def _end(self, outcomes: Sequence[_Outcome], failure: sqlite3.Error | None) -> None:
         """End a transaction that changes nothing."""
         _rollback(self._connection)
         self._free()
-        self._settle_batch(settled, failure)
+        self._set_outcomes(outcomes, failure)
         self._loop.call_soon(self._next)
 
     def _apply_batch(
         self,
-        settled: list[_Settled],
+        outcomes: list[_Outcome],
         events: list[BackendEvent],
     ) -> int:
-        """Take writes off the queue and apply them; the revision after them. What was taken is in `settled`, whatever happens."""
+        """Apply queued writes and return the revision after them. `outcomes` has an entry for each dequeued write even after an error.
+
+        Raises:
+            sqlite3.Error: a statement failed.
+        """
         revision, size = self._revision, 0
-        while self._writes and len(settled) < _BATCH and size < _BATCH_BYTES:
+        while self._writes and len(outcomes) < _MAX_BATCH_WRITES and size < _MAX_BATCH_BYTES:
             write, future = self._writes.popleft()
-            if future.done():  # whoever waited gave up before it began
+            if future.done():  # cancelled
                 continue
-            settled.append((future, UnavailableError("the write was not done")))
+            outcomes.append((future, UnavailableError("the write was not done")))
             try:
                 result, event = apply(self._connection, write, revision)
             except UnicodeError as error:
-                settled[-1] = (future, translate(error))
+                outcomes[-1] = (future, translate(error))
                 continue
-            settled[-1] = (future, result)
+            outcomes[-1] = (future, result)
             if event is not None:
                 revision = event.revision
                 size += len(write.value or b"")
@@ -204,16 +213,16 @@ class Writer:
         return revision
 
     def _begin_failed(self, error: sqlite3.Error) -> None:
-        """Somebody else (a backup, a curious user) has the file locked for a moment: try again until the deadline; else all fail."""
+        """Retry until the deadline while another program (a backup, the sqlite3 shell) locks the file; fail the queued writes otherwise."""
         if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:
             failed = [(future, translate(error)) for _, future in self._writes]
             self._writes.clear()
             self._end(failed, error)
             return
-        if self._late is None:
-            self._late = self._loop.call_later(self._deadline, self._give_up)
+        if self._deadline_timer is None:
+            self._deadline_timer = self._loop.call_later(self._deadline, self._expire)
         self._busy = True
-        self._loop.call_later(_LOCKED_RETRY, self._retry)
+        self._loop.call_later(_LOCKED_RETRY_SECONDS, self._retry)
 
     def _retry(self) -> None:
         self._busy = False
@@ -221,39 +230,39 @@ class Writer:
 
     def _occupy(self, futures: Sequence[asyncio.Future[Any]]) -> None:
         self._busy = True
-        self._underway = futures
-        if self._late is None:
-            self._late = self._loop.call_later(self._deadline, self._give_up)
+        self._in_transaction = futures
+        if self._deadline_timer is None:
+            self._deadline_timer = self._loop.call_later(self._deadline, self._expire)
 
     def _free(self) -> None:
         self._busy = False
-        self._underway = ()
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+        self._in_transaction = ()
+        if self._deadline_timer is not None:
+            self._deadline_timer.cancel()
+            self._deadline_timer = None
 
-    def _give_up(self) -> None:
-        """The disk does not answer: tell everybody who waits. The connection stays with the worker until it does."""
-        self._late = None
-        waiting = [*self._underway, *(future for _, future in self._writes), *(future for _, future in self._jobs)]
+    def _expire(self) -> None:
+        """Fail all waiting writes and jobs since the disk does not answer. The worker keeps the connection until it does."""
+        self._deadline_timer = None
+        waiting = [*self._in_transaction, *(future for _, future in self._writes), *(future for _, future in self._jobs)]
         self._writes.clear()
         self._jobs.clear()
         for future in waiting:
-            _settle(future, UnavailableError(f"the store's file did not take the write within {self._deadline:g} s"))
+            _set_outcome(future, UnavailableError(f"the store's file did not take the write within {self._deadline:g} s"))
 
-    def _settle_batch(
+    def _set_outcomes(
         self,
-        settled: Sequence[_Settled],
+        outcomes: Sequence[_Outcome],
         failure: Exception | None,
     ) -> None:
-        for future, outcome in settled:
+        for future, outcome in outcomes:
             if failure is not None or isinstance(outcome, BackendError):
-                _settle(future, failure or outcome)  # type: ignore[arg-type] # one of the two is an exception
+                _set_outcome(future, failure or outcome)  # type: ignore[arg-type] # one of the two is an exception
             elif not future.done():
                 future.set_result(outcome)
 
 
-def _settle(future: asyncio.Future[Any], failure: Exception | None) -> None:
+def _set_outcome(future: asyncio.Future[Any], failure: Exception | None) -> None:
     if future.done():
         return
     if failure is None:
@@ -269,7 +278,7 @@ def _settle(future: asyncio.Future[Any], failure: Exception | None) -> None:
 
 
 @contextmanager
-def _rolled_back_if_it_fails(connection: sqlite3.Connection) -> Iterator[None]:
+def _rollback_on_error(connection: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error:
@@ -280,3 +289,37 @@ def _rolled_back_if_it_fails(connection: sqlite3.Connection) -> Iterator[None]:
 def _rollback(connection: sqlite3.Connection) -> None:
     if connection.in_transaction:
         connection.execute("ROLLBACK")
+
+
+class _WorkerThread:
+    """Runs calls one after the other in a thread and reports each outcome to the event loop.
+
+    Cheaper than an executor: a call needs no future and no lock except the queue's.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._calls: queue.SimpleQueue[tuple[Callable[[], None], Callable[[Exception | None], None]] | None]
+        self._calls = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def run(self, call: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
+        """Queue a call. Afterwards `done` runs on the event loop with the exception that the call raised, or None."""
+        self._calls.put((call, done))
+
+    def close(self) -> None:
+        """End the thread after the queued calls, without waiting for it."""
+        self._calls.put(None)
+
+    def _run(self) -> None:
+        while (item := self._calls.get()) is not None:
+            call, done = item
+            failure: Exception | None = None
+            try:
+                call()
+            except Exception as error:  # noqa: BLE001 -- passed to `done`
+                failure = error
+            # The event loop may have been closed meanwhile.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(done, failure)

@@ -1,1 +1,1 @@
-"""The benchmark: the real kube-apiserver and apiext, each with an etcd of its own, measured by one load generator in one run."""
+"""The benchmark: one load generator measures the real kube-apiserver and apiext, each with its own etcd, in one run."""

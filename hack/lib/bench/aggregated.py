@@ -1,4 +1,4 @@
-"""The aggregated way: custom resources of a cluster, kept by kube-apiserver itself or by apiext behind it."""
+"""Aggregated targets: kube-apiserver stores custom resources itself, or proxies them to apiext."""
 
 import time
 from pathlib import Path
@@ -10,9 +10,10 @@ from hack.lib.waiting import until
 
 
 class Cluster:
-    """Kube-apiserver with apiext behind it, each with an etcd of its own; apiext adopts the group under load, unless it is `plain`.
+    """A kube-apiserver with apiext behind it, each with its own etcd.
 
-    All requests go to kube-apiserver. Processor time and memory are those of both where both work, else kube-apiserver's.
+    The target sends all requests to kube-apiserver, and apiext adopts the group under load unless the target is `plain`.
+    Processor time and memory are the sums of both servers, or those of kube-apiserver where it is `plain`.
     """
 
     def __init__(self, folder: Path, *, plain: bool = False) -> None:
@@ -22,7 +23,7 @@ class Cluster:
         self._cluster = AggregatedCluster(folder, selector=selector, controller_manager=False, operator=not plain, durable=True)
 
     def start(self) -> float:
-        """Start all; the seconds are those of the server that keeps the objects."""
+        """Start all programs and return the seconds that the server which stores the objects takes to become ready."""
         self._cluster.__enter__()
         start = time.monotonic()
         if self._plain:
@@ -35,14 +36,14 @@ class Cluster:
         return seconds
 
     def stop(self) -> None:
-        """Stop everything."""
+        """Stop all programs."""
         self._cluster.__exit__()
 
     def access(self) -> dict[str, str]:
-        """See Target."""
+        """Return the URL and the files of an administrator; see Target."""
         return access(self._cluster.plane)
 
     def pids(self) -> list[int]:
-        """See Target."""
+        """Return the process ids; see Target."""
         host = self._cluster.plane.apiserver.pid
         return [host] if self._plain else [host, self._cluster.apiext.pid]

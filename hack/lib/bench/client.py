@@ -1,8 +1,9 @@
-"""The few requests that the benchmark sends itself: a CRD, and how soon it is served."""
+"""The requests that the benchmark itself sends: CRDs, and GETs whose time it measures."""
 
 import http.client
 import json
 import ssl
+import threading
 import time
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,15 +12,16 @@ from hack.lib.bench import workload
 
 
 class Client:
-    """One keep-alive connection as admin."""
+    """An administrator with one keep-alive connection."""
 
     def __init__(self, access: dict[str, str]) -> None:
+        self._access = access
         context = ssl.create_default_context(cafile=access["CA"])
         context.load_cert_chain(access["Cert"], access["Key"])
         self._connection = http.client.HTTPSConnection(urlsplit(access["URL"]).netloc, timeout=60, context=context)
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> int:
-        """Send a request, read its answer to the end, and give the status code."""
+        """Send a request, read the response to the end, and return the status code."""
         data = None if body is None else json.dumps(body)
         self._connection.request(method, path, data, {"Content-Type": "application/json"})
         response = self._connection.getresponse()
@@ -27,27 +29,53 @@ class Client:
         return response.status
 
     def serve(self, crd: dict[str, Any]) -> float:
-        """Create a CRD; milliseconds until the first 200 of its collection."""
+        """Create a CRD and return the milliseconds until the first 200 of its collection.
+
+        Raises:
+            RuntimeError: The server refuses the CRD, or does not serve it after 30 s.
+        """
         spec = crd["spec"]
         collection = f"/apis/{spec['group']}/v1/{spec['names']['plural']}"
         start = time.monotonic()
         code = self.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
         if code != http.client.CREATED:
-            raise RuntimeError(f"the CRD was answered with {code}")
+            raise RuntimeError(f"creating the CRD failed with {code}")
         while self.call("GET", collection) != http.client.OK:
             if time.monotonic() > start + 30:
                 raise RuntimeError("the CRD is not served after 30 s")
         return (time.monotonic() - start) * 1000
 
-    def let_in(self, sample: dict[str, Any]) -> None:
-        """Wait until objects can be created."""
+    def wait_until_writable(self, sample: dict[str, Any]) -> None:
+        """Wait until objects can be created.
+
+        Raises:
+            RuntimeError: Creating one still fails after 60 s.
+        """
         start = time.monotonic()
         while self.call("POST", f"{workload.COLLECTION}?dryRun=All", sample) != http.client.CREATED:
             if time.monotonic() > start + 60:
                 raise RuntimeError("objects cannot be created after 60 s")
             time.sleep(0.05)
 
-    def settle(self, count: int) -> float:
-        """Median of the times that several CRDs take to be served."""
+    def median_serving_time(self, count: int) -> float:
+        """Return the median of the milliseconds after which each of several new CRDs is served."""
         times = sorted(self.serve(workload.crd(f"probe{number}s", f"Probe{number}")) for number in range(count))
         return times[len(times) // 2]
+
+    def longest_get_beside(self, body: bytes) -> float:
+        """Return the milliseconds of the slowest GET while the server processes a dry-run POST of a large YAML body."""
+        other = Client(self._access)
+        flood = threading.Thread(target=other.send_yaml, args=(f"{workload.COLLECTION}?dryRun=All", body))
+        flood.start()
+        longest = 0.0
+        while flood.is_alive():
+            start = time.monotonic()
+            self.call("GET", workload.COLLECTION)
+            longest = max(longest, time.monotonic() - start)
+        flood.join()
+        return longest * 1000
+
+    def send_yaml(self, path: str, body: bytes) -> None:
+        """Send a POST with a YAML body and read the response to the end."""
+        self._connection.request("POST", path, body, {"Content-Type": "application/yaml"})
+        self._connection.getresponse().read()

@@ -1,4 +1,4 @@
-"""The load generator of hack/loadgen: built once for its sources, then one process for each measurement."""
+"""Builds the load generator of hack/loadgen once for its sources, and runs it as one process for each measurement."""
 
 import hashlib
 import json
@@ -10,11 +10,12 @@ from typing import Any
 from hack.lib.reference import binaries, golang
 
 SOURCES = Path(__file__).resolve().parents[3] / "hack" / "loadgen"
+_PACKAGE = "apiext.dev/loadgen"
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one run measured; rates per second, latencies in milliseconds."""
+    """The measurements of one run: rates per second, latencies in milliseconds."""
 
     rate: float
     p50: float
@@ -27,28 +28,28 @@ class Result:
 
 
 class LoadError(Exception):
-    """A run had failed requests: its figures mean nothing."""
+    """Requests of a run failed, so its measurements mean nothing."""
 
 
 def build() -> Path:
-    """The load generator's binary, in the cache folder.
+    """Return the binary of the load generator in the cache folder; build it if it is missing.
 
     Raises:
-        BuildError: it cannot be built.
+        BuildError: The build fails.
     """
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(SOURCES.iterdir()))).hexdigest()[:16]
     target = binaries.cache_folder() / "loadgen" / digest / "bin" / "loadgen"
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        golang.build(SOURCES, ".", target, ldflags="-s -w", cache=binaries.cache_folder(), progress=print)
+        golang.build(SOURCES, {_PACKAGE: target}, ldflags="-s -w", cache=binaries.cache_folder(), progress=print)
     return target
 
 
 def run(binary: Path, **fields: Any) -> Result:
-    """Do one run; see the type Run of hack/loadgen/main.go for the fields.
+    """Run the load generator once; the fields are those of the type Run in hack/loadgen/main.go.
 
     Raises:
-        LoadError: a request failed, or a watcher missed an event.
+        LoadError: A request failed, or a watcher missed an event.
     """
     done = subprocess.run([binary], input=json.dumps(fields), capture_output=True, text=True, check=False)
     if done.returncode:

@@ -1,4 +1,4 @@
-"""The benchmark's table in Markdown: one line a row, each target's rate and latencies, and the ratio to the first target."""
+"""Renders the measurements as a Markdown table: rates, latencies and the ratio to the first target."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
@@ -7,7 +7,7 @@ from hack.lib.bench.loadgen import Result
 
 
 class Figures(Protocol):
-    """What was measured of one target."""
+    """The measurements of one target."""
 
     results: dict[str, Result]
     cpu: dict[str, float]
@@ -16,7 +16,7 @@ class Figures(Protocol):
 
 
 def table(measured: Mapping[str, Figures], rows: Sequence[str]) -> str:
-    """The table; the ratio tells how many times the first target's figure the others reach (times less, for memory and time)."""
+    """Return the table. A ratio is the target's figure divided by that of the first target; for memory and time it is inverted."""
     names = list(measured)
     head = ["row", *names, *(f"{name}: ratio" for name in names[1:])]
     lines = [_line(head), _line(["---"] * len(head))]
@@ -25,7 +25,7 @@ def table(measured: Mapping[str, Figures], rows: Sequence[str]) -> str:
         if any(row in found.results or row in found.failed for found in measured.values()):
             cells = [_cell(found, row) for found in measured.values()]
             lines.append(_line([row, *cells, *(_rate_ratio(found, first, row) for found in list(measured.values())[1:])]))
-    for label in first.figures:
+    for label in dict.fromkeys(label for found in measured.values() for label in found.figures):
         cells = [_number(found.figures.get(label)) for found in measured.values()]
         ratios = [_ratio(first.figures.get(label), found.figures.get(label)) for found in list(measured.values())[1:]]
         lines.append(_line([label, *cells, *ratios]))

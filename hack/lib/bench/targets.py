@@ -1,4 +1,4 @@
-"""The servers under comparison, each in a folder of its own, and what the kernel says of their processes."""
+"""The servers under comparison, each in its own folder, and the processor time and memory of their processes."""
 
 import os
 import time
@@ -12,6 +12,8 @@ from hack.lib.servers.etcd import Etcd
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _MIB: Final = 1024
+"""KiB in a MiB."""
+SQLITE: Final = "apiext on sqlite"
 
 
 class Target(Protocol):
@@ -20,19 +22,19 @@ class Target(Protocol):
     name: str
 
     def start(self) -> float:
-        """Start it with its store; the seconds from the start of the server's process to its readiness."""
+        """Start the server with its store, and return the seconds from the start of the process until it is ready."""
         ...
 
     def stop(self) -> None:
-        """Stop everything."""
+        """Stop the server and its store."""
         ...
 
     def access(self) -> dict[str, str]:
-        """URL and files of an admin, as the load generator names them."""
+        """Return the URL and the files of an administrator under the names that the load generator uses."""
         ...
 
     def pids(self) -> list[int]:
-        """The processes that serve, without their stores."""
+        """Return the process ids of the servers, without their stores."""
         ...
 
 
@@ -45,7 +47,7 @@ class Reference:
         self._plane = ControlPlane(folder)
 
     def start(self) -> float:
-        """Start etcd, then kube-apiserver."""
+        """Start etcd and kube-apiserver, and measure a restart of kube-apiserver."""
         assert self._plane.etcd
         self._plane.start()
         start = time.monotonic()
@@ -53,15 +55,15 @@ class Reference:
         return time.monotonic() - start
 
     def stop(self) -> None:
-        """Stop both."""
+        """Stop kube-apiserver and etcd."""
         self._plane.stop()
 
     def access(self) -> dict[str, str]:
-        """See Target."""
+        """Return the URL and the files of an administrator; see Target."""
         return access(self._plane)
 
     def pids(self) -> list[int]:
-        """See Target."""
+        """Return the process ids; see Target."""
         return [self._plane.apiserver.pid]
 
 
@@ -69,12 +71,12 @@ class Apiext:
     """apiext on etcd, or on its embedded store."""
 
     def __init__(self, folder: Path, *, embedded: bool = False) -> None:
-        self.name = "apiext on sqlite" if embedded else "apiext"
+        self.name = SQLITE if embedded else "apiext"
         self._etcd = None if embedded else Etcd(folder / "etcd")
         self._server = ApiextServer(folder, etcd_url=self._etcd.url if self._etcd else None)
 
     def start(self) -> float:
-        """Start etcd where it is used, then apiext twice: the second start has its certificates, as the reference has."""
+        """Start the store, then apiext twice: the measured second start has its certificates, as the reference has."""
         if self._etcd:
             self._etcd.start()
         self._server.start()
@@ -84,33 +86,33 @@ class Apiext:
         return time.monotonic() - start
 
     def stop(self) -> None:
-        """Stop both."""
+        """Stop apiext and its store."""
         self._server.stop()
         if self._etcd:
             self._etcd.stop()
 
     def access(self) -> dict[str, str]:
-        """See Target."""
+        """Return the URL and the files of an administrator; see Target."""
         server = self._server
         return {"URL": server.url, "CA": str(server.ca), "Cert": str(server.client_cert), "Key": str(server.client_key)}
 
     def pids(self) -> list[int]:
-        """See Target."""
+        """Return the process ids; see Target."""
         return [self._server.pid]
 
 
 def access(plane: ControlPlane) -> dict[str, str]:
-    """URL and files of an admin of kube-apiserver."""
+    """Return the URL and the files of an administrator of kube-apiserver."""
     return {"URL": plane.url, "CA": str(plane.ca), "Cert": str(plane.admin_cert), "Key": str(plane.admin_key)}
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:
-    """User and system time that processes have used so far."""
+    """Return the user and system time of the processes in seconds."""
     return sum(map(_cpu_seconds, pids))
 
 
 def resident_mib(pids: Iterable[int]) -> float:
-    """Memory of processes that is in RAM, in MiB."""
+    """Return the resident memory of the processes in MiB."""
     return sum(map(_resident_mib, pids))
 
 

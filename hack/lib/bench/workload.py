@@ -1,4 +1,4 @@
-"""What is measured: one CRD with defaults and a CEL rule, objects of about 2 KB, and the rows of the table."""
+"""The workload: one CRD with defaults and a CEL rule, objects of about 2 KB, and the rows of the table."""
 
 import json
 from dataclasses import dataclass, field
@@ -58,7 +58,7 @@ _SCHEMA: Final[dict[str, Any]] = {
 
 
 def crd(plural: str = "loads", kind: str = "Load") -> dict[str, Any]:
-    """The CRD under load."""
+    """Return the CRD under load."""
     version = {
         "name": "v1",
         "served": True,
@@ -85,12 +85,17 @@ def crd(plural: str = "loads", kind: str = "Load") -> dict[str, Any]:
 
 
 def sample() -> dict[str, Any]:
-    """A small object."""
+    """Return a small object."""
     return {"apiVersion": f"{GROUP}/v1", "kind": "Load", "metadata": {"name": "sample"}, "spec": {"sent": "now"}}
 
 
+def large_yaml() -> bytes:
+    """Return a YAML body of nearly 3 MiB, the largest that kube-apiserver reads, which takes long to parse."""
+    return b"apiVersion: %b/v1\nkind: Load\nmetadata: {name: large}\nspec: {sent: now}\nextra: [%b]" % (GROUP.encode(), b"1," * 300_000)
+
+
 def body(prefix: str, *, revision: bool = False) -> str:
-    """An object of about OBJECT_BYTES as a template of the load generator; label `shard` has a hundred values."""
+    """Return an object of about OBJECT_BYTES as a template of the load generator; its label `shard` has a hundred values."""
     metadata: dict[str, Any] = {"name": f"{prefix}-{{i}}", "namespace": NAMESPACE, "labels": {"app": "bench", "shard": "s{h}"}}
     if revision:
         metadata["resourceVersion"] = "{rv}"
@@ -102,7 +107,7 @@ def body(prefix: str, *, revision: bool = False) -> str:
 
 
 def rows(objects: int, seconds: float) -> list[Row]:
-    """The rows in the order they run: first the objects are created, last they are deleted."""
+    """Return the rows in the order in which they run: the first creates the objects, the last deletes them."""
     one = f"{COLLECTION}/load-{{i}}"
     timed = {"Seconds": seconds, "Objects": objects}
     writes = timed | {"Revisions": f"{COLLECTION}?resourceVersion=0"}
@@ -126,7 +131,7 @@ def rows(objects: int, seconds: float) -> list[Row]:
 
 
 def fill(objects: int) -> dict[str, Any]:
-    """A run that creates objects for the memory figure."""
+    """Return a run that creates the objects of the memory figure."""
     return _post(objects)
 
 

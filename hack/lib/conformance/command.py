@@ -1,4 +1,4 @@
-"""The command behind hack/conformance: the reference's own integration suite against `apiext serve`, and its scoreboard."""
+"""The command behind hack/conformance: runs the reference's own integration suite against `apiext serve` and prints a scoreboard."""
 
 import argparse
 import re
@@ -20,7 +20,7 @@ REFERENCE: Final = "apiextensions-apiserver"
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the suite, print the scoreboard, and fail where a listed test did not pass."""
+    """Run the suite, print the scoreboard, and return 1 if a listed test failed."""
     options = _parser().parse_args(argv)
     try:
         tests = chosen(suite.provide(progress=_say), options.run)
@@ -41,20 +41,21 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def apiext() -> str:
-    """The command of the server under test, with the interpreter that runs this.
+    """Return the command of the server under test, for the interpreter that runs this module.
 
-    The suite's kubeconfig leads nowhere; it switches off what would go there of the reference's own, which has no quotas.
+    The kubeconfig of the suite leads to no server. The command disables the plugins that would connect to it, as the
+    reference's stand-alone server has no quotas.
     """
     return shlex.join([sys.executable, "-m", "apiext", "serve", "--disable-admission-plugins=ResourceQuota"])
 
 
 def chosen(built: suite.Suite, pattern: str = "") -> list[suite.SuiteTest]:
-    """The tests whose name matches the regular expression somewhere."""
+    """Return the tests whose names contain a match of the regular expression."""
     return [test for test in built.tests() if re.search(pattern, test.name)]
 
 
 def listed() -> frozenset[str]:
-    """The tests that must pass."""
+    """Return the names in passing.txt: the tests that must pass."""
     lines = (line.partition("#")[0].strip() for line in LISTED.read_text().splitlines())
     return frozenset(line for line in lines if line)
 
@@ -67,10 +68,10 @@ def run(
     keep: Path | None = None,
     again: Collection[str] = (),
 ) -> tuple[suite_run.Result, ...]:
-    """Run the tests side by side on an etcd of their own, with the progress on standard error.
+    """Run the tests in parallel on an etcd of their own; write the progress to standard error.
 
-    `keep` is a folder for the output of each test and each server. Tests of `again` that fail are run once more, alone:
-    some of the suite's windows are of 100 ms, which a busy machine misses.
+    `keep` is a folder for the output of each test and each server. A test in `again` that fails is repeated once, alone:
+    some time windows of the suite are 100 ms, which a busy machine misses.
     """
     with tempfile.TemporaryDirectory(prefix="apiext-conformance-") as scratch:
         folder = Path(scratch)
@@ -83,14 +84,14 @@ def run(
 
 
 def compare(results: Sequence[suite_run.Result], must_pass: frozenset[str]) -> tuple[list[str], list[str]]:
-    """Which of the results are listed but did not pass, and which passed without being listed."""
+    """Return the tests that are listed but did not pass, and those that passed but are not listed."""
     passed = {result.test.name for result in results if result.outcome is suite_run.Outcome.PASSED}
     ran = {result.test.name for result in results}
     return sorted((must_pass & ran) - passed), sorted(passed - must_pass)
 
 
 def verdict(broken: Sequence[str], unlisted: Sequence[str]) -> str:
-    """What `compare` found, in words."""
+    """Return the result of `compare` as text."""
     lines = [f"listed in {LISTED.name}, but does not pass: {name}" for name in broken]
     lines += [f"passes, and should be listed in {LISTED.name}: {name}" for name in unlisted]
     return "\n".join(lines) or f"all that {LISTED.name} lists passes"

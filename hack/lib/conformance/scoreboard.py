@@ -1,4 +1,4 @@
-"""The scoreboard of the conformance suite, as text."""
+"""Renders the scoreboard of the conformance suite as text."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -12,7 +12,7 @@ _GOOD: Final = frozenset({Outcome.PASSED, Outcome.SKIPPED})
 
 
 def render(columns: Mapping[str, Sequence[Result]]) -> str:
-    """A table with a row for each file and, for each server, how many tests and subtests ended how."""
+    """Return a table with a row for each file: the number of tests and subtests by outcome, for each server."""
     lines = [" " * _WIDTH + "".join(f"{name:>42}" for name in columns)]
     head = f"{'passed':>10}{'failed':>8}{'not run':>9}{'subtests':>15}"
     lines.append(f"{'file':{_WIDTH}}" + head * len(columns))
@@ -24,7 +24,7 @@ def render(columns: Mapping[str, Sequence[Result]]) -> str:
 
 
 def failures(results: Sequence[Result], reference: Sequence[Result]) -> str:
-    """One line for each test that did not pass, with the reason; marked where the reference did not pass it either."""
+    """Return one line with the reason for each test that did not pass, marked if the reference did not pass it either."""
     also = {one.test.name for one in reference if one.outcome not in _GOOD}
     lines = []
     for one in results:

@@ -1,7 +1,7 @@
-"""The reference's own integration suite, built to drive a server that runs as another process.
+"""Builds the reference's own integration suite so that it tests a server in another process.
 
-The module that go.mod pins is copied from Go's module cache to a folder of the user's cache, our fixture takes the place
-of the one that starts the reference inside the test, and both test packages are built there. Nothing of it is committed.
+`provide` copies the pinned module from Go's module cache to a folder of the user's cache, replaces the fixture that starts
+the reference inside the test with ours, and builds both test packages there. None of it is committed.
 """
 
 import hashlib
@@ -29,19 +29,19 @@ class SuiteTest:
     """One top-level test."""
 
     name: str
-    file: str  # below test/integration
+    file: str  # relative to test/integration
     binary: Path
-    folder: Path  # where it wants to run
+    folder: Path  # its working directory
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The built suite, in a folder whose name tells its sources apart."""
+    """The built suite, in a folder that is named after the hash of its sources."""
 
     folder: Path
 
     def tests(self) -> tuple[SuiteTest, ...]:
-        """All top-level tests, by file and in the file's order."""
+        """Return all top-level tests in the order of the files and of the tests within a file."""
         found = []
         for package in _PACKAGES:
             folder = self.folder / "module" / package
@@ -53,10 +53,10 @@ class Suite:
 
 
 def provide(*, progress: Progress = lambda _line: None) -> Suite:
-    """The suite, which is built first where it is missing (minutes). Several processes may call it at once.
+    """Return the suite; build it first if it is missing, which takes minutes. Several processes may call it at once.
 
     Raises:
-        ProvideError: there is no toolchain, a module cannot be downloaded, or the build fails.
+        ProvideError: There is no toolchain, a module cannot be downloaded, or the build fails.
     """
     suite = Suite(binaries.cache_folder() / "suite" / _digest())
     if _built(suite):
@@ -94,7 +94,7 @@ def _build(folder: Path, progress: Progress) -> None:
     golang.execute(replace, "conformance suite: own copy", cwd=folder, log=folder / "edit.log", progress=progress)
     output = folder / "built"
     output.mkdir(exist_ok=True)
-    # -mod=mod: what only the tests import is added to this copy of go.mod.
+    # -mod=mod adds the modules that only the tests import to this copy of go.mod.
     flags = ["-mod=mod", f"-modfile={folder / 'go.mod'}", "-trimpath", "-ldflags=-s -w"]
     packages = [f"{_MODULE}/{package}" for package in _PACKAGES]
     command: list[str | Path] = [go, "test", "-c", *flags, "-o", f"{output}/", *packages]
@@ -104,7 +104,7 @@ def _build(folder: Path, progress: Progress) -> None:
 
 
 def _downloaded(go: Path, folder: Path, progress: Progress) -> Path:
-    """The module's folder in Go's module cache."""
+    """Return the folder of the module in Go's module cache."""
     log = folder / "download.log"
     version = binaries.pinned(_MODULE)
     command: list[str | Path] = [go, "mod", "download", "-json", f"{_MODULE}@v{version}"]
@@ -115,7 +115,7 @@ def _downloaded(go: Path, folder: Path, progress: Progress) -> Path:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy the module, writable, with our fixture in its place."""
+    """Copy the module, make the copy writable and replace the fixture."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target, copy_function=shutil.copyfile)
     for folder in (target, *(path for path in target.rglob("*") if path.is_dir())):

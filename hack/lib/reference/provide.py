@@ -7,17 +7,17 @@ from hack.lib.reference import binaries
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Provide the programs and print where they are; progress goes to standard error."""
+    """Provide the programs and print their folder or path; write progress to standard error."""
     parser = argparse.ArgumentParser(
         prog="hack/provide",
         description="Provides the programs of the reference in the user's cache folder and prints that folder.",
         epilog=f"Programs: {', '.join(binaries.PROGRAMS)}. Without a name: {', '.join(binaries.DEFAULT)}.",
     )
-    parser.add_argument("names", nargs="*", metavar="PROGRAM", help="what to provide")
+    parser.add_argument("names", nargs="*", metavar="PROGRAM", help="program to provide")
     parser.add_argument("--print-path", metavar="PROGRAM", help="provide this one and print its path")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     options = parser.parse_args(argv)
-    progress = _silent if options.quiet else _say
+    progress = _ignore if options.quiet else _say
     try:
         if options.print_path:
             folder = binaries.provide([options.print_path, *options.names], progress=progress)
@@ -37,7 +37,7 @@ def _say(line: str) -> None:
     print(f"hack/provide: {line}", file=sys.stderr, flush=True)
 
 
-def _silent(_line: str) -> None:
+def _ignore(_line: str) -> None:
     pass
 
 

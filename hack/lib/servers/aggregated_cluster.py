@@ -1,4 +1,4 @@
-"""A cluster with apiext and its operator behind its kube-apiserver, each with the rights of the documents alone."""
+"""A cluster in which kube-apiserver proxies to apiext; apiext and its operator have the rights of the manifests only."""
 
 import base64
 import http.client
@@ -35,12 +35,12 @@ _SHORT_CACHES: Final = (
 
 
 class AggregatedCluster:
-    """The host (`plane`, its administrator `host`), apiext (`apiext`) with an etcd of its own (`etcd`), and the operator (`operator`).
+    """The host (`plane`, its administrator `host`), apiext (`apiext`) with its own etcd (`etcd`), and the operator (`operator`).
 
-    With `selector` the host's CRDs that it selects are followed (`SELECTOR` is the one of the documents); None: none are.
-    With `replicas` there are more servers on the same etcd (`servers`, the first one is `apiext`); the host proxies to the
-    first one. Without `operator` it is there, and can be started. With `durable` the etcds wait for the disk. `progress`
-    is told what is being started.
+    With `selector` apiext serves the CRDs of the host that match (`SELECTOR` is the one of the manifests). With `replicas`
+    several servers share the etcd (`servers`; the host proxies to the first, `apiext`). Without `operator` the operator is
+    not started. With `durable` the etcds wait for the disk. With `host_etcd` the operator may write to the etcd of the host,
+    which it needs to hand groups back. `progress` gets a line for each program that starts.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class AggregatedCluster:
         operator: bool = True,
         replicas: int = 1,
         durable: bool = False,
+        host_etcd: bool = False,
         operate_args: Sequence[str] = (),
         progress: Callable[[str], None] = lambda _line: None,
     ) -> None:
@@ -64,7 +65,7 @@ class AggregatedCluster:
         self.host = Caller(self.plane.url, self.plane.ca, self.plane.admin)
         self._selector = [] if selector is None else [f"--crd-selector={selector}"]
         self._crd_dir = crd_dir
-        self._operate_args = list(operate_args)
+        self._operate_args = [*([f"--host-etcd-servers={self.plane.etcd_url}"] if host_etcd else []), *operate_args]
         self._starts_operator = operator
         self._progress = progress
         self.servers = [self.another_server(f"apiext-{number}" if number else "apiext") for number in range(replicas)]
@@ -72,13 +73,13 @@ class AggregatedCluster:
         self.operator = self.another_operator("operator")
 
     def __enter__(self) -> Self:
-        """Start everything; what is registered with the host by then is left to the operator."""
+        """Start all programs and install the objects that the manifests create."""
         try:
             self._progress("starting the cluster's etcd and kube-apiserver")
             self.plane.start()
             self._progress("starting apiext with an etcd of its own")
             self.etcd.start()
-            self._let_them_in()
+            self._install()
             for server in self.servers:
                 server.start()
             if self._starts_operator:
@@ -95,7 +96,7 @@ class AggregatedCluster:
             part.stop()
 
     def another_operator(self, name: str, *arguments: str) -> ApiextOperator:
-        """One more operator of this cluster, to be started and stopped by the test."""
+        """Return one more operator of this cluster, which the test starts and stops."""
         kubeconfig = self.plane.write_kubeconfig(_OPERATOR, self.plane.authority.issue(_OPERATOR))
         flags = [
             f"--kubeconfig={kubeconfig}",
@@ -109,7 +110,7 @@ class AggregatedCluster:
         return ApiextOperator(self.folder / name, [*flags, *self._selector, *self._operate_args, *arguments])
 
     def register(self, group: str, version: str) -> None:
-        """Have the host proxy a version to apiext, as somebody would by hand, and wait until it finds it available."""
+        """Create an APIService by hand for a version, and wait until the host reports it available."""
         spec = {
             "group": group,
             "version": version,
@@ -123,31 +124,31 @@ class AggregatedCluster:
         until(lambda: self.available(name))
 
     def through_host(self, user: str, *groups: str) -> Caller:
-        """A client of the host with a certificate."""
+        """Return a client of the host with a certificate."""
         return Caller(self.plane.url, self.plane.ca, self.plane.authority.issue(user, groups=groups))
 
     def directly(self, user: str, *groups: str) -> Caller:
-        """A client of apiext with a certificate of the host."""
+        """Return a client of apiext with a certificate of the host's authority."""
         return Caller(self.apiext.url, self.authority.cert, self.plane.authority.issue(user, groups=groups))
 
     def own(self, server: ApiextServer | None = None) -> Caller:
-        """The host's administrator as a client of apiext itself, or of one of its replicas."""
+        """Return the administrator of the host as a client of apiext, or of one of its replicas."""
         return Caller((server or self.apiext).url, self.authority.cert, self.plane.admin)
 
     def grant(self, name: str, rules: list[dict[str, Any]], *users: str) -> None:
-        """Allow users something everywhere."""
+        """Grant rules to users in the whole cluster."""
         self.host.must("POST", f"{_RBAC}/clusterroles", {"metadata": {"name": name}, "rules": rules})
         self.bind("clusterrolebindings", name, "ClusterRole", name, *users)
 
     def bind(self, bindings: str, name: str, kind: str, role: str, *users: str) -> None:
-        """Bind a role that is there already."""
+        """Bind an existing role to users."""
         api = "rbac.authorization.k8s.io"
         subjects = [{"apiGroup": api, "kind": "User", "name": user} for user in users]
         binding = {"metadata": {"name": name}, "roleRef": {"apiGroup": api, "kind": kind, "name": role}, "subjects": subjects}
         self.host.must("POST", f"{_RBAC}/{bindings}", binding)
 
     def keys(self, etcd_url: str, part: str) -> list[str]:
-        """The keys of an etcd that hold a text."""
+        """Return the keys of an etcd that contain a text."""
         connection = http.client.HTTPConnection(urlsplit(etcd_url).netloc, timeout=10)
         everything = {"key": base64.b64encode(b"\0").decode(), "range_end": base64.b64encode(b"\0").decode(), "keys_only": True}
         connection.request("POST", "/v3/kv/range", json.dumps(everything))
@@ -156,20 +157,20 @@ class AggregatedCluster:
         return [key for one in found if part in (key := base64.b64decode(one["key"]).decode())]
 
     def available(self, name: str) -> bool:
-        """Whether the host finds an APIService available."""
+        """Report whether the host finds an APIService available."""
         code, found = self.host.ask("GET", f"{API_SERVICES}/{name}")
         conditions = found.get("status", {}).get("conditions", []) if code == 200 else []
         return any((one["type"], one["status"], one["reason"]) == ("Available", "True", "Passed") for one in conditions)
 
     def proxied(self, name: str) -> bool:
-        """Whether the host proxies an APIService to apiext, and finds it available."""
+        """Report whether the host proxies an APIService to apiext and finds it available."""
         code, found = self.host.ask("GET", f"{API_SERVICES}/{name}")
         return bool(code == 200 and found["spec"].get("service") and self.available(name))
 
     def another_server(self, name: str, *arguments: str, etcd_url: str = "", crd_dir: Path | None = None) -> ApiextServer:
-        """One more server with the rights of the others, to be started and stopped by the test.
+        """Return one more server with the rights of the others, which the test starts and stops.
 
-        With another store it follows none of the host's definitions unless the arguments say so.
+        With another etcd it follows no definitions of the host unless the arguments name a selector.
         """
         selector = [] if etcd_url else self._selector
         kubeconfig = self.plane.write_kubeconfig(_USER, self.plane.authority.issue(_USER))
@@ -184,8 +185,8 @@ class AggregatedCluster:
         server.ca = self.authority.cert
         return server
 
-    def _let_them_in(self) -> None:
-        """The namespace, the Service and the rights that somebody who installs apiext gives."""
+    def _install(self) -> None:
+        """Create the namespace, the Service and the rights that an installation has."""
         self.host.must("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
         service = {"metadata": {"name": SERVICE}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
         self.host.must("POST", f"/api/v1/namespaces/{NAMESPACE}/services", service)

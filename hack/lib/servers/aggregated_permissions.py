@@ -1,18 +1,18 @@
-"""What the users of apiext and of its operator may do in a cluster, as the manifests say."""
+"""The rules of apiext and its operator in a cluster, from the manifests."""
 
 from typing import Any, Final
 
 from hack.lib.manifests import built, rules
 
 ADOPT: Final = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch", "patch"]}
-"""Objects of the groups that are taken over: any, for tests have many."""
+"""Rule for the objects of adopted groups: all groups, since the tests use many."""
 
 
 def server_rules() -> list[dict[str, Any]]:
-    """Of the servers."""
+    """Return the rules of the servers."""
     return [rule for _, rule in rules(built(), "apiext-server")]
 
 
 def operator_rules() -> list[dict[str, Any]]:
-    """Of the operator, everywhere; that those of a namespace suffice there is a test of its own."""
+    """Return the rules of the operator, all for the whole cluster; another test proves that namespaced ones suffice."""
     return [*(rule for _, rule in rules(built(), "apiext-operator")), ADOPT]

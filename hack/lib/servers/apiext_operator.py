@@ -1,4 +1,4 @@
-"""The operator under test as a real process: `apiext operate`."""
+"""Runs `apiext operate` as a child process."""
 
 import sys
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _READY: Final = b"apiext operates"
 
 
 class ApiextOperator(Service):
-    """One `apiext operate`, with its log in a folder; it is ready when it has said that it is."""
+    """One `apiext operate` with its log in a folder; it is ready when its first line is in the log."""
 
     patience = 60.0
 
@@ -21,14 +21,14 @@ class ApiextOperator(Service):
 
     @property
     def log(self) -> str:
-        """All it has printed."""
+        """Return the log."""
         return self.process.log.read_text(errors="replace")
 
     def start(self) -> "ApiextOperator":
-        """Start it and return when it is ready."""
+        """Start the operator and return when it is ready."""
         self._before = self.process.log.stat().st_size if self.process.log.exists() else 0
         return super().start()
 
     def ready(self) -> bool:
-        """Whether it has printed its first line since it was started."""
+        """Report whether the first line was printed since the last start."""
         return _READY in self.process.log.read_bytes()[self._before :]

@@ -1,4 +1,4 @@
-"""The server under test as a real process: `apiext serve` on a free port, with its data in a folder of the test."""
+"""Runs `apiext serve` as a child process on a free port, with its data in a folder of the test."""
 
 import http.client
 import ssl
@@ -10,9 +10,9 @@ from hack.lib.servers.process import Process, Service, environment, free_port
 
 
 class ApiextServer(Service):
-    """One `apiext serve`; its address, data and credentials stay the same when it is started again.
+    """One `apiext serve`; its address, data and credentials survive a restart.
 
-    It keeps its data in SQLite, or in etcd with `etcd_url`. A test that shares an etcd gives an `etcd_prefix` of its own.
+    It stores objects in SQLite, or in etcd if `etcd_url` is set. Tests that share an etcd use an `etcd_prefix` each.
     """
 
     patience = 60.0
@@ -51,16 +51,16 @@ class ApiextServer(Service):
 
     @property
     def pid(self) -> int:
-        """The server's process id."""
+        """Return the process id of the server."""
         return self.process.pid
 
     @property
     def log(self) -> str:
-        """All it has printed."""
+        """Return the log."""
         return self.process.log.read_text(errors="replace")
 
     def ssl_context(self, *, credentials: bool = True) -> ssl.SSLContext:
-        """A client context that trusts the server, with the admin's certificate or without any."""
+        """Return a client context that trusts the server, with the administrator's certificate or without any."""
         context = ssl.create_default_context(cafile=self.ca)
         if credentials:
             context.load_cert_chain(self.client_cert, self.client_key)
@@ -76,7 +76,7 @@ class ApiextServer(Service):
         credentials: bool = True,
         timeout: float = 30,
     ) -> tuple[int, http.client.HTTPMessage, bytes]:
-        """One request on a connection of its own, as admin unless told otherwise: status, headers and body."""
+        """Send a request on a connection of its own and return status, headers and body; the administrator sends it by default."""
         context = self.ssl_context(credentials=credentials)
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=context)
         try:
@@ -87,7 +87,11 @@ class ApiextServer(Service):
             connection.close()
 
     def ready(self) -> bool:
-        """Whether it answers that it is ready. Raises OSError while nothing answers."""
+        """Report whether /readyz answers 200.
+
+        Raises:
+            OSError: Nothing listens on the port.
+        """
         if not self.ca.exists():
             return False
         try:

@@ -1,4 +1,4 @@
-"""Requests of one client of a server, each on a connection of its own."""
+"""A client of a server that opens a connection for each request."""
 
 import http.client
 import json
@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 from hack.lib.servers.certificates import KeyPair
 
 Answer = tuple[int, Any]
-"""Code, and the body: parsed where it is JSON, else as text."""
+"""Status code and body: parsed if it is JSON, else text."""
 Headers = Iterable[tuple[str, str]]
 REFUSED: Final = (401, "Unauthorized")
 
 
 class Caller:
-    """A client with a certificate, a token or nothing."""
+    """A client with a certificate, a token or no credentials."""
 
     def __init__(self, url: str, ca: Path, pair: KeyPair | None = None, *, token: str = "") -> None:
         self._netloc = urlsplit(url).netloc
@@ -28,26 +28,26 @@ class Caller:
             self._context.load_cert_chain(pair.cert, pair.key)
 
     def ask(self, method: str, path: str, body: Any = None, headers: Headers = ()) -> Answer:
-        """The answer to a request; a body is sent as JSON unless a header says otherwise."""
+        """Send a request and return the response; the body is sent as JSON unless a header names another type."""
         with closing(self.connect()) as connection:
             response = self.send(connection, method, path, body, headers)
             data = response.read()
         return response.status, json.loads(data) if response.headers.get_content_type() == "application/json" else data.decode()
 
     def must(self, method: str, path: str, body: Any = None, headers: Headers = ()) -> Any:
-        """The body of an answer that is a success."""
+        """Send a request that must succeed and return the body of the response."""
         code, answer = self.ask(method, path, body, headers)
         assert code < 300, (method, path, answer)
         return answer
 
     def connect(self) -> http.client.HTTPSConnection:
-        """A connection for several requests."""
+        """Return a connection for several requests."""
         return http.client.HTTPSConnection(self._netloc, timeout=20, context=self._context)
 
     def send(
         self, connection: http.client.HTTPSConnection, method: str, path: str, body: Any = None, headers: Headers = ()
     ) -> http.client.HTTPResponse:
-        """Send a request over a connection; the answer is still to be read."""
+        """Send a request over a connection and return the response, whose body is still unread."""
         given = dict(headers)
         connection.putrequest(method, path)
         data = b"" if body is None else json.dumps(body).encode()

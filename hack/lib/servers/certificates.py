@@ -1,4 +1,4 @@
-"""Keys and certificates for the programs that tests start: files in PEM, good for a day."""
+"""Issues keys and certificates for the programs that tests start: PEM files, valid for a day."""
 
 import datetime
 import ipaddress
@@ -18,14 +18,14 @@ _LIFETIME: Final = datetime.timedelta(days=1)
 
 @dataclass(frozen=True)
 class KeyPair:
-    """A certificate and its key, as files."""
+    """The files of a certificate and its key."""
 
     cert: Path
     key: Path
 
 
 class Authority:
-    """A certificate authority that keeps what it issues in one folder."""
+    """A certificate authority that writes what it issues to one folder."""
 
     def __init__(self, folder: Path, name: str = "ca") -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -42,13 +42,13 @@ class Authority:
 
     @property
     def cert(self) -> Path:
-        """The file of the authority's certificate."""
+        """Return the file of the authority's certificate."""
         return self.pair.cert
 
     def issue(self, name: str, *, groups: Sequence[str] = (), hosts: Sequence[str] = LOOPBACK) -> KeyPair:
         """Issue a certificate for clients and servers.
 
-        `name` becomes the common name (a Kubernetes user) and the file's name, `groups` the organizations.
+        `name` becomes the common name (a Kubernetes user) and the file name; `groups` become the organizations.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = (
@@ -66,7 +66,7 @@ class Authority:
 
 
 def write_key(path: Path) -> Path:
-    """Write a new private key, such as the one that signs the tokens of service accounts."""
+    """Write a new private key, such as the one that signs service account tokens."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(_key_pem(ec.generate_private_key(ec.SECP256R1())))
     path.chmod(0o600)

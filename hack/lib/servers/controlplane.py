@@ -1,4 +1,4 @@
-"""The reference: a real kube-apiserver with an etcd, on the loopback address, to ask questions and to compare with."""
+"""Runs the reference, a real kube-apiserver with etcd, on the loopback address."""
 
 import base64
 import http.client
@@ -18,10 +18,10 @@ _GRACE: Final = 5.0
 
 
 class ControlPlane:
-    """etcd, kube-apiserver and, where asked for, kube-controller-manager, with everything in one folder.
+    """etcd, kube-apiserver and, with `controller_manager`, kube-controller-manager, with all files in one folder.
 
-    With `etcd_url` it uses an etcd that runs already, below `etcd_prefix`, and leaves it alone at the end. The front
-    proxy's authority (`front_proxy`) and `proxy_client` are those of the aggregation layer.
+    With `etcd_url` it uses a running etcd below `etcd_prefix` and does not stop it. `front_proxy` is the authority of the
+    aggregation layer, `proxy_client` its client certificate.
     """
 
     def __init__(
@@ -56,24 +56,24 @@ class ControlPlane:
 
     @property
     def ca(self) -> Path:
-        """The certificate of the authority of the server and its clients."""
+        """Return the certificate of the authority of the server and its clients."""
         return self.authority.cert
 
     @property
     def admin_cert(self) -> Path:
-        """The client certificate of a user in group system:masters."""
+        """Return the client certificate of a user in group system:masters."""
         return self.admin.cert
 
     @property
     def admin_key(self) -> Path:
-        """The key of `admin_cert`."""
+        """Return the key of `admin_cert`."""
         return self.admin.key
 
     def start(self) -> Self:
-        """Start everything and return when the server is ready and has the namespace `default`.
+        """Start all programs and return when the server is ready and has the namespace `default`.
 
         Raises:
-            ProcessError: a program does not start; what was started is stopped.
+            ProcessError: A program does not start; the others are stopped.
         """
         try:
             if self.etcd:
@@ -87,7 +87,7 @@ class ControlPlane:
         return self
 
     def stop(self) -> None:
-        """Stop everything that was started here; the folder stays."""
+        """Stop all programs that were started here and keep the folder."""
         if self.controller_manager:
             self.controller_manager.stop(_GRACE)
         self.apiserver.stop(_GRACE)
@@ -95,7 +95,7 @@ class ControlPlane:
             self.etcd.stop()
 
     def restart_apiserver(self) -> None:
-        """Stop kube-apiserver and start it again, with the same address and data."""
+        """Stop kube-apiserver and start it again with the same address and data."""
         self.apiserver.stop(_GRACE)
         self._start_apiserver()
 
@@ -106,13 +106,13 @@ class ControlPlane:
         self.stop()
 
     def ssl_context(self) -> ssl.SSLContext:
-        """A client context with the admin's certificate."""
+        """Return a client context with the administrator's certificate."""
         context = ssl.create_default_context(cafile=self.ca)
         context.load_cert_chain(self.admin_cert, self.admin_key)
         return context
 
     def get(self, path: str) -> tuple[int, bytes]:
-        """Answer of a GET as admin: status and body."""
+        """Send a GET as administrator and return status and body."""
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=10, context=self.ssl_context())
         try:
             connection.request("GET", path)
@@ -122,7 +122,7 @@ class ControlPlane:
             connection.close()
 
     def write_kubeconfig(self, name: str, user: KeyPair) -> Path:
-        """Write a kubeconfig for a client certificate, with everything inside the file."""
+        """Write a kubeconfig for a client certificate, with all files inline."""
         path = self.folder / f"{name}.kubeconfig"
         cluster = {"server": self.url, "certificate-authority-data": _data(self.ca)}
         credentials = {"client-certificate-data": _data(user.cert), "client-key-data": _data(user.key)}
@@ -139,7 +139,7 @@ class ControlPlane:
         return path
 
     def controllers(self, *flags: str) -> Process:
-        """A kube-controller-manager, with more flags where some are given; who asks for it starts and stops it."""
+        """Return a kube-controller-manager with additional flags; the caller starts and stops it."""
         name = "system:kube-controller-manager"
         kubeconfig = self.write_kubeconfig("kube-controller-manager", self.authority.issue(name))
         own = [
@@ -163,7 +163,7 @@ class ControlPlane:
         return all(self.get(path)[0] == http.HTTPStatus.OK for path in ("/readyz", "/api/v1/namespaces/default"))
 
     def _flags(self, *, controllers: bool) -> list[str]:
-        # Without the controller manager nothing makes service accounts, which that admission plugin would wait for.
+        # Only the controller manager creates service accounts, which this admission plugin would wait for.
         admission = [] if controllers else ["--disable-admission-plugins=ServiceAccount"]
         return [
             f"--etcd-servers={self.etcd_url}",

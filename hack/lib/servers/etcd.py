@@ -1,4 +1,4 @@
-"""etcd on the loopback address, of one member or of several, for tests and benchmarks."""
+"""Runs etcd on the loopback address, with one member or several."""
 
 import http.client
 import json
@@ -15,11 +15,11 @@ from hack.lib.servers.process import Process, Service, environment, free_port
 
 
 class Etcd(Service):
-    """One member with its data in a folder, on a port that stays the same when it is started again.
+    """One member with its data in a folder; its port survives a restart.
 
-    With `authority` it serves TLS and asks for a client certificate of that authority (`ca`, `cert`, `key` are the
-    files a client needs). Without `durable` it does not wait for the disk: fast, safe against kill -9 of etcd itself.
-    `peers` says where the members of its cluster hear each other, by name; `name` is its own.
+    With `authority` it serves TLS and requires a client certificate of that authority (a client needs the files `ca`, `cert`
+    and `key`). Without `durable` it does not wait for the disk: fast, and safe against kill -9 of etcd. `peers` maps the names
+    of the members to their peer URLs; `name` is the name of this member.
     """
 
     patience = 60.0
@@ -68,15 +68,15 @@ class Etcd(Service):
         ]
 
     def pause(self) -> None:
-        """Make it stop answering while its connections stay open."""
+        """Stop the process with SIGSTOP; its connections stay open."""
         self.process.signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it answer again after `pause`."""
+        """Continue the process after `pause`."""
         self.process.signal(signal.SIGCONT)
 
     def status(self) -> dict[str, Any]:
-        """What it says of itself and of the leader; only without TLS."""
+        """Return the status of the member and its leader; only without TLS."""
         connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=5)
         try:
             connection.request("POST", "/v3/maintenance/status", "{}")
@@ -86,7 +86,11 @@ class Etcd(Service):
             connection.close()
 
     def ready(self) -> bool:
-        """Whether it is healthy. Raises OSError while nothing answers."""
+        """Report whether the member is healthy.
+
+        Raises:
+            OSError: Nothing listens on the port.
+        """
         host = urlsplit(self.url).netloc
         if self.ca and self.cert:
             context = ssl.create_default_context(cafile=self.ca)
@@ -104,7 +108,7 @@ class Etcd(Service):
 
 
 class EtcdCluster:
-    """Members that agree on what is written, without TLS; `url` names them all, as clients are told."""
+    """Members of one cluster, without TLS; `url` lists all of them."""
 
     def __init__(self, folder: Path, *, count: int = 3, durable: bool = True) -> None:
         peers = {f"m{number}": f"http://127.0.0.1:{free_port()}" for number in range(count)}
@@ -112,10 +116,10 @@ class EtcdCluster:
         self.url = ",".join(member.url for member in self.members)
 
     def start(self) -> Self:
-        """Start those that do not run, together, and return when all are ready.
+        """Start the members that are not running and return when all are ready.
 
         Raises:
-            ProcessError: one does not start; all are stopped.
+            ProcessError: A member does not start; all are stopped.
         """
         try:
             for member in self.members:
@@ -129,12 +133,16 @@ class EtcdCluster:
         return self
 
     def stop(self) -> None:
-        """End all."""
+        """Kill all members."""
         for member in self.members:
             member.kill()
 
     def leader(self) -> Etcd:
-        """The member that leads now. Raises AssertionError where there is none."""
+        """Return the current leader.
+
+        Raises:
+            AssertionError: There is no leader.
+        """
         for member in self.members:
             if member.process.running:
                 status = member.status()

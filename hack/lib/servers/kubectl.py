@@ -1,4 +1,4 @@
-"""The real kubectl against a server under test."""
+"""Runs the real kubectl against a server under test."""
 
 import json
 import subprocess
@@ -14,14 +14,14 @@ _TIMEOUT: Final = 60.0
 
 
 class Kubectl:
-    """Runs kubectl with a kubeconfig and a home folder of its own."""
+    """kubectl with a kubeconfig and a home folder of its own."""
 
     def __init__(self, kubeconfig: Path, home: Path) -> None:
         self._program = binaries.binary("kubectl")
         self._env = environment(KUBECONFIG=str(kubeconfig), HOME=str(home))
 
     def run(self, *arguments: str, stdin: str | None = None, **env: str) -> subprocess.CompletedProcess[str]:
-        """Run it to its end, whatever that is."""
+        """Run kubectl and return the completed process, whatever its exit code."""
         return subprocess.run(
             [self._program, *arguments],
             input=stdin,
@@ -33,24 +33,24 @@ class Kubectl:
         )
 
     def __call__(self, *arguments: str, stdin: str | None = None, **env: str) -> str:
-        """Run it and give what it prints; it must succeed."""
+        """Run kubectl, which must succeed, and return its output."""
         done = self.run(*arguments, stdin=stdin, **env)
         assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr or done.stdout}"
         return done.stdout
 
     def json(self, *arguments: str) -> Any:
-        """What it prints with `-o json`."""
+        """Return the output of a command with `-o json`, parsed."""
         return json.loads(self(*arguments, "-o", "json"))
 
     def refused(self, *arguments: str, stdin: str | None = None) -> str:
-        """Run it and give what it complains of; it must fail."""
+        """Run kubectl, which must fail, and return its error output."""
         done = self.run(*arguments, stdin=stdin)
         assert done.returncode != 0, f"kubectl {' '.join(arguments)} succeeded: {done.stdout}"
         return done.stderr
 
     @contextmanager
     def watching(self, *arguments: str) -> Iterator[Iterator[str]]:
-        """Lines as they are printed, until the block ends."""
+        """Yield an iterator over the lines that a watching kubectl prints; stop it at the end of the block."""
         with subprocess.Popen([self._program, *arguments], env=self._env, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
             assert process.stdout is not None
             try:

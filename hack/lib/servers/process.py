@@ -1,4 +1,4 @@
-"""A program that a test starts, waits for and ends; it never outlives the test run."""
+"""Child processes of tests and commands: start, wait until ready, signal, stop. None outlives the parent process."""
 
 import abc
 import atexit
@@ -17,21 +17,25 @@ from pathlib import Path
 from typing import Final, Self
 
 _POLL: Final = 0.05
+"""Seconds between two readiness checks."""
 _GRACE: Final = 15.0
+"""Seconds that a service may take to end after SIGTERM."""
 _PORTS: Final = range(12_000, 32_000)
+"""Below the range from which Linux takes the ports of clients (32768-60999)."""
 _PR_SET_PDEATHSIG: Final = 1
 _LIBC: Final = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 class ProcessError(Exception):
-    """A program did not start, did not become ready, or ended by itself; the message ends with its last output."""
+    """A program did not start, did not become ready, or exited on its own. The message ends with its last output."""
 
 
 class Process:
-    """One program with its output in a file. It can be started again after it has ended.
+    """One program whose output goes to a log file. It can be started again after it has ended.
 
-    On Linux the kernel kills it with the thread that started it, where that is the main thread; elsewhere it is killed
-    when the interpreter exits.
+    On Linux the kernel kills the program when the main thread that started it ends. Elsewhere, or when another thread
+    starts it, an atexit handler kills it. The program starts with the default handlers of SIGINT and SIGTERM, also where
+    the parent ignores them.
     """
 
     def __init__(self, command: Sequence[str | Path], log: Path, env: Mapping[str, str] | None = None) -> None:
@@ -43,7 +47,7 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """The process id.
+        """Return the process id.
 
         Raises:
             ProcessError: the program has not been started.
@@ -54,13 +58,17 @@ class Process:
 
     @property
     def running(self) -> bool:
-        """Whether the program runs now."""
+        """Report whether the program is running."""
         return self._popen is not None and self._popen.poll() is None
 
     def start(self) -> None:
-        """Start the program; its output is added to the log."""
+        """Start the program and append its output to the log.
+
+        Raises:
+            ProcessError: The program is already running.
+        """
         if self.running:
-            raise ProcessError(f"{self.name} runs already")
+            raise ProcessError(f"{self.name} is already running")
         self.log.parent.mkdir(parents=True, exist_ok=True)
         on_main = threading.current_thread() is threading.main_thread()
         with self.log.open("ab") as output:
@@ -71,15 +79,15 @@ class Process:
                 stderr=subprocess.STDOUT,
                 env=self._env,
                 start_new_session=True,
-                preexec_fn=_die_with_parent if on_main and _LIBC else None,  # noqa: PLW1509 -- one system call, loaded before
+                preexec_fn=_prepare_child if on_main and _LIBC else None,  # noqa: PLW1509 -- system calls only, libc is loaded
             )
         atexit.register(self.kill)
 
     def wait_until(self, ready: Callable[[], bool], timeout: float) -> None:
-        """Wait until `ready` returns true; an OSError of it means not yet.
+        """Wait until `ready` returns true; an OSError that it raises counts as false.
 
         Raises:
-            ProcessError: the program ended, or is not ready after `timeout` seconds; then it is killed.
+            ProcessError: The program exited, or is not ready after `timeout` seconds; it is killed then.
         """
         deadline = time.monotonic() + timeout
         while True:
@@ -94,7 +102,7 @@ class Process:
             time.sleep(_POLL)
 
     def stop(self, grace: float = 10.0) -> None:
-        """Ask the program to end, and kill it after `grace` seconds. Does nothing where it does not run."""
+        """Send SIGTERM, and SIGKILL after `grace` seconds. Do nothing where the program is not running."""
         self.signal(signal.SIGCONT)
         self.signal(signal.SIGTERM)
         if self._popen is not None:
@@ -103,19 +111,19 @@ class Process:
         self.kill()
 
     def kill(self) -> None:
-        """End the program at once and reap it."""
+        """Send SIGKILL and reap the program."""
         self.signal(signal.SIGKILL)
         if self._popen is not None:
             self._popen.wait()
         atexit.unregister(self.kill)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal where the program runs; SIGSTOP and SIGCONT make it answer late."""
+        """Send a signal if the program is running."""
         if self._popen is not None and self._popen.poll() is None:
             self._popen.send_signal(number)
 
     def tail(self, lines: int = 5) -> str:
-        """The last lines of the output."""
+        """Return the last lines of the log."""
         try:
             text = self.log.read_text(errors="replace")
         except OSError:
@@ -127,36 +135,40 @@ class Process:
 
 
 class Service(abc.ABC):
-    """A server of one process; its address and data stay the same when it is started again."""
+    """A server of one process. Its address and data survive a restart."""
 
     process: Process
     patience: float
-    """Seconds that it may take to answer."""
+    """Seconds that the server may take to become ready."""
 
     @abc.abstractmethod
     def ready(self) -> bool:
-        """Whether it serves. Raises OSError while nothing answers."""
-
-    def start(self) -> Self:
-        """Start it and return when it is ready.
+        """Report whether the server is ready.
 
         Raises:
-            ProcessError: it does not start.
+            OSError: Nothing listens on its address.
+        """
+
+    def start(self) -> Self:
+        """Start the server and return when it is ready.
+
+        Raises:
+            ProcessError: The server exited or did not become ready in time.
         """
         self.process.start()
         self.process.wait_until(self.ready, self.patience)
         return self
 
     def stop(self) -> None:
-        """End it in order, as SIGTERM does; the data stays."""
+        """Stop the server gracefully with SIGTERM."""
         self.process.stop(_GRACE)
 
     def kill(self) -> None:
-        """End it at once, as kill -9 does; the data stays."""
+        """Kill the server with SIGKILL."""
         self.process.kill()
 
     def restart(self) -> None:
-        """End it in order and start it again on the same port with the same data."""
+        """Stop the server gracefully and start it again on the same port with the same data."""
         self.stop()
         self.start()
 
@@ -168,9 +180,10 @@ class Service(abc.ABC):
 
 
 def free_port() -> int:
-    """A TCP port of the loopback address that nothing listens on.
+    """Return a TCP port of the loopback address that nothing listens on.
 
-    It is none of those that the system gives to clients: one of them would have it before a server that takes long to start.
+    The port is outside the range from which the kernel assigns client ports, so that no client takes it before the
+    server listens.
     """
     while True:
         port = secrets.choice(_PORTS)
@@ -180,11 +193,13 @@ def free_port() -> int:
 
 
 def environment(**values: str) -> dict[str, str]:
-    """The environment for a program of the reference: PATH, HOME and the given values, no proxies, no KUBECONFIG."""
+    """Return an environment with PATH, HOME and the given values: no proxy settings, no KUBECONFIG."""
     return {"PATH": os.environ.get("PATH", os.defpath), "HOME": os.environ.get("HOME", "/")} | values
 
 
-def _die_with_parent() -> None:
-    """Run in the child before exec: the kernel ends it when its parent is gone."""
+def _prepare_child() -> None:
+    """Ask the kernel to kill the child with its parent, and restore the signals that the parent ignores (nohup, some CI systems)."""
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,43 +1,38 @@
-"""Definitions, right and wrong, to be judged by both servers without being kept."""
+"""Valid and invalid definitions for dry-run creation on both servers."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from tests.support.builders import crds
 from tests.support.builders.generated_definitions import KEYWORDS
 
 PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DOMAIN: Final = "defs.example.com"
-"""All groups of these tests end in it."""
+"""Suffix of all groups of these tests."""
 
 OPEN: Final[dict[str, Any]] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 Crd = dict[str, Any]
 
 
 def version(name: Any = "v1", **more: Any) -> dict[str, Any]:
-    """A served version, the stored one unless told otherwise."""
-    return {"name": name, "served": True, "storage": True, "schema": {"openAPIV3Schema": OPEN}} | more
+    """Return a served version, stored by default."""
+    return crds.version(name, storage=True, schema=OPEN) | more
 
 
 def crd(plural: str = "things", *versions: dict[str, Any], group: str = DOMAIN, kind: str = "Thing", **spec: Any) -> Crd:
-    """A definition; `spec` replaces members of its spec."""
+    """Return a definition; `spec` replaces members of its spec."""
     names = {"plural": plural, "singular": plural[:-1], "kind": kind, "listKind": f"{kind}List"}
-    members = {"group": group, "scope": "Namespaced", "names": names, "versions": list(versions) or [version()]}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": members | spec,
-    }
+    return crds.crd(plural, *(versions or (version(),)), kind=kind, group=group, **{"names": names} | spec)
 
 
 def of_schema(schema: Any, **more: Any) -> Crd:
-    """A definition whose only version has the schema."""
+    """Return a definition whose only version has the schema."""
     return crd("things", version(schema={"openAPIV3Schema": schema}, **more))
 
 
 def of_spec(**schema: Any) -> Crd:
-    """A definition whose field `spec.x` has the schema."""
+    """Return a definition whose field `spec.x` has the schema."""
     return of_schema({"type": "object", "properties": {"spec": {"type": "object", "properties": {"x": schema}}}})
 
 
@@ -296,7 +291,7 @@ _STRATEGIES: Final[tuple[Any, ...]] = (
 
 
 def _roots() -> Iterator[Crd]:
-    """Every keyword at the root of a schema beside a status subresource, and below it, also where it is empty."""
+    """Return definitions with each keyword at the root of a schema beside a status subresource, and below it, also empty."""
     for keyword, values in KEYWORDS.items():
         for value in (*values, [], {}, None):
             yield of_schema({"type": "object", "properties": {"spec": {"type": "object"}}} | {keyword: value}, subresources={"status": {}})

@@ -11,12 +11,12 @@ from tests.differential.cases.definition_steps import (
     ONE,
     TABLE,
     established,
+    eventually,
     gone,
     names_of,
     patch,
     post,
     put,
-    settled,
     thing,
 )
 from tests.differential.helpers.pair import Step
@@ -46,10 +46,10 @@ _WIDE: Final = _schema(a=_TEXT, b=_FULL, c={"type": "integer"})
 
 
 def _versioned() -> Iterator[Step]:
-    """Objects stored in one version and read in another, whose schema prunes and fills in differently."""
+    """Return steps that read objects in a version whose schema prunes and defaults differently from the stored one."""
     yield post(crd("things", *_versions(_NARROW, _WIDE)))
     yield established()
-    yield settled(_LATER)
+    yield eventually(_LATER)
     yield Step("POST", OBJECTS, thing() | {"spec": {"a": "x", "b": "y", "c": 1}})
     yield Step("POST", _LATER, thing("b", apiversion="v2") | {"spec": {"a": "x", "b": "y", "c": 1}})
     for path in (OBJECTS, _LATER):
@@ -59,51 +59,51 @@ def _versioned() -> Iterator[Step]:
         yield Step("PATCH", f"{path}/b", {"metadata": {"labels": {"touched": path[-26:-25]}}})
         yield Step("GET", f"{path}/b")
     yield patch({"spec": {"versions": _versions(_NARROW, _WIDE, stored="v2")}})
-    yield settled(ONE, '"v1", "v2"')
+    yield eventually(ONE, '"v1", "v2"')
     yield Step("POST", _LATER, thing("c", apiversion="v2") | {"spec": {"a": "x", "c": 1}})
     yield Step("PUT", f"{OBJECTS}/a", thing() | {"spec": {"a": "z"}})
     yield Step("PATCH", f"{OBJECTS}/a", {"spec": {"a": "z"}})
     yield Step("PATCH", f"{OBJECTS}/b", {"metadata": {"labels": {"migrated": "yes"}}})
     for path in (OBJECTS, _LATER):
-        yield settled(path, '"migrated": "yes"')
-        yield Step("GET", path, headers=TABLE, settles=True, until="columnDefinitions")
+        yield eventually(path, '"migrated": "yes"')
+        yield Step("GET", path, headers=TABLE, retry=True, until="columnDefinitions")
     yield patch({"spec": {"versions": _versions(_NARROW, _WIDE, stored="v2")[1:]}})
     yield patch({"status": {"storedVersions": ["v1"]}}, path=f"{ONE}/status")
     yield patch({"status": {"storedVersions": ["v2"]}}, path=f"{ONE}/status")
     yield patch({"spec": {"versions": _versions(_NARROW, _WIDE, stored="v2")[1:]}})
-    yield settled(OBJECTS, "404")
-    yield settled(_LATER, '"name": "b"')
-    yield settled(f"/apis/{DOMAIN}", '"v2"')
+    yield eventually(OBJECTS, "404")
+    yield eventually(_LATER, '"name": "b"')
+    yield eventually(f"/apis/{DOMAIN}", '"v2"')
 
 
 def _unserved() -> Iterator[Step]:
-    """A version that is no longer served, then again, and the only one that is not."""
+    """Return steps that stop and resume serving a version, and unserve the only other one."""
     yield post(crd("things", *_versions(_NARROW, _WIDE)))
     yield established()
-    yield settled(_LATER)
+    yield eventually(_LATER)
     yield Step("POST", OBJECTS, thing())
     yield patch({"spec": {"versions": _versions(_NARROW, _WIDE, served=False)}})
-    yield settled(_LATER, "404")
+    yield eventually(_LATER, "404")
     yield Step("POST", _LATER, thing("b", apiversion="v2"))
     yield Step("GET", f"{_LATER}/a")
-    yield settled(f"/apis/{DOMAIN}")
-    yield settled(f"/apis/{DOMAIN}/v2")
-    yield settled(f"{OBJECTS}/a", '"name": "a"')
+    yield eventually(f"/apis/{DOMAIN}")
+    yield eventually(f"/apis/{DOMAIN}/v2")
+    yield eventually(f"{OBJECTS}/a", '"name": "a"')
     yield patch({"spec": {"versions": [one | {"served": False} for one in _versions(_NARROW, _WIDE)]}})
-    yield settled(OBJECTS, "404")
-    yield settled(f"/apis/{DOMAIN}", "404")
-    yield settled(ONE)
+    yield eventually(OBJECTS, "404")
+    yield eventually(f"/apis/{DOMAIN}", "404")
+    yield eventually(ONE)
     yield patch({"spec": {"versions": _versions(_NARROW, _WIDE, deprecated=True)}})
-    yield settled(_LATER, '"name": "a"')
-    yield settled(f"/apis/{DOMAIN}/v2")
-    yield settled(f"/openapi/v3/apis/{DOMAIN}/v2")
+    yield eventually(_LATER, '"name": "a"')
+    yield eventually(f"/apis/{DOMAIN}/v2")
+    yield eventually(f"/openapi/v3/apis/{DOMAIN}/v2")
 
 
 def _schemas() -> Iterator[Step]:
-    """What is stored already is filled in, pruned and judged by the schema of the day."""
+    """Return steps that default, prune and validate stored objects with a changed schema."""
     yield post(crd("things", version(schema=_WIDE)))
     yield established()
-    yield settled(OBJECTS)
+    yield eventually(OBJECTS)
     yield Step("POST", OBJECTS, thing() | {"spec": {"a": "x", "c": 5}})
     yield Step("POST", OBJECTS, thing("b"))
     changes: tuple[tuple[Any, str], ...] = (
@@ -115,23 +115,23 @@ def _schemas() -> Iterator[Step]:
     )
     for schema, until in changes:
         yield patch({"spec": {"versions": [version(schema=schema)]}})
-        yield settled(f"{OBJECTS}/a", until)
-        yield settled(OBJECTS, until)
-        yield Step("GET", OBJECTS, headers=TABLE, settles=True, until="columnDefinitions")
+        yield eventually(f"{OBJECTS}/a", until)
+        yield eventually(OBJECTS, until)
+        yield Step("GET", OBJECTS, headers=TABLE, retry=True, until="columnDefinitions")
         yield Step("PATCH", f"{OBJECTS}/a?dryRun=All", {"metadata": {"labels": {"a": "b"}}})
         yield Step("PATCH", f"{OBJECTS}/a?dryRun=All", {"spec": {"a": "xx"}})
         yield Step("PATCH", f"{OBJECTS}/b?dryRun=All", {"spec": {"a": "xx"}})
         yield Step("DELETE", f"{OBJECTS}/a?dryRun=All")
-    yield settled(f"/openapi/v3/apis/{DOMAIN}/v1")
+    yield eventually(f"/openapi/v3/apis/{DOMAIN}/v1")
 
 
 def _bound(length: int) -> dict[str, Any]:
-    """A clause about one member of a pair."""
+    """Return a schema clause about one member of a pair."""
     return {"properties": {"a": {"maxLength": length}}}
 
 
 def _tightened(*, strict: bool) -> dict[str, Any]:
-    """A schema, and the same with bounds that what is stored does not keep."""
+    """Return a schema, and the same with bounds that stored objects violate."""
     short = {"type": "string", "maxLength": 1} if strict else _TEXT
     item = {"type": "object", "required": ["k"], "properties": {"k": _TEXT, "v": short}}
     listed = {"type": "array", "items": item}
@@ -202,15 +202,15 @@ _EDITS: Final[tuple[Any, ...]] = (
 
 
 def _ratcheting() -> Iterator[Step]:
-    """What is stored and does not keep to a new schema may stay, as long as it is not touched."""
+    """Return steps that update objects which violate a new schema without touching the invalid fields."""
     versions = [version(schema=_tightened(strict=strict), subresources={"status": {}}) for strict in (False, True)]
     yield post(crd("things", versions[0]))
     yield established()
-    yield settled(OBJECTS)
+    yield eventually(OBJECTS)
     yield Step("POST", OBJECTS, thing() | {"spec": _STORED})
     yield Step("PATCH", f"{OBJECTS}/a/status", {"status": {"s": "long"}})
     yield patch({"spec": {"versions": versions[1:]}})
-    yield Step("POST", f"{OBJECTS}?dryRun=All", thing("b") | {"spec": _STORED}, settles=True, until="Too long")
+    yield Step("POST", f"{OBJECTS}?dryRun=All", thing("b") | {"spec": _STORED}, retry=True, until="Too long")
     yield Step("PATCH", f"{OBJECTS}/a", {"metadata": {"labels": {"a": "b"}}})
     for edit in _EDITS:
         yield Step("PATCH", f"{OBJECTS}/a?dryRun=All", {"spec": edit})
@@ -223,12 +223,12 @@ def _ratcheting() -> Iterator[Step]:
 
 
 def _subresources() -> Iterator[Step]:
-    """Subresources come and go; a status that was written as a field stays."""
+    """Return steps that add and remove subresources; a status that was written as a field stays."""
     status: dict[str, Any] = {"status": {}}
     scale = {"scale": {"specReplicasPath": ".spec.c", "statusReplicasPath": ".status.c"}}
     yield post(crd("things", version(schema=_WIDE)))
     yield established()
-    yield settled(OBJECTS)
+    yield eventually(OBJECTS)
     yield Step("POST", OBJECTS, thing() | {"spec": {"c": 2}, "status": {"s": "t"}})
     for subresources, path, until in (
         (status, f"{OBJECTS}/a/status", '"name": "a"'),
@@ -237,15 +237,15 @@ def _subresources() -> Iterator[Step]:
         ({}, f"{OBJECTS}/a/scale", "404"),
     ):
         yield patch([{"op": "add", "path": "/spec/versions/0/subresources", "value": subresources}], JSON_PATCH)
-        yield settled(path, until)
-        yield settled(f"/apis/{DOMAIN}/v1")
+        yield eventually(path, until)
+        yield eventually(f"/apis/{DOMAIN}/v1")
         yield Step("PATCH", f"{OBJECTS}/a", {"spec": {"c": 2}, "status": {"s": "u"}})
         yield Step("PATCH", f"{OBJECTS}/a/status", {"spec": {"c": 7}, "status": {"s": "v"}})
         yield Step("GET", f"{OBJECTS}/a/scale")
 
 
 def _named() -> Iterator[Step]:
-    """Names that change after they were accepted, and names that others hold."""
+    """Return steps that change accepted names, and that use the names of other definitions."""
     yield post(crd(names=names_of(shortNames=["th"], categories=["all"])))
     yield established()
     for changed in (
@@ -256,10 +256,10 @@ def _named() -> Iterator[Step]:
         names_of(),
     ):
         yield put(crd(names=changed))
-        # Its own plural is in use, like that of any other.
+        # The definition's own plural conflicts like any other.
         refused = "things" in changed.get("shortNames", ())
-        yield settled(ONE, "ShortNamesConflict" if refused else '"acceptedNames": ' + _sorted(changed))
-        yield settled(f"/apis/{DOMAIN}/v1")
+        yield eventually(ONE, "ShortNamesConflict" if refused else '"acceptedNames": ' + _sorted(changed))
+        yield eventually(f"/apis/{DOMAIN}/v1")
     others = f"{PATH}/others.{DOMAIN}"
     for name, wanted in (
         ("PluralConflict", {"kind": "Other", "shortNames": ["x"]}),
@@ -269,11 +269,11 @@ def _named() -> Iterator[Step]:
         ("ListKindConflict", {"kind": "Other", "listKind": "Thing"}),
     ):
         yield post(crd("others", names={"plural": "others", "singular": "other"} | wanted))
-        yield settled(others, "InitialNamesAccepted" if name == "PluralConflict" else name)
-        yield settled(f"/apis/{DOMAIN}/v1/others")
+        yield eventually(others, "InitialNamesAccepted" if name == "PluralConflict" else name)
+        yield eventually(f"/apis/{DOMAIN}/v1/others")
         yield patch({"spec": {"names": {"singular": "other", "kind": "Other", "listKind": "OtherList", "shortNames": ["x"]}}}, path=others)
-        yield settled(others, "InitialNamesAccepted")
-        yield settled(f"/apis/{DOMAIN}/v1/others")
+        yield eventually(others, "InitialNamesAccepted")
+        yield eventually(f"/apis/{DOMAIN}/v1/others")
         yield Step("DELETE", others)
         yield gone(others)
 
@@ -283,7 +283,7 @@ def _sorted(names: dict[str, Any]) -> str:
 
 
 def _warned() -> Iterator[Step]:
-    """What a writer is warned of, and only once."""
+    """Return steps with warnings, each of which comes once."""
     odd = {"type": "string", "format": "odd"}
     nested = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "object", "x-kubernetes-map-type": "atomic"}}
     listed = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "array", "items": _TEXT}}
@@ -309,7 +309,7 @@ def _warned() -> Iterator[Step]:
 
 
 def _reported() -> Iterator[Step]:
-    """What clients may write into a status, observed generations among it."""
+    """Return steps that write a status as clients may, with observed generations."""
     yield post(crd() | {"status": {"observedGeneration": 7, "storedVersions": ["v1"]}})
     yield established()
     yield patch({"status": {"observedGeneration": 3}}, path=f"{ONE}/status")
@@ -325,14 +325,14 @@ def _reported() -> Iterator[Step]:
     )
     yield patch([{"op": "add", "path": "/status/conditions/-", "value": {"type": "", "status": ""}}], JSON_PATCH, f"{ONE}/status")
     yield patch({"spec": {"names": {"shortNames": ["th"]}}})
-    yield settled(ONE, '"shortNames": ["th"], "singular": "thing"}, "conditions"')
+    yield eventually(ONE, '"shortNames": ["th"], "singular": "thing"}, "conditions"')
     yield patch({"metadata": {"generation": 99, "labels": {"x": "y"}}, "spec": {"scope": "Cluster"}}, path=f"{ONE}/status")
     yield patch({"metadata": {"generation": 99}})
     yield Step(
         "PUT", f"{ONE}/status", put(crd() | {"status": {"storedVersions": ["v1"], "acceptedNames": {"plural": "", "kind": ""}}}).body
     )
-    yield settled(ONE, '"acceptedNames": {"kind": "Thing"')
-    yield settled(OBJECTS, "items")
+    yield eventually(ONE, '"acceptedNames": {"kind": "Thing"')
+    yield eventually(OBJECTS, "items")
 
 
 CHANGES: Final[dict[str, list[Step]]] = {

@@ -1,4 +1,4 @@
-"""Sequences of requests that take definitions through their lives."""
+"""Sequences of requests from the creation of definitions to their deletion."""
 
 from typing import Final
 
@@ -11,11 +11,11 @@ from tests.differential.cases.definition_steps import (
     TABLE,
     accepted,
     established,
+    eventually,
     gone,
     names_of,
     patch,
     post,
-    settled,
     thing,
 )
 from tests.differential.helpers.pair import Step
@@ -24,16 +24,16 @@ LIVES: Final[dict[str, list[Step]]] = {
     "delete": [
         post(crd()),
         established(),
-        settled(OBJECTS),
+        eventually(OBJECTS),
         Step("POST", OBJECTS, thing("plain")),
         Step("POST", OBJECTS, thing("held", finalizers=["example.com/hold"])),
         Step("DELETE", ONE, {"preconditions": {"uid": "x"}}),
         Step("DELETE", f"{ONE}?dryRun=All"),
         Step("DELETE", ONE),
-        settled(ONE, "InstanceDeletionInProgress"),
+        eventually(ONE, "InstanceDeletionInProgress"),
         Step("DELETE", ONE),
-        settled(f"{OBJECTS}/plain"),
-        settled(f"{OBJECTS}/held"),
+        eventually(f"{OBJECTS}/plain"),
+        eventually(f"{OBJECTS}/held"),
         Step("POST", OBJECTS, thing("late")),
         Step("GET", f"/apis/{DOMAIN}/v1"),
         patch({"metadata": {"labels": {"still": "there"}}}, path=f"{OBJECTS}/held"),
@@ -42,13 +42,13 @@ LIVES: Final[dict[str, list[Step]]] = {
         post(crd()),
         patch({"metadata": {"finalizers": None}}, path=f"{OBJECTS}/held"),
         gone(),
-        settled(OBJECTS),
-        settled(f"/apis/{DOMAIN}"),
+        eventually(OBJECTS),
+        eventually(f"/apis/{DOMAIN}"),
         post(crd()),
         established(),
-        settled(OBJECTS),
+        eventually(OBJECTS),
         Step("DELETE", f"{ONE}?propagationPolicy=Foreground"),
-        settled(ONE, "InstanceDeletionCompleted"),
+        eventually(ONE, "InstanceDeletionCompleted"),
         patch({"metadata": {"finalizers": None}}),
         gone(),
         post(crd("things")),
@@ -58,19 +58,19 @@ LIVES: Final[dict[str, list[Step]]] = {
         Step("DELETE", f"{PATH}?fieldSelector=metadata.name%3Ditems.{DOMAIN}"),
         gone(f"{PATH}/items.{DOMAIN}"),
         Step("DELETE", f"{PATH}?labelSelector=none%3Dsuch"),
-        settled(ONE),
+        eventually(ONE),
     ],
     "conflicts": [
         post(crd(names=names_of(shortNames=["th"]))),
         established(),
         post(crd("others", kind="Thing")),
-        settled(f"{PATH}/others.{DOMAIN}"),
+        eventually(f"{PATH}/others.{DOMAIN}"),
         post(crd("thirds", names={"plural": "thirds", "singular": "thing", "kind": "Third", "shortNames": ["th", "third"]})),
-        settled(f"{PATH}/thirds.{DOMAIN}"),
+        eventually(f"{PATH}/thirds.{DOMAIN}"),
         post(crd("fourths", names={"plural": "fourths", "singular": "fourth", "kind": "Fourth", "listKind": "ThingList"})),
-        settled(f"{PATH}/fourths.{DOMAIN}"),
+        eventually(f"{PATH}/fourths.{DOMAIN}"),
         post(crd("things", group=f"two.{DOMAIN}")),
-        settled(f"{PATH}/things.two.{DOMAIN}"),
+        eventually(f"{PATH}/things.two.{DOMAIN}"),
         Step("GET", f"/apis/{DOMAIN}/v1/others"),
         Step("GET", f"/apis/{DOMAIN}/v1"),
         Step("DELETE", f"{PATH}/fourths.{DOMAIN}"),
@@ -79,7 +79,7 @@ LIVES: Final[dict[str, list[Step]]] = {
         gone(),
         established(f"{PATH}/others.{DOMAIN}"),
         established(f"{PATH}/thirds.{DOMAIN}"),
-        settled(f"/apis/{DOMAIN}/v1/others"),
+        eventually(f"/apis/{DOMAIN}/v1/others"),
     ],
     "served versions": [
         post(
@@ -92,9 +92,9 @@ LIVES: Final[dict[str, list[Step]]] = {
             )
         ),
         established(),
-        settled(f"/apis/{DOMAIN}"),
-        settled(OBJECTS),
-        *(settled(f"/apis/{DOMAIN}/{name}") for name in ("v1", "v1beta1", "v1alpha1", "v0")),
+        eventually(f"/apis/{DOMAIN}"),
+        eventually(OBJECTS),
+        *(eventually(f"/apis/{DOMAIN}/{name}") for name in ("v1", "v1beta1", "v1alpha1", "v0")),
         Step("POST", OBJECTS, thing()),
         *(
             Step("GET", f"/apis/{DOMAIN}/{name}/namespaces/default/things{tail}")
@@ -106,8 +106,8 @@ LIVES: Final[dict[str, list[Step]]] = {
         Step("POST", f"/apis/{DOMAIN}/v0/namespaces/default/things", thing("c", apiversion="v0")),
         Step("PATCH", f"/apis/{DOMAIN}/v1alpha1/namespaces/default/things/b", {"metadata": {"labels": {"a": "b"}}}),
         Step("DELETE", f"/apis/{DOMAIN}/v1alpha1/namespaces/default/things/b"),
-        settled(f"/openapi/v3/apis/{DOMAIN}/v1"),
-        settled(f"/openapi/v3/apis/{DOMAIN}/v0"),
+        eventually(f"/openapi/v3/apis/{DOMAIN}/v1"),
+        eventually(f"/openapi/v3/apis/{DOMAIN}/v0"),
     ],
     "cluster": [
         post(
@@ -124,8 +124,8 @@ LIVES: Final[dict[str, list[Step]]] = {
             )
         ),
         established(),
-        settled(f"/apis/{DOMAIN}/v1"),
-        settled(f"/apis/{DOMAIN}/v1/things"),
+        eventually(f"/apis/{DOMAIN}/v1"),
+        eventually(f"/apis/{DOMAIN}/v1/things"),
         Step("POST", f"/apis/{DOMAIN}/v1/things", thing()),
         Step("POST", f"/apis/{DOMAIN}/v1/things", thing("n", namespace="default")),
         Step("POST", OBJECTS, thing("n")),
@@ -138,7 +138,7 @@ LIVES: Final[dict[str, list[Step]]] = {
         Step("GET", f"/apis/{DOMAIN}/v1/things?fieldSelector=metadata.namespace%3Dy"),
         Step("GET", f"/apis/{DOMAIN}/v1/things?fieldSelector=spec.a!%3Dx,metadata.name%3Da"),
         Step("DELETE", f"/apis/{DOMAIN}/v1/things?fieldSelector=spec.a%3Dnone"),
-        settled(f"/openapi/v3/apis/{DOMAIN}/v1"),
+        eventually(f"/openapi/v3/apis/{DOMAIN}/v1"),
         Step("DELETE", f"/apis/{DOMAIN}/v1/things"),
     ],
     "approval": [
@@ -151,22 +151,22 @@ LIVES: Final[dict[str, list[Step]]] = {
                 }
             }
         ),
-        settled(f"{PATH}/things.defs.k8s.io"),
+        eventually(f"{PATH}/things.defs.k8s.io"),
         patch({"metadata": {"annotations": {"api-approved.kubernetes.io": None}}}, path=f"{PATH}/things.defs.k8s.io"),
         patch(
             {"metadata": {"annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/1"}}},
             path=f"{PATH}/things.defs.k8s.io",
         ),
-        settled(f"{PATH}/things.defs.k8s.io"),
+        eventually(f"{PATH}/things.defs.k8s.io"),
         patch({"spec": {"names": {"shortNames": ["tt"]}}}, path=f"{PATH}/things.defs.k8s.io"),
         accepted("tt", f"{PATH}/things.defs.k8s.io"),
         Step("DELETE", f"{PATH}/things.defs.k8s.io"),
-        settled(f"{PATH}/things.defs.k8s.io"),
+        eventually(f"{PATH}/things.defs.k8s.io"),
     ],
     "schema changes": [
         post(crd("things", version(schema={"openAPIV3Schema": STRUCTURED}))),
         established(),
-        settled(OBJECTS),
+        eventually(OBJECTS),
         Step("POST", OBJECTS, thing() | {"spec": {"a": "x", "b": 1}}),
         patch([{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/b", "value": {}}], JSON_PATCH),
         patch(
@@ -179,7 +179,7 @@ LIVES: Final[dict[str, list[Step]]] = {
             ],
             JSON_PATCH,
         ),
-        settled(f"{OBJECTS}/a"),
+        eventually(f"{OBJECTS}/a"),
         patch(
             [
                 {
@@ -190,10 +190,10 @@ LIVES: Final[dict[str, list[Step]]] = {
             ],
             JSON_PATCH,
         ),
-        settled(f"{OBJECTS}/a"),
-        settled(ONE),
+        eventually(f"{OBJECTS}/a"),
+        eventually(ONE),
         patch([{"op": "add", "path": "/spec/versions/0/subresources", "value": {"status": {}}}], JSON_PATCH),
-        settled(f"{OBJECTS}/a/status"),
+        eventually(f"{OBJECTS}/a/status"),
         patch(
             [
                 {
@@ -204,7 +204,7 @@ LIVES: Final[dict[str, list[Step]]] = {
             ],
             JSON_PATCH,
         ),
-        settled(f"{OBJECTS}/a"),
-        settled(f"/openapi/v3/apis/{DOMAIN}/v1"),
+        eventually(f"{OBJECTS}/a"),
+        eventually(f"/openapi/v3/apis/{DOMAIN}/v1"),
     ],
 }

@@ -1,4 +1,4 @@
-"""Schemas, right and wrong, for definitions that both servers judge."""
+"""Valid and invalid schemas of definitions."""
 
 from typing import Any, Final
 
@@ -60,7 +60,7 @@ WHOLE: Final[tuple[Any, ...]] = (
     {"type": "object", "dependencies": {"a": ["b"]}},
     {"type": "object", "patternProperties": {"a": {"type": "string"}}},
 )
-"""Of a version."""
+"""Schemas of a version."""
 
 KEYWORDS: Final[tuple[Schema, ...]] = (
     {},
@@ -124,7 +124,7 @@ KEYWORDS: Final[tuple[Schema, ...]] = (
     {"type": "string", "definitions": {"a": {"type": "string"}}, "dependencies": {"a": ["b"]}},
     {"type": "object", "properties": {"a": {"type": "object", "properties": {"b": {"type": "array"}}}}},
 )
-"""Of the field spec.x."""
+"""Schemas of the field spec.x."""
 
 _CLAUSES: Final[tuple[Schema, ...]] = (
     {},
@@ -165,7 +165,7 @@ JUNCTORS: Final[tuple[Schema, ...]] = (
     {"anyOf": [{"type": "integer"}, {"type": "string"}]},
     {"type": "string", "oneOf": [{"type": "string"}]},
 )
-"""Of the field spec.x."""
+"""Schemas of the field spec.x."""
 
 EXTENSIONS: Final[tuple[Schema, ...]] = (
     {"x-kubernetes-int-or-string": True},
@@ -233,7 +233,7 @@ EXTENSIONS: Final[tuple[Schema, ...]] = (
     {"type": "string", "x-kubernetes-unknown": True, "x-other": 1},
     {"type": "object", "x-kubernetes-group-version-kind": [{"group": "a", "kind": "B", "version": "c"}]},
 )
-"""Of the field spec.x."""
+"""Schemas of the field spec.x."""
 
 DEFAULTS: Final[tuple[Schema, ...]] = (
     {"type": "string", "default": "a"},
@@ -294,4 +294,4 @@ DEFAULTS: Final[tuple[Schema, ...]] = (
     {"type": "object", "properties": {"a": _TEXT}, "default": {"a": None}},
     {"type": "object", "properties": {"a": {"type": "string", "nullable": True, "default": "x"}}, "default": {"a": None}},
 )
-"""Of the field spec.x."""
+"""Schemas of the field spec.x."""

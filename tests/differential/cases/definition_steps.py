@@ -1,4 +1,4 @@
-"""Requests of which sequences about definitions are made."""
+"""Builds the requests of sequences about definitions."""
 
 import copy
 from typing import Any, Final
@@ -19,49 +19,49 @@ OBJECTS: Final = f"/apis/{DOMAIN}/v1/namespaces/default/things"
 
 
 def post(body: Any, query: str = "", **headers: str) -> Step:
-    """A creation."""
+    """Return a create request."""
     return Step("POST", PATH + query, body, headers)
 
 
-def settled(path: str, until: str = "") -> Step:
-    """A read that waits for the controllers."""
-    return Step("GET", path, settles=True, until=until)
+def eventually(path: str, until: str = "") -> Step:
+    """Return a GET that waits for the controllers."""
+    return Step("GET", path, retry=True, until=until)
 
 
 def established(path: str = ONE) -> Step:
-    """A read that waits until the names are accepted."""
-    return settled(path, "InitialNamesAccepted")
+    """Return a GET that waits until the names are accepted."""
+    return eventually(path, "InitialNamesAccepted")
 
 
 def accepted(short: str, path: str = ONE) -> Step:
-    """A read that waits until a short name is accepted."""
-    return settled(path, f'"plural": "things", "shortNames": ["{short}"]')
+    """Return a GET that waits until a short name is accepted."""
+    return eventually(path, f'"plural": "things", "shortNames": ["{short}"]')
 
 
 def gone(path: str = ONE) -> Step:
-    """A read that waits until nothing is there."""
-    return settled(path, "not found")
+    """Return a GET that waits until the object is deleted."""
+    return eventually(path, "not found")
 
 
 def put(changed: Crd, path: str = ONE) -> Step:
-    """A replacement that bears the revision which the server has."""
+    """Return a PUT with the current resourceVersion of the server."""
     body = copy.deepcopy(changed)
     body["metadata"]["resourceVersion"] = "{rv:" + ONE + "}"
     return Step("PUT", path, body)
 
 
 def patch(body: Any, kind: dict[str, str] = MERGE, path: str = ONE) -> Step:
-    """A patch, of the first definition unless told otherwise."""
+    """Return a PATCH, by default of the first definition."""
     return Step("PATCH", path, body, kind)
 
 
 def thing(name: str = "a", group: str = DOMAIN, apiversion: str = "v1", **more: Any) -> dict[str, Any]:
-    """An object of the first definition."""
+    """Return an object of the first definition."""
     return {"apiVersion": f"{group}/{apiversion}", "kind": "Thing", "metadata": {"name": name} | more}
 
 
 def names_of(**more: Any) -> dict[str, Any]:
-    """The names of the first definition, some replaced."""
+    """Return the names of the first definition, some of them replaced."""
     return {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"} | more
 
 

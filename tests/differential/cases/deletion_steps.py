@@ -1,9 +1,10 @@
-"""Deletions that are asked of both servers."""
+"""Sequences of requests that delete objects and collections."""
 
 from collections.abc import Sequence
 from typing import Any, Final
 
 from tests.differential.helpers.pair import Step
+from tests.support.builders import crds
 
 GROUP: Final = "deletion.example.com"
 NOTES: Final = f"/apis/{GROUP}/v1/namespaces/default/notes"
@@ -21,31 +22,16 @@ _V1: Final[dict[str, Any]] = {"kind": "DeleteOptions", "apiVersion": "v1"}
 
 
 def crd(plural: str, kind: str, scope: str = "Namespaced") -> dict[str, Any]:
-    """A definition whose objects can be selected by `spec.a`."""
+    """Return a definition with the selectable field `spec.a`."""
     spec = _OPEN | {"properties": {"a": {"type": "string"}}}
-    version = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": _OPEN}}},
-        "subresources": {"status": {}},
-        "selectableFields": [{"jsonPath": ".spec.a"}],
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {
-            "group": GROUP,
-            "scope": scope,
-            "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"},
-            "versions": [version],
-        },
-    }
+    schema = {"type": "object", "properties": {"spec": spec, "status": _OPEN}}
+    selectable = [{"jsonPath": ".spec.a"}]
+    only = crds.version("v1", storage=True, schema=schema, subresources={"status": {}}, selectableFields=selectable)
+    return crds.crd(plural, only, kind=kind, group=GROUP, scope=scope)
 
 
 def note(name: str, *finalizers: str, kind: str = "Note", labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
-    """An object, kept by finalizers where there are any."""
+    """Return an object with finalizers."""
     metadata = {"name": name, "finalizers": list(finalizers)} if finalizers else {"name": name}
     return {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata | ({"labels": labels} if labels else {}), "spec": spec}
 
@@ -59,7 +45,7 @@ def _patch(name: str, tail: str = "", base: str = NOTES, **body: Any) -> Step:
 
 
 def _each(*deletions: Step, finalizers: Sequence[str] = (HOLD,)) -> list[Step]:
-    """Each deletion, of an object of its own, and what it leaves."""
+    """Return steps that create an object for each deletion, delete it and read the rest."""
     steps: list[Step] = []
     for deletion in deletions:
         name = deletion.path.removeprefix(f"{NOTES}/").partition("?")[0]

@@ -1,6 +1,8 @@
-"""Values, texts and whole bodies that mean harm, of which the hostile requests are made."""
+"""Values, texts and bodies of which the hostile requests consist."""
 
 from typing import Any, Final
+
+from tests.support.builders.crds import crd, version
 
 GROUP: Final = "hostile.example.com"
 PATH: Final = f"/apis/{GROUP}/v1/namespaces/default/things"
@@ -22,38 +24,22 @@ _FIELDS: Final[dict[str, Any]] = {
     "l": {"type": "array", "items": {"type": "integer"}},
     "any": {"x-kubernetes-preserve-unknown-fields": True},
 }
-CRD: Final[dict[str, Any]] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": f"things.{GROUP}"},
-    "spec": {
-        "group": GROUP,
-        "scope": "Namespaced",
-        "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": _FIELDS}}}},
-            }
-        ],
-    },
-}
+_SCHEMA: Final = {"type": "object", "properties": {"spec": {"type": "object", "properties": _FIELDS}}}
+CRD: Final = crd("things", version("v1", storage=True, schema=_SCHEMA), kind="Thing", group=GROUP)
 
 
 def body(spec: bytes, metadata: bytes = b'"name":"a"', more: bytes = b"") -> bytes:
-    """An object in JSON whose parts are given as they stand."""
+    """Return an object in JSON whose parts are inserted verbatim."""
     return b'{"apiVersion":"%b/v1","kind":"Thing","metadata":{%b},"spec":{%b}%b}' % (GROUP.encode(), metadata, spec, more)
 
 
 def arrays(levels: int) -> bytes:
-    """Lists in lists."""
+    """Return nested arrays."""
     return b"[" * levels + b"]" * levels
 
 
 def objects(levels: int) -> bytes:
-    """Objects in objects."""
+    """Return nested objects."""
     return b'{"a":' * levels + b"1" + b"}" * levels
 
 
@@ -230,11 +216,10 @@ WHOLE: Final = (
         b"k8s\x00" + body(b""),
     ),
     *(
-        b"[" * 3000,
-        b"{" * 3000,
-        b'{"a":' * 3000,
-        b"[" * 10_001,
-        b'[{"a":' * 5001,
+        b"[" * 150,
+        b"{" * 150,
+        b'{"a":' * 150,
+        b'[{"a":' * 90,
         b'"' + b"\\" * 3001,
         b'"\\u',
         b'"\\u12',

@@ -1,4 +1,4 @@
-"""Definitions that today's rules refuse, as an older server stored them, and requests about them."""
+"""Stored definitions that today's validation refuses, as an older server stored them, and requests for them."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -13,7 +13,7 @@ _TIME: Final = "2024-01-01T00:00:00Z"
 
 
 def stored(plural: str, group: str = GROUP, status: Any = None, **spec: Any) -> Crd:
-    """A definition in v1beta1, in which they are stored, with its names accepted; `spec` replaces members of its spec."""
+    """Return a definition as stored, in v1beta1 with accepted names; `spec` replaces members of its spec."""
     kind = plural[:-1].title()
     names = {"plural": plural, "singular": plural[:-1], "kind": kind, "listKind": f"{kind}List"}
     own = f"{plural}.{group}"
@@ -47,7 +47,7 @@ _ACCEPTED: Final = (
 
 
 def of(**schema: Any) -> dict[str, Any]:
-    """What validates with the schema in the field `spec`."""
+    """Return the validation of a version with the schema in the field `spec`."""
     return {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema}}}
 
 
@@ -101,19 +101,19 @@ STORED: Final[dict[str, Crd]] = {
         additionalPrinterColumns=[{"name": "A", "type": "thing", "JSONPath": "spec.a"}],
     ),
 }
-"""By what is wrong with them."""
+"""Stored definitions by their error."""
 
 
 def requests(crd: Crd) -> Iterator[Step]:
-    """What is asked of a stored definition, and what is made of it."""
+    """Return the requests for a stored definition and for its objects."""
     name, group = crd["metadata"]["name"], crd["spec"]["group"]
     one = f"{PATH}/{name}"
-    yield Step("GET", one, settles=True)
+    yield Step("GET", one, retry=True)
     if crd["spec"]["conversion"] == {"strategy": "None"}:
         yield from _objects(crd)
     yield Step("PATCH", one, {"metadata": {"labels": {"a": "b"}}}, _MERGE)
     yield Step("PATCH", one, {"spec": {"names": {"categories": ["all"]}}}, _MERGE)
-    yield Step("GET", one, settles=True)
+    yield Step("GET", one, retry=True)
     for change in _CHANGES:
         yield Step("PATCH", f"{one}?dryRun=All", {"spec": change}, _MERGE)
     for path, value in _ADDED:
@@ -121,17 +121,17 @@ def requests(crd: Crd) -> Iterator[Step]:
     yield Step("PATCH", f"{one}?dryRun=All", [{"op": "remove", "path": "/spec/versions/0/selectableFields/0"}], _JSON)
     yield Step("PATCH", f"{one}/status", {"status": {"storedVersions": ["v1"]}}, _MERGE)
     yield Step("PATCH", f"{one}?dryRun=All", {"metadata": {"labels": {"a": "c"}}}, _MERGE)
-    yield Step("GET", f"/openapi/v3/apis/{group}/v1", settles=True)
+    yield Step("GET", f"/openapi/v3/apis/{group}/v1", retry=True)
     yield Step("PATCH", one, {"spec": {"conversion": {"strategy": "None", "webhook": None}}}, _MERGE)
     yield Step("PATCH", one, [{"op": "add", "path": "/spec/versions/0/schema", "value": {"openAPIV3Schema": _OPEN}}], _JSON)
-    yield Step("GET", one, settles=True)
+    yield Step("GET", one, retry=True)
 
 
 def _objects(crd: Crd) -> Iterator[Step]:
     spec = crd["spec"]
     objects = f"/apis/{spec['group']}/v1/namespaces/default/{spec['names']['plural']}"
     body = {"apiVersion": f"{spec['group']}/v1", "kind": spec["names"]["kind"], "metadata": {"name": "a"}, "spec": {"a": "x"}, "more": 1}
-    yield Step("GET", objects, settles=True)
+    yield Step("GET", objects, retry=True)
     yield Step("POST", objects, body)
     yield Step("GET", f"{objects}/a")
 

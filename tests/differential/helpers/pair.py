@@ -1,4 +1,4 @@
-"""Both servers side by side, one request to each, and what differs between the answers."""
+"""Sends each request to both servers and compares the responses."""
 
 import http.client
 import itertools
@@ -16,6 +16,7 @@ import yaml
 
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.waiting import until
 
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _HEADERS: Final = ("Content-Type", "Warning", "Location", "Retry-After", "Allow", "Cache-Control", "Vary")
@@ -30,24 +31,25 @@ _QUOTED: Final = re.compile(r'"\{(?:[^"\\]|\\.)*\}"')
 _KINDS: Final = "x-kubernetes-group-version-kind"
 _SHARED_GROUPS: Final = ("",)
 _CONDITIONS: Final = ("NamesAccepted", "Established", "Terminating", "NonStructuralSchema", "KubernetesAPIApprovalPolicyConformant")
-_SETTLE: Final = 30.0
+_SETTLE: Final = 60.0
 _ASKINGS: Final = 16
-_PATIENCE: Final = 5.0
-"""Seconds after which answers that are to settle differ for good."""
+_INITIALIZING: Final = b"storage is (re)initializing"
+_PATIENCE: Final = 60.0
+"""Seconds to wait for equal responses to a step with `retry`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One request. In `path` and in strings of `body`, "{uid:KEY}" and "{rv:KEY}" stand for what the object at path KEY has."""
+    """One request. In its path and body "{uid:KEY}" and "{rv:KEY}" are replaced by the uid and resourceVersion at path KEY."""
 
     method: str
     path: str
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    settles: bool = False
-    """Controllers are still at work on what is asked for: it is asked for until both answers are equal, within a bound."""
+    retry: bool = False
+    """Whether controllers still work on the object: the request is repeated until both responses are equal or time is up."""
     until: str = ""
-    """What the answers, as JSON with sorted keys, hold once they have settled."""
+    """A text that the response, as JSON with sorted keys, contains at the end of the retries."""
 
     def __str__(self) -> str:
         headers = "".join(f" [{key}: {value}]" for key, value in self.headers.items())
@@ -56,7 +58,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is compared of a response."""
+    """The compared parts of a response."""
 
     code: int
     headers: dict[str, str]
@@ -72,7 +74,7 @@ class Side:
         self._connection = http.client.HTTPSConnection(urlsplit(url).netloc, timeout=30, context=context)
 
     def raw(self, step: Step) -> tuple[http.client.HTTPResponse, bytes]:
-        """Send the request and read the answer whole."""
+        """Send the request and read the whole response."""
         data, headers = self._encode(step)
         try:
             self._connection.request(step.method, step.path, data, headers)
@@ -88,14 +90,20 @@ class Side:
         self._connection.close()
 
     def ask(self, step: Step) -> Answer:
-        """Send the request; the answer with what no two servers share masked."""
+        """Send the request and return the response with the values masked that differ between servers.
+
+        A server whose watch cache is being filled is asked again, as clients do.
+        """
+        deadline = time.monotonic() + _PATIENCE
         response, data = self.raw(self.resolved(step))
+        while response.status == http.client.TOO_MANY_REQUESTS and _INITIALIZING in data and time.monotonic() < deadline:
+            response, data = self.raw(self.resolved(step))
         headers = {name: value for name in _HEADERS if (value := ", ".join(response.headers.get_all(name) or []))}
         body = _parse(data, headers.get("Content-Type", ""))
         return Answer(response.status, headers, masked(without_prose(body) if step.path.startswith("/openapi/") else body))
 
     def resolved(self, step: Step) -> Step:
-        """The step with what stands for uids and revisions replaced by this side's."""
+        """Return the step with its uids and revisions replaced by those of this server."""
         text = json.dumps({"path": step.path, "body": step.body}) if not isinstance(step.body, bytes) else json.dumps({"path": step.path})
         wanted = set(re.findall(r"\{(uid|rv):([^}]+)\}", text))
         for kind, path in wanted:
@@ -125,9 +133,9 @@ class Pair:
         self.pid = ours.pid
         """The process id of the server under test."""
         self.compared = 0
-        """Requests whose answers were held against each other."""
+        """Number of compared requests."""
         self.varied = 0
-        """Those of them that the reference answers in several ways, of which apiext's is one."""
+        """Number of requests to which the reference responds in several ways, one of which is apiext's."""
 
     def close(self) -> None:
         """Close both connections."""
@@ -135,19 +143,17 @@ class Pair:
         self.ours.close()
 
     def differences(self, step: Step) -> list[str]:
-        """Send one request to both; nothing where the answers are equal, else both, readable."""
+        """Send a request to both servers; return nothing if the responses are equal, else one line with both."""
         self.compared += 1
         deadline = time.monotonic() + _PATIENCE
         theirs, ours = self.reference.ask(step), self.ours.ask(step)
-        while (
-            step.settles and not (theirs == ours and step.until in json.dumps(theirs.body, sort_keys=True)) and time.monotonic() < deadline
-        ):
+        while step.retry and not (theirs == ours and step.until in json.dumps(theirs.body, sort_keys=True)) and time.monotonic() < deadline:
             theirs, ours = self.reference.ask(step), self.ours.ask(step)
-        theirs = self._another(step, theirs, ours)
+        theirs = self._repeat_reference(step, theirs, ours)
         return [f"{step}\n    reference: {one}\n    apiext:    {other}" for one, other in _differing(theirs, ours)]
 
-    def _another(self, step: Step, theirs: Answer, ours: Answer) -> Answer:
-        """The reference's answer, asked for again where it differs and asking changes nothing: some follow the order of a Go map."""
+    def _repeat_reference(self, step: Step, theirs: Answer, ours: Answer) -> Answer:
+        """Repeat a request without side effects on the reference if its response differs: some depend on the order of a Go map."""
         harmless = "dryRun=All" in step.path or theirs.code >= http.client.BAD_REQUEST
         for _ in range(_ASKINGS if harmless and theirs.code == ours.code and theirs != ours else 0):
             theirs = self.reference.ask(step)
@@ -157,39 +163,39 @@ class Pair:
         return theirs
 
     def remove_definitions(self, domain: str) -> None:
-        """Remove the definitions of all groups that end in `domain`, with what they hold back."""
+        """Delete the definitions of all groups that end in `domain`, with the objects that block their deletion."""
         for side in (self.reference, self.ours):
             found = json.loads(side.raw(Step("GET", _DEFINITIONS))[1])["items"]
             for crd in (crd for crd in found if crd["spec"]["group"].endswith(domain)):
                 path = f"{_DEFINITIONS}/{crd['metadata']['name']}"
                 for version in (version["name"] for version in crd["spec"]["versions"] if version["served"]):
-                    _release(side, f"/apis/{crd['spec']['group']}/{version}/{crd['spec']['names']['plural']}")
+                    _remove_finalizers(side, f"/apis/{crd['spec']['group']}/{version}/{crd['spec']['names']['plural']}")
                 side.raw(Step("DELETE", path))
                 others = [name for name in crd["metadata"].get("finalizers", ()) if "apiextensions" not in name]
                 if others:
                     side.raw(Step("PATCH", path, {"metadata": {"finalizers": None}}))
-                until(side, Step("GET", path), http.client.NOT_FOUND)
+                wait_for_code(side, Step("GET", path), http.client.NOT_FOUND)
 
     @contextmanager
     def served(self, *crds: dict[str, Any]) -> Iterator[None]:
-        """Have CRDs on both sides, established and listed, and remove them from both at the end."""
+        """Create CRDs on both servers, wait until they are served, and delete them at the end of the block."""
         sides = (self.reference, self.ours)
         for side, crd in itertools.product(sides, crds):
             response, data = side.raw(Step("POST", _DEFINITIONS, crd))
             if response.status != http.client.CREATED:
                 raise AssertionError(f"the CRD is refused with {response.status}: {data[:500]!r}")
         for side, crd in itertools.product(sides, crds):
-            until(side, Step("GET", _collection(crd)), http.client.OK)
+            wait_for_code(side, Step("GET", _collection(crd)), http.client.OK)
         try:
             yield
         finally:
             paths = [f"{_DEFINITIONS}/{crd['metadata']['name']}" for crd in crds]
             for side in sides:
                 for path, crd in zip(paths, crds, strict=True):
-                    _release(side, _collection(crd))
+                    _remove_finalizers(side, _collection(crd))
                     side.raw(Step("DELETE", path))
                 for path in paths:
-                    until(side, Step("GET", path), http.client.NOT_FOUND)
+                    wait_for_code(side, Step("GET", path), http.client.NOT_FOUND)
 
 
 def _holds(answer: Answer, text: str) -> bool:
@@ -201,8 +207,8 @@ def _collection(crd: dict[str, Any]) -> str:
     return f"/apis/{crd['spec']['group']}/{version}/{crd['spec']['names']['plural']}"
 
 
-def _release(side: Side, collection: str) -> None:
-    """Take the finalizers from every object, so that the CRD can go."""
+def _remove_finalizers(side: Side, collection: str) -> None:
+    """Remove the finalizers of every object so that the CRD can be deleted."""
     response, data = side.raw(Step("GET", collection))
     for item in json.loads(data).get("items", []) if response.status == http.client.OK else ():
         metadata = item["metadata"]
@@ -212,12 +218,13 @@ def _release(side: Side, collection: str) -> None:
             side.raw(Step("PATCH", f"{path}/{metadata['name']}", {"metadata": {"finalizers": None}}))
 
 
-def until(side: Side, step: Step, code: int) -> None:
-    """Ask until the answer has the code."""
-    deadline = time.monotonic() + _SETTLE
-    while side.raw(step)[0].status != code:
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{step} is not answered with {code} after {_SETTLE:.0f} s")
+def wait_for_code(side: Side, step: Step, code: int) -> None:
+    """Repeat a request until its response has the status code.
+
+    Raises:
+        AssertionError: Another code comes after `_SETTLE` seconds.
+    """
+    until(lambda: side.raw(step)[0].status == code, f"the response {code} to {step}", patience=_SETTLE)
 
 
 def _parse(data: bytes, media_type: str) -> Any:
@@ -228,7 +235,7 @@ def _parse(data: bytes, media_type: str) -> Any:
 
 
 def masked(value: Any) -> Any:
-    """The value without uids, revisions and times; causes as a sorted list."""
+    """Return the value without uids, revisions and times, with sorted causes."""
     if isinstance(value, dict):
         if value.get("generateName") and value.get("name"):
             value = value | {"name": "<generated>"}
@@ -243,7 +250,7 @@ def masked(value: Any) -> Any:
 
 
 def without_prose(value: Any) -> Any:
-    """An OpenAPI document without descriptions, and without the kinds of groups that only one of the servers has."""
+    """Return an OpenAPI document without descriptions, and without the kinds of groups that only one server has."""
     if isinstance(value, dict):
         return {
             key: sorted((kind for kind in member if kind["group"] in _SHARED_GROUPS), key=str)
@@ -256,7 +263,7 @@ def without_prose(value: Any) -> Any:
 
 
 def _masked_object(match: re.Match[str]) -> str:
-    """An object that a message quotes."""
+    """Mask an object that a message quotes."""
     try:
         return json.dumps(masked(json.loads(json.loads(match[0]))), sort_keys=True)
     except ValueError:
@@ -267,7 +274,7 @@ def _member(key: str, member: Any) -> Any:
     if key == "causes" and isinstance(member, list):
         return sorted((masked(cause) for cause in member), key=json.dumps)
     if key == "conditions" and isinstance(member, list) and all(isinstance(one, dict) and one.get("type") in _CONDITIONS for one in member):
-        # Whichever controller comes first, of those that work side by side.
+        # The order of controllers that run in parallel varies.
         return sorted((masked(one) for one in member), key=lambda one: str(one["type"]))
     if key == "cells":
         return ["<age>" if isinstance(cell, str) and _AGE.fullmatch(cell) else masked(cell) for cell in member]
@@ -288,7 +295,7 @@ def _differing(theirs: Answer, ours: Answer) -> Iterator[tuple[object, object]]:
 
 
 def _nested(path: str, theirs: Any, ours: Any) -> Iterator[tuple[object, object]]:
-    """The innermost members that differ."""
+    """Return the innermost members that differ."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         for key in sorted(theirs.keys() | ours.keys()):
             if theirs.get(key) != ours.get(key) or (key in theirs) != (key in ours):

@@ -1,4 +1,4 @@
-"""Who may do what in the tests of access, as the reference's RBAC has it; apiext asks the reference."""
+"""The RBAC rules of the access tests on the reference; apiext sends its reviews there."""
 
 from typing import Any, Final
 
@@ -50,7 +50,7 @@ _ROLES: Final = {
 
 
 def grant(reference: Side) -> None:
-    """Make the roles and bind them."""
+    """Create the roles and their bindings."""
     for name, (rules, users) in _ROLES.items():
         subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user} for user in users]
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}

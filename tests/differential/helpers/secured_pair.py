@@ -1,4 +1,4 @@
-"""Both servers with the same tokens and flags, and the same RBAC: what is asked of them with tokens."""
+"""Both servers with the same tokens, flags and RBAC."""
 
 import ssl
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from hack.lib.servers.controlplane import ControlPlane
 from tests.differential.helpers import rbac
 from tests.differential.helpers.pair import Pair, Step
 from tests.differential.helpers.wire import Raw, ask, differing, request
-from tests.support.servers.in_process import definition
+from tests.support.builders.crds import widget_crd
 
 ROOT: Final = f"/apis/{rbac.GROUP}/v1"
 BASE: Final = f"{ROOT}/namespaces/default/widgets"
@@ -31,7 +31,7 @@ class Guarded:
     contexts: tuple[ssl.SSLContext, ssl.SSLContext]
 
     def check(self, raws: Sequence[Raw]) -> None:
-        """All are answered alike."""
+        """Assert that all steps get equal responses."""
         found = differing(self.pair, raws, self.contexts)
 
         assert not found, f"{len(found)} differences:\n" + "\n".join(found)
@@ -39,7 +39,7 @@ class Guarded:
 
 @contextmanager
 def guarded(folder: Path, *flags: str) -> Iterator[Guarded]:
-    """Start both; granted roles work."""
+    """Start both servers and wait until the granted roles hold."""
     tokens = folder / "tokens.csv"
     tokens.write_text(rbac.TOKENS)
     common = (f"--token-auth-file={tokens}", *flags)
@@ -48,18 +48,18 @@ def guarded(folder: Path, *flags: str) -> Iterator[Guarded]:
         with ApiextServer(folder, extra_args=own) as server:
             pair = Pair(plane, server)
             rbac.grant(pair.reference)
-            with pair.served(definition(group=rbac.GROUP)):
+            with pair.served(widget_crd(group=rbac.GROUP)):
                 widget = {"apiVersion": f"{rbac.GROUP}/v1", "kind": "Widget", "metadata": {"name": "a"}}
                 for side in (pair.reference, pair.ours):
                     side.raw(Step("POST", BASE, widget))
                 both = Guarded(pair, (ssl.create_default_context(cafile=plane.ca), server.ssl_context(credentials=False)))
-                _settle(both)
+                _wait_for_roles(both)
                 yield both
             pair.close()
 
 
-def _settle(both: Guarded) -> None:
-    """Wait until the reference knows all roles; also those who ask it do not know them earlier."""
+def _wait_for_roles(both: Guarded) -> None:
+    """Wait until the reference applies all roles; apiext asks the reference."""
     probes = [by("ann", "GET", BASE), by("bob", "GET", BASE, user("ann")), by("carl", "GET", f"{BASE}/a", user("dave"))]
     for probe in probes:
         for side, context in zip((both.pair.reference, both.pair.ours), both.contexts, strict=True):
@@ -71,11 +71,11 @@ def _settle(both: Guarded) -> None:
 
 
 def by(who: str, method: str, path: str, *headers: Header) -> Raw:
-    """A request with somebody's token, or with none."""
+    """Return a request with a user's token, or without one."""
     token = [("Authorization", f"Bearer {who}-token")] if who else []
     return request(method, path, [*token, *headers], label=f"{who} {method} {path} {headers}")
 
 
 def user(name: str) -> Header:
-    """The header for whom one acts as."""
+    """Return the header that impersonates a user."""
     return "Impersonate-User", name

@@ -12,17 +12,17 @@ from tests.differential.helpers.pair import Pair, Side, Step, masked
 
 @dataclass(slots=True)
 class Ended:
-    """What a watch said until the server ended it."""
+    """The events of a watch until the server ended it."""
 
     code: int
     content_type: str
     events: list[Any]
     bookmarks: list[Any]
-    """Those that tell no more than how far the watch is; when they come is a matter of time."""
+    """Bookmarks that only report the revision; when they come depends on timing."""
 
 
 class Watching:
-    """A watch that another thread reads; the server has begun it when this exists."""
+    """A watch that another thread reads; the server has started it when the constructor returns."""
 
     def __init__(self, side: Side, step: Step) -> None:
         step = side.resolved(step)
@@ -37,7 +37,7 @@ class Watching:
         self._lines.extend(self._response)
 
     def end(self) -> Ended:
-        """Wait until the server ends it."""
+        """Wait until the server ends the watch."""
         self._thread.join()
         self._connection.close()
         events = [masked(parse(line)) for line in self._lines if line.strip()]
@@ -47,7 +47,7 @@ class Watching:
 
 
 def parse(line: bytes) -> Any:
-    """A line as JSON, or as text."""
+    """Parse a line as JSON, or return it as text."""
     try:
         return json.loads(line)
     except ValueError:
@@ -60,7 +60,7 @@ def _is_plain_bookmark(event: Any) -> bool:
 
 
 def differences(pair: Pair, watches: list[Step], steps: list[Step]) -> list[str]:
-    """Watch on both sides while the steps are made there; how the ended watches, and the answers, differ."""
+    """Watch on both servers while the steps run there; return the differences of the events and responses."""
     begun = [(step, Watching(pair.reference, step), Watching(pair.ours, step)) for step in watches]
     found = [line for step in steps for line in pair.differences(step)]
     for step, theirs, ours in begun:

@@ -1,4 +1,4 @@
-"""Requests as bytes, and answers as they come: for what an HTTP client would not send."""
+"""Requests as bytes, and responses as they come, for what an HTTP client does not send."""
 
 import http.client
 import re
@@ -23,7 +23,7 @@ Headers = Iterable[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Bytes to send; `method` tells how the answer is to be read."""
+    """Bytes to send; `method` determines how the response is read."""
 
     label: str
     data: bytes
@@ -32,7 +32,7 @@ class Raw:
 
 
 def request(method: str, path: str, headers: Headers = (), body: bytes = b"", *, label: str = "", body_counts: bool = True) -> Raw:
-    """A request after which the connection ends."""
+    """Return a request after which the connection is closed."""
     length = [("Content-Length", str(len(body)))] if body else []
     lines = [f"{method} {path} HTTP/1.1", "Host: h", "Connection: close", *(f"{name}: {text}" for name, text in [*headers, *length])]
     data = "\r\n".join([*lines, "\r\n"]).encode("latin-1") + body
@@ -40,12 +40,12 @@ def request(method: str, path: str, headers: Headers = (), body: bytes = b"", *,
 
 
 def head(*lines: str, ending: str = "\r\n") -> Raw:
-    """A request of lines that may be anything."""
+    """Return a request with arbitrary header lines."""
     return Raw(repr(lines)[:150], ending.join([*lines, "", ""]).encode("latin-1"))
 
 
 def send(side: Side, data: bytes, context: ssl.SSLContext | None = None) -> ssl.SSLSocket:
-    """A new connection with the bytes on their way."""
+    """Open a connection and send the bytes."""
     address = urlsplit(side.url)
     plain = socket.create_connection((address.hostname, address.port), timeout=_TIMEOUT)
     connection = (context or side.context).wrap_socket(plain, server_hostname=address.hostname)
@@ -54,7 +54,7 @@ def send(side: Side, data: bytes, context: ssl.SSLContext | None = None) -> ssl.
 
 
 def read(connection: ssl.SSLSocket, raw: Raw) -> tuple[object, ...]:
-    """What is compared of an answer."""
+    """Return the compared parts of a response."""
     response = http.client.HTTPResponse(connection, method=raw.method)
     response.begin()
     headers = {name: ", ".join(found) for name in _HEADERS if (found := response.headers.get_all(name))}
@@ -65,13 +65,13 @@ def read(connection: ssl.SSLSocket, raw: Raw) -> tuple[object, ...]:
 
 
 def ask(side: Side, raw: Raw, context: ssl.SSLContext | None = None) -> tuple[object, ...]:
-    """The answer to one request on a connection of its own."""
+    """Send one request on its own connection and return the response."""
     with send(side, raw.data, context) as connection:
         return read(connection, raw)
 
 
 def differing(pair: Pair, raws: Iterable[Raw], contexts: tuple[ssl.SSLContext, ssl.SSLContext] | None = None) -> list[str]:
-    """Requests that are answered otherwise by apiext than by the reference."""
+    """Return the requests to which apiext responds differently from the reference."""
     found = []
     for raw in raws:
         theirs = ask(pair.reference, raw, contexts[0] if contexts else None)

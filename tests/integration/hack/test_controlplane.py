@@ -1,4 +1,4 @@
-"""The reference control plane as tests use it."""
+"""Tests of the reference control plane that other tests start."""
 
 import json
 import subprocess
@@ -11,8 +11,8 @@ from hack.lib.servers.controlplane import ControlPlane
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 
-def test_it_is_the_pinned_version(control_plane: ControlPlane) -> None:
-    """kube-apiserver says the version it was built from."""
+def test_reports_the_pinned_version(control_plane: ControlPlane) -> None:
+    """Report the version that go.mod pins."""
     status, body = control_plane.get("/version")
 
     assert status == 200
@@ -20,14 +20,14 @@ def test_it_is_the_pinned_version(control_plane: ControlPlane) -> None:
 
 
 def test_kubectl_is_an_admin(control_plane: ControlPlane) -> None:
-    """The kubeconfig is that of a user who may do everything."""
+    """Give full rights to the user of the kubeconfig."""
     command = [str(binary("kubectl")), f"--kubeconfig={control_plane.kubeconfig}", "auth", "can-i", "*", "*"]
 
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "yes\n"
 
 
 def test_the_server_restarts_at_its_address(control_plane: ControlPlane) -> None:
-    """After a restart the server answers at the same address with the same data."""
+    """Answer at the same address with the same data after a restart."""
     before = json.loads(control_plane.get("/api/v1/namespaces/default")[1])
     control_plane.restart_apiserver()
 

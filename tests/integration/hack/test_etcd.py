@@ -1,4 +1,4 @@
-"""The etcd that tests use: same address and data after a restart, TLS with client certificates."""
+"""Tests of the etcd that other tests start: restarts, and TLS with client certificates."""
 
 import subprocess
 from pathlib import Path
@@ -9,14 +9,14 @@ from hack.lib.servers.etcd import Etcd
 
 
 def etcdctl(server: Etcd, *arguments: str) -> str:
-    """Output of etcdctl against the server."""
+    """Run etcdctl against the server and return its output."""
     tls = [f"--cacert={server.ca}", f"--cert={server.cert}", f"--key={server.key}"] if server.ca else []
     command: list[str | Path] = [binary("etcdctl"), f"--endpoints={server.url}", *tls, *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def test_data_survives_kill_and_restart(tmp_path: Path) -> None:
-    """What was written is there after kill -9 and a start on the same address."""
+    """Keep acknowledged writes over kill -9 and a restart at the same address."""
     with Etcd(tmp_path, durable=False) as server:
         url = server.url
         etcdctl(server, "put", "key", "value")
@@ -27,8 +27,8 @@ def test_data_survives_kill_and_restart(tmp_path: Path) -> None:
         assert etcdctl(server, "get", "key") == "key\nvalue\n"
 
 
-def test_tls_asks_for_a_client_certificate(tmp_path: Path) -> None:
-    """With an authority, etcd serves clients that have a certificate of it."""
+def test_tls_requires_a_client_certificate(tmp_path: Path) -> None:
+    """Serve only clients with a certificate of the authority."""
     with Etcd(tmp_path, authority=Authority(tmp_path / "pki"), durable=False) as server:
         assert server.url.startswith("https://")
         assert etcdctl(server, "put", "key", "value") == "OK\n"

@@ -1,1 +1,1 @@
-"""Discovery and OpenAPI beside those of the reference."""
+"""Tests that compare discovery and OpenAPI with the documents of the reference."""

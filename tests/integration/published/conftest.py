@@ -1,15 +1,15 @@
-"""The reference with real definitions in it, and the same definitions as apiext reads them."""
+"""Fixtures: a reference that serves real definitions, and the same definitions as apiext reads them."""
 
 import http.client
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
 
 from apiext.definitions.definition import Definition
 from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.waiting import until
 from tests.support.builders.crds import definition, real_crds
 from tests.support.clients.published import Published, every_feature
 
@@ -17,14 +17,14 @@ _CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class Reference:
-    """A client of the reference, and what is defined there."""
+    """A client of the reference and the definitions that it created."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane
         self.definitions: list[Definition] = []
 
     def request(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        """The status and parsed body of an answer."""
+        """Send a request and return the status and the parsed body."""
         connection = http.client.HTTPSConnection("127.0.0.1", self.plane.port, timeout=30, context=self.plane.ssl_context())
         try:
             data = None if body is None else json.dumps(body)
@@ -35,7 +35,7 @@ class Reference:
             connection.close()
 
     def get(self, path: str, **headers: str) -> Any:
-        """The parsed body of an answer of success."""
+        """Send a GET that must succeed and return the parsed body."""
         status, body = self.request("GET", path, **headers)
         assert status == 200, (path, body)
         return body
@@ -46,7 +46,7 @@ class Reference:
             status, answer = self.request("POST", _CRDS, crd)
             assert status == 201, answer
         names = {crd["metadata"]["name"] for crd in crds}
-        self.until(lambda: self._is_published(names))
+        until(lambda: self._is_published(names))
 
     def _is_published(self, names: set[str]) -> bool:
         stored = [one for one in self.get(_CRDS)["items"] if one["metadata"]["name"] in names]
@@ -58,23 +58,15 @@ class Reference:
         return all(path in listed and self._has_all(path, document) for path, document in published.v3.items())
 
     def _has_all(self, path: str, document: dict[str, Any]) -> bool:
-        """Whether the reference knows all paths of a document: it publishes definition by definition."""
+        """Report whether the reference publishes all paths of a document, which it extends definition by definition."""
         return set(self.get(f"/openapi/v3/{path}")["paths"]) >= set(document["paths"])
-
-    @staticmethod
-    def until(condition: Callable[[], bool], timeout: float = 60) -> None:
-        """Return when a condition holds, which is asked for every 0.2 seconds."""
-        end = time.monotonic() + timeout
-        while not condition():
-            assert time.monotonic() < end, "the reference takes too long"
-            time.sleep(0.2)
 
 
 @pytest.fixture(scope="package")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reference]:
-    """A reference of our own with real definitions, and one that uses every feature.
+    """Start a separate reference with the real definitions and one that uses every feature.
 
-    The one that other tests share stays free of them: it may take minutes to let go of so many definitions.
+    The shared control plane has no real definitions: deleting so many may take minutes.
     """
     with ControlPlane(tmp_path_factory.mktemp("published"), durable=False) as plane:
         client = Reference(plane)

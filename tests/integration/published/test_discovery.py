@@ -1,4 +1,4 @@
-"""Discovery of real definitions is the reference's, field by field."""
+"""Tests that discovery of real definitions equals the reference's, field by field."""
 
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not REAL.is_dir(), reason=NO_
 
 @pytest.fixture
 def published(reference: Reference) -> Published:
-    """What apiext publishes for the definitions that are in the reference."""
+    """Return what apiext publishes for the definitions of the reference."""
     return Published(reference.definitions)
 
 
@@ -24,14 +24,14 @@ def _ours(published: Published) -> set[str]:
 
 
 def test_group_list(reference: Reference, published: Published) -> None:
-    """/apis has our groups in the reference's order."""
+    """List the groups at /apis in the reference's order."""
     theirs = [group for group in reference.get("/apis")["groups"] if group["name"] in _ours(published)]
 
     assert published.group_list()["groups"] == theirs
 
 
 def test_groups(reference: Reference, published: Published) -> None:
-    """/apis/<group> says the same of each group."""
+    """Return equal documents at /apis/<group>."""
     listed = {group["name"]: group for group in published.group_list()["groups"]}
 
     for name, group in listed.items():
@@ -39,7 +39,7 @@ def test_groups(reference: Reference, published: Published) -> None:
 
 
 def test_resource_lists(reference: Reference, published: Published) -> None:
-    """/apis/<group>/<version> has the same resources; the reference lists those of custom groups in no order."""
+    """Return equal resources at /apis/<group>/<version>; the reference lists those of custom groups in no order."""
     for path, ours in published.resource_lists().items():
         theirs = reference.get(path)
 
@@ -47,7 +47,7 @@ def test_resource_lists(reference: Reference, published: Published) -> None:
 
 
 def test_aggregated(reference: Reference, published: Published) -> None:
-    """The aggregated document has the same items in the same order."""
+    """Return equal items in equal order in the aggregated document."""
     theirs = reference.get("/apis", Accept=AGGREGATED)
     theirs["items"] = [item for item in theirs["items"] if item["metadata"]["name"] in _ours(published)]
 

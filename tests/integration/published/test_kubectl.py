@@ -1,4 +1,4 @@
-"""The real kubectl reads what is published."""
+"""Tests that the real kubectl reads the published documents."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not REAL.is_dir(), reason=NO_
 
 
 class Kubectl:
-    """kubectl against the reference and against a server that has nothing but discovery and OpenAPI."""
+    """kubectl against the reference and against a server with discovery and OpenAPI only."""
 
     def __init__(self, reference: Reference, server: str, folder: Path) -> None:
         self._program = binaries.binary("kubectl")
@@ -29,7 +29,7 @@ class Kubectl:
         self._ours = ["--kubeconfig", "/dev/null", "--server", server, "--cache-dir", str(folder / "ours")]
 
     async def both(self, *arguments: str) -> tuple[str, str]:
-        """The output with apiext and that with the reference."""
+        """Return the output with apiext and the output with the reference."""
         ours, theirs = await asyncio.gather(self._run(*arguments, *self._ours), self._run(*arguments, *self._reference))
         return ours, theirs
 
@@ -44,7 +44,7 @@ class Kubectl:
 
 @pytest.fixture
 async def kubectl(reference: Reference, tmp_path: Path) -> AsyncIterator[Kubectl]:
-    """kubectl, with the definitions of the reference served here."""
+    """Return kubectl with a server that publishes the definitions of the reference."""
     known = catalog(*(one.object for one in reference.definitions))
     discovery, openapi = DiscoveryHandler(known, BUILTINS), OpenAPIHandler(known, BUILTINS)
 
@@ -61,14 +61,14 @@ async def kubectl(reference: Reference, tmp_path: Path) -> AsyncIterator[Kubectl
 @pytest.mark.parametrize("output", ["plaintext", "plaintext-openapiv2"])
 @pytest.mark.parametrize("resource", ["gateways", "scaledobjects.keda.sh", "certificates.spec", "everythings", "crd.spec.names", "ns"])
 async def test_explain_recursive(kubectl: Kubectl, resource: str, output: str) -> None:
-    """The tree of fields that `explain --recursive` prints is the reference's, by OpenAPI v3 and by v2."""
+    """Print the reference's tree of fields with `explain --recursive`, by OpenAPI v3 and by v2."""
     ours, theirs = await kubectl.both("explain", resource, "--recursive", "--output", output)
 
     assert _fields(ours) == _fields(theirs)
 
 
-async def test_explain_words(kubectl: Kubectl) -> None:
-    """What a definition says of a field is printed word by word."""
+async def test_explain_descriptions(kubectl: Kubectl) -> None:
+    """Print the descriptions of a definition word for word."""
     ours, theirs = await kubectl.both("explain", "gateways.spec.listeners.tls")
 
     assert ours == theirs
@@ -76,14 +76,14 @@ async def test_explain_words(kubectl: Kubectl) -> None:
 
 @pytest.mark.parametrize("verb", ["list", "delete", "patch"])
 async def test_api_resources(kubectl: Kubectl, verb: str) -> None:
-    """Each line of `api-resources` is the reference's."""
+    """Print the lines of the reference with `api-resources`."""
     ours, theirs = await kubectl.both("api-resources", "--output", "wide", "--verbs", verb, "--no-headers")
 
     assert {" ".join(line.split()) for line in ours.splitlines()} <= {" ".join(line.split()) for line in theirs.splitlines()}
 
 
 async def test_api_versions(kubectl: Kubectl) -> None:
-    """`api-versions` names all versions."""
+    """Print all versions with `api-versions`."""
     ours, theirs = await kubectl.both("api-versions")
 
     assert set(ours.split()) <= set(theirs.split())
@@ -91,7 +91,7 @@ async def test_api_versions(kubectl: Kubectl) -> None:
 
 
 def _fields(output: str) -> list[str]:
-    """The lines of the tree of fields."""
+    """Return the lines of the tree of fields."""
     _, _, tree = output.partition("FIELDS:")
     assert tree
     return tree.splitlines()

@@ -1,9 +1,10 @@
-"""OpenAPI of real definitions is the reference's but for the descriptions of built-in types."""
+"""Tests that OpenAPI of real definitions equals the reference's except for the descriptions of built-in types."""
 
 from typing import Any, Final
 
 import pytest
 
+from hack.lib.waiting import until
 from tests.integration.published.conftest import Reference
 from tests.support.builders.crds import NO_REAL, REAL
 from tests.support.clients.published import Published, with_shared_parameters, without_texts
@@ -16,13 +17,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not REAL.is_dir(), reason=NO_
 
 @pytest.fixture(scope="module")
 def published(reference: Reference) -> Published:
-    """What apiext publishes for the definitions that are in the reference."""
+    """Return what apiext publishes for the definitions of the reference."""
     return Published(reference.definitions)
 
 
 @pytest.fixture(scope="module")
 def reference_v2(reference: Reference, published: Published) -> dict[str, Any]:
-    """The reference's v2 document, once it knows all definitions."""
+    """Return the v2 document of the reference after it has all definitions."""
     wanted = set(published.v2()["definitions"])
     document: dict[str, Any] = {}
 
@@ -31,12 +32,12 @@ def reference_v2(reference: Reference, published: Published) -> dict[str, Any]:
         document.update(reference.get("/openapi/v2"))
         return wanted <= set(document["definitions"])
 
-    reference.until(is_there, timeout=90)
+    until(is_there, "the documents", patience=90)
     return document
 
 
 def test_v3(reference: Reference, published: Published) -> None:
-    """Paths and schemas of each group and version are equal; the reference names more groups that know DeleteOptions."""
+    """Return equal paths and schemas for each group and version; DeleteOptions of the reference lists more groups."""
     for path, ours in published.v3.items():
         theirs = reference.get(f"/openapi/v3/{path}")
 
@@ -44,7 +45,7 @@ def test_v3(reference: Reference, published: Published) -> None:
 
 
 def test_v3_descriptions(reference: Reference, published: Published) -> None:
-    """What a definition says of its fields is published word by word."""
+    """Publish the descriptions of fields word for word."""
     for path, ours in published.v3.items():
         theirs = reference.get(f"/openapi/v3/{path}")["components"]["schemas"]
 
@@ -55,7 +56,7 @@ def test_v3_descriptions(reference: Reference, published: Published) -> None:
 
 
 def test_builtin_types(reference: Reference, published: Published) -> None:
-    """Built-in types have the reference's fields."""
+    """Publish the reference's fields of built-in types."""
     for path, ours in published.builtin_v3.items():
         schemas = without_texts(ours["components"]["schemas"])
         theirs = without_texts(reference.get(f"/openapi/v3/{path}")["components"]["schemas"])
@@ -65,7 +66,7 @@ def test_builtin_types(reference: Reference, published: Published) -> None:
 
 
 def test_v2_definitions(published: Published, reference_v2: dict[str, Any]) -> None:
-    """The definitions of v2 are equal."""
+    """Return equal definitions in v2."""
     for name, schema in without_texts(published.v2()["definitions"]).items():
         theirs = without_texts(reference_v2["definitions"][name])
 
@@ -73,7 +74,7 @@ def test_v2_definitions(published: Published, reference_v2: dict[str, Any]) -> N
 
 
 def test_v2_paths(published: Published, reference_v2: dict[str, Any]) -> None:
-    """The paths of custom resources in v2 are equal."""
+    """Return equal paths of custom resources in v2."""
     ours = published.v2()
     paths = [path for path in ours["paths"] if path.startswith("/apis/") and "apiextensions.k8s.io" not in path]
 
@@ -88,12 +89,12 @@ def _comparable(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unnamed(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema without its kinds, if it is one that the reference has in all of its groups."""
+    """Return a schema without its group-version-kinds if the reference has the schema in all of its groups."""
     return {key: member for key, member in schema.items() if key != _GVK or name not in _EVERYWHERE}
 
 
 def _own_texts(schema: Any) -> Any:
-    """A schema without what apiext says of embedded objects in its own words."""
+    """Return a schema without apiext's own descriptions of embedded objects."""
     if isinstance(schema, dict) and schema.get("x-kubernetes-embedded-resource"):
         return "embedded"
     if isinstance(schema, dict):

@@ -1,6 +1,8 @@
-"""CustomResourceDefinitions for tests: small ones made here, and a folder of real ones beside the checkout."""
+"""Builds CustomResourceDefinitions and widgets for tests, and reads real CRDs from a folder beside the checkout."""
 
+import functools
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,51 +15,100 @@ NO_REAL: Final = "the folder of real CRDs is not there"
 
 
 def crd(
-    plural: str = "widgets",
-    *,
-    group: str = "example.com",
-    kind: str = "Widget",
-    scope: str = "Namespaced",
-    versions: list[dict[str, Any]] | None = None,
-    names: dict[str, Any] | None = None,
-    conditions: dict[str, str] | None = None,
-    generation: int = 1,
+    plural: str = "widgets", *versions: dict[str, Any], kind: str = "Widget", group: str = "example.com", **spec: Any
 ) -> dict[str, Any]:
-    """A definition as a server stores it: established, with its names accepted."""
-    all_names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List", **(names or {})}
-    given = {"Established": "True", "NamesAccepted": "True", **(conditions or {})}
+    """Return a CRD as a client creates it; `spec` replaces members of its spec. Without `versions` it has v1, which accepts any field."""
+    members = {
+        "group": group,
+        "scope": "Namespaced",
+        "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"},
+        "versions": list(versions) or [version("v1", storage=True)],
+    }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}", "uid": f"uid-of-{plural}", "generation": generation},
-        "spec": {
-            "group": group,
-            "scope": scope,
-            "names": all_names,
-            "conversion": {"strategy": "None"},
-            "versions": versions or [version("v1", storage=True)],
-        },
-        "status": {
-            "acceptedNames": all_names,
-            "storedVersions": [],
-            "conditions": [{"type": condition, "status": status} for condition, status in given.items()],
-        },
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": members | spec,
     }
 
 
 def version(name: str, *, storage: bool = False, schema: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    """A served version of a definition."""
+    """Return a served version of a CRD; `more` adds or replaces members."""
     schema = schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    return {"name": name, "served": True, "storage": storage, "schema": {"openAPIV3Schema": schema}, **more}
+    return {"name": name, "served": True, "storage": storage, "schema": {"openAPIV3Schema": schema}} | more
+
+
+def versions_like(*names: str, **more: Any) -> Callable[[dict[str, Any]], list[dict[str, Any]]]:
+    """Return a function that copies a version under other names, the first of which is stored."""
+    return functools.partial(_versions_like, names, more)
+
+
+def _versions_like(names: tuple[str, ...], more: dict[str, Any], like: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{**like, **more.get(name, {}), "name": name, "storage": name == names[0]} for name in names]
+
+
+def stored_crd(
+    plural: str = "widgets",
+    *,
+    versions: Sequence[dict[str, Any]] = (),
+    names: dict[str, Any] | None = None,
+    conditions: dict[str, str] | None = None,
+    generation: int = 1,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return a CRD as a server stores it: established, with its names accepted."""
+    found = crd(plural, *versions, **more)
+    found["metadata"] |= {"uid": f"uid-of-{plural}", "generation": generation}
+    found["spec"]["names"] |= names or {}
+    found["spec"]["conversion"] = {"strategy": "None"}
+    given = {"Established": "True", "NamesAccepted": "True"} | (conditions or {})
+    found["status"] = {
+        "acceptedNames": found["spec"]["names"],
+        "storedVersions": [],
+        "conditions": [{"type": condition, "status": status} for condition, status in given.items()],
+    }
+    return found
+
+
+def widget_crd(plural: str = "widgets", kind: str = "Widget", *, group: str = "example.com", **spec: Any) -> dict[str, Any]:
+    """Return a CRD with one version that has a schema, subresources and printer columns."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "properties": {
+                    "replicas": {"type": "integer"},
+                    "size": {"type": "string", "default": "m"},
+                    "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                },
+            },
+            "status": {"type": "object", "properties": {"replicas": {"type": "integer"}}},
+        },
+    }
+    scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    columns = [
+        {"name": "Size", "type": "string", "jsonPath": ".spec.size"},
+        {"name": "Replicas", "type": "integer", "jsonPath": ".spec.replicas", "priority": 1},
+    ]
+    only = version("v1", storage=True, schema=schema, subresources={"status": {}, "scale": scale}, additionalPrinterColumns=columns)
+    return crd(plural, only, kind=kind, group=group, **spec)
+
+
+def widget(
+    name: str = "a", *, group: str = "example.com", version: str = "v1", metadata: dict[str, Any] | None = None, **spec: Any
+) -> dict[str, Any]:
+    """Return a Widget as a client creates it; `metadata` adds to its metadata."""
+    return {"apiVersion": f"{group}/{version}", "kind": "Widget", "metadata": {"name": name} | (metadata or {}), "spec": spec}
 
 
 def definition(crd_object: dict[str, Any], *, revision: int = 1) -> Definition:
-    """A definition as the rooms of the server read it."""
+    """Return the definition that the server derives from a CRD."""
     return Definition.from_object(canonical(crd_object), revision=revision)
 
 
 def catalog(*crd_objects: dict[str, Any]) -> Catalog:
-    """A catalog that holds these."""
+    """Return a catalog of these CRDs."""
     held = Catalog()
     for crd_object in crd_objects:
         held.put(definition(crd_object))
@@ -65,15 +116,6 @@ def catalog(*crd_objects: dict[str, Any]) -> Catalog:
 
 
 def real_crds(*folders: str) -> list[dict[str, Any]]:
-    """The real definitions of some folders, or of all; those that are only a part of one are left out."""
-    return [one for one in _published(*folders) if "versions" in one.get("spec", {})]
-
-
-def fragments() -> list[dict[str, Any]]:
-    """What lies among the real definitions and is only a part of one."""
-    return [one for one in _published() if "versions" not in one.get("spec", {})]
-
-
-def _published(*folders: str) -> list[dict[str, Any]]:
+    """Return the real CRDs of some folders, or of all."""
     paths = [path for path in sorted(REAL.glob("*/*.json")) if not folders or path.parent.name in folders]
     return [json.loads(path.read_text()) for path in paths]

@@ -1,4 +1,4 @@
-"""Definitions that are nearly right, for hypothesis to choose from."""
+"""Hypothesis strategies for definitions that are almost valid."""
 
 from typing import Any, Final
 
@@ -61,7 +61,7 @@ _PLAIN: Final = st.sampled_from(
     ]
 )
 SCHEMAS: Final = st.recursive(_LEAVES | _PLAIN | _PLAIN | _PLAIN, _nested, max_leaves=8)
-"""Schemas with keywords of every kind, with sound and with unsound values."""
+"""Schemas with keywords of every kind, with valid and invalid values."""
 
 _OBJECTS: Final = st.dictionaries(st.sampled_from(["spec", "status", "a", "b"]), st.one_of([_PLAIN] * 6 + [SCHEMAS]), max_size=4).map(
     lambda properties: {"type": "object", "properties": properties}
@@ -69,7 +69,7 @@ _OBJECTS: Final = st.dictionaries(st.sampled_from(["spec", "status", "a", "b"]),
 
 
 def definitions(group: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Definitions of a group, of which a good part is accepted."""
+    """Generate definitions of a group, many of which are valid."""
     schemas = (_OBJECTS | _OBJECTS | _OBJECTS | SCHEMAS).map(lambda schema: {"openAPIV3Schema": schema})
     columns = st.fixed_dictionaries(
         {"name": st.just("A"), "type": st.sampled_from(["string", "date", "integer", "string", "x"])},

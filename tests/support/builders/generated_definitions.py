@@ -1,4 +1,4 @@
-"""Definitions with schemas of every kind, and changes that break one thing in them. Everything is drawn from a given Random."""
+"""Generates definitions with schemas of every kind, and single changes that invalidate them, from a given Random."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _UNREADABLE: Final = frozenset(
         "x-kubernetes-preserve-unknown-fields",
     }
 )
-"""Beside selectable fields the reference crashes over them."""
+"""Keywords that make the reference crash if the version has selectable fields."""
 _SCHEMAS_IN: Final = ("items", "additionalProperties", "not")
 KEYWORDS: Final[dict[str, tuple[Any, ...]]] = {
     "type": ("object", "array", "string", "integer", "number", "boolean", "null", ""),
@@ -79,11 +79,11 @@ KEYWORDS: Final[dict[str, tuple[Any, ...]]] = {
     "x-kubernetes-map-type": ("atomic", "granular", "x"),
     "unknown": (1,),
 }
-"""Every keyword of a schema with values, sound and unsound ones."""
+"""Every keyword of a schema with valid and invalid values."""
 
 
 def definition(group: str, rng: random.Random) -> dict[str, Any]:
-    """A definition of `things.<group>` that is valid, most likely."""
+    """Return a definition of `things.<group>` that is most likely valid."""
     names: dict[str, Any] = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
     if rng.random() < 0.3:
         names |= {"shortNames": ["th"], "categories": ["all"]}
@@ -101,7 +101,7 @@ def definition(group: str, rng: random.Random) -> dict[str, Any]:
 
 
 def broken(crd: dict[str, Any], rng: random.Random) -> dict[str, Any]:
-    """A copy of a definition made here with one change, in a schema most often, that likely makes it invalid."""
+    """Return a copy of a generated definition with one change, mostly in a schema, that likely invalidates it."""
     made = copy.deepcopy(crd)
     if rng.random() < _IN_A_SCHEMA:
         _break_schema(made["spec"]["versions"], rng)
@@ -219,7 +219,7 @@ def _map(rng: random.Random, depth: int) -> Schema:
 
 
 def _paths(node: Schema, path: str) -> Iterator[str]:
-    """Where the scalars are that no list or map holds."""
+    """Return the paths of the scalar fields that are outside lists and maps."""
     for name, child in node.get("properties", {}).items():
         if name != "metadata":
             if child.get("type") in ("string", "integer", "boolean"):
@@ -235,7 +235,7 @@ def _nodes(node: Schema) -> Iterator[Schema]:
 
 
 def _holders(value: Any) -> Iterator[Any]:
-    """Every object and list of a definition that has something in it, what belongs to a schema apart."""
+    """Return every non-empty object and list of a definition, separated by whether it belongs to a schema."""
     if isinstance(value, (dict, list)) and value:
         yield value
         for key, member in value.items() if isinstance(value, dict) else enumerate(value):

@@ -1,4 +1,4 @@
-"""Objects made from schemas: mostly valid ones, and changes that mostly break them. Everything is drawn from a given Random."""
+"""Generates objects that a schema most likely accepts, and single changes that likely invalidate them, from a given Random."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _WRONG: tuple[Any, ...] = (
 
 
 def generate(schema: Mapping[str, Any], rng: random.Random, depth: int = 0) -> Any:
-    """A value that the schema most likely takes; rules in CEL are not looked at."""
+    """Return a value that the schema most likely accepts; CEL rules are ignored."""
     schema = _with_choices(schema, rng)
     if schema.get("enum"):
         return rng.choice(schema["enum"])
@@ -93,13 +93,13 @@ def generate(schema: Mapping[str, Any], rng: random.Random, depth: int = 0) -> A
 
 
 def generate_resource(schema: Mapping[str, Any], rng: random.Random, *, api_version: str, kind: str) -> dict[str, Any]:
-    """A whole object of the kind."""
+    """Return a complete object of the kind."""
     obj = generate({**schema, "type": "object"}, rng)
     return {**obj, "apiVersion": api_version, "kind": kind, "metadata": {"name": f"generated-{rng.randint(0, 10**9)}"}}
 
 
 def _with_choices(schema: Mapping[str, Any], rng: random.Random) -> dict[str, Any]:
-    """The schema with one alternative of each anyOf and oneOf made compulsory, and the others' fields left out."""
+    """Return the schema with one alternative of each anyOf and oneOf required, and without the fields of the others."""
     merged = {**schema, "_drop": set()}
     clauses = [*(schema.get("allOf") or ())]
     for junctor in ("anyOf", "oneOf"):
@@ -199,7 +199,7 @@ def _number(schema: Mapping[str, Any], rng: random.Random) -> float:
 
 
 def mutate(value: Any, schema: Mapping[str, Any], rng: random.Random) -> Any:
-    """A copy of the value with one change somewhere that likely makes it invalid."""
+    """Return a copy of the value with one change that likely invalidates it."""
     if isinstance(value, dict) and value and rng.random() < 0.8:
         return _mutate_object(value, schema, rng)
     if isinstance(value, list) and value and rng.random() < 0.7:

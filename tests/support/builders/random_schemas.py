@@ -1,4 +1,4 @@
-"""Random structural schemas: every keyword that a CRD may use, in combinations that nobody would write."""
+"""Generates random structural schemas with every keyword that a CRD may use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXACT = 2**53
 
 
 def plain_schema(rng: random.Random) -> dict[str, Any]:
-    """A random schema whose words mean what they say: without those that the reference reads in a way of its own."""
+    """Return a random schema without the keywords that the reference interprets differently from JSON Schema."""
     schema = random_schema(rng)
     _make_plain(schema)
     return schema
@@ -47,7 +47,7 @@ def _make_plain(node: Any) -> None:
 
 
 def random_schema(rng: random.Random, depth: int = 0) -> dict[str, Any]:
-    """A structural schema of some depth."""
+    """Return a random structural schema of at most the given depth."""
     kinds = ["string", "integer", "number", "boolean", "int-or-string", "any"]
     if depth < 4:
         kinds += ["object", "object", "map", "array", "preserve", "embedded"]
@@ -110,7 +110,7 @@ def _embedded(rng: random.Random, depth: int) -> dict[str, Any]:
 
 
 def _values(kind: str, rng: random.Random, names: list[str] | None = None) -> dict[str, Any]:
-    """A few value validations for the kind."""
+    """Return a few value validations for the type."""
     choices: dict[str, Any] = {
         "string": {
             "minLength": rng.randint(0, 3),

@@ -1,4 +1,4 @@
-"""Texts that match a regular expression, drawn at random."""
+"""Generates texts that match a regular expression."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CATEGORIES = {
 
 
 def sample(pattern: str, rng: random.Random) -> str | None:
-    """A text that the expression matches, None for an expression that Python does not read as RE2 does."""
+    """Return a text that matches the expression, or None if Python's syntax differs from RE2's there."""
     try:
         tree = _parser.parse(pattern.replace("[[:alnum:]]", "[a-z0-9]").replace("\\z", "$"))
         text = _sequence(tree, rng)

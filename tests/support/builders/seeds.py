@@ -1,14 +1,14 @@
-"""Where tests that choose at random get their chance from: the same in each run, unless they are to explore."""
+"""Seeds of the tests with random choices: the same in each run, unless the run explores."""
 
 import os
 import random
 from typing import Final
 
 EXPLORING: Final = os.environ.get("APIEXT_EXPLORE", "")
-"""A number: the examples, generated requests and order of tests are those of this number (`hack/test --explore`)."""
+"""The number of an exploring run (`hack/test --explore`); examples, requests and test order depend on it."""
 SEED: Final = int(EXPLORING or 1)
 
 
 def seeded(seed: object) -> random.Random:
-    """A source of choices that are always the same, or others for each number to explore with."""
+    """Return a Random that depends on the seed, and on EXPLORING if it is set."""
     return random.Random(f"{EXPLORING}{seed}")  # noqa: S311 test data has nothing to hide

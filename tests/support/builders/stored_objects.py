@@ -1,4 +1,4 @@
-"""Objects written straight into an etcd, as the server that keeps its objects there would have stored them."""
+"""Writes objects directly into etcd, in the form in which the server stores them."""
 
 import asyncio
 import copy
@@ -16,7 +16,7 @@ _AT_ONCE: Final = 64
 
 
 def multiply(etcd_url: str, key: str, names: Iterable[str]) -> None:
-    """Store objects like the one under a key beside it, each with a name and a uid of its own."""
+    """Store copies of the object under a key beside it, each with its own name and uid."""
     asyncio.run(_multiply(etcd_url, key, list(names)))
 
 

@@ -1,4 +1,4 @@
-"""A resource for tests of storage: widgets, a codec for them, and what reads watches."""
+"""Helpers of the storage tests: widgets to store, a codec for them, and a reader of watches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 from apiext.meta import json_codec
 from apiext.meta.gvk import GroupResource, GroupVersionKind
 from apiext.meta.selectors import parse_field_selector, parse_label_selector
-from apiext.storage.interface import Event, EventType, Item, Selection, Store, Watch, WatchOptions
+from apiext.storage.interface import Conversion, Encoded, Event, EventType, Item, Selection, Store, Watch, WatchOptions
+from tests.support.builders import crds
 
 WIDGETS = GroupResource("example.com", "widgets")
 
@@ -20,15 +21,20 @@ class WidgetCodec:
 
     def __init__(self, version: str = "v1") -> None:
         self.gvk = GroupVersionKind("example.com", version, "Widget")
+        self.conversion: Conversion | None = None
         self.decoded = 0
 
-    def encode(self, obj: json_codec.Object) -> bytes:
-        """The object as v1, without its resourceVersion."""
+    def encode(self, obj: json_codec.Object) -> Encoded:
+        """Encode the object as v1 without its resourceVersion."""
         metadata = {name: member for name, member in obj["metadata"].items() if name != "resourceVersion"}
-        return json_codec.dumps(obj | {"apiVersion": "example.com/v1", "metadata": metadata}) + b"\n"
+        return Encoded(json_codec.dumps(obj | {"apiVersion": "example.com/v1", "metadata": metadata}) + b"\n")
 
     def decode(self, data: bytes) -> json_codec.Object:
-        """The object in this codec's version, with a default; raises ValueError for anything that is no widget."""
+        """Decode the object in the version of this codec, with a default.
+
+        Raises:
+            ValueError: The data is no widget.
+        """
         self.decoded += 1
         obj: json_codec.Object = json_codec.loads(data)
         if obj["kind"] != "Widget":
@@ -37,12 +43,8 @@ class WidgetCodec:
             obj.setdefault("spec", {}).setdefault("size", "medium")
         return obj | {"apiVersion": self.gvk.api_version}
 
-    def reread(self, obj: json_codec.Object, data: bytes) -> json_codec.Object:
-        """The object as it is stored."""
-        return self.decode(data)
-
     def fields(self, obj: json_codec.Object) -> dict[str, str]:
-        """Name, namespace, and spec.color."""
+        """Return name, namespace and spec.color."""
         metadata = obj["metadata"]
         return {
             "metadata.name": metadata["name"],
@@ -52,28 +54,28 @@ class WidgetCodec:
 
 
 def widget(key: str, *, labels: dict[str, str] | None = None, **spec: Any) -> json_codec.Object:
-    """A widget to be stored under a key."""
+    """Return a widget to store under the key `namespace/name` or `name`."""
     namespace, _, name = key.rpartition("/")
-    metadata: json_codec.Object = {"name": name, "uid": f"uid-of-{name}"}
+    metadata: json_codec.Object = {"uid": f"uid-of-{name}"}
     if namespace:
         metadata["namespace"] = namespace
     if labels is not None:
         metadata["labels"] = labels
-    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, "spec": spec}
+    return crds.widget(name, metadata=metadata, **spec)
 
 
 def labelled(selector: str) -> Selection:
-    """A selection by labels."""
+    """Return a selection by labels."""
     return Selection(labels=parse_label_selector(selector))
 
 
 def where(selector: str) -> Selection:
-    """A selection by fields."""
+    """Return a selection by fields."""
     return Selection(fields=parse_field_selector(selector))
 
 
 async def change(store: Store, codec: WidgetCodec, key: str, **spec: Any) -> Item:
-    """Set members of a widget's spec."""
+    """Update members of a widget's spec."""
 
     async def update(obj: json_codec.Object, _: int) -> json_codec.Object:
         obj["spec"].update(spec)
@@ -83,7 +85,7 @@ async def change(store: Store, codec: WidgetCodec, key: str, **spec: Any) -> Ite
 
 
 async def relabel(store: Store, codec: WidgetCodec, key: str, **labels: str) -> Item:
-    """Give a widget these labels and no others."""
+    """Replace the labels of a widget."""
 
     async def update(obj: json_codec.Object, _: int) -> json_codec.Object:
         obj["metadata"]["labels"] = labels
@@ -93,12 +95,12 @@ async def relabel(store: Store, codec: WidgetCodec, key: str, **labels: str) -> 
 
 
 def seen(event: Event) -> tuple[str, str, int]:
-    """Type, key and revision of an event."""
+    """Return type, key and revision of an event."""
     return event.type.value, event.item.key if event.item is not None else "", event.revision
 
 
 class Reader:
-    """Reads a watch event by event, in time."""
+    """Reads the events of a watch one by one, with a timeout."""
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
@@ -106,25 +108,29 @@ class Reader:
         self._ahead: list[Event] = []
 
     async def next(self) -> Event:
-        """The next event; raises StopAsyncIteration at the end."""
+        """Return the next event.
+
+        Raises:
+            StopAsyncIteration: The watch ended.
+        """
         if not self._ahead:
             async with asyncio.timeout(30):
                 self._ahead = list(await anext(self._events))
         return self._ahead.pop(0)
 
     async def take(self, count: int) -> list[tuple[str, str, int]]:
-        """Type, key and revision of the next events."""
+        """Return type, key and revision of the next events."""
         return [seen(await self.next()) for _ in range(count)]
 
     async def until(self, enough: Callable[[Event], bool]) -> list[Event]:
-        """The events up to the one that is enough."""
+        """Return the events up to the first for which `enough` is true."""
         events = [await self.next()]
         while not enough(events[-1]):
             events.append(await self.next())
         return events
 
     async def rest(self) -> list[Event]:
-        """The events up to the end of the watch."""
+        """Return the events up to the end of the watch."""
         events: list[Event] = []
         while True:
             try:
@@ -135,7 +141,7 @@ class Reader:
 
 @asynccontextmanager
 async def watching(store: Store, codec: WidgetCodec, prefix: str = "", **options: Any) -> AsyncIterator[Reader]:
-    """A watch that is ended with the block."""
+    """Open a watch and close it at the end of the block."""
     watch = await store.watch(prefix, codec, WatchOptions(**options))
     try:
         yield Reader(watch)
@@ -144,14 +150,14 @@ async def watching(store: Store, codec: WidgetCodec, prefix: str = "", **options
 
 
 class Informer:
-    """What a client would know from a watch alone."""
+    """The state of a client that knows only the events of a watch."""
 
     def __init__(self) -> None:
         self.objects: dict[str, json_codec.Object] = {}
         self.revision = 0
 
     def take(self, event: Event) -> None:
-        """Apply an event as client-go's store does, refusing what would surprise it."""
+        """Apply an event as client-go's store does; fail on one that is inconsistent with the state."""
         line = json_codec.loads(event.line)
         assert line["type"] == event.type.value
         obj = line["object"]

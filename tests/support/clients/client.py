@@ -1,4 +1,4 @@
-"""A client of one keep-alive connection, and watches that tests read event by event."""
+"""A client with one keep-alive connection, and watches that yield event after event."""
 
 import http.client
 import json
@@ -15,23 +15,23 @@ import orjson
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE_PATCH: Final = {"Content-Type": "application/merge-patch+json"}
 
-# What a request meets when the server goes away under it.
+# Exceptions of a request whose connection breaks.
 GONE: Final = (OSError, http.client.HTTPException)
 
 
 class Server(Protocol):
-    """Where clients go, and what they need to get in as administrators."""
+    """A server's address, and the credentials of its administrator."""
 
     url: str
 
     def ssl_context(self) -> ssl.SSLContext:
-        """Trusts the server, and has the administrator's certificate."""
+        """Return a context that trusts the server and has the administrator's certificate."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A complete answer."""
+    """A complete response."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -39,12 +39,12 @@ class Reply:
 
     @property
     def json(self) -> Any:
-        """The body as JSON."""
+        """Return the body parsed as JSON."""
         return json.loads(self.body)
 
 
 class Client:
-    """An administrator with one connection, opened again when it was lost. For one thread."""
+    """An administrator with one connection, which is opened again after it broke. Not thread-safe."""
 
     def __init__(self, server: Server, *, timeout: float = 30) -> None:
         self._netloc = urlsplit(server.url).netloc
@@ -66,10 +66,12 @@ class Client:
         self._connection.close()
 
     def ask(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, *, streams: bool = True) -> Reply:
-        """One request; a body that is no bytes is sent as JSON. Without `streams` an answer of unknown length is broken off.
+        """Send a request and return the response; a body other than bytes is sent as JSON.
+
+        Without `streams` a response of unknown length is not read, and the connection is closed.
 
         Raises:
-            OSError, HTTPException: the server is not there or went away (GONE); whether it did what was asked is not known.
+            OSError, HTTPException: The connection broke (GONE); the server may have executed the request or not.
         """
         sent = dict(headers or {})
         data = body if isinstance(body, bytes) or body is None else orjson.dumps(body)
@@ -88,13 +90,13 @@ class Client:
             raise
 
     def must(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
-        """The parsed answer of a request that succeeds."""
+        """Send a request that must succeed and return its parsed response."""
         reply = self.ask(method, path, body, headers)
         assert reply.status < 300, (method, path, reply.body[:2000])
         return reply.json
 
     def merge(self, path: str, patch: Any) -> Any:
-        """The object as a merge patch leaves it."""
+        """Apply a merge patch and return the object."""
         return self.must("PATCH", path, patch, MERGE_PATCH)
 
     def define(self, crd: dict[str, Any]) -> Any:
@@ -108,13 +110,13 @@ class Client:
         self.until(CRDS, name, _is_established)
 
     def until(self, collection: str, name: str, holds: Callable[[dict[str, Any]], bool], *, seconds: int = 20) -> dict[str, Any]:
-        """The object, as soon as it is there and a condition holds for it."""
+        """Return the object as soon as it exists and a condition holds for it."""
         return self.until_any(collection, f"metadata.name={name}", holds, seconds=seconds)
 
     def until_any(
         self, collection: str, field_selector: str, holds: Callable[[dict[str, Any]], bool] = bool, *, seconds: int = 20
     ) -> dict[str, Any]:
-        """The first of the selected objects for which a condition holds, as soon as it does."""
+        """Return the first of the selected objects for which a condition holds, as soon as it does."""
         last: Any = "there is none"
         with self.watch(collection, fieldSelector=field_selector, timeoutSeconds=seconds) as events:
             for event in events:
@@ -125,7 +127,7 @@ class Client:
         raise AssertionError(f"{field_selector} of {collection} is not as expected after {seconds} s: {last}")
 
     def until_gone(self, collection: str, name: str, *, seconds: int = 20) -> None:
-        """Return when an object is not there."""
+        """Return when an object does not exist."""
         found = self.must("GET", f"{collection}?fieldSelector=metadata.name={name}")
         if not found["items"]:
             return
@@ -136,7 +138,7 @@ class Client:
         raise AssertionError(f"{name} of {collection} is still there after {seconds} s")
 
     def watch(self, path: str, **query: object) -> "Watch":
-        """A watch on a connection of its own."""
+        """Open a watch on a connection of its own."""
         text = "&".join(f"{key}={value}" for key, value in {"watch": "true", **query}.items())
         return Watch(self._connect(), f"{path}?{text}")
 
@@ -169,17 +171,17 @@ class Watch:
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Events until the server ends the watch in order.
+        """Yield events until the server ends the watch.
 
         Raises:
-            OSError, HTTPException: the connection broke.
+            OSError, HTTPException: The connection broke.
         """
         while line := self._response.readline():
             event: dict[str, Any] = orjson.loads(line)
             yield event
 
     def take(self, count: int) -> list[dict[str, Any]]:
-        """The next events, as many as asked for."""
+        """Return the next `count` events."""
         events = [event for _, event in zip(range(count), self, strict=False)]
         assert len(events) == count, f"the watch ended after {len(events)} of {count} events"
         return events

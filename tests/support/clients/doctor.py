@@ -1,4 +1,4 @@
-"""What `apiext doctor` says of a cluster."""
+"""Runs `apiext doctor` against a cluster."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 def doctor(cluster: AggregatedCluster, group: str, *arguments: str) -> Json:
-    """Its report on a group, or on the host where the way to the group ends there."""
+    """Return the report on a group, or on the host if the checks end there."""
     flags = [f"--kubeconfig={cluster.plane.kubeconfig}", f"--server={cluster.apiext.url}", f"--service={NAMESPACE}/{SERVICE}"]
     done = subprocess.run(
         [sys.executable, "-m", "apiext", "doctor", group, "-o", "json", f"--service-port={cluster.apiext.port}", *flags, *arguments],
@@ -30,6 +30,6 @@ def doctor(cluster: AggregatedCluster, group: str, *arguments: str) -> Json:
 
 
 def names(report: Json, hop: str, what: str = "") -> bool:
-    """Whether a report names a hop as broken, for that reason, and what to do."""
-    told = next((one for one in report["hops"] if one["state"] == "broken"), None)
-    return told is not None and told["hop"] == hop and what in told["what"] and bool(told["remedy"])
+    """Report whether the first broken hop of a report is `hop`, with `what` in its reason and with a remedy."""
+    broken = next((one for one in report["hops"] if one["state"] == "broken"), None)
+    return broken is not None and broken["hop"] == hop and what in broken["what"] and bool(broken["remedy"])

@@ -1,7 +1,6 @@
-"""A list-and-watch client as informers are: it lists once, follows, resumes where it was, and lists again only when it must."""
+"""An informer: lists once, watches, resumes at its last revision, and lists again only after 410."""
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, Final, Self
 
@@ -11,10 +10,10 @@ _PATIENCE: Final = 0.05
 
 
 class Informer:
-    """Follows a collection in a thread of its own, across restarts of the server.
+    """Follows a collection in a thread, across restarts of the server.
 
-    `revisions` are those of all events in the order they came, `lists` counts how often it had to list, `skipped` has from
-    where to where it came by a list because the server said that it cannot go on from there; `problems` must never happen.
+    `revisions` has the revisions of all events in order, `lists` counts the lists, and `skipped` has the ranges of revisions
+    that a list after 410 covered. `problems` collects violations of the protocol and must stay empty.
     """
 
     def __init__(self, server: Server, collection: str) -> None:
@@ -46,13 +45,13 @@ class Informer:
         assert not self._thread.is_alive()
 
     def wait(self, holds: Callable[[], bool], timeout: float = 40) -> None:
-        """Return when a condition of what it knows holds."""
+        """Return when a condition of the informer's state holds."""
         with self._changed:
             assert self._changed.wait_for(lambda: bool(self.problems) or holds(), timeout), self._describe()
         assert not self.problems, self.problems
 
     def wait_equal(self, expected: list[dict[str, Any]], timeout: float = 40) -> None:
-        """Return when it holds exactly these objects."""
+        """Return when the informer holds exactly these objects."""
         wanted = {item["metadata"]["name"]: item for item in expected}
         try:
             self.wait(lambda: self.items == wanted, timeout)
@@ -62,7 +61,7 @@ class Informer:
             raise AssertionError(f"{sorted(differing)}: {self.items.get(one)} is not {wanted.get(one)}") from None
 
     def missed(self, revisions: list[int]) -> list[int]:
-        """Which of these revisions came neither as an event nor with a list."""
+        """Return the revisions that came neither as an event nor with a list."""
         seen = set(self.revisions)
         return [one for one in revisions if one not in seen and not any(start < one <= end for start, end in self.skipped)]
 
@@ -76,7 +75,7 @@ class Informer:
                     self._list()
                 self._follow()
             except GONE:
-                # the server is away; there is no condition to wait for but its coming back
+                # The server is down, and no event announces that it is back.
                 self._ended.wait(_PATIENCE)
             except Exception as error:  # noqa: BLE001 -- shown by the waiting test
                 self._problem(f"{type(error).__name__}: {error}")
@@ -117,7 +116,7 @@ class Informer:
                     return
 
     def _take(self, event: dict[str, Any]) -> bool:
-        """Note an event; false when the watch cannot go on from here."""
+        """Apply an event; return false if the watch cannot continue."""
         with self._changed:
             obj = event["object"]
             if event["type"] == "ERROR":
@@ -147,16 +146,3 @@ class Informer:
         with self._changed:
             self.problems.append(text)
             self._changed.notify_all()
-
-
-def eventually(holds: Callable[[], bool], what: str, timeout: float = 40) -> None:
-    """Return when a condition holds that nothing announces; a server that is away does not fulfil it."""
-    end = time.monotonic() + timeout
-    while True:
-        try:
-            if holds():
-                return
-        except GONE:
-            pass
-        assert time.monotonic() < end, f"{what} does not come true in {timeout:g} s"
-        threading.Event().wait(_PATIENCE)

@@ -1,4 +1,4 @@
-"""What apiext publishes for some definitions, and how it is compared with the reference."""
+"""Computes the discovery and OpenAPI documents of definitions, and normalizes them for comparison with the reference."""
 
 import json
 from collections.abc import Sequence
@@ -12,10 +12,11 @@ from apiext.discovery.resources import collect
 from apiext.meta import json_codec
 from apiext.meta.builtin_resources import BUILTINS
 from apiext.openapi.sources import merged, sources
+from tests.support.builders.crds import crd
 
 
 class Published:
-    """All documents for some definitions, and for what is built in."""
+    """All documents for some definitions and for the built-in types."""
 
     def __init__(self, definitions: Sequence[Definition]) -> None:
         self._definitions = definitions
@@ -24,25 +25,25 @@ class Published:
 
     @property
     def v3(self) -> dict[str, dict[str, Any]]:
-        """The OpenAPI v3 documents of custom groups by path."""
+        """Return the OpenAPI v3 documents of custom groups by path."""
         return {path: json.loads(json_codec.dumps(source.v3("1.37"))) for path, source in self._sources.items() if source.customs}
 
     @property
     def builtin_v3(self) -> dict[str, dict[str, Any]]:
-        """The OpenAPI v3 documents of what is built in."""
+        """Return the OpenAPI v3 documents of built-in groups by path."""
         return {path: json.loads(json_codec.dumps(source.v3("1.37"))) for path, source in self._sources.items() if source.builtins}
 
     def v2(self) -> dict[str, Any]:
-        """The OpenAPI v2 document."""
+        """Return the OpenAPI v2 document."""
         document: dict[str, Any] = json.loads(json_codec.dumps(merged(self._sources.values()).v2("1.37")))
         return document
 
     def group_list(self) -> dict[str, Any]:
-        """The document at /apis."""
+        """Return the document at /apis."""
         return _plain(documents.api_group_list(self.groups))
 
     def resource_lists(self) -> dict[str, dict[str, Any]]:
-        """The documents at /apis/<group>/<version> by path."""
+        """Return the documents at /apis/<group>/<version> by path."""
         return {
             f"/apis/{group.name}/{served.version}": _plain(documents.api_resource_list(group.name, served))
             for group in self.groups
@@ -50,7 +51,7 @@ class Published:
         }
 
     def aggregated(self) -> dict[str, Any]:
-        """The aggregated document at /apis."""
+        """Return the aggregated discovery document at /apis."""
         return _plain(documents.group_discovery_list(documents.group_discovery_items(self.groups)))
 
 
@@ -60,14 +61,14 @@ def _plain(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_texts(node: Any) -> Any:
-    """A document without descriptions; a property that is called so stays."""
+    """Return a document without descriptions; a property with the name `description` stays."""
     if isinstance(node, dict):
         return {key: without_texts(member) for key, member in node.items() if not (key == "description" and isinstance(member, str))}
     return [without_texts(member) for member in node] if isinstance(node, list) else node
 
 
 def with_shared_parameters(document: dict[str, Any], paths: Sequence[str]) -> dict[str, Any]:
-    """Paths of a v2 document, with shared parameters in place: their names depend on descriptions."""
+    """Return the paths of a v2 document with shared parameters inlined: the names of the parameters depend on descriptions."""
 
     def resolved(parameters: list[dict[str, Any]]) -> list[dict[str, Any]]:
         shared = document["parameters"]
@@ -127,7 +128,7 @@ _SPEC: Final[dict[str, Any]] = {
 
 
 def every_feature() -> dict[str, Any]:
-    """A definition with all that changes what is published."""
+    """Return a definition with every feature that discovery or OpenAPI publish."""
     status = {"type": "object", "properties": {"replicas": {"type": "integer"}, "selector": {"type": "string"}}}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": _SPEC, "status": status}}}
     loose = {"openAPIV3Schema": {"type": "object", **_ANYTHING}}
@@ -135,25 +136,11 @@ def every_feature() -> dict[str, Any]:
     selectable = [{"jsonPath": ".spec.color"}]
     subresources = {"status": {}, "scale": scale}
     base = {"served": True, "storage": False}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "everythings.published.example.com"},
-        "spec": {
-            "group": "published.example.com",
-            "scope": "Cluster",
-            "names": {
-                "plural": "everythings",
-                "singular": "everything",
-                "kind": "Everything",
-                "shortNames": ["ev1"],
-                "categories": ["all", "odd"],
-            },
-            "versions": [
-                {**base, "name": "v1alpha1", "schema": loose},
-                {**base, "name": "v1", "schema": schema, "subresources": subresources, "selectableFields": selectable},
-                {**base, "name": "v2", "schema": schema, "served": False, "storage": True},
-                {**base, "name": "v1beta1", "schema": loose, "deprecated": True},
-            ],
-        },
-    }
+    versions = [
+        {**base, "name": "v1alpha1", "schema": loose},
+        {**base, "name": "v1", "schema": schema, "subresources": subresources, "selectableFields": selectable},
+        {**base, "name": "v2", "schema": schema, "served": False, "storage": True},
+        {**base, "name": "v1beta1", "schema": loose, "deprecated": True},
+    ]
+    names = {"plural": "everythings", "singular": "everything", "kind": "Everything", "shortNames": ["ev1"], "categories": ["all", "odd"]}
+    return crd("everythings", *versions, group="published.example.com", scope="Cluster", names=names)

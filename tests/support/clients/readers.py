@@ -1,4 +1,4 @@
-"""Clients that read all the time and remember what was refused."""
+"""Clients that read continuously and record failures."""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -8,9 +8,9 @@ from tests.support.clients.workers import Worker, at_work
 
 
 class Reader(Worker):
-    """Lists a collection, and gets one of its objects, until it is told to end; `failures` must stay empty.
+    """Lists a collection and gets one of its objects until `ended` is set; `failures` must stay empty.
 
-    What one list has seen must not be missing in the next ones: their revisions never go back.
+    An object of one list must not be missing in the next, since revisions never go back.
     """
 
     def __init__(self, server: Server, collection: str) -> None:
@@ -21,7 +21,7 @@ class Reader(Worker):
         self.failures: list[Any] = []
 
     def run(self) -> None:
-        """Read one after the other."""
+        """Send one read after the other."""
         with self._client:
             while not self.ended.is_set():
                 try:
@@ -46,5 +46,5 @@ class Reader(Worker):
 
 
 def reading(server: Server, collection: str, *, count: int = 2) -> AbstractContextManager[list[Reader]]:
-    """Some readers at work; at the end they are told to end and have ended."""
+    """Run several readers during the block; stop and join them at its end."""
     return at_work([Reader(server, collection) for _ in range(count)])

@@ -1,4 +1,4 @@
-"""An operator as users write it, for `kopf run -m`: it notes in the status what it did."""
+"""A kopf operator as a user writes it, for `kopf run -m`; it records in the status which handlers ran."""
 
 from typing import Any, Final
 
@@ -9,26 +9,26 @@ GROUP: Final = "kopf.example.com"
 
 @kopf.on.create(GROUP, "widgets")
 def created(spec: kopf.Spec, body: kopf.Body, patch: kopf.Patch, **_: Any) -> None:
-    """Note what was asked for, and tell."""
+    """Record the creation in the status and post an event."""
     patch.status["created"] = spec.get("replicas")
     kopf.info(body, reason="Built", message=f"built {spec.get('replicas')}")
 
 
 @kopf.on.update(GROUP, "widgets", field="spec.replicas")
 def updated(old: Any, new: Any, patch: kopf.Patch, **_: Any) -> None:
-    """Note the change."""
+    """Record the update."""
     patch.status["updated"] = f"{old} to {new}"
 
 
 @kopf.on.resume(GROUP, "widgets")
 def resumed(patch: kopf.Patch, status: kopf.Status, **_: Any) -> None:
-    """Count how often an operator has found the object."""
+    """Count how often an operator resumed the object."""
     patch.status["resumed"] = status.get("resumed", 0) + 1
 
 
 @kopf.on.delete(GROUP, "widgets")
 def deleted(body: kopf.Body, retry: int, **_: Any) -> None:
-    """Need a second try, then tell."""
+    """Fail once, then post an event."""
     if not retry:
         raise kopf.TemporaryError("not yet", delay=0.1)
     kopf.info(body, reason="Removed", message="removed")
@@ -36,5 +36,5 @@ def deleted(body: kopf.Body, retry: int, **_: Any) -> None:
 
 @kopf.on.create(GROUP, "latecomers")
 def came(patch: kopf.Patch, **_: Any) -> None:
-    """Note it."""
+    """Record the event."""
     patch.status["replicas"] = 7

@@ -1,4 +1,4 @@
-"""Clients at work at the same time, each in a thread of its own."""
+"""Runs clients in parallel, each in its own thread."""
 
 import threading
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ Kind = TypeVar("Kind", bound=Worker)
 
 @contextmanager
 def at_work(workers: list[Kind]) -> Iterator[list[Kind]]:
-    """All at work; at the end they are told to end and have ended."""
+    """Run all workers during the block; stop and join them at its end."""
     for worker in workers:
         worker.start()
     try:

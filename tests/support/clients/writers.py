@@ -1,4 +1,4 @@
-"""Clients that write at the same time and remember what was acknowledged."""
+"""Clients that write in parallel and record which writes were acknowledged."""
 
 import random
 import threading
@@ -13,10 +13,10 @@ from tests.support.clients.workers import Worker, at_work
 
 
 class Writer(Worker):
-    """Creates, changes and deletes objects of its own until it is told to end or the server goes away.
+    """Creates, changes and deletes its own objects until it is stopped or the server is down.
 
-    `held` is what was acknowledged by name, None for what was deleted; `doubts` has the value that an object may have
-    as well, because a write was not answered or answered with a failure of the server.
+    `held` has the acknowledged value by name, None for a deleted object; `doubts` has the value that an object may have
+    instead because its last write got no response or a server error.
     """
 
     def __init__(self, server: Server, collection: str, prefix: str, *, api_version: str = "example.com/v1") -> None:
@@ -33,7 +33,7 @@ class Writer(Worker):
         self.wrong: list[str] = []
 
     def run(self) -> None:
-        """Write one after the other."""
+        """Send one write after the other."""
         with self._client:
             step = 0
             while not self.ended.is_set():
@@ -73,13 +73,13 @@ class Writer(Worker):
         self.progress.release()
 
     def wait(self, count: int, timeout: float = 40) -> None:
-        """Return after so many more acknowledged writes."""
+        """Return after `count` more acknowledged writes."""
         for _ in range(count):
             assert self.progress.acquire(timeout=timeout), "no write is acknowledged"
 
 
 class PatientWriter(Writer):
-    """Does a write again that was refused for now, as `refusal` tells of an answer, until it is done; `refused` counts them by code."""
+    """Repeats a write for which `refusal` returns a reason, until it succeeds; `refused` counts the refusals by code."""
 
     def __init__(
         self, server: Server, collection: str, prefix: str, *, api_version: str, refusal: Callable[[Reply], bool], pause: float = 0.05
@@ -107,12 +107,12 @@ class PatientWriter(Writer):
 def writing(
     server: Server, collection: str, *, count: int = 5, label: str = "w", api_version: str = "example.com/v1"
 ) -> AbstractContextManager[list[Writer]]:
-    """Some writers at work; at the end they are told to end and have ended."""
+    """Run several writers during the block; stop and join them at its end."""
     return at_work([Writer(server, collection, f"{label}{index}", api_version=api_version) for index in range(count)])
 
 
 def assert_kept(writers: list[Writer], items: list[dict[str, Any]]) -> None:
-    """What is there is what was acknowledged; a write in doubt was done or not."""
+    """Assert that the stored objects equal the acknowledged writes; a write in doubt may have happened or not."""
     found = {item["metadata"]["name"]: item["spec"]["replicas"] for item in items}
     expected: dict[str, int] = {}
     for writer in writers:

@@ -1,4 +1,4 @@
-"""What stands before the replicas of a server: connections go to those that say that they are ready, as kube-proxy sends them."""
+"""A TCP load balancer before the replicas of a server: it forwards connections to ready servers, as kube-proxy does."""
 
 import asyncio
 import threading
@@ -14,7 +14,7 @@ _BLOCK: Final = 1 << 16
 
 
 class Balancer:
-    """Forwards TCP connections from `port` to ready servers in turn; those that are open stay where they are."""
+    """Forwards TCP connections from `port` to ready servers in turn; open connections stay with their server."""
 
     def __init__(self, servers: Sequence[ApiextServer]) -> None:
         self.port = free_port()
@@ -28,7 +28,7 @@ class Balancer:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin to forward."""
+        """Start forwarding."""
         self._thread.start()
         self._listener = self._run(asyncio.start_server(self._forward, "127.0.0.1", self.port))
         self._probes = [asyncio.run_coroutine_threadsafe(self._probe(server), self._loop) for server in self._servers]
@@ -43,7 +43,7 @@ class Balancer:
         self._loop.close()
 
     def wait(self, *servers: ApiextServer, timeout: float = 60) -> None:
-        """Return when connections go to these servers, and to no others."""
+        """Return when exactly these servers get connections."""
         with self._changed:
             assert self._changed.wait_for(lambda: set(self._ready) == set(servers), timeout), [server.url for server in self._ready]
 
@@ -71,14 +71,14 @@ class Balancer:
             await asyncio.sleep(_LOOK)
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Join a client's connection with one to a server; without any it is refused."""
+        """Connect a client to a server; close its connection if no server is ready."""
         self._turn += 1
         self._open.add(writer)
         try:
             if self._ready:
                 await self._join(self._ready[self._turn % len(self._ready)], reader, writer)
         except OSError:
-            pass  # one side is gone, and so is the other
+            pass  # One side closed its connection, so close the other one.
         finally:
             self._open.discard(writer)
             writer.transport.abort()
@@ -94,7 +94,11 @@ class Balancer:
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on what comes, and its end. Raises OSError when a side is gone."""
+    """Copy bytes and the end of the stream.
+
+    Raises:
+        OSError: One side closed its connection.
+    """
     while data := await reader.read(_BLOCK):
         writer.write(data)
         await writer.drain()

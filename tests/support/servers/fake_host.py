@@ -1,4 +1,4 @@
-"""A host cluster in the test's own process: definitions that are listed and watched as kube-apiserver does it, and nothing else."""
+"""A host cluster in the test process: it lists and watches definitions as kube-apiserver does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLLECTION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class FakeHost:
-    """Definitions by name; each change is told to who watches. It can go away, forget its history and be another cluster."""
+    """Stores definitions by name and sends changes to watchers. It can be stopped, drop its history, and become another cluster."""
 
     def __init__(self) -> None:
         self.uid = "host-1"
@@ -30,32 +30,32 @@ class FakeHost:
         self._port = 0
 
     async def __aenter__(self) -> Self:
-        await self.come()
+        await self.start()
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
-        await self.go()
+        await self.stop()
 
-    async def come(self) -> None:
-        """Begin to answer, always under the same address."""
+    async def start(self) -> None:
+        """Start to serve; the address is always the same."""
         server = web.Server(self._answer, handler_cancellation=True)
         self._runner = web.ServerRunner(server, shutdown_timeout=0.01)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", self._port, reuse_address=True).start()
         self._port = self._runner.addresses[0][1]
 
-    async def go(self) -> None:
-        """Answer nobody any more."""
+    async def stop(self) -> None:
+        """Stop serving."""
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
 
     def client(self) -> WebhookClient:
-        """A client of it."""
+        """Return a client of the host."""
         return WebhookClient(Endpoint(url=f"http://127.0.0.1:{self._port}", context=None), timeout=5.0)
 
     async def put(self, crd: dict[str, Any], **metadata: Any) -> dict[str, Any]:
-        """Make a definition, or replace it; what the metadata is to hold besides is named."""
+        """Create or replace a definition; keyword arguments add to its metadata."""
         name = crd["metadata"]["name"]
         before = self.definitions.get(name)
         stored = copy.deepcopy(crd)
@@ -65,15 +65,15 @@ class FakeHost:
         return stored
 
     async def terminate(self, name: str) -> None:
-        """Mark it for deletion."""
+        """Set the deletionTimestamp of a definition."""
         await self.put(self.definitions[name], deletionTimestamp="2026-01-01T00:00:00Z")
 
     async def remove(self, name: str) -> None:
-        """Take it away."""
+        """Delete a definition."""
         await self._tell("DELETED", self.definitions.pop(name))
 
-    async def vanish(self, name: str = "") -> None:
-        """Forget the history, so that who watches has to begin anew; what is named is not there any more then."""
+    async def drop_history(self, name: str = "") -> None:
+        """Drop the history, so that watchers have to list again, and delete the named definitions."""
         self.definitions.pop(name, None)
         self.revision += 1
         self._oldest = self.revision + 1
@@ -81,7 +81,7 @@ class FakeHost:
             self._news.notify_all()
 
     def restore(self) -> None:
-        """Go back to what it was at the beginning, with the definitions that it has now."""
+        """Become another cluster with the same definitions, at the first revision."""
         self.revision, self._oldest, self._log = 10, 11, []
         for crd in self.definitions.values():
             crd["metadata"]["resourceVersion"] = "10"
@@ -109,7 +109,7 @@ class FakeHost:
     def _list(self, request: web.BaseRequest) -> web.StreamResponse:
         begin, limit = int(request.query.get("continue", 0)), int(request.query["limit"])
         names = sorted(self.definitions)[begin : begin + limit]
-        # items of lists have no kind of their own
+        # Items of a list have no kind.
         bare = [{key: value for key, value in self.definitions[name].items() if key not in {"kind", "apiVersion"}} for name in names]
         more = {"continue": str(begin + limit)} if begin + limit < len(self.definitions) else {}
         return _json({"metadata": {"resourceVersion": str(self.revision), **more}, "items": bare})

@@ -1,4 +1,4 @@
-"""A server for one handler, without the filters of the real one."""
+"""Serves one handler without the filters of the real server."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ Client = TestClient[web.BaseRequest, None]
 
 @asynccontextmanager
 async def client_of(handler: Handler) -> AsyncIterator[Client]:
-    """A client of a handler, whose StatusErrors are answered as the server answers them."""
+    """Yield a client of a handler; a StatusError is rendered as the real server renders it."""
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         try:

@@ -1,4 +1,4 @@
-"""A server that follows a host, both in the test's own process."""
+"""A server that follows a host, both in the test process."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import copy
 from collections.abc import Callable
 from typing import Any, Self
 
-from apiext.definitions.sources.host_cluster import KubeSource
+from apiext.definitions.sources.host_cluster import HostClusterSource
 from apiext.meta.host_annotations import HOST_REVISION
 from apiext.meta.selectors import parse_label_selector
 from apiext.server.host.definition_mirror import MirrorWriter
 from apiext.server.host.definitions import HostDefinitions, Identity
 from apiext.storage.host_records import HostRecords
+from tests.support.builders.crds import widget_crd
 from tests.support.servers.fake_host import FakeHost
-from tests.support.servers.in_process import CRDS, InProcess, definition
+from tests.support.servers.in_process import CRDS, InProcess
 
 NAME = "widgets.example.com"
 ONE = f"{CRDS}/{NAME}"
@@ -22,21 +23,21 @@ SERVED = {"serve": "yes"}
 
 
 def crd(plural: str = "widgets", kind: str = "Widget", **metadata: Any) -> dict[str, Any]:
-    """A definition of the host, selected unless its labels say otherwise."""
-    found = definition(plural, kind)
+    """Return a definition of the host that the selector matches unless its labels are replaced."""
+    found = widget_crd(plural, kind)
     found["metadata"] |= {"labels": SERVED} | metadata
     return found
 
 
 def short_named(found: dict[str, Any], *names: str) -> dict[str, Any]:
-    """The definition with short names."""
+    """Return the definition with other short names."""
     changed = copy.deepcopy(found)
     changed["spec"]["names"]["shortNames"] = list(names)
     return changed
 
 
 class Replica:
-    """One server's share of following a host."""
+    """The part of one server that follows a host."""
 
     def __init__(self, host: FakeHost, server: InProcess) -> None:
         self.host = host
@@ -44,19 +45,19 @@ class Replica:
         self.client = host.client()
         identity = Identity(self.client, HostRecords(server.backend, "/registry"))
         self.rest = server.definitions.scopes[""].rest
-        self.source = KubeSource(
+        self.source = HostClusterSource(
             self.client,
             parse_label_selector("serve=yes"),
             catalog=server.catalog,
             mirrors=MirrorWriter(self.rest),
             confirm=identity.confirm,
-            shortest=0.01,
+            min_pause=0.01,
         )
         self.definitions = HostDefinitions(self.source, server.catalog)
 
     async def __aenter__(self) -> Self:
         self.source.start()
-        await self.source.begun()
+        await self.source.wait_until_processed()
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
@@ -64,7 +65,7 @@ class Replica:
         await self.client.close()
 
     async def mirror(self) -> dict[str, Any]:
-        """The mirror of the widgets."""
+        """Return the mirror of the widgets definition."""
         return dict((await self.server.ask("GET", ONE)).json)
 
     async def until(self, condition: Callable[[], bool]) -> None:
@@ -74,18 +75,18 @@ class Replica:
                 await asyncio.sleep(0.005)
 
     def shows(self, *names: str) -> bool:
-        """Whether the widgets have such short names here."""
+        """Report whether the server's definition of widgets has these short names."""
         found = self.server.catalog.get(NAME)
         return found is not None and found.head["spec"]["names"].get("shortNames", []) == list(names)
 
-    async def stays(self) -> None:
-        """Return when another change of the host has been dealt with."""
+    async def wait_for_later_change(self) -> None:
+        """Return when the replica has processed a later change of the host."""
         await self.host.put(crd("markers", "Marker", annotations={"at": str(self.host.revision)}))
         stamp = str(self.host.revision)
         await self.until(lambda: annotations_of(self.server, "markers.example.com").get(HOST_REVISION) == stamp)
 
 
 def annotations_of(server: InProcess, name: str = NAME) -> dict[str, str]:
-    """The annotations of a definition there, none where there is none."""
+    """Return the annotations of a definition on the server, none if it does not exist."""
     found = server.catalog.get(name)
     return dict(found.head["metadata"].get("annotations") or {}) if found else {}

@@ -1,4 +1,4 @@
-"""A server's objects in memory, behind the operator's client: by path, with revisions, merge patches and conflicts."""
+"""An API server in memory behind the operator's client: objects by path, with revisions, merge patches and conflicts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from apiext.operator.api_clients import Api, ApiError
+from apiext.operator.api_clients import ApiClient, ApiError
 from apiext.webhook.kubeconfig import Endpoint
 
 Json = dict[str, Any]
 
 
-class MemoryApi(Api):
-    """Answers as kube-apiserver does to what the operator asks. `down` makes it not answer, `refused` answers by method and path."""
+class MemoryApi(ApiClient):
+    """Answers as kube-apiserver does. With `down` no request is answered; `refused` has errors by method and path."""
 
     def __init__(self) -> None:
         super().__init__(Endpoint(url="http://memory", context=None))
@@ -27,7 +27,7 @@ class MemoryApi(Api):
         self._called = asyncio.Condition()
 
     def put_in(self, path: str, found: Json) -> Json:
-        """Have an object at a path, as if somebody had written it just now."""
+        """Store an object at a path, as if another client had written it."""
         self._revision += 1
         stored = copy.deepcopy(found)
         before = self.objects.get(path)
@@ -42,11 +42,11 @@ class MemoryApi(Api):
         return copy.deepcopy(stored)
 
     def under(self, collection: str) -> dict[str, Json]:
-        """The objects of a collection by name."""
+        """Return the objects of a collection by name."""
         return {path.removeprefix(f"{collection}/"): found for path, found in self.objects.items() if path.startswith(f"{collection}/")}
 
     def written(self) -> list[tuple[str, str]]:
-        """The calls that were no reads, without those for events."""
+        """Return the calls that were writes, except those of events."""
         return [call for call in self.calls if call[0] != "GET" and "/events" not in call[1]]
 
     async def until(self, condition: Callable[[], bool]) -> None:
@@ -94,7 +94,7 @@ class MemoryApi(Api):
 
 
 def merged(found: Any, patch: Any) -> Any:
-    """A JSON merge patch, applied."""
+    """Return the object after a JSON merge patch."""
     if not isinstance(patch, dict):
         return patch
     result = dict(found) if isinstance(found, dict) else {}

@@ -1,4 +1,4 @@
-"""A Backend that keeps everything in memory: for stores under test, and for backends that misbehave when told to."""
+"""A Backend in memory, for tests of stores; it can be made to fail."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class MemoryBackend:
         self._closed = False
         self.calls: dict[str, int] = {}
         self.gate = asyncio.Event()
-        """Calls wait while it is not set: a backend that answers late, or never."""
+        """Calls wait while it is not set: a backend that answers late or never."""
         self.gate.set()
         self.broken = False
         """Calls raise UnavailableError, and open watches break."""
         self.deaf = False
-        """Watches tell nothing any more, not even progress."""
+        """Watches send nothing, not even progress."""
 
     async def _enter(self, call: str) -> None:
         self.calls[call] = self.calls.get(call, 0) + 1
@@ -52,7 +52,7 @@ class MemoryBackend:
             self._news.notify_all()
 
     async def get(self, key: str) -> tuple[KeyValue | None, int]:
-        """Implements Backend.get."""
+        """Implement Backend.get."""
         await self._enter("get")
         return self._state.get(key), self._revision
 
@@ -68,7 +68,7 @@ class MemoryBackend:
         return state
 
     async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
-        """Implements Backend.list."""
+        """Implement Backend.list."""
         await self._enter("list")
         if revision > self._revision:
             raise FutureRevisionError(self._revision)
@@ -80,7 +80,7 @@ class MemoryBackend:
         return RangeResult(items=items, revision=self._revision, count=len(found))
 
     async def count(self, prefix: str) -> int:
-        """Implements Backend.count."""
+        """Implement Backend.count."""
         return (await self.list(prefix)).count
 
     def _stands_at(self, key: str) -> int:
@@ -105,35 +105,35 @@ class MemoryBackend:
         return WriteResult(succeeded=True, revision=revision, current=None)
 
     async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
-        """Implements Backend.create."""
+        """Implement Backend.create."""
         return await self._write(key, value, 0, guard)
 
     async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
-        """Implements Backend.update."""
+        """Implement Backend.update."""
         return await self._write(key, value, expected, guard)
 
     async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
-        """Implements Backend.delete."""
+        """Implement Backend.delete."""
         return await self._write(key, None, expected, guard)
 
     async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
-        """Implements Backend.watch."""
+        """Implement Backend.watch."""
         await self._enter("watch")
-        told = start - 1 if start else self._revision
+        sent = start - 1 if start else self._revision
         if start and start < self._compacted:
             raise CompactedError(self._compacted)
         if not start:
-            yield WatchBatch(events=[], revision=told)
+            yield WatchBatch(events=[], revision=sent)
         progress = self._progress
         while not self._closed:
             if self.broken:
                 raise UnavailableError("the backend is broken")
-            first = bisect_left(self._log, told + 1, key=lambda event: event.revision)
+            first = bisect_left(self._log, sent + 1, key=lambda event: event.revision)
             events = [event for event in self._log[first:] if event.key.startswith(prefix)]
-            # what happens outside the prefix is not told of until somebody asks
+            # Changes outside the prefix become progress only when a caller asks for it.
             if not self.deaf and (events or self._progress > progress):
-                told, progress = max(told, self._revision), self._progress
-                yield WatchBatch(events=events, revision=told)
+                sent, progress = max(sent, self._revision), self._progress
+                yield WatchBatch(events=events, revision=sent)
                 continue
             async with self._news:
                 self._waiting += 1
@@ -143,22 +143,22 @@ class MemoryBackend:
                     self._waiting -= 1
 
     async def request_progress(self) -> None:
-        """Implements Backend.request_progress."""
+        """Implement Backend.request_progress."""
         await self._enter("request_progress")
         self._progress += 1
         await self._tell()
 
     async def revision(self) -> int:
-        """Implements Backend.revision."""
+        """Implement Backend.revision."""
         await self._enter("revision")
         return self._revision
 
     def known_revision(self) -> None:
-        """Implements Backend.known_revision: it is one that must be asked."""
+        """Implement Backend.known_revision; the revision is unknown without a request."""
         return
 
     async def compact(self, revision: int) -> None:
-        """Implements Backend.compact; the log keeps what `list` rebuilds states from."""
+        """Implement Backend.compact; the log keeps the entries from which `list` rebuilds older states."""
         await self._enter("compact")
         if revision > self._revision:
             raise FutureRevisionError(self._revision)
@@ -167,17 +167,17 @@ class MemoryBackend:
         self._compacted = revision
 
     async def compact_aged(self) -> None:
-        """Implements Backend.compact_aged."""
+        """Implement Backend.compact_aged."""
         aged, self._aged = self._aged, await self.revision()
         if aged:
             await self.compact(aged)
 
     async def healthy(self) -> None:
-        """Implements Backend.healthy."""
+        """Implement Backend.healthy."""
         await self._enter("healthy")
 
     async def change(self, **switches: bool) -> None:
-        """Set `broken` or `deaf`; when it returns, watches that wait have noticed that they are broken."""
+        """Set `broken` or `deaf`, and return when the waiting watches have noticed a break."""
         for name, value in switches.items():
             setattr(self, name, value)
         await self._tell()
@@ -185,6 +185,6 @@ class MemoryBackend:
             await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """Implements Backend.close."""
+        """Implement Backend.close."""
         self._closed = True
         await self._tell()

@@ -1,4 +1,4 @@
-"""Writes for plug-ins to judge, and a host for them to ask."""
+"""Writes and a fake host for tests of plug-ins."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ from apiext.webhook.client import WebhookError
 
 
 def widget(**more: object) -> Attributes:
-    """The creation of a widget."""
+    """Return the attributes of a widget's creation."""
     attributes = Attributes(
         operation=CREATE,
         kind=GroupVersionKind("example.com", "v1", "Widget"),
@@ -26,14 +26,14 @@ def widget(**more: object) -> Attributes:
 
 
 class Host:
-    """Answers what it has been told to, by method and path; code 0 is no answer at all."""
+    """A host with fixed answers by method and path; code 0 is a refused connection."""
 
     def __init__(self, **answers: tuple[int, Any]) -> None:
         self.answers = dict(answers)
         self.asked: list[str] = []
 
     async def __call__(self, path: str, *, method: str = "GET", body: Any = None) -> tuple[int, bytes]:
-        """Note the call and answer it."""
+        """Record the call and answer it."""
         self.asked.append(f"{method} {path}")
         code, answer = self.answer(method, path, body)
         if not code:
@@ -41,10 +41,10 @@ class Host:
         return code, answer if isinstance(answer, bytes) else orjson.dumps(answer)
 
     def answer(self, method: str, path: str, _body: Any) -> tuple[int, Any]:
-        """Code and content."""
-        return self.answers.get(f"{method} {path}", refusal(404, "NotFound", "not found"))
+        """Return status code and content."""
+        return self.answers.get(f"{method} {path}", error_status(404, "NotFound", "not found"))
 
 
-def refusal(code: int, reason: str, message: str) -> tuple[int, Any]:
-    """An answer that is no success."""
+def error_status(code: int, reason: str, message: str) -> tuple[int, Any]:
+    """Return an answer with an error Status."""
     return code, {"kind": "Status", "code": code, "reason": reason, "message": message, "details": {"name": "it"}}

@@ -1,37 +1,37 @@
-"""Namespaces that are missing, ending, or for ever."""
+"""The admission plug-in NamespaceLifecycle, the chain, and terminating definitions."""
 
 import pytest
 
 from apiext.admission.attributes import CREATE, DELETE, UPDATE, Attributes
 from apiext.admission.chain import Chain
 from apiext.admission.lifecycle import NamespaceLifecycle, NotReadyError
-from apiext.admission.terminating_definition import Ending, ForbidCreate
+from apiext.admission.terminating_definition import ForbidCreate, Termination
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
 from tests.unit.admission.creations import widget
 
 
 def namespace(name: str) -> Attributes:
-    """The deletion of a namespace."""
+    """Return the attributes of a namespace's deletion."""
     kind, resource = GroupVersionKind("", "v1", "Namespace"), GroupVersionResource("", "v1", "namespaces")
     return widget(operation=DELETE, kind=kind, resource=resource, namespace=name, name=name, new=None)
 
 
 class Namespaces:
-    """Phases as a cache and as the store have them."""
+    """The phases of a namespace in the cache and live."""
 
     def __init__(self, cached: str | None, live: str | None) -> None:
         self.cached, self.live = cached, live
         self.asked: list[bool] = []
 
     async def __call__(self, name: str, *, live: bool) -> str | None:
-        """The phase of any namespace."""
+        """Return the phase."""
         self.asked.append(live)
         return self.live if live else self.cached
 
 
-async def test_active() -> None:
-    """In an active namespace anything may be created, and the cached state is enough to know."""
+async def test_admits_in_an_active_namespace() -> None:
+    """Admit a create in an active namespace without a live lookup."""
     namespaces = Namespaces("Active", "Active")
 
     await NamespaceLifecycle(namespaces).admit(widget())
@@ -39,8 +39,8 @@ async def test_active() -> None:
     assert namespaces.asked == [False]
 
 
-async def test_cache_behind() -> None:
-    """A namespace that the cache does not have yet is asked for again."""
+async def test_looks_up_a_missing_namespace() -> None:
+    """Look a namespace up live that the cache does not have yet."""
     namespaces = Namespaces(None, "Active")
 
     await NamespaceLifecycle(namespaces).admit(widget())
@@ -48,8 +48,8 @@ async def test_cache_behind() -> None:
     assert namespaces.asked == [False, True]
 
 
-async def test_missing() -> None:
-    """Nothing is created in a namespace that does not exist."""
+async def test_rejects_in_a_missing_namespace() -> None:
+    """Return 404 for a create in a missing namespace."""
     with pytest.raises(StatusError) as caught:
         await NamespaceLifecycle(Namespaces(None, None)).admit(widget())
 
@@ -64,8 +64,8 @@ async def test_missing() -> None:
         (widget(name="", new={}), "Unknown"),
     ],
 )
-async def test_terminating(attributes: Attributes, name: str) -> None:
-    """Nothing is created in a namespace that is on its way out, and clients can tell why."""
+async def test_rejects_in_a_terminating_namespace(attributes: Attributes, name: str) -> None:
+    """Return 403 with a cause for a create in a terminating namespace."""
     with pytest.raises(StatusError) as caught:
         await NamespaceLifecycle(Namespaces("Terminating", "Terminating")).admit(attributes)
 
@@ -79,8 +79,8 @@ async def test_terminating(attributes: Attributes, name: str) -> None:
     ]
 
 
-async def test_cache_is_not_believed_after_a_deletion() -> None:
-    """For half a minute after a deletion an active namespace is looked up in the store."""
+async def test_looks_up_after_a_deletion() -> None:
+    """Look a namespace up live for 30 seconds after its deletion."""
     time = 0.0
     namespaces = Namespaces("Active", "Terminating")
     plugin = NamespaceLifecycle(namespaces, clock=lambda: time)
@@ -92,8 +92,8 @@ async def test_cache_is_not_believed_after_a_deletion() -> None:
     await plugin.admit(widget())
 
 
-async def test_nothing_known() -> None:
-    """Where nothing is known of namespaces yet, creates are refused."""
+async def test_rejects_before_the_first_list() -> None:
+    """Return 403 for a create before the namespaces are listed."""
 
     async def unready(name: str, *, live: bool) -> str | None:
         assert (name, live) == ("n", False)
@@ -106,16 +106,16 @@ async def test_nothing_known() -> None:
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
-async def test_immortals(name: str) -> None:
-    """Some namespaces stay."""
+async def test_rejects_deletion_of_system_namespaces(name: str) -> None:
+    """Return 403 for the deletion of a system namespace."""
     with pytest.raises(StatusError) as caught:
         await NamespaceLifecycle(Namespaces("Active", "Active")).admit(namespace(name))
 
     assert caught.value.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
 
 
-async def test_everything_else() -> None:
-    """Cluster-scoped objects, updates and deletions are no concern of it."""
+async def test_admits_everything_else() -> None:
+    """Admit cluster-scoped objects, updates and deletions."""
     plugin = NamespaceLifecycle(Namespaces(None, None))
 
     await plugin.admit(widget(namespace=""))
@@ -124,8 +124,8 @@ async def test_everything_else() -> None:
     assert not plugin.handles(UPDATE)
 
 
-async def test_chain() -> None:
-    """A chain asks only who cares, in order, and ends at the first refusal."""
+async def test_chain_stops_at_the_first_error() -> None:
+    """Call only plug-ins that handle the operation, in order, until the first error."""
     namespaces = Namespaces(None, None)
     chain = Chain([NamespaceLifecycle(namespaces), NamespaceLifecycle(namespaces)])
 
@@ -138,20 +138,20 @@ async def test_chain() -> None:
     assert len(namespaces.asked) == 2
 
 
-async def test_terminating_definitions() -> None:
-    """While a definition is being deleted its objects can be changed, but no new one comes."""
-    ending = Ending()
-    plugin = ForbidCreate(Chain(), ending)
+async def test_rejects_for_a_terminating_definition() -> None:
+    """Return 403 for a create while the definition is being deleted, and admit updates."""
+    termination = Termination()
+    plugin = ForbidCreate(Chain(), termination)
     await plugin.admit(widget())
     await plugin.validate(widget())
-    ending.begun = True
+    termination.started = True
 
     assert plugin.handles(CREATE)
     assert not plugin.handles(UPDATE)
     await plugin.admit(widget(operation=UPDATE))
-    for ask in (plugin.admit, plugin.validate):
+    for admit in (plugin.admit, plugin.validate):
         with pytest.raises(StatusError) as caught:
-            await ask(widget())
+            await admit(widget())
         assert caught.value.message == (
             'widgets.example.com "w" is forbidden: create not allowed while custom resource definition is terminating'
         )

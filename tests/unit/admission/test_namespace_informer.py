@@ -1,4 +1,4 @@
-"""The host's namespaces are followed, and asked for where that does not tell."""
+"""The informer for the host's namespaces."""
 
 import asyncio
 from typing import Any
@@ -6,92 +6,92 @@ from typing import Any
 import pytest
 
 from apiext.admission.lifecycle import NotReadyError
-from apiext.admission.namespace_informer import FollowedNamespaces, reduced
+from apiext.admission.namespace_informer import NamespaceInformer, strip_namespace
 from apiext.meta.errors import StatusError
-from tests.unit.admission.creations import Host, refusal
+from tests.unit.admission.creations import Host, error_status
 
 
 def _namespace(name: str, phase: str = "Active") -> dict[str, Any]:
     return {"metadata": {"name": name}, "status": {"phase": phase}}
 
 
-def _followed(*namespaces: dict[str, Any], host: Host | None = None) -> FollowedNamespaces:
-    followed = FollowedNamespaces(host or Host(), missing_wait=0.01)
-    followed.replaced(namespaces)
-    return followed
+def _informer(*namespaces: dict[str, Any], host: Host | None = None) -> NamespaceInformer:
+    informer = NamespaceInformer(host or Host(), missing_wait=0.01)
+    informer.replaced(namespaces)
+    return informer
 
 
-async def test_changes() -> None:
-    """Phases are those that were told last; nobody is asked for them."""
+async def test_returns_the_latest_phase() -> None:
+    """Return the phase of the last event without a request."""
     host = Host()
-    followed = _followed(_namespace("a"), _namespace("b"), host=host)
-    followed.changed(_namespace("a", "Terminating"))
-    followed.changed(_namespace("c"))
-    followed.deleted(_namespace("b"))
+    informer = _informer(_namespace("a"), _namespace("b"), host=host)
+    informer.changed(_namespace("a", "Terminating"))
+    informer.changed(_namespace("c"))
+    informer.deleted(_namespace("b"))
 
-    assert [await followed(name, live=False) for name in "abcd"] == ["Terminating", None, "Active", None]
-    followed.replaced([_namespace("d")])
-    assert [await followed(name, live=False) for name in "acd"] == [None, None, "Active"]
+    assert [await informer(name, live=False) for name in "abcd"] == ["Terminating", None, "Active", None]
+    informer.replaced([_namespace("d")])
+    assert [await informer(name, live=False) for name in "acd"] == [None, None, "Active"]
     assert host.asked == []
 
 
-async def test_reduced() -> None:
-    """What is kept of a namespace suffices to know it."""
+async def test_strips_namespaces() -> None:
+    """Keep name and phase of a namespace only."""
     whole = {"metadata": {"name": "a", "labels": {"b": "c"}}, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Terminating"}}
 
-    assert reduced(whole) == _namespace("a", "Terminating")
-    assert await _followed(reduced(whole))("a", live=False) == "Terminating"
+    assert strip_namespace(whole) == _namespace("a", "Terminating")
+    assert await _informer(strip_namespace(whole))("a", live=False) == "Terminating"
 
 
-async def test_just_made() -> None:
-    """A namespace that is heard of a moment later is there."""
-    followed = FollowedNamespaces(Host(), missing_wait=30.0)
-    followed.replaced([])
-    waiting = asyncio.create_task(followed("new", live=False))
+async def test_waits_for_a_new_namespace() -> None:
+    """Wait a moment for the event of a namespace."""
+    informer = NamespaceInformer(Host(), missing_wait=30.0)
+    informer.replaced([])
+    waiting = asyncio.create_task(informer("new", live=False))
     await asyncio.sleep(0)
-    followed.changed(_namespace("other"))
+    informer.changed(_namespace("other"))
     await asyncio.sleep(0)
     assert not waiting.done()
-    followed.changed(_namespace("new"))
+    informer.changed(_namespace("new"))
 
     assert await waiting == "Active"
 
 
-async def test_first_list() -> None:
-    """Before the first list all wait for it, but not for ever."""
-    followed = FollowedNamespaces(Host(), ready_wait=30.0)
-    waiting = asyncio.create_task(followed("a", live=False))
+async def test_waits_for_the_first_list() -> None:
+    """Wait for the first list, and raise NotReadyError after the timeout."""
+    informer = NamespaceInformer(Host(), ready_wait=30.0)
+    waiting = asyncio.create_task(informer("a", live=False))
     await asyncio.sleep(0)
-    before = followed.synced
-    followed.replaced([_namespace("a")])
+    before = informer.synced
+    informer.replaced([_namespace("a")])
 
     assert await waiting == "Active"
-    assert (before, followed.synced) == (False, True)
+    assert (before, informer.synced) == (False, True)
     with pytest.raises(NotReadyError):
-        await FollowedNamespaces(Host(), ready_wait=0.01)("a", live=False)
+        await NamespaceInformer(Host(), ready_wait=0.01)("a", live=False)
 
 
-async def test_live() -> None:
-    """The host tells of a namespace as it is now, and that there is none."""
+async def test_reads_live() -> None:
+    """Return the live phase, and None for a missing namespace."""
     host = Host(**{"GET /api/v1/namespaces/a%2Fb": (200, _namespace("a/b", "Terminating"))})
-    followed = _followed(_namespace("c"), host=host)
+    informer = _informer(_namespace("c"), host=host)
 
-    assert [await followed(name, live=True) for name in ("a/b", "c")] == ["Terminating", None]
+    assert [await informer(name, live=True) for name in ("a/b", "c")] == ["Terminating", None]
 
 
 @pytest.mark.parametrize(
-    "answer, why",
+    "answer, reason",
     [
-        (refusal(403, "Forbidden", "namespaces is forbidden"), "namespaces is forbidden"),
+        (error_status(403, "Forbidden", "namespaces is forbidden"), "namespaces is forbidden"),
         ((0, None), 'Get "/api/v1/namespaces/n": connection refused'),
-        ((200, b"<html>"), "an answer with code 200 that cannot be used"),
+        ((200, b"<html>"), "invalid answer with code 200"),
     ],
 )
-async def test_no_word(answer: tuple[int, Any], why: str) -> None:
-    """Where the host does not say, it is an internal error."""
-    followed = _followed(host=Host(**{"GET /api/v1/namespaces/n": answer}))
+async def test_fails_without_an_answer(answer: tuple[int, Any], reason: str) -> None:
+    """Return 500 where the host does not answer."""
+    informer = _informer(host=Host(**{"GET /api/v1/namespaces/n": answer}))
 
     with pytest.raises(StatusError) as caught:
-        await followed("n", live=True)
+        await informer("n", live=True)
 
-    assert (caught.value.code, caught.value.message) == (500, f"Internal error occurred: {why}")
+    assert (caught.value.code, caught.value.message) == (500, f"Internal error occurred: {reason}")

@@ -1,4 +1,4 @@
-"""Users of client certificates, and which certificates are front proxies'."""
+"""Users and front proxies by client certificates."""
 
 import ssl
 from pathlib import Path
@@ -7,9 +7,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from apiext.authentication.client_certificate import Authorities, PeerIdentification
-from apiext.authentication.x509 import end_of, user_of
-from apiext.meta.user import CREDENTIAL_ID
+from apiext.authentication.client_certificate import CertificateAuthorities, PeerIdentification, certificate_user
+from apiext.meta.request import CREDENTIAL_ID
 from hack.lib.servers.certificates import Authority, KeyPair
 
 SUBJECT = {"subject": ((("organizationName", "g1"),), (("organizationName", "g2"),), (("commonName", "ann"),))}
@@ -19,9 +18,9 @@ def _der(pair: KeyPair) -> bytes:
     return x509.load_pem_x509_certificate(pair.cert.read_bytes()).public_bytes(Encoding.DER)
 
 
-def test_name_and_groups() -> None:
-    """The common name is the user and each organization a group; the credential is told by its hash."""
-    user = user_of(SUBJECT, b"der")
+def test_returns_name_and_groups() -> None:
+    """Take the user from the common name, a group from each organization, and the credential ID from the hash."""
+    user = certificate_user(SUBJECT, b"der")
 
     assert user is not None
     assert (user.name, user.groups) == ("ann", ("g1", "g2"))
@@ -29,14 +28,14 @@ def test_name_and_groups() -> None:
 
 
 @pytest.mark.parametrize("certificate", [{}, {"subject": ()}, {"subject": ((("commonName", ""),),)}])
-def test_certificates_of_nobody(certificate: dict[str, object]) -> None:
-    """A certificate without a common name is nobody's."""
-    assert user_of(certificate, b"der") is None
+def test_requires_a_common_name(certificate: dict[str, object]) -> None:
+    """Return no user for a certificate without a common name."""
+    assert certificate_user(certificate, b"der") is None
 
 
-def test_without_front_proxies() -> None:
-    """Where only clients can have certificates, every one that TLS let in is a client's; its user is authenticated."""
-    identification = PeerIdentification(clients=Authorities(b"never read"))
+def test_authenticates_without_front_proxies() -> None:
+    """Trust the verification of TLS where there are no front proxies, and add system:authenticated."""
+    identification = PeerIdentification(clients=CertificateAuthorities(b"never read"))
 
     peer = identification.identify(SUBJECT, b"der")
 
@@ -45,12 +44,12 @@ def test_without_front_proxies() -> None:
     assert not peer.is_front_proxy
 
 
-def test_front_proxies_are_told_by_authority_and_name(tmp_path: Path) -> None:
-    """A front proxy is whom the proxies' authority has issued a certificate of an allowed name; it is no client."""
+def test_identifies_front_proxies(tmp_path: Path) -> None:
+    """Identify a front proxy by the issuing authority and an allowed common name; it is no user."""
     clients, proxies = Authority(tmp_path / "clients"), Authority(tmp_path / "proxies")
     identification = PeerIdentification(
-        clients=Authorities(clients.cert.read_bytes()),
-        proxies=Authorities(proxies.cert.read_bytes()),
+        clients=CertificateAuthorities(clients.cert.read_bytes()),
+        proxies=CertificateAuthorities(proxies.cert.read_bytes()),
         proxy_names=frozenset({"front"}),
     )
 
@@ -62,13 +61,13 @@ def test_front_proxies_are_told_by_authority_and_name(tmp_path: Path) -> None:
     assert found == [(False, True), (False, False), (True, False)]
 
 
-def test_certificates_of_nobody_who_is_let_in(tmp_path: Path) -> None:
-    """Who shows one is not anonymous; authorities that are not known yet refuse nobody."""
+def test_refuses_unknown_certificates(tmp_path: Path) -> None:
+    """Refuse a certificate of neither authority, unless an authority that is not known yet may have issued it."""
     clients, proxies = Authority(tmp_path / "clients"), Authority(tmp_path / "proxies")
-    own, other = Authorities(clients.cert.read_bytes()), Authorities(proxies.cert.read_bytes())
-    der, nothing = _der(proxies.issue("other")), Authorities(b"")
+    own, other = CertificateAuthorities(clients.cert.read_bytes()), CertificateAuthorities(proxies.cert.read_bytes())
+    der, nothing = _der(proxies.issue("other")), CertificateAuthorities(b"")
 
-    def refused(clients: Authorities, proxies: Authorities, *names: str) -> bool:
+    def refused(clients: CertificateAuthorities, proxies: CertificateAuthorities, *names: str) -> bool:
         return PeerIdentification(clients=clients, proxies=proxies, proxy_names=frozenset(names)).identify(SUBJECT, der).is_refused
 
     assert refused(own, other)
@@ -79,15 +78,16 @@ def test_certificates_of_nobody_who_is_let_in(tmp_path: Path) -> None:
     assert not refused(other, own)
 
 
-def test_the_form_is_that_of_the_ssl_module(tmp_path: Path) -> None:
-    """What the ssl module makes of a real certificate is what users are read from."""
+def test_reads_certificates_of_the_ssl_module(tmp_path: Path) -> None:
+    """Read user, groups and end from the ssl module's form of a certificate."""
     pair = Authority(tmp_path).issue("admin", groups=["system:masters"])
 
-    user = user_of(ssl._ssl._test_decode_cert(str(pair.cert)), b"der")  # type: ignore[attr-defined]
+    certificate = ssl._ssl._test_decode_cert(str(pair.cert))  # type: ignore[attr-defined]
+    peer = PeerIdentification(clients=CertificateAuthorities(b"")).identify(certificate, b"der")
 
-    assert user is not None
-    assert (user.name, user.groups) == ("admin", ("system:masters",))
-    assert end_of(ssl._ssl._test_decode_cert(str(pair.cert))) == _end(pair)  # type: ignore[attr-defined]
+    assert peer.user is not None
+    assert (peer.user.name, peer.user.groups) == ("admin", ("system:masters", "system:authenticated"))
+    assert peer.ends == _end(pair)
 
 
 def _end(pair: KeyPair) -> float:

@@ -1,4 +1,4 @@
-"""What a cluster says of its clients and front proxies."""
+"""The extension-apiserver-authentication ConfigMap."""
 
 from pathlib import Path
 
@@ -20,8 +20,8 @@ def _data(folder: Path) -> dict[str, str]:
     }
 
 
-def test_all_of_it(tmp_path: Path) -> None:
-    """Authorities, names and headers."""
+def test_reads_all_entries(tmp_path: Path) -> None:
+    """Return authorities, names and headers."""
     data = _data(tmp_path)
 
     config, problems = ClusterConfig().updated({"data": data})
@@ -32,19 +32,19 @@ def test_all_of_it(tmp_path: Path) -> None:
     assert config == ClusterConfig(client_ca=pem, proxy_ca=pem, proxy_names=frozenset({"front"}), headers=headers)
 
 
-def test_what_is_missing(tmp_path: Path) -> None:
-    """Authorities that are missing stay as they were, and are told; headers that are missing are none."""
+def test_keeps_missing_authorities(tmp_path: Path) -> None:
+    """Keep and report missing authorities; clear missing headers."""
     before, _ = ClusterConfig().updated({"data": _data(tmp_path)})
 
     config, problems = before.updated({})
 
     assert (config.client_ca, config.proxy_ca) == (before.client_ca, before.proxy_ca)
     assert (config.proxy_names, config.headers) == (frozenset(), RequestHeaders())
-    assert problems == ["client-ca-file: it is missing", "requestheader-client-ca-file: it is missing"]
+    assert problems == ["client-ca-file: missing", "requestheader-client-ca-file: missing"]
 
 
-def test_what_cannot_be_read(tmp_path: Path) -> None:
-    """It leaves what there was, names and headers together."""
+def test_keeps_invalid_entries(tmp_path: Path) -> None:
+    """Keep the previous value of an invalid entry, names and headers together."""
     data = _data(tmp_path)
     before, _ = ClusterConfig().updated({"data": data})
     broken = {"client-ca-file": "rubbish", "requestheader-group-headers": '["X"]', "requestheader-uid-headers": "[1]"}
@@ -53,5 +53,5 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
 
     assert config == before
     assert problems[0].startswith("client-ca-file: ")
-    assert problems[1:] == ["requestheader-uid-headers: it is no list of texts"]
+    assert problems[1:] == ["requestheader-uid-headers: not a list of strings"]
     assert before.updated({"data": data | {"requestheader-uid-headers": "null"}})[0].headers.uid == ()

@@ -1,4 +1,4 @@
-"""Users that front proxies name."""
+"""Users in front-proxy headers."""
 
 from multidict import CIMultiDict
 
@@ -12,8 +12,8 @@ HEADERS = RequestHeaders(
 )
 
 
-def test_all_of_a_user() -> None:
-    """Name, uid, all groups, and all of the rest by its unescaped key."""
+def test_reads_the_user() -> None:
+    """Return name, uid, all groups, and extra by unescaped key."""
     headers = CIMultiDict(
         [
             ("x-remote-user", "ann"),
@@ -33,8 +33,8 @@ def test_all_of_a_user() -> None:
     assert user.extra == {"acme.com/project": ("one", "two")}
 
 
-def test_the_first_header_with_a_name_counts() -> None:
-    """Headers are tried in order; without a name there is no user."""
+def test_prefers_the_first_header() -> None:
+    """Take the first header with a name; return no user without one."""
     second = HEADERS.user(CIMultiDict({"X-Remote-User": "", "X-User": "bob"}))
 
     assert second is not None
@@ -42,8 +42,8 @@ def test_the_first_header_with_a_name_counts() -> None:
     assert HEADERS.user(CIMultiDict({"X-Remote-Group": "a"})) is None
 
 
-def test_keys_that_are_not_well_escaped_stay() -> None:
-    """A key is unescaped as a whole or not at all."""
+def test_keeps_keys_with_invalid_escapes() -> None:
+    """Unescape a key as a whole or not at all."""
     user = HEADERS.user(CIMultiDict({"X-Remote-User": "a", "X-Remote-Extra-a%2fb%zz": "c"}))
 
     assert user is not None

@@ -1,4 +1,4 @@
-"""Tokens that another server knows."""
+"""TokenReviews of another server."""
 
 import asyncio
 from typing import Any
@@ -15,7 +15,7 @@ ANN = {"username": "ann", "uid": "7", "groups": ["g"], "extra": {"k": ["v", "w"]
 
 
 class Remote:
-    """Another server that always says the same, and a clock."""
+    """A server with one answer, and a clock."""
 
     def __init__(self, status: Any, *, audiences: tuple[str, ...] = ()) -> None:
         self.status = status
@@ -32,8 +32,8 @@ class Remote:
         return {"status": self.status}
 
 
-async def test_users() -> None:
-    """All that is told of a user is kept for a while, by token."""
+async def test_caches_users() -> None:
+    """Return name, uid, groups and extra, cached by token until the TTL ends."""
     remote = Remote({"authenticated": True, "user": ANN})
     for now in (0.0, 9.9, 10.0):
         remote.now = now
@@ -43,8 +43,8 @@ async def test_users() -> None:
     assert remote.specs == [{"token": "t"}, {"token": "t"}, {"token": "other"}]
 
 
-async def test_nobody() -> None:
-    """That a token is nobody's is kept, too."""
+async def test_caches_unauthenticated_tokens() -> None:
+    """Cache that a token is not authenticated."""
     remote = Remote({"user": {}})
 
     assert [await remote.reviews.user("t") for _ in range(2)] == [None, None]
@@ -52,27 +52,27 @@ async def test_nobody() -> None:
 
 
 @pytest.mark.parametrize(
-    "status,why,is_logged",
+    "status,reason,is_logged",
     [
         ({"error": "expired"}, "expired", False),
         (WebhookError("no route"), "no route", True),
-        ({"authenticated": True, "user": "ann"}, "an answer that cannot be used", True),
-        ([1], "an answer that cannot be used", True),
+        ({"authenticated": True, "user": "ann"}, "invalid answer", True),
+        ([1], "invalid answer", True),
     ],
 )
-async def test_failures_are_not_kept(caplog: pytest.LogCaptureFixture, status: Any, why: str, *, is_logged: bool) -> None:
-    """What is wrong with a token may be right soon; that nobody says whose it is, is logged."""
+async def test_does_not_cache_failures(caplog: pytest.LogCaptureFixture, status: Any, reason: str, *, is_logged: bool) -> None:
+    """Raise the error of each review, uncached, and log a review that failed."""
     remote = Remote(status)
     for _ in range(2):
-        with pytest.raises(TokenReviewError, match=why):
+        with pytest.raises(TokenReviewError, match=reason):
             await remote.reviews.user("t")
 
     assert len(remote.specs) == 2
     assert bool(logged(caplog)) is is_logged
 
 
-async def test_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for ever."""
+async def test_ends_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raise an error when there is no answer in time."""
     monkeypatch.setattr(token_review, "TIMEOUT", 0.01)
 
     async def silent(_path: str, _body: Any) -> Any:
@@ -82,17 +82,17 @@ async def test_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         await TokenReviews(silent, ttl=1).user("t")
 
 
-@pytest.mark.parametrize("meant_for,known", [(["b", "c"], True), ([], True), (["c"], False)])
-async def test_audiences(meant_for: list[str], *, known: bool) -> None:
-    """A token has to be meant for one of the audiences; who names none takes all."""
-    remote = Remote({"authenticated": True, "user": ANN, "audiences": meant_for}, audiences=("a", "b"))
+@pytest.mark.parametrize("audiences,accepted", [(["b", "c"], True), ([], True), (["c"], False)])
+async def test_audiences(audiences: list[str], *, accepted: bool) -> None:
+    """Accept a token for one of the audiences, or for all."""
+    remote = Remote({"authenticated": True, "user": ANN, "audiences": audiences}, audiences=("a", "b"))
 
-    assert (await remote.reviews.user("t") is not None) is known
+    assert (await remote.reviews.user("t") is not None) is accepted
     assert remote.specs == [{"token": "t", "audiences": ["a", "b"]}]
 
 
-async def test_bytes_that_are_no_text() -> None:
-    """They are asked about as far as they can be told."""
+async def test_reviews_tokens_that_are_not_utf8() -> None:
+    """Send replacement characters for invalid bytes."""
     remote = Remote({})
 
     assert await remote.reviews.user("a\udcffb") is None

@@ -1,4 +1,4 @@
-"""Who may do what."""
+"""Authorizers and the Status of forbidden requests."""
 
 import pytest
 
@@ -13,14 +13,13 @@ from apiext.authorization.authorizer import (
     Verdict,
 )
 from apiext.authorization.forbidden import forbidden
-from apiext.meta.request import RequestInfo, UserInfo
-from apiext.meta.user import ANONYMOUS, authenticated
+from apiext.meta.request import ANONYMOUS, RequestInfo, UserInfo, authenticated
 
 ANN = authenticated(UserInfo("ann"))
 INFO = RequestInfo(path="/x", verb="get")
 
 
-class _Says:
+class _Fixed:
     def __init__(self, verdict: Verdict) -> None:
         self._verdict = verdict
 
@@ -28,8 +27,8 @@ class _Says:
         return self._verdict
 
 
-def test_groups() -> None:
-    """Masters may everything; so may everyone who is known, where that is the rule."""
+def test_allows_groups() -> None:
+    """Allow system:masters, and authenticated users."""
     master = UserInfo("m", ("system:masters",))
 
     assert PrivilegedGroup().authorize(master, INFO) is ALLOWED
@@ -42,8 +41,8 @@ def test_groups() -> None:
     "path, allowed",
     [("/healthz", True), ("/healthz/ping", False), ("/livez/ping", True), ("/livez/", True), ("/livez", False), ("/", False)],
 )
-def test_paths(path: str, *, allowed: bool) -> None:
-    """A path is open itself, or with a star all that is below it."""
+def test_allows_paths(path: str, *, allowed: bool) -> None:
+    """Allow a path itself, and with a star everything below it."""
     authorizer = AlwaysAllowPaths(["/healthz", "livez/*"])
 
     verdict = authorizer.authorize(ANONYMOUS, RequestInfo(path=path, verb="get"))
@@ -51,20 +50,20 @@ def test_paths(path: str, *, allowed: bool) -> None:
     assert (verdict is ALLOWED) is allowed
 
 
-def test_a_resource_is_no_path() -> None:
-    """An open path opens no resource."""
+def test_allows_no_resource_by_path() -> None:
+    """Leave requests for resources to other authorizers."""
     info = RequestInfo(is_resource=True, path="/healthz", verb="get")
 
     assert AlwaysAllowPaths(["/*"]).authorize(ANONYMOUS, info) is NO_OPINION
 
 
-def test_the_first_opinion_counts() -> None:
-    """Authorizers are asked in order; where nobody has an opinion all reasons are given."""
+def test_union_returns_the_first_opinion() -> None:
+    """Return the first opinion, or all reasons without one."""
     deny, unsure, other = Verdict(Decision.DENY, "no"), Verdict(Decision.NO_OPINION, "a"), Verdict(Decision.NO_OPINION, "b")
 
-    assert Union([_Says(unsure), _Says(deny), _Says(ALLOWED)]).authorize(ANN, INFO) is deny
-    assert Union([_Says(unsure), _Says(ALLOWED)]).authorize(ANN, INFO) is ALLOWED
-    assert Union([_Says(unsure), _Says(other)]).authorize(ANN, INFO).reason == "a\nb"
+    assert Union([_Fixed(unsure), _Fixed(deny), _Fixed(ALLOWED)]).authorize(ANN, INFO) is deny
+    assert Union([_Fixed(unsure), _Fixed(ALLOWED)]).authorize(ANN, INFO) is ALLOWED
+    assert Union([_Fixed(unsure), _Fixed(other)]).authorize(ANN, INFO).reason == "a\nb"
     assert Union([]).authorize(ANN, INFO) is NO_OPINION
 
 
@@ -82,15 +81,15 @@ def test_the_first_opinion_counts() -> None:
         ),
     ],
 )
-def test_refusals(info: RequestInfo, message: str) -> None:
-    """A refusal is in the reference's words."""
+def test_forbidden_message(info: RequestInfo, message: str) -> None:
+    """Return the reference's message."""
     error = forbidden(ANN, info, "why")
 
     assert (error.code, error.reason, error.message) == (403, "Forbidden", message)
 
 
-def test_who_is_authenticated() -> None:
-    """Every known user is in the group of those, once; the anonymous one is not."""
+def test_adds_system_authenticated() -> None:
+    """Add system:authenticated once to every user but the anonymous one."""
     assert authenticated(ANN) is ANN
     assert ANN.groups == ("system:authenticated",)
     assert authenticated(ANONYMOUS) is ANONYMOUS

@@ -1,4 +1,4 @@
-"""Decisions of another server."""
+"""SubjectAccessReviews of another server."""
 
 import asyncio
 from typing import Any
@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from apiext.authorization.authorizer import ALLOWED, NO_OPINION, Decision, ReviewError
-from apiext.authorization.subject_access_review import review_spec
-from apiext.authorization.webhook import PATH, Reviews
+from apiext.authorization.webhook import PATH, SubjectAccessReviews, review_spec
 from apiext.meta.request import RequestInfo, UserInfo
 from apiext.webhook.client import WebhookError
 
@@ -16,7 +15,7 @@ INFO = RequestInfo(is_resource=True, path="/x", verb="list", group="example.com"
 
 
 class Remote:
-    """Another server, and a clock."""
+    """A server with one answer, and a clock."""
 
     def __init__(self, status: dict[str, Any] | Exception) -> None:
         self.status = status
@@ -25,7 +24,7 @@ class Remote:
         self.open = asyncio.Event()
         self.open.set()
         self.now = 0.0
-        self.reviews = Reviews(self._post, authorized_ttl=10, unauthorized_ttl=5, clock=lambda: self.now)
+        self.reviews = SubjectAccessReviews(self._post, authorized_ttl=10, unauthorized_ttl=5, clock=lambda: self.now)
 
     async def _post(self, path: str, body: Any) -> Any:
         assert path == PATH
@@ -46,16 +45,16 @@ class Remote:
         ({"allowed": False, "denied": True, "reason": "never"}, Decision.DENY, "never"),
     ],
 )
-async def test_verdicts(status: dict[str, Any], decision: Decision, reason: str) -> None:
-    """A refusal is no denial, and its reason names who gave it."""
+async def test_returns_the_decision(status: dict[str, Any], decision: Decision, reason: str) -> None:
+    """Return NO_OPINION with a named reason for a request that is neither allowed nor denied."""
     verdict = await Remote(status).reviews.authorize(ANN, INFO)
 
     assert (verdict.decision, verdict.reason) == (decision, reason)
 
 
 @pytest.mark.parametrize("allowed,seconds", [(True, 10.0), (False, 5.0)])
-async def test_decisions_are_kept(*, allowed: bool, seconds: float) -> None:
-    """Each kind of decision for its time, for who asks the very same."""
+async def test_caches_decisions(*, allowed: bool, seconds: float) -> None:
+    """Cache each kind of decision for its TTL, by the whole spec."""
     remote = Remote({"allowed": allowed})
     for now in (0.0, seconds - 0.1, seconds + 0.1):
         remote.now = now
@@ -65,8 +64,8 @@ async def test_decisions_are_kept(*, allowed: bool, seconds: float) -> None:
     assert len(remote.bodies) == 3
 
 
-async def test_failures_are_not_kept() -> None:
-    """A failure is told, and the next one asks again."""
+async def test_does_not_cache_failures() -> None:
+    """Raise a failure, and send the next review again."""
     remote = Remote(WebhookError("no route"))
     for _ in range(2):
         with pytest.raises(ReviewError, match=r"^no route$"):
@@ -75,16 +74,16 @@ async def test_failures_are_not_kept() -> None:
     assert len(remote.bodies) == 2
 
 
-async def test_both_answers_deny() -> None:
-    """To be allowed and denied is a failure that no other authorizer makes good."""
+async def test_rejects_allowed_and_denied() -> None:
+    """Raise an error that denies the request where the answer both allows and denies it."""
     with pytest.raises(ReviewError, match="both allow and deny") as failed:
         await Remote({"allowed": True, "denied": True}).reviews.authorize(ANN, INFO)
 
     assert failed.value.denied
 
 
-async def test_what_clients_blow_up_is_not_kept() -> None:
-    """A path of many thousand characters does not fill the memory."""
+async def test_does_not_cache_long_attributes() -> None:
+    """Do not cache the decision about a path of 10,000 characters."""
     remote = Remote({"allowed": True})
     for _ in range(2):
         await remote.reviews.authorize(ANN, RequestInfo(path="/" + "x" * 10_000, verb="get"))
@@ -92,8 +91,8 @@ async def test_what_clients_blow_up_is_not_kept() -> None:
     assert len(remote.bodies) == 2
 
 
-async def test_those_who_ask_the_same_share_a_call() -> None:
-    """One call answers all, also when the first of them leaves."""
+async def test_shares_concurrent_reviews() -> None:
+    """Send one review for equal requests, also where the first caller is cancelled."""
     remote = Remote({"allowed": True})
     remote.open.clear()
     tasks = [asyncio.create_task(remote.reviews.authorize(ANN, INFO)) for _ in range(5)]
@@ -105,8 +104,8 @@ async def test_those_who_ask_the_same_share_a_call() -> None:
     assert len(remote.bodies) == 1
 
 
-async def test_what_is_asked() -> None:
-    """User, verb and object as the reference writes them."""
+async def test_sends_the_spec() -> None:
+    """Send user, verb and resource as the reference does."""
     remote = Remote({"allowed": True})
     await remote.reviews.authorize(ANN, INFO)
 
@@ -122,16 +121,16 @@ async def test_what_is_asked() -> None:
     ]
 
 
-def test_paths() -> None:
-    """What is no resource is asked by path."""
+def test_sends_non_resource_paths() -> None:
+    """Send the path of a non-resource request."""
     assert review_spec(UserInfo("a"), RequestInfo(path="/version", verb="get")) == {
         "nonResourceAttributes": {"path": "/version", "verb": "get"},
         "user": "a",
     }
 
 
-def test_selectors() -> None:
-    """Selectors narrow what is asked for; those that cannot be read do not."""
+def test_sends_selectors() -> None:
+    """Send the requirements of selectors, none for an invalid one."""
     info = RequestInfo(is_resource=True, field_selector="metadata.name=a,x!=b", label_selector="c in (d,e),!f,g,h>1")
 
     asked = review_spec(UserInfo("a"), info)["resourceAttributes"]

@@ -1,4 +1,4 @@
-"""The server's own certificates as years go by."""
+"""Renewal of the server's own certificates."""
 
 import datetime
 import ssl
@@ -21,7 +21,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 
 def _changed(folder: Path, days: float, hosts: list[str] = HOSTS) -> set[str]:
-    """The names of the files that change when a server looks after some days."""
+    """Return the names of the files that a check after some days changes."""
     before = _files(folder)
     ensure_pki(folder, hosts, START + days * DAY)
     return {name for name, data in _files(folder).items() if data != before[name]}
@@ -32,7 +32,7 @@ def _bundle(pki: Pki) -> list[str]:
 
 
 def _trusts(authority: str, pair: KeyPair) -> bool:
-    """Whether a client that trusts an authority takes the server for the one that it asked for, clocks aside."""
+    """Return whether a client with an authority completes a handshake with the server, whatever the time is."""
     server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context(cadata=authority)
     server.load_cert_chain(pair.cert, pair.key)
     client.verify_flags |= 0x200000  # X509_V_FLAG_NO_CHECK_TIME
@@ -53,16 +53,16 @@ def _trusts(authority: str, pair: KeyPair) -> bool:
 
 
 @pytest.mark.parametrize("days, renewed", [(0, set()), (291, set()), (293, LEAVES), (400, LEAVES)])
-def test_leaves_after_most_of_their_life(tmp_path: Path, days: int, renewed: set[str]) -> None:
-    """What the authority has issued is renewed after 80 % of its life."""
+def test_renews_leaves(tmp_path: Path, days: int, renewed: set[str]) -> None:
+    """Renew leaf certificates after 80 % of their lifetime."""
     ensure_pki(tmp_path, HOSTS, START)
 
     assert _changed(tmp_path, days) == renewed
     assert _changed(tmp_path, days) == set()
 
 
-def test_authority_is_renewed_with_overlap(tmp_path: Path) -> None:
-    """The next authority is published beside the old one, whose clients trust what it issues; the old one goes when it has ended."""
+def test_renews_the_authority_with_overlap(tmp_path: Path) -> None:
+    """Publish a new authority beside the old one, which trusts its certificates, and drop the old one when it expires."""
     pki = ensure_pki(tmp_path, HOSTS, START)
     (old,) = _bundle(pki)
     ensure_pki(tmp_path, HOSTS, START + 3000 * DAY)
@@ -77,8 +77,8 @@ def test_authority_is_renewed_with_overlap(tmp_path: Path) -> None:
     assert _bundle(pki) == [new]
 
 
-def test_no_certificate_outlives_its_authority(tmp_path: Path) -> None:
-    """Whenever a server looks, everything is valid then, and ends before its authority does."""
+def test_issues_within_the_authoritys_lifetime(tmp_path: Path) -> None:
+    """Issue certificates that are valid at every check and end before their authority."""
     for days in range(0, 9000, 150):
         moment = START + days * DAY
         pki = ensure_pki(tmp_path, HOSTS, moment)
@@ -91,8 +91,8 @@ def test_no_certificate_outlives_its_authority(tmp_path: Path) -> None:
             assert life[0] <= moment < life[1] < end
 
 
-def test_lost_key_of_the_authority(tmp_path: Path) -> None:
-    """Without its key there is a new authority, which issues everything anew; certificates of the old one stay good for clients."""
+def test_replaces_an_authority_without_key(tmp_path: Path) -> None:
+    """Create a new authority and new certificates where the key is lost; keep the old authority in the bundle."""
     pki = ensure_pki(tmp_path, HOSTS, START)
     (old,) = _bundle(pki)
     pki.authority.key.unlink()
@@ -105,18 +105,18 @@ def test_lost_key_of_the_authority(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["apiserver", "apiext-admin"])
-def test_halves_that_do_not_belong_together(tmp_path: Path, name: str) -> None:
-    """A certificate with another one's key, as a crash leaves it, is made anew."""
+def test_replaces_mismatched_pairs(tmp_path: Path, name: str) -> None:
+    """Issue a certificate again whose key does not match, as after a crash."""
     pki = ensure_pki(tmp_path / "a", HOSTS, START)
     (tmp_path / "a" / f"{name}.key").write_bytes(pki.authority.key.read_bytes())
 
     assert _changed(tmp_path / "a", 0) == {f"{name}.crt", f"{name}.key"}
-    assert pki.serving.is_sound()
-    assert pki.admin.is_sound()
+    assert pki.serving.is_valid()
+    assert pki.admin.is_valid()
 
 
-def test_servers_of_one_folder_do_not_fight(tmp_path: Path) -> None:
-    """Servers with different hosts settle on a certificate that names all of them, also after it is renewed."""
+def test_servers_with_one_folder_agree(tmp_path: Path) -> None:
+    """Keep the hosts of all servers in a shared certificate, also after its renewal."""
     one, other = ["localhost", "10.0.0.1"], ["localhost", "10.0.0.2"]
     for days in (0, 293):
         ensure_pki(tmp_path, one, START + days * DAY)
@@ -126,8 +126,8 @@ def test_servers_of_one_folder_do_not_fight(tmp_path: Path) -> None:
         assert _changed(tmp_path, days, other) == set()
 
 
-def test_hosts_that_change_often(tmp_path: Path) -> None:
-    """A machine that has another name at each start has the newest ones in its certificate, which does not grow for ever."""
+def test_limits_the_number_of_hosts(tmp_path: Path) -> None:
+    """Keep the newest hosts, up to a maximum."""
     for number in range(4):
         ensure_pki(tmp_path, [f"host-{number}-{index}" for index in range(40)], START)
 
@@ -135,16 +135,16 @@ def test_hosts_that_change_often(tmp_path: Path) -> None:
     assert [certificate.covers(text, [f"host-{number}-0"]) for number in range(4)] == [False, True, True, True]
 
 
-def test_servers_that_renew_at_once(tmp_path: Path) -> None:
-    """Of servers that look at the same moment one renews, and all find the same files."""
+def test_renews_once_in_parallel(tmp_path: Path) -> None:
+    """Renew once where several servers check at the same time."""
     ensure_pki(tmp_path, HOSTS, START)
     found: list[dict[str, bytes]] = []
 
-    def look() -> None:
+    def check() -> None:
         ensure_pki(tmp_path, HOSTS, START + 300 * DAY)
         found.append(_files(tmp_path))
 
-    threads = [threading.Thread(target=look) for _ in range(4)]
+    threads = [threading.Thread(target=check) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -153,8 +153,8 @@ def test_servers_that_renew_at_once(tmp_path: Path) -> None:
     assert found == [found[0]] * 4
 
 
-def test_the_clock_is_the_system_s(tmp_path: Path) -> None:
-    """Without a clock of the caller's, certificates begin about now."""
+def test_uses_the_system_clock(tmp_path: Path) -> None:
+    """Issue certificates that start about now by default."""
     life = certificate.validity(ensure_pki(tmp_path, HOSTS).serving.cert.read_text())
 
     assert life is not None

@@ -10,19 +10,24 @@ import pytest
 
 from apiext.cli import doctor as command
 from apiext.cli.doctor import doctor
-from apiext.operator.checks.report import Report
-from apiext.operator.checks.verdict import Finding, State, Verdict, broken, ok
+from apiext.operator.checks.sequence import Report
+from apiext.operator.checks.verdict import CheckState, CheckVerdict, Finding, broken, ok
 
 KUBECONFIG = "{clusters: [{name: c, cluster: {server: 'http://h'}}], contexts: [{name: x, context: {cluster: c}}], current-context: x}"
 REPORT = Report(
     [Finding("host", ok("it answers"))],
-    {"g": [Finding("Service", broken("it is\n  gone", "create it")), Finding("connection", Verdict(State.UNSEEN, "not looked at"))]},
+    {
+        "g": [
+            Finding("Service", broken("it is\n  gone", "create it")),
+            Finding("connection", CheckVerdict(CheckState.SKIPPED, "skipped after a failed check")),
+        ]
+    },
 )
 
 
 @pytest.fixture
 def kubeconfig(tmp_path: Path) -> str:
-    """A file that names a host."""
+    """Write a kubeconfig of a host, and return its path."""
     path = tmp_path / "kubeconfig"
     path.write_text(KUBECONFIG)
     return str(path)
@@ -39,8 +44,8 @@ def _run(*arguments: str) -> object:
     return doctor.main(list(arguments), standalone_mode=False)
 
 
-def test_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kubeconfig: str) -> None:
-    """A hop is a line; the broken one has a second line with what to do, and what was not looked at is one more."""
+def test_prints_a_line_for_each_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kubeconfig: str) -> None:
+    """Print a line for each check, the remedy below a broken one, and one line for those not run."""
     _found(monkeypatch, REPORT)
 
     assert _run("--kubeconfig", kubeconfig) == 1
@@ -50,13 +55,13 @@ def test_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
         "group g",
         "  ✗ Service             it is gone",
         "                        → create it",
-        "  · not looked at       connection",
-        "A hop is broken.",
+        "  · not run             connection",
+        "A check failed.",
     ]
 
 
-def test_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kubeconfig: str) -> None:
-    """`-o json` says the same to programs."""
+def test_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kubeconfig: str) -> None:
+    """Print the same report as JSON with `-o json`."""
     _found(monkeypatch, REPORT)
 
     assert _run("--kubeconfig", kubeconfig, "-o", "json") == 1
@@ -66,12 +71,12 @@ def test_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     assert told["groups"][0]["hops"][0] == {"hop": "Service", "state": "broken", "what": "it is\n  gone", "remedy": "create it"}
 
 
-def test_well(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kubeconfig: str) -> None:
-    """Where nothing is broken the exit code is 0."""
+def test_exits_with_zero_if_nothing_is_broken(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kubeconfig: str) -> None:
+    """Exit with 0 if nothing is broken."""
     _found(monkeypatch, Report(REPORT.host))
 
     assert _run("--kubeconfig", kubeconfig) == 0
-    assert capsys.readouterr().out.endswith("All hops are fine.\n")
+    assert capsys.readouterr().out.endswith("All checks pass.\n")
 
 
 @pytest.mark.parametrize(
@@ -84,25 +89,25 @@ def test_well(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
         (["--kubeconfig", "/no/such"], "--kubeconfig: /no/such: No such file or directory"),
     ],
 )
-def test_mistakes(kubeconfig: str, arguments: list[str], message: str) -> None:
-    """What cannot be used is told by the flag's name, before anybody is asked."""
+def test_rejects_invalid_flags(kubeconfig: str, arguments: list[str], message: str) -> None:
+    """Name an invalid flag before any request."""
     with pytest.raises(click.UsageError) as raised:
         _run("--kubeconfig", kubeconfig, *arguments)
 
     assert raised.value.format_message().startswith(message)
 
 
-def test_as_kubectl(monkeypatch: pytest.MonkeyPatch, kubeconfig: str) -> None:
-    """Without --kubeconfig the file is the one that kubectl takes."""
+def test_defaults_to_the_kubeconfig_of_kubectl(monkeypatch: pytest.MonkeyPatch, kubeconfig: str) -> None:
+    """Use the kubeconfig of kubectl without --kubeconfig."""
     _found(monkeypatch, Report(REPORT.host))
     monkeypatch.setenv("KUBECONFIG", f"{kubeconfig}:/another")
 
     assert _run() == 0
 
 
-def test_light_doctor() -> None:
-    """It loads nothing that only servers and operators need."""
-    script = "import sys, apiext.operator.checks.report; print(*(set(sys.modules) & set(sys.argv[1:])))"
+def test_imports_no_heavy_modules() -> None:
+    """Import no module that only servers and operators need."""
+    script = "import sys, apiext.operator.checks.sequence; print(*(set(sys.modules) & set(sys.argv[1:])))"
     heavy = ("kopf", "kubernetes", "grpc", "cryptography", "uvloop", "prometheus_client", "jsonschema")
 
     loaded = subprocess.run([sys.executable, "-c", script, *heavy], capture_output=True, text=True, check=True)

@@ -23,8 +23,8 @@ def _run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return raised.value.code
 
 
-def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """`apiext version` tells the version and the release it serves like."""
+def test_prints_the_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Print apiext's version and the Kubernetes version that it implements."""
     assert _run(monkeypatch, "version") == 0
 
     assert capsys.readouterr().out == f"apiext {__version__} (serves Kubernetes v1.37.1+apiext.{__version__})\n"
@@ -40,8 +40,8 @@ def test_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
         (["nope"], "apiext: No such command 'nope'."),
     ],
 )
-def test_mistakes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], line: str) -> None:
-    """What is wrong is told in one line on standard error, and the exit code is not 0."""
+def test_reports_mistakes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], line: str) -> None:
+    """Print one line on standard error for a mistake, and exit with a code other than 0."""
     assert _run(monkeypatch, *arguments) == 2
 
     captured = capsys.readouterr()
@@ -50,15 +50,15 @@ def test_mistakes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     assert captured.err.count("\n") == 1
 
 
-def test_every_mistake_has_its_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two wrong flags are two lines."""
+def test_prints_a_line_for_each_mistake(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Print two lines for two invalid flags."""
     _run(monkeypatch, "serve", "--secure-port=x", "--watch-cache=y")
 
     assert capsys.readouterr().err.count("apiext: --") == 2
 
 
-def test_switches_are_go_s() -> None:
-    """A switch stands alone, has its value behind `=`, and does not take the next flag for its value."""
+def test_parses_boolean_flags_as_go() -> None:
+    """Parse a boolean flag alone or with `=value`, and never take the next argument as its value."""
     seen: dict[str, object] = {}
 
     @click.command()
@@ -73,16 +73,16 @@ def test_switches_are_go_s() -> None:
     assert seen == expected
 
 
-def test_every_flag_is_explained() -> None:
-    """Each flag has a help text that ends with a full stop, and the name of what it takes."""
+def test_documents_every_flag() -> None:
+    """Give each flag a metavar and a help text that ends with a full stop."""
     options = [option for option in serve.params if isinstance(option, click.Option) and option.name != "help"]
 
     assert len(options) > 40
     assert [option.name for option in options if not (option.help and option.help.endswith(".") and option.metavar)] == []
 
 
-def test_light_start() -> None:
-    """The command line itself loads nothing heavy."""
+def test_imports_no_heavy_modules() -> None:
+    """Import no heavy module for the command line itself."""
     script = "import sys, apiext.cli.main; print(*(set(sys.modules) & set(sys.argv[1:])))"
 
     loaded = subprocess.run([sys.executable, "-c", script, *HEAVY], capture_output=True, text=True, check=True)
@@ -90,8 +90,8 @@ def test_light_start() -> None:
     assert loaded.stdout.split() == []
 
 
-def test_light_server() -> None:
-    """Serving loads nothing that only some servers, or only later requests, need."""
+def test_serves_without_optional_modules() -> None:
+    """Import no module for serving that only some servers, or only later requests, need."""
     script = "import sys, apiext.server.lifecycle, apiext.storage.sqlite.backend; print(*(set(sys.modules) & set(sys.argv[1:])))"
 
     loaded = subprocess.run([sys.executable, "-c", script, *HEAVY[1:]], capture_output=True, text=True, check=True)
@@ -99,8 +99,8 @@ def test_light_server() -> None:
     assert loaded.stdout.split() == []
 
 
-def test_welcome(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The start block says where the server is, what it serves, and what to type next."""
+def test_prints_the_startup_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Print the address, what is served, and the next command to type."""
     monkeypatch.setenv("HOME", "/home/ann")
 
     text = _welcome({"address": "https://a:1", "kubeconfig": "/home/ann/k"}, 0.3)
@@ -114,8 +114,8 @@ def test_welcome(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("path, shown", [("/home/ann/a b", "/home/ann/a b"), ("/other/k", "/other/k"), ("/home/ann/k", "~/k")])
-def test_short_paths(monkeypatch: pytest.MonkeyPatch, path: str, shown: str) -> None:
-    """The home folder is `~` only where a shell reads it so."""
+def test_shortens_paths_for_the_shell(monkeypatch: pytest.MonkeyPatch, path: str, shown: str) -> None:
+    """Print the home directory as `~` only where a shell expands it."""
     monkeypatch.setenv("HOME", "/home/ann")
 
     assert _short(Path(path)) == shown

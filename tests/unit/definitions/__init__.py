@@ -1,1 +1,1 @@
-"""Definitions: unit tests, and what the reference answered."""
+"""Unit tests of definitions, and recorded responses of the reference."""

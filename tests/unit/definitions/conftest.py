@@ -1,4 +1,4 @@
-"""Definitions over an embedded store, with a cache, as the server has them."""
+"""Controllers of definitions over an embedded store with a cache, wired as in the server."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from apiext.definitions.catalog import Catalog
-from apiext.definitions.codec import RESOURCE, CRDCodec
-from apiext.definitions.controllers import Controllers
+from apiext.definitions.codec import RESOURCE
+from apiext.definitions.controllers import DefinitionControllers
 from apiext.definitions.definition import Definition
+from apiext.definitions.definition_informer import DefinitionInformer
 from apiext.meta.errors import service_unavailable
 from apiext.meta.json_codec import Object
 from apiext.meta.request import UserInfo
@@ -24,43 +25,58 @@ from apiext.storage.sqlite.backend import SQLiteBackend
 from tests.unit.definitions.recorded import body, decoded
 
 
-class Objects:
-    """The instances of a house: each definition has one that goes when it is deleted, and those that `House.instances` says."""
+class FakeInstances:
+    """Fake instances. Each definition has one that is deleted at once, and the number of others in `ControlledDefinitions.instances`."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, controlled: ControlledDefinitions) -> None:
+        self._owner = controlled
 
-    async def places(self, definition: Definition) -> list[str]:
-        """Implements Instances.places."""
-        house = self._house
-        if definition.name in house.broken:
+    async def namespaces(self, definition: Definition) -> list[str]:
+        """Implement Instances.namespaces."""
+        controlled = self._owner
+        if definition.name in controlled.unlistable:
             raise service_unavailable("no list")
-        return ["default"] if definition.name not in house.deleting or house.instances.get(definition.name, 0) else []
+        return ["default"] if definition.name not in controlled.deleting or controlled.instances.get(definition.name, 0) else []
 
-    async def delete(self, definition: Definition, place: str) -> None:
-        """Implements Instances.delete."""
-        self._house.deleting.append(definition.name)
-        if definition.name in self._house.stubborn:
+    async def delete(self, definition: Definition, namespace: str) -> None:
+        """Implement Instances.delete."""
+        self._owner.deleting.append(definition.name)
+        if definition.name in self._owner.undeletable:
             raise service_unavailable("no deletion")
 
 
-class House:
-    """A catalogue with its controllers and the REST of definitions."""
+class ControlledDefinitions:
+    """Catalog, informer and controllers of a store, with the REST storage of definitions."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.catalog = Catalog()
         self.instances: dict[str, int] = {}
         self.deleting: list[str] = []
-        self.broken: set[str] = set()
-        self.stubborn: set[str] = set()
-        codec = CRDCodec()
-        self.controllers = Controllers(store, self.catalog, Objects(self), codec=codec)
-        self.rest = CustomResourceDefinitionRest(store, codec=codec, observe=self.controllers.observe, forget=self.controllers.forget)
+        self.unlistable: set[str] = set()
+        self.undeletable: set[str] = set()
+        self.informer = DefinitionInformer(store, self.catalog)
+        self.controllers = DefinitionControllers(self.informer, FakeInstances(self))
+        self.rest = CustomResourceDefinitionRest(
+            store,
+            codec=self.informer.codec,
+            observe=self.informer.observe,
+            forget=lambda item: self.informer.forget(item.key, item.revision),
+        )
+
+    async def start(self) -> None:
+        """Start the controllers and the informer."""
+        self.controllers.start()
+        await self.informer.start()
+
+    async def close(self) -> None:
+        """Stop them."""
+        await self.informer.close()
+        await self.controllers.close()
 
     @property
     def ctx(self) -> RequestContext:
-        """A request."""
+        """Return the context of a request."""
         return RequestContext(user=UserInfo("tester"))
 
     async def create(self, plural: str = "foos", kind: str = "Foo", **names: Any) -> Item:
@@ -70,7 +86,7 @@ class House:
         return await self.rest.create(self.ctx, decoded(crd), CreateOptions())
 
     async def update(self, name: str, change: Callable[[Object], None]) -> Item:
-        """Change a definition in place."""
+        """Update a definition with a function that changes it in place."""
 
         async def updater(existing: Object) -> Object:
             crd = decoded(existing)
@@ -80,11 +96,11 @@ class House:
         return (await self.rest.update(self.ctx, name, updater, UpdateOptions()))[0]
 
     async def delete(self, name: str) -> tuple[Item, bool]:
-        """Ask for a deletion."""
+        """Delete a definition."""
         return await self.rest.delete(self.ctx, name, DeleteOptions())
 
     async def until(self, name: str, test: Callable[[Definition | None], bool]) -> Definition | None:
-        """Wait for the catalogue to have a definition as a test wants it."""
+        """Wait until a definition in the catalog fulfils a condition, and return it."""
         changed = asyncio.Event()
         unsubscribe = self.catalog.subscribe(lambda _old, _new: changed.set())
         try:
@@ -103,13 +119,13 @@ class House:
         return definition
 
     async def gone(self, name: str) -> None:
-        """Wait until a definition is not there any more."""
+        """Wait until a definition is removed."""
         await self.until(name, lambda found: found is None)
 
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    """The store of definitions."""
+    """Yield the store of definitions."""
     backend = await SQLiteBackend.open(tmp_path / "store.db")
     stores = StoreFactory(backend)
     await stores.start()
@@ -121,11 +137,11 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
-async def house(store: Store) -> AsyncIterator[House]:
-    """Controllers at work."""
-    house = House(store)
-    await house.controllers.start()
+async def controlled(store: Store) -> AsyncIterator[ControlledDefinitions]:
+    """Yield running controllers."""
+    controlled = ControlledDefinitions(store)
+    await controlled.start()
     try:
-        yield house
+        yield controlled
     finally:
-        await house.controllers.close()
+        await controlled.close()

@@ -1,4 +1,4 @@
-"""The reference's answers that tests compare with (data/README.md)."""
+"""Recorded responses of the reference that tests compare with (data/README.md)."""
 
 import json
 from pathlib import Path
@@ -12,25 +12,25 @@ _DATA: Final = Path(__file__).parent / "data"
 
 
 def records(name: str) -> list[dict[str, Any]]:
-    """One file of answers; numbers as the server itself parses them."""
+    """Return the records of one file. Numbers are parsed as the server parses them."""
     return [json_codec.loads(line) for line in (_DATA / f"{name}.jsonl").read_bytes().splitlines()]
 
 
 def decoded(body: dict[str, Any]) -> dict[str, Any]:
-    """A body in canonical form, as a request brings it."""
+    """Return a request body in canonical form."""
     crd: dict[str, Any] = json.loads(json.dumps(body))
     CRDCodec().decode_body(crd, False)
     return crd
 
 
 def pairs(errors: list[FieldError]) -> list[list[str]]:
-    """Field errors as the records hold them."""
+    """Return field errors in the form of the records."""
     causes = [error.cause() for error in errors]
     return sorted([cause.get("field", ""), cause["message"]] for cause in causes)
 
 
 def body(**spec: Any) -> dict[str, Any]:
-    """The smallest valid definition, with parts of its spec replaced."""
+    """Return the smallest valid definition, with some fields of its spec replaced."""
     schema = {"openAPIV3Schema": {"type": "object"}}
     base = {
         "group": "example.com",

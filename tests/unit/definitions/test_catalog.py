@@ -1,22 +1,20 @@
-"""The catalogue of definitions."""
-
-import asyncio
+"""Catalog of definitions."""
 
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.definition import Definition
-from tests.support.builders.crds import crd, definition
+from tests.support.builders.crds import definition, stored_crd
 
 
 def _served(plural: str = "widgets", revision: int = 1) -> Definition:
-    return definition(crd(plural), revision=revision)
+    return definition(stored_crd(plural), revision=revision)
 
 
 def _new(plural: str = "widgets", revision: int = 1) -> Definition:
-    return definition(crd(plural, conditions={"Established": "False", "NamesAccepted": "False"}), revision=revision)
+    return definition(stored_crd(plural, conditions={"Established": "False", "NamesAccepted": "False"}), revision=revision)
 
 
-def test_a_definition_is_found_once_it_is_served() -> None:
-    """Lookups by group and resource give what is established or has its names; by name, everything."""
+def test_looks_up_served_definitions() -> None:
+    """Look up by resource only definitions that are established or have accepted names; look up all by name."""
     catalog = Catalog()
     catalog.put(_new())
     before = catalog.lookup("example.com", "widgets")
@@ -29,8 +27,8 @@ def test_a_definition_is_found_once_it_is_served() -> None:
     assert catalog.lookup("example.com", "gadgets") is None
 
 
-def test_an_older_state_is_not_taken() -> None:
-    """What arrives late changes nothing, neither as a change nor as a removal."""
+def test_ignores_older_states() -> None:
+    """Ignore an update or a removal that is older than the known state."""
     catalog, newest = Catalog(), _served(revision=5)
 
     assert catalog.put(newest)
@@ -40,8 +38,8 @@ def test_an_older_state_is_not_taken() -> None:
     assert catalog.lookup("example.com", "widgets") is newest
 
 
-def test_a_removed_definition_stays_away() -> None:
-    """A late state of a definition that was removed does not bring it back; a new one of its name does."""
+def test_does_not_restore_removed_definitions() -> None:
+    """Ignore an old state of a removed definition; accept a new definition with its name."""
     catalog = Catalog()
     catalog.put(_served(revision=1))
 
@@ -51,8 +49,8 @@ def test_a_removed_definition_stays_away() -> None:
     assert catalog.put(_served(revision=4))
 
 
-def test_a_list_replaces_everything() -> None:
-    """What a list does not have is gone, what it has is there, and its revision is reached."""
+def test_replaces_all_definitions_by_a_list() -> None:
+    """Remove definitions missing in a list, add those in it, and advance to its revision."""
     catalog = Catalog()
     catalog.put(_served("widgets", 1))
     catalog.put(_served("gadgets", 2))
@@ -63,8 +61,8 @@ def test_a_list_replaces_everything() -> None:
     assert catalog.revision == 4
 
 
-def test_listeners_hear_of_every_change_until_they_unsubscribe() -> None:
-    """A listener gets the old and the new state, and nothing after it has unsubscribed."""
+def test_notifies_listeners_until_they_unsubscribe() -> None:
+    """Pass the old and the new state of each change to listeners, and nothing after they unsubscribe."""
     catalog, heard = Catalog(), []
     unsubscribe = catalog.subscribe(lambda old, new: heard.append((old and old.revision, new and new.revision)))
 
@@ -77,8 +75,19 @@ def test_listeners_hear_of_every_change_until_they_unsubscribe() -> None:
     assert heard == [(None, 1), (1, 2), (2, None)]
 
 
-def test_a_failing_listener_harms_nobody() -> None:
-    """The others hear of the change, and whoever made it notices nothing."""
+def test_notifies_listeners_in_the_order_of_subscription() -> None:
+    """Notify listeners in the order of their subscription, on which the serving cache relies as the first one."""
+    catalog = Catalog()
+    calls: list[str] = []
+    catalog.subscribe(lambda _old, _new: calls.append("cache"))
+    catalog.subscribe(lambda _old, _new: calls.append("controllers"))
+    catalog.put(_served())
+
+    assert calls == ["cache", "controllers"]
+
+
+def test_failing_listener_does_not_affect_others() -> None:
+    """Notify the other listeners when one raises, and do not raise to the writer."""
     catalog, heard = Catalog(), []
 
     def fail(_old: Definition | None, _new: Definition | None) -> None:
@@ -91,8 +100,8 @@ def test_a_failing_listener_harms_nobody() -> None:
     assert len(heard) == 1
 
 
-def test_the_generation_grows_with_changes_only() -> None:
-    """Whoever renders from the catalogue can tell by a number whether it has changed; so can they by the tuple of all."""
+def test_generation_changes_with_definitions() -> None:
+    """Increase the generation with each change only; return the same tuple of all definitions until a change."""
     catalog = Catalog()
     catalog.put(_served(revision=1))
     generation, everything = catalog.generation, catalog.all()
@@ -104,24 +113,8 @@ def test_the_generation_grows_with_changes_only() -> None:
     assert catalog.all() is everything
 
 
-async def test_waiting_for_a_revision() -> None:
-    """A waiter goes on when its revision is reached, at once if it was, and is told when it is not in time."""
-    catalog = Catalog()
-    waiter = asyncio.create_task(catalog.wait_for(5, 10))
-    await asyncio.sleep(0)
-    catalog.advance(4)
-    await asyncio.sleep(0)
-    early = waiter.done()
-    catalog.advance(5)
-
-    assert not early
-    assert await waiter
-    assert await catalog.wait_for(3, 0)
-    assert not await catalog.wait_for(6, 0)
-
-
-def test_what_is_told_late_of_a_deleted_definition_is_not_taken() -> None:
-    """Whoever wrote a state and tells of it after the watch has told of the removal brings nothing back, however late."""
+def test_ignores_late_writes_of_deleted_definitions() -> None:
+    """Ignore a written state that is observed after the watch event of the deletion, however late."""
     catalog = Catalog()
     catalog.put(_served(revision=5))
     catalog.remove("widgets.example.com", 7)

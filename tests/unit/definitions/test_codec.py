@@ -1,4 +1,4 @@
-"""Definitions between bodies, canonical form and stored bytes."""
+"""Codec of definitions: request bodies, canonical form and stored bytes."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from apiext.definitions.codec import CRDCodec, canonical
+from apiext.definitions.codec import CRDCodec, canonical, compact
+from apiext.definitions.validation.definition import validate_create
 from apiext.meta import json_codec
 from tests.support.builders.crds import NO_REAL, REAL
 from tests.unit.definitions.recorded import body, decoded, records
@@ -15,8 +16,8 @@ FILES = sorted(REAL.glob("*/*.json"))
 
 
 @pytest.mark.parametrize("record", records("decode"), ids=lambda record: record["message"][:80])
-def test_wrong_types_and_unknown_fields_are_reported_in_the_references_words(record: dict[str, Any]) -> None:
-    """Decoding a body strictly fails with the message that the reference gives."""
+def test_reports_wrong_types_and_unknown_fields(record: dict[str, Any]) -> None:
+    """Report wrong types and unknown fields with the reference's messages in strict decoding."""
     try:
         strict = CRDCodec().decode_body(record["body"], True)
     except ValueError as error:
@@ -27,8 +28,8 @@ def test_wrong_types_and_unknown_fields_are_reported_in_the_references_words(rec
     assert record["message"] == message
 
 
-def test_unknown_fields_are_dropped_without_strict_decoding() -> None:
-    """A lenient decode reports nothing and forgets what the type does not have."""
+def test_drops_unknown_fields() -> None:
+    """Drop unknown fields without a report in lenient decoding."""
     crd = body(foo=1)
     crd["metadata"]["bar"] = 2
 
@@ -39,8 +40,8 @@ def test_unknown_fields_are_dropped_without_strict_decoding() -> None:
     assert "bar" not in crd["metadata"]
 
 
-def test_unknown_fields_below_items_are_not_reported() -> None:
-    """The decoder of `items` is one of its own that is never strict, but drops what it does not know."""
+def test_does_not_report_unknown_fields_below_items() -> None:
+    """Drop unknown fields below `items` without a report: the reference's decoder for it is never strict."""
     crd = body()
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = {"type": "array", "items": {"type": "string", "foo": 1}}
 
@@ -50,8 +51,8 @@ def test_unknown_fields_below_items_are_not_reported() -> None:
     assert crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["items"] == {"type": "string"}
 
 
-def test_null_counts_as_absent() -> None:
-    """A null leaves a field at its zero value, whatever its type."""
+def test_null_is_absent() -> None:
+    """Treat a null as an absent field, for each type."""
     crd = body(preserveUnknownFields=None, conversion=None)
     crd["spec"]["versions"][0]["deprecationWarning"] = None
     crd["metadata"]["labels"] = None
@@ -62,8 +63,8 @@ def test_null_counts_as_absent() -> None:
     assert crd == decoded(body())
 
 
-def test_a_null_in_an_enumeration_stays_and_as_a_default_goes() -> None:
-    """Enumerations may list null; a default of null is none."""
+def test_keeps_null_in_enumerations_only() -> None:
+    """Keep a null in an enumeration; drop a null default."""
     crd = body()
     schema = {"type": "string", "enum": ["a", None], "default": None}
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema
@@ -73,8 +74,8 @@ def test_a_null_in_an_enumeration_stays_and_as_a_default_goes() -> None:
     assert crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] == {"type": "string", "enum": ["a", None]}
 
 
-def test_defaults_are_filled_in() -> None:
-    """Names are derived from the kind, the conversion is None, and the storage version counts as stored."""
+def test_sets_defaults() -> None:
+    """Derive names from the kind, default the conversion to None, and record the storage version as stored."""
     crd = decoded(body())
 
     assert crd["spec"]["names"] == {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"}
@@ -86,8 +87,8 @@ def test_defaults_are_filled_in() -> None:
     }
 
 
-def test_a_webhooks_service_gets_the_https_port() -> None:
-    """A service reference without a port means 443."""
+def test_defaults_webhook_port() -> None:
+    """Default the port of a webhook's service to 443."""
     client = {"service": {"namespace": "default", "name": "w"}}
     webhook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
 
@@ -96,47 +97,35 @@ def test_a_webhooks_service_gets_the_https_port() -> None:
     assert crd["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["port"] == 443
 
 
-def test_a_body_nested_too_deeply_is_refused() -> None:
-    """A schema of several thousand levels is an error of the body, not of the server."""
-    schema: dict[str, Any] = {"type": "object"}
-    for _ in range(5000):
-        schema = {"type": "object", "properties": {"a": schema}}
-    crd = body()
-    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema
-
-    with pytest.raises(ValueError, match="exceeded max depth"):
-        CRDCodec().decode_body(crd, False)
-
-
 @pytest.mark.parametrize("record", records("stored"), ids=lambda record: record["served"]["metadata"]["name"])
-def test_stored_bytes_are_those_of_the_reference(record: dict[str, Any]) -> None:
-    """What kube-apiserver stores is read as it serves it, and written back byte by byte; so is what it serves."""
+def test_stored_bytes_equal_the_reference(record: dict[str, Any]) -> None:
+    """Decode kube-apiserver's stored bytes to what it serves, and encode them to the same bytes."""
     stored = record["stored"].encode()
 
     served = CRDCodec().decode(stored)
 
     assert record["served"] == served
-    assert stored == CRDCodec().encode(served)
-    assert stored == CRDCodec().encode(decoded(record["served"]))
+    assert stored == CRDCodec().encode(served).data
+    assert stored == CRDCodec().encode(decoded(record["served"])).data
 
 
-def test_the_resource_version_is_not_stored() -> None:
-    """An object's revision is the store's, and stands in no value."""
+def test_does_not_store_the_resource_version() -> None:
+    """Omit resourceVersion from the stored bytes."""
     crd = decoded(body())
     crd["metadata"]["resourceVersion"] = "5"
 
-    assert b"resourceVersion" not in CRDCodec().encode(crd)
+    assert b"resourceVersion" not in CRDCodec().encode(crd).data
 
 
-def test_what_is_stored_as_v1_is_read_too() -> None:
-    """A value in v1 gives the same definition as one in v1beta1."""
+def test_decodes_v1() -> None:
+    """Decode stored v1 bytes to the same definition as v1beta1 bytes."""
     crd = decoded(body())
 
     assert crd == CRDCodec().decode(json_codec.dumps(crd))
 
 
-def test_a_stored_v1beta1_definition_of_old_is_read_with_its_defaults() -> None:
-    """Without versions the single version counts; unknown fields are kept, as they were before structural schemas."""
+def test_decodes_old_v1beta1() -> None:
+    """Decode an old v1beta1 definition: `version` defines the only version, and preserveUnknownFields defaults to true."""
     spec = {"group": "example.com", "version": "v1", "names": {"plural": "foos", "kind": "Foo"}}
     old = {"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition", "metadata": {"name": "foos.example.com"}}
 
@@ -149,25 +138,90 @@ def test_a_stored_v1beta1_definition_of_old_is_read_with_its_defaults() -> None:
 
 
 @pytest.mark.parametrize("data", [b"[]", b"{}", b'{"kind":"Foo"}', b"{"])
-def test_other_values_are_no_definitions(data: bytes) -> None:
-    """Bytes that hold something else are refused."""
+def test_rejects_other_values(data: bytes) -> None:
+    """Reject stored bytes that are not a definition."""
     with pytest.raises(ValueError, match=r".+"):
         CRDCodec().decode(data)
 
 
 @pytest.mark.skipif(not FILES, reason=NO_REAL)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_real_definitions_survive_the_store(path: Path) -> None:
-    """A published definition is written and read back without a change, and has no field that the type lacks."""
+def test_real_definitions_round_trip(path: Path) -> None:
+    """Encode and decode published definitions without a change; they have no unknown fields."""
     crd = json_codec.loads(path.read_bytes())
 
     strict = CRDCodec().decode_body(crd, True)
-    stored = CRDCodec().encode(crd)
+    stored = CRDCodec().encode(crd).data
     read = CRDCodec().decode(stored)
 
     assert strict == []
     if crd["spec"]["versions"]:  # some of the files are fragments that only set a webhook
         assert crd == read
-        assert stored == CRDCodec().encode(read)
-        assert stored == CRDCodec().encode(json_codec.loads(json_codec.dumps(read)))
+        assert stored == CRDCodec().encode(read).data
+        assert stored == CRDCodec().encode(json_codec.loads(json_codec.dumps(read))).data
     assert crd == canonical(crd)
+
+
+def crd(schema: dict[str, Any], **version: Any) -> dict[str, Any]:
+    """Return a definition as the codec decodes it from a request."""
+    names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
+    one = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"} | schema}} | version
+    obj = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com"},
+        "spec": {"group": "example.com", "scope": "Cluster", "names": names, "versions": [one]},
+        "status": {"storedVersions": ["v1"]},
+    }
+    CRDCodec().decode_body(obj, report=False)
+    return obj
+
+
+def messages(obj: dict[str, Any]) -> list[str]:
+    """Return the validation errors of a definition."""
+    return [f"{error.field}: {error.detail}" for error in validate_create(obj)]
+
+
+def test_rejects_empty_dependencies() -> None:
+    """Reject dependencies at any depth, also empty ones."""
+    path = "spec.validation.openAPIV3Schema.properties[a].dependencies"
+
+    assert messages(crd({"properties": {"a": {"type": "object", "dependencies": {}}}})) == [f"{path}: dependencies is not supported"]
+
+
+@pytest.mark.parametrize("key", ["enum", "allOf", "anyOf", "oneOf"])
+def test_rejects_empty_root_fields_with_status(key: str) -> None:
+    """Reject fields at the schema root that a status subresource does not allow, also empty ones."""
+    found = messages(crd({key: []}, subresources={"status": {}}))
+
+    assert len(found) == 1
+    assert found[0].startswith("spec.validation.openAPIV3Schema: only [Description Type")
+
+
+def test_rejects_metadata_restrictions() -> None:
+    """Reject restrictions of metadata, also empty or false ones."""
+    restrictions: tuple[dict[str, Any], ...] = ({"required": []}, {"additionalProperties": False})
+    for restriction in restrictions:
+        [found] = messages(crd({"properties": {"metadata": {"type": "object"} | restriction}}))
+
+        assert "metadata is implicitly specified" in found
+
+
+def test_compacts_at_any_depth() -> None:
+    """Remove empty lists and maps of schemas and versions at any depth; keep defaults and examples unchanged."""
+    inner = {"type": "object", "default": {"enum": []}, "required": [], "anyOf": [{"enum": []}], "properties": {}}
+    obj = crd({"properties": {"a": inner}, "allOf": []}, additionalPrinterColumns=[], selectableFields=[])
+    [version] = compact(obj["spec"])["versions"]
+
+    assert version == {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {
+            "openAPIV3Schema": {
+                "type": "object",
+                "properties": {"a": {"type": "object", "default": {"enum": []}, "anyOf": [{}]}},
+            }
+        },
+    }
+    assert json_codec.loads(CRDCodec().encode(obj | {"spec": compact(obj["spec"])}).data)["spec"]["validation"]

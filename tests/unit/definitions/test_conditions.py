@@ -12,8 +12,8 @@ def _crd(*existing: dict[str, Any]) -> dict[str, Any]:
     return {"status": {"conditions": list(existing)}}
 
 
-def test_the_time_changes_with_the_status() -> None:
-    """A condition that says something else about the same status keeps its time; a new status has a new one."""
+def test_transition_time_changes_with_the_status() -> None:
+    """Keep the transition time of an unchanged status; set a new one with a new status."""
     crd = _crd({"type": "Established", "status": "False", "lastTransitionTime": OLD, "reason": "a", "message": "b"})
 
     conditions.put(crd, Condition("Established", "False", "c", "d"))
@@ -27,8 +27,8 @@ def test_the_time_changes_with_the_status() -> None:
     assert changed["lastTransitionTime"] != OLD
 
 
-def test_conditions_keep_their_order_and_others_are_left_alone() -> None:
-    """A known condition is replaced where it stands, a new one added at the end, a removed one leaves the others."""
+def test_keeps_order_and_other_conditions() -> None:
+    """Replace a condition in place, append a new one, and keep the others."""
     first, second = {"type": "A", "status": "True"}, {"type": "B", "status": "True"}
     crd = _crd(first, second)
 
@@ -40,8 +40,8 @@ def test_conditions_keep_their_order_and_others_are_left_alone() -> None:
     assert first == {"type": "A", "status": "True"}
 
 
-def test_only_a_condition_that_is_there_and_true_is_true() -> None:
-    """False, Unknown and absent are not True."""
+def test_is_true_only_for_status_true() -> None:
+    """Report False, Unknown and missing conditions as not true."""
     crd = _crd({"type": "A", "status": "True"}, {"type": "B", "status": "Unknown"})
 
     assert [conditions.is_true(crd, name) for name in ("A", "B", "C")] == [True, False, False]

@@ -1,8 +1,8 @@
-"""The view of a definition that the server reads."""
+"""Parsed definition."""
 
 import pytest
 
-from apiext.definitions.definition import AGE, Column, Definition
+from apiext.definitions.definition import AGE, Definition, PrinterColumn
 from apiext.meta import json_codec
 from apiext.storage.interface import Item
 from tests.unit.definitions.recorded import body, decoded
@@ -12,8 +12,8 @@ def _definition(**spec: object) -> Definition:
     return Definition.from_object(decoded(body(**spec)), revision=7)
 
 
-def test_what_a_definition_says() -> None:
-    """Names, scope, versions and revision are read from the object."""
+def test_parses_names_scope_and_versions() -> None:
+    """Parse names, scope, versions and revision."""
     definition = _definition(scope="Cluster")
 
     assert (definition.name, definition.group, definition.namespaced, definition.revision) == ("foos.example.com", "example.com", False, 7)
@@ -23,8 +23,8 @@ def test_what_a_definition_says() -> None:
     assert (str(definition.resource), str(definition.kind)) == ("foos.example.com", "Foo.example.com")
 
 
-def test_accepted_names_come_before_those_asked_for() -> None:
-    """What is served goes by the names that the definition has, not by those it would like."""
+def test_prefers_accepted_names() -> None:
+    """Use the accepted names instead of those in the spec."""
     crd = decoded(body())
     crd["status"]["acceptedNames"] = {"plural": "foos", "kind": "Old", "listKind": "OldList"}
 
@@ -34,8 +34,8 @@ def test_accepted_names_come_before_those_asked_for() -> None:
     assert definition.names.singular == ""
 
 
-def test_versions_say_what_they_offer() -> None:
-    """Subresources, columns, selectable fields and deprecation are those of each version."""
+def test_parses_versions() -> None:
+    """Parse subresources, columns, selectable fields and deprecation of each version."""
     scale = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"a": {"type": "string"}}}}
     full = {
@@ -53,14 +53,14 @@ def test_versions_say_what_they_offer() -> None:
     first, second = _definition(versions=[full, bare]).versions
 
     assert (first.has_status, first.scale, first.deprecated, first.deprecation_warning) == (True, scale, True, "old")
-    assert first.printer_columns == (Column("A", "string", ".a", priority=1),)
+    assert first.printer_columns == (PrinterColumn("A", "string", ".a", priority=1),)
     assert first.selectable_fields == (".a",)
     assert first.schema == schema["openAPIV3Schema"]
     assert (second.has_status, second.scale, second.printer_columns, second.selectable_fields) == (False, None, (AGE,), ())
 
 
-def test_only_served_versions_are_served() -> None:
-    """A version that is only stored is no served version."""
+def test_served_versions() -> None:
+    """Exclude versions that are only stored from the served versions."""
     schema = {"openAPIV3Schema": {"type": "object"}}
     stored = {"name": "v1", "served": False, "storage": True, "schema": schema}
     served = {"name": "v2", "served": True, "storage": False, "schema": schema}
@@ -68,8 +68,8 @@ def test_only_served_versions_are_served() -> None:
     assert [version.name for version in _definition(versions=[stored, served]).served_versions] == ["v2"]
 
 
-def test_a_stored_definition_reads_its_schemas_when_they_are_asked_for() -> None:
-    """A definition made of an item has no schemas in memory, and gives them all the same."""
+def test_parses_stored_schemas_on_demand() -> None:
+    """Keep no schemas of a stored item in memory, and return them on demand."""
     crd = decoded(body())
     item = Item(key="foos.example.com", revision=3, data=json_codec.dumps(crd), labels={}, fields={})
 
@@ -81,7 +81,7 @@ def test_a_stored_definition_reads_its_schemas_when_they_are_asked_for() -> None
     assert definition.revision == 3
 
 
-def test_a_definition_needs_a_storage_version() -> None:
-    """Without one nothing can be stored, so there is no such definition."""
+def test_requires_a_storage_version() -> None:
+    """Raise ValueError for a definition without a storage version."""
     with pytest.raises(ValueError, match="no storage version"):
         _definition(versions=[])

@@ -34,35 +34,35 @@ spec:
 """
 
 
-class Target:
-    """Takes what a source applies, or refuses it."""
+class FakeWriter:
+    """Records the definitions that a source applies, and rejects some."""
 
     def __init__(self) -> None:
         self.applied: list[Object] = []
         self.refusal: Exception | None = None
 
     async def apply(self, crd: Object) -> None:
-        """Take a definition."""
+        """Record a definition."""
         if self.refusal is not None:
             raise self.refusal
         self.applied.append(crd)
 
     @property
     def names(self) -> list[str]:
-        """Names in the order in which they came."""
+        """Return the names of applied definitions in order."""
         return [crd["metadata"]["name"].partition(".")[0] for crd in self.applied]
 
 
 @pytest.fixture
-def target() -> Target:
-    """Where definitions go."""
-    return Target()
+def writer() -> FakeWriter:
+    """Return the writer of the source."""
+    return FakeWriter()
 
 
 @pytest.fixture
-def source(tmp_path: Path, target: Target) -> DirectorySource:
-    """The source of a folder."""
-    return DirectorySource(tmp_path, target.apply)
+def source(tmp_path: Path, writer: FakeWriter) -> DirectorySource:
+    """Return the source of a folder."""
+    return DirectorySource(tmp_path, writer.apply)
 
 
 def _problems(data: str | bytes) -> list[str]:
@@ -70,8 +70,8 @@ def _problems(data: str | bytes) -> list[str]:
     return [str(each) if isinstance(each, FileProblem) else each["metadata"]["name"] for each in found]
 
 
-def test_a_file_of_several_documents_and_lists() -> None:
-    """Documents, lists and JSON are read; other kinds and empty documents are left out."""
+def test_reads_several_documents_and_lists() -> None:
+    """Read several documents, lists and JSON; skip other kinds and empty documents."""
     listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": [body(), {"apiVersion": "v1", "kind": "ConfigMap"}]})
     text = f"{YAML.format(plural='bars')}\n---\n---\n# nothing\n---\napiVersion: v1\nkind: Namespace\n---\n{listed}\n"
 
@@ -79,8 +79,8 @@ def test_a_file_of_several_documents_and_lists() -> None:
     assert _problems(listed) == ["foos.example.com"]
 
 
-def test_yaml_times_are_text() -> None:
-    """A date in YAML stays the text that it is, as JSON would have it."""
+def test_reads_yaml_timestamps_as_strings() -> None:
+    """Read a YAML timestamp as a string, since JSON has no timestamps."""
     found = list(definitions(YAML.format(plural="foos").encode()))
 
     assert not isinstance(found[0], FileProblem)
@@ -93,14 +93,14 @@ def test_yaml_times_are_text() -> None:
         ("a: b: c", "line 1, column 5: mapping values are not allowed in this context"),
         ("a: [", "line 2, column 1: did not find expected node content"),
         ('{"a":\n 5,', "line 2, column 4: unexpected end of data"),
-        ("just text", "it is not an object"),
-        ("a: 1", "it has no kind"),
-        ("kind: Foo", "it has no apiVersion"),
-        ("kind: List\napiVersion: v1", "a List without items"),
-        ("a: 1\n---\nkind: Foo", "document 1: it has no kind"),
+        ("just text", "is not an object"),
+        ("a: 1", "has no kind"),
+        ("kind: Foo", "has no apiVersion"),
+        ("kind: List\napiVersion: v1", "List has no items"),
+        ("a: 1\n---\nkind: Foo", "document 1: has no kind"),
         (
             "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1beta1",
-            "apiVersion is 'apiextensions.k8s.io/v1beta1', and not 'apiextensions.k8s.io/v1'",
+            "apiVersion is 'apiextensions.k8s.io/v1beta1', expected 'apiextensions.k8s.io/v1'",
         ),
         ("kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1", "metadata.name is missing"),
         ("kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nspec: {foo: 1}", 'unknown field "spec.foo"'),
@@ -108,26 +108,26 @@ def test_yaml_times_are_text() -> None:
             "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nspec: []",
             "json: cannot unmarshal array into Go struct field CustomResourceDefinition.spec of type v1.CustomResourceDefinitionSpec",
         ),
-        ("a: 99999999999999999999999", "it cannot be read as JSON: Integer exceeds 64-bit range"),
+        ("a: 99999999999999999999999", "cannot be converted to JSON: Integer exceeds 64-bit range"),
         (b"\xff\xfe\xff", "unacceptable"),
         (b"a: \x01", "unacceptable character"),
     ],
 )
-def test_problems_say_what_is_wrong_and_where(text: str | bytes, problem: str) -> None:
-    """Each kind of broken file has its own message."""
+def test_reports_problems(text: str | bytes, problem: str) -> None:
+    """Report what is wrong with each kind of broken file, and where."""
     assert problem in _problems(text)[0]
 
 
-def test_a_document_nested_too_deeply_is_a_problem() -> None:
-    """What is nested more deeply than a request may be is refused; at less, what is wrong is said."""
+def test_rejects_deep_nesting() -> None:
+    """Reject a document nested deeper than the limit; below it, report what is wrong with it."""
     text = '{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","spec":%s}'
 
-    assert _problems(text % ('{"a":' * 300 + "1" + "}" * 300)) == ['unknown field "spec.a"']
-    assert _problems(text % ('{"a":' * 10_000 + "1" + "}" * 10_000)) == ["exceeded max depth"]
+    assert _problems(text % ('{"a":' * 190 + "1" + "}" * 190)) == ['unknown field "spec.a"']
+    assert _problems(text % ('{"a":' * 300 + "1" + "}" * 300)) == ["nested deeper than 200 levels"]
 
 
-async def test_a_folder_is_read_with_the_folders_in_it(source: DirectorySource, target: Target) -> None:
-    """Files with the endings of YAML and JSON count, hidden ones and others do not."""
+async def test_reads_subfolders(source: DirectorySource, writer: FakeWriter) -> None:
+    """Read YAML and JSON files in all subfolders; ignore hidden and other files."""
     (source.folder / "sub").mkdir()
     (source.folder / ".hidden").mkdir()
     for path, plural in (("b.yaml", "bs"), ("sub/a.yml", "as"), ("README.md", "cs"), (".hidden/d.yaml", "ds"), (".e.yaml", "es")):
@@ -136,13 +136,13 @@ async def test_a_folder_is_read_with_the_folders_in_it(source: DirectorySource, 
 
     await source.load()
 
-    assert target.names == ["bs", "foos", "as"]
+    assert writer.names == ["bs", "foos", "as"]
     assert source.names == ["as.example.com", "bs.example.com", "foos.example.com"]
     assert source.problems == []
 
 
-async def test_only_what_has_changed_is_applied_again(source: DirectorySource, target: Target) -> None:
-    """A file that was only touched, or whose text says the same, is not applied a second time."""
+async def test_applies_changed_files_only(source: DirectorySource, writer: FakeWriter) -> None:
+    """Do not apply a file again that was only touched, or whose definitions are equal."""
     path = source.folder / "a.yaml"
     path.write_text(YAML.format(plural="as"))
     await source.load()
@@ -152,13 +152,13 @@ async def test_only_what_has_changed_is_applied_again(source: DirectorySource, t
     path.write_text(YAML.format(plural="as") + "---\n" + YAML.format(plural="bs"))
     await source.load()
 
-    assert target.names == ["as", "bs"]
+    assert writer.names == ["as", "bs"]
 
 
-async def test_a_broken_file_is_reported_and_the_rest_applied(
-    source: DirectorySource, target: Target, caplog: pytest.LogCaptureFixture
+async def test_applies_other_files_besides_a_broken_one(
+    source: DirectorySource, writer: FakeWriter, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its name and the error are in the log and in the problems, until it is mended."""
+    """Report a broken file in the log and in the problems until it is fixed, and apply the others."""
     (source.folder / "a.yaml").write_text("a: b: c")
     (source.folder / "b.yaml").write_text(YAML.format(plural="bs"))
 
@@ -169,59 +169,59 @@ async def test_a_broken_file_is_reported_and_the_rest_applied(
 
     assert problems == ["a.yaml: line 1, column 5: mapping values are not allowed in this context"]
     assert [(line["file"], line["problem"]) for line in logged(caplog)] == [("a.yaml", problems[0].removeprefix("a.yaml: "))]
-    assert target.names == ["bs", "as"]
+    assert writer.names == ["bs", "as"]
     assert source.problems == []
 
 
-async def test_a_refused_definition_is_reported_with_the_servers_words(source: DirectorySource, target: Target) -> None:
-    """What the server says about a definition is the file's problem."""
+async def test_reports_rejected_definitions(source: DirectorySource, writer: FakeWriter) -> None:
+    """Report the server's message about a rejected definition."""
     (source.folder / "a.yaml").write_text(YAML.format(plural="as"))
-    target.refusal = bad_request("no, thanks")
+    writer.refusal = bad_request("no, thanks")
 
     await source.load()
 
     assert source.problems == ["a.yaml: no, thanks"]
 
 
-async def test_a_store_that_does_not_answer_is_asked_again(source: DirectorySource, target: Target) -> None:
-    """A failure that is not the file's fault is tried again, although the file has not changed."""
+async def test_retries_after_storage_failures(source: DirectorySource, writer: FakeWriter) -> None:
+    """Apply an unchanged file again after a failure of the store."""
     (source.folder / "a.yaml").write_text(YAML.format(plural="as"))
-    target.refusal = UnavailableError("no answer")
+    writer.refusal = UnavailableError("no answer")
     await source.load()
     problems = source.problems
-    target.refusal = None
+    writer.refusal = None
 
     await source.load()
 
     assert problems == ["a.yaml: as.example.com cannot be stored: no answer"]
-    assert target.names == ["as"]
+    assert writer.names == ["as"]
     assert source.problems == []
 
 
-async def test_a_definition_in_two_files_is_a_problem_of_the_second(source: DirectorySource, target: Target) -> None:
-    """The first file in order wins, and the second is reported."""
+async def test_reports_a_definition_in_two_files(source: DirectorySource, writer: FakeWriter) -> None:
+    """Apply the definition of the first file, and report the second file."""
     for name in ("b.yaml", "a.yaml"):
         (source.folder / name).write_text(YAML.format(plural="as"))
 
     await source.load()
 
-    assert target.names == ["as"]
-    assert source.problems == ["b.yaml: as.example.com is defined in a.yaml already"]
+    assert writer.names == ["as"]
+    assert source.problems == ["b.yaml: as.example.com is already defined in a.yaml"]
 
 
-async def test_a_definition_may_move_to_another_file(source: DirectorySource, target: Target) -> None:
-    """A file that was renamed says nothing new."""
+async def test_accepts_renamed_files(source: DirectorySource, writer: FakeWriter) -> None:
+    """Do not apply a definition again when its file is renamed."""
     (source.folder / "b.yaml").write_text(YAML.format(plural="as"))
     await source.load()
     (source.folder / "b.yaml").rename(source.folder / "c.yaml")
     await source.load()
 
-    assert target.names == ["as"]
+    assert writer.names == ["as"]
     assert source.problems == []
 
 
-async def test_a_removed_file_takes_nothing_with_it(source: DirectorySource, caplog: pytest.LogCaptureFixture) -> None:
-    """The log says that the definitions stay."""
+async def test_keeps_definitions_of_removed_files(source: DirectorySource, caplog: pytest.LogCaptureFixture) -> None:
+    """Log that the definitions of a removed file are kept."""
     caplog.set_level(logging.INFO)
     (source.folder / "a.yaml").write_text(YAML.format(plural="as"))
     await source.load()
@@ -229,43 +229,47 @@ async def test_a_removed_file_takes_nothing_with_it(source: DirectorySource, cap
 
     await source.load()
 
-    assert logged(caplog)[-1] == {"event": "a file is gone; what it defined stays", "file": "a.yaml", "definitions": "as.example.com"}
+    assert logged(caplog)[-1] == {
+        "event": "definition file removed, its definitions are kept",
+        "file": "a.yaml",
+        "definitions": "as.example.com",
+    }
     assert source.names == []
 
 
-async def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path, target: Target) -> None:
-    """Nothing to follow is an error of the command line, not an empty folder."""
+async def test_rejects_a_missing_folder(tmp_path: Path, writer: FakeWriter) -> None:
+    """Raise an OSError for a missing folder."""
     with pytest.raises(NotADirectoryError):
-        await DirectorySource(tmp_path / "none", target.apply).load()
+        await DirectorySource(tmp_path / "none", writer.apply).load()
 
 
-async def test_changes_are_followed(tmp_path: Path, target: Target) -> None:
-    """Whenever the folder is said to have changed it is read again; a failure in between ends nothing."""
-    told: asyncio.Queue[bool] = asyncio.Queue()
+async def test_applies_changes(tmp_path: Path, writer: FakeWriter) -> None:
+    """Read the folder again with each change, also after a failure."""
+    events: asyncio.Queue[bool] = asyncio.Queue()
     seen = asyncio.Event()
 
     async def changes(_folder: Path) -> AsyncIterator[bool]:
         while True:
-            yield await told.get()
+            yield await events.get()
 
     async def apply(crd: Object) -> None:
-        await target.apply(crd)
+        await writer.apply(crd)
         seen.set()
 
     source = DirectorySource(tmp_path, apply, changes=changes)
     await source.start()
     (tmp_path / "a.yaml").write_text(YAML.format(plural="as"))
-    told.put_nowait(True)
+    events.put_nowait(True)
     async with asyncio.timeout(30):
         await seen.wait()
     await source.close()
     await source.close()
 
-    assert target.names == ["as"]
+    assert writer.names == ["as"]
 
 
-async def test_the_system_tells_of_changes(tmp_path: Path) -> None:
-    """A new file in a followed folder is noticed."""
+async def test_watches_the_folder(tmp_path: Path) -> None:
+    """Notice a new file in a watched folder."""
     changes = watch_folder(tmp_path)
     assert await anext(changes)
     (tmp_path / "a.yaml").write_text("a: 1")

@@ -1,4 +1,4 @@
-"""Which definitions are valid, compared with the recorded answers of the reference."""
+"""Validation of definitions, compared with recorded responses of the reference."""
 
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,8 @@ def _prepared(record: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("record", [record for record in records("create") if record["code"] != 400], ids=_title)
-def test_a_new_definition_is_judged_as_by_the_reference(record: dict[str, Any]) -> None:
-    """The field errors of a creation are those that kube-apiserver gives, and a valid one gets its warnings."""
+def test_creation_equals_the_reference(record: dict[str, Any]) -> None:
+    """Return kube-apiserver's field errors for a creation, and its warnings for a valid one."""
     crd = _prepared(record)
 
     errors = pairs(validate_create(crd))
@@ -44,8 +44,8 @@ def test_a_new_definition_is_judged_as_by_the_reference(record: dict[str, Any]) 
 
 
 @pytest.mark.parametrize("record", records("update"), ids=_title)
-def test_a_changed_definition_is_judged_as_by_the_reference(record: dict[str, Any]) -> None:
-    """The field errors of an update, its result and its warnings are those that kube-apiserver gives."""
+def test_update_equals_the_reference(record: dict[str, Any]) -> None:
+    """Return kube-apiserver's field errors, result and warnings for an update."""
     old, new = decoded(record["old"]), own(decoded(record["new"]))
     status = record["subresource"] == "status"
     strategy = CustomResourceDefinitionStatusStrategy() if status else CustomResourceDefinitionStrategy()
@@ -69,8 +69,8 @@ def test_a_changed_definition_is_judged_as_by_the_reference(record: dict[str, An
 
 @pytest.mark.skipif(not FILES, reason=NO_REAL)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_real_definitions_are_valid(path: Path) -> None:
-    """Every published definition is accepted; the fragments among the files are refused with what they lack."""
+def test_accepts_real_definitions(path: Path) -> None:
+    """Accept every published definition; reject fragments with what they lack."""
     given = json_codec.loads(path.read_bytes())
     crd = _prepared({"body": given})
 
@@ -92,8 +92,8 @@ FRAGMENT = {
 }
 
 
-def test_rules_are_accepted_with_one_warning() -> None:
-    """However many rules a definition has, one text says that they are not enforced, also when it is changed."""
+def test_warns_once_about_rules() -> None:
+    """Warn once that rules are not enforced, for creation and update, however many there are."""
     crd = body()
     rules = [{"rule": "true"}, {"rule": "1 < 2"}]
     schema = {"type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-validations": rules}}}
@@ -105,8 +105,8 @@ def test_rules_are_accepted_with_one_warning() -> None:
     assert warnings(crd, crd) == [RULES_NOT_ENFORCED]
 
 
-def test_an_unchanged_definition_stays_valid() -> None:
-    """Updating a definition with itself gives no errors, nor does updating its status."""
+def test_accepts_an_unchanged_definition() -> None:
+    """Return no errors for an update with the same definition, or of its status."""
     crd = _prepared({"body": body()})
     crd["metadata"]["resourceVersion"] = "1"
 

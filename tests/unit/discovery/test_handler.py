@@ -1,4 +1,4 @@
-"""What discovery answers over HTTP."""
+"""Discovery over HTTP."""
 
 from collections.abc import AsyncIterator
 from typing import Any, Final
@@ -12,7 +12,7 @@ from apiext.discovery.handler import DiscoveryHandler
 from apiext.discovery.protobuf_messages import MESSAGES
 from apiext.meta.builtin_resources import BUILTINS
 from apiext.registry import protobuf
-from tests.support.builders.crds import catalog, crd, definition, version
+from tests.support.builders.crds import catalog, definition, stored_crd, version
 from tests.support.servers.handler_server import Client, client_of
 
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
@@ -21,14 +21,14 @@ AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisc
 
 @pytest.fixture
 def known() -> Catalog:
-    """A catalog with one definition."""
+    """Return a catalog with one definition."""
     names = {"shortNames": ["wd"], "categories": ["all"]}
-    return catalog(crd(names=names, versions=[version("v1", storage=True, subresources={"status": {}}), version("v1beta1")]))
+    return catalog(stored_crd(names=names, versions=[version("v1", storage=True, subresources={"status": {}}), version("v1beta1")]))
 
 
 @pytest.fixture
 async def client(known: Catalog) -> AsyncIterator[Client]:
-    """A client of discovery for that catalog."""
+    """Yield a client of discovery for that catalog."""
     async with client_of(DiscoveryHandler(known, BUILTINS, address="10.0.0.1:6443")) as opened:
         yield opened
 
@@ -40,7 +40,7 @@ async def _json(client: Client, path: str, **headers: str) -> Any:
 
 
 async def test_api_lists_versions_and_the_address(client: Client) -> None:
-    """/api names the core version and where the server is."""
+    """Return the core version and the server's address at /api."""
     assert await _json(client, "/api") == {
         "kind": "APIVersions",
         "versions": ["v1"],
@@ -48,8 +48,8 @@ async def test_api_lists_versions_and_the_address(client: Client) -> None:
     }
 
 
-async def test_the_address_is_where_the_request_arrived(known: Catalog) -> None:
-    """A server that was not told its address names that of the connection."""
+async def test_api_has_the_address_of_the_connection(known: Catalog) -> None:
+    """Return the address of the connection where none is configured."""
     async with client_of(DiscoveryHandler(known, BUILTINS)) as opened:
         (entry,) = (await _json(opened, "/api"))["serverAddressByClientCIDRs"]
 
@@ -57,7 +57,7 @@ async def test_the_address_is_where_the_request_arrived(known: Catalog) -> None:
 
 
 async def test_group_list_and_group_agree(client: Client) -> None:
-    """/apis has the groups without the core group; /apis/<group> is one of them."""
+    """Return all groups but the core group at /apis, and the same group at /apis/<group>."""
     groups = (await _json(client, "/apis"))["groups"]
     group = await _json(client, "/apis/example.com")
 
@@ -66,8 +66,8 @@ async def test_group_list_and_group_agree(client: Client) -> None:
     assert group["preferredVersion"] == {"groupVersion": "example.com/v1", "version": "v1"}
 
 
-async def test_resources_of_a_version(client: Client) -> None:
-    """/apis/<group>/<version> lists resources and their subresources, field by field as the reference."""
+async def test_lists_resources_of_a_version(client: Client) -> None:
+    """Return resources and subresources with the reference's fields."""
     listed = await _json(client, "/apis/example.com/v1/")
 
     assert listed == {
@@ -97,7 +97,7 @@ async def test_resources_of_a_version(client: Client) -> None:
 
 
 async def test_core_resources_have_no_api_version(client: Client) -> None:
-    """The document at /api/v1 lacks apiVersion, as it always has."""
+    """Return no apiVersion at /api/v1, as upstream."""
     listed = await _json(client, "/api/v1")
 
     assert "apiVersion" not in listed
@@ -109,8 +109,8 @@ async def test_core_resources_have_no_api_version(client: Client) -> None:
     ]
 
 
-async def test_aggregated_discovery_can_be_kept(client: Client) -> None:
-    """The aggregated document has an ETag; a client that has it is told so with 304."""
+async def test_aggregated_discovery_has_an_etag(client: Client) -> None:
+    """Return 304 for the ETag of the aggregated document."""
     async with client.get("/apis", headers={"Accept": AGGREGATED}) as first:
         etag = first.headers["ETag"]
         document = await first.json(content_type=None)
@@ -124,8 +124,8 @@ async def test_aggregated_discovery_can_be_kept(client: Client) -> None:
     assert [one["freshness"] for one in document["items"][1]["versions"]] == ["Current", "Current"]
 
 
-async def test_a_client_of_the_aggregated_form_gets_core_at_api(client: Client) -> None:
-    """At /api the aggregated document has one item without a name."""
+async def test_api_aggregates_the_core_group(client: Client) -> None:
+    """Return one item without a name at /api."""
     document = await _json(client, "/api", Accept=f"{AGGREGATED},application/json")
 
     (item,) = document["items"]
@@ -134,7 +134,7 @@ async def test_a_client_of_the_aggregated_form_gets_core_at_api(client: Client) 
 
 @pytest.mark.parametrize("version", ["v2beta1", "v3"])
 async def test_unknown_aggregated_versions_fall_back(client: Client, version: str) -> None:
-    """A client that also takes plain JSON gets the plain document when it asks for another aggregated version."""
+    """Return the plain document for an unknown aggregated version, if the client accepts it."""
     accept = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList,application/json"
 
     assert (await _json(client, "/apis", Accept=accept))["kind"] == "APIGroupList"
@@ -142,7 +142,7 @@ async def test_unknown_aggregated_versions_fall_back(client: Client, version: st
 
 @pytest.mark.parametrize("path", ["/api", "/api/v1", "/apis", "/apis/example.com", "/apis/example.com/v1"])
 async def test_protobuf(client: Client, path: str) -> None:
-    """Every document is there in Protobuf, with what it says in JSON."""
+    """Return every document in Protobuf with the content of the JSON one."""
     plain = await _json(client, path)
     async with client.get(path, headers={"Accept": PROTOBUF}) as response:
         body = await response.read()
@@ -154,7 +154,7 @@ async def test_protobuf(client: Client, path: str) -> None:
 
 
 async def test_aggregated_protobuf(client: Client) -> None:
-    """So is the aggregated document, with the ETag of the one in JSON."""
+    """Return the aggregated document in Protobuf with the ETag of the JSON one."""
     params = AGGREGATED.removeprefix("application/json")
     async with client.get("/apis", headers={"Accept": AGGREGATED}) as response:
         plain, etag = await response.json(content_type=None), response.headers["ETag"]
@@ -167,8 +167,8 @@ async def test_aggregated_protobuf(client: Client) -> None:
     assert [group["metadata"]["name"] for group in items] == [group["metadata"]["name"] for group in plain["items"]]
 
 
-async def test_a_slash_at_the_end_is_not_aggregated(client: Client) -> None:
-    """The reference aggregates /api/ and /apis, but not /apis/."""
+async def test_apis_with_a_slash_is_not_aggregated(client: Client) -> None:
+    """Aggregate /api/ and /apis, but not /apis/, as upstream."""
     codes = {}
     for path in ("/api/", "/apis", "/apis/"):
         async with client.get(path, headers={"Accept": AGGREGATED}) as response:
@@ -179,8 +179,8 @@ async def test_a_slash_at_the_end_is_not_aggregated(client: Client) -> None:
 
 @pytest.mark.parametrize("path", ["/api", "/api/v1", "/apis/apiextensions.k8s.io/v1"])
 @pytest.mark.parametrize("accept", ["application/*", "*", "application/cbor", "application/json/x"])
-async def test_documents_of_what_is_built_in_compare_texts(client: Client, path: str, accept: str) -> None:
-    """They take no wildcard but `*/*`, in the words of the reference's router."""
+async def test_builtin_groups_reject_wildcards(client: Client, path: str, accept: str) -> None:
+    """Return 406 with the router's message for any wildcard but `*/*`."""
     async with client.get(path, headers={"Accept": accept}) as response:
         message = (await response.json())["message"]
 
@@ -188,15 +188,15 @@ async def test_documents_of_what_is_built_in_compare_texts(client: Client, path:
     assert (response.status, message) == (406, f"406: Not Acceptable\n\nAvailable representations: {types}")
 
 
-async def test_no_server_versions(client: Client) -> None:
-    """Discovery has none to ask for."""
+async def test_rejects_server_versions(client: Client) -> None:
+    """Return 406 for the parameter sv."""
     async with client.get("/apis", headers={"Accept": "application/json;sv=v1"}) as response:
         assert response.status == 406
 
 
 @pytest.mark.parametrize("accept", ["text/plain", AGGREGATED.replace("v2", "v2beta1")])
-async def test_other_media_types_are_refused(client: Client, accept: str) -> None:
-    """406 names what can be had."""
+async def test_rejects_other_media_types(client: Client, accept: str) -> None:
+    """Return 406 with the accepted media types."""
     async with client.get("/apis", headers={"Accept": accept}) as response:
         status = await response.json(content_type=None)
 
@@ -204,14 +204,14 @@ async def test_other_media_types_are_refused(client: Client, accept: str) -> Non
     assert status["message"].startswith("only the following media types are accepted: application/json")
 
 
-async def test_below_the_root_nothing_is_aggregated(client: Client) -> None:
-    """A group's own document has no aggregated form."""
+async def test_groups_are_not_aggregated(client: Client) -> None:
+    """Return 406 for the aggregated form of a group."""
     async with client.get("/apis/example.com", headers={"Accept": AGGREGATED}) as response:
         assert response.status == 406
 
 
 async def test_yaml(client: Client) -> None:
-    """Documents are YAML for who asks for it."""
+    """Return a document in YAML."""
     async with client.get("/apis/example.com", headers={"Accept": "application/yaml"}) as response:
         text = await response.text()
 
@@ -220,15 +220,15 @@ async def test_yaml(client: Client) -> None:
 
 
 async def test_pretty(client: Client) -> None:
-    """?pretty=1 indents."""
+    """Indent with ?pretty=1."""
     async with client.get("/apis/example.com?pretty=1") as response:
         assert (await response.text()).startswith('{\n  "kind": "APIGroup",\n')
 
 
-async def test_the_catalog_is_followed(client: Client, known: Catalog) -> None:
-    """What is defined is discovered by the next request."""
+async def test_reflects_the_catalog(client: Client, known: Catalog) -> None:
+    """Return a new definition with the next request."""
     before = await _json(client, "/apis")
-    known.put(definition(crd("gadgets", group="other.example.com", kind="Gadget")))
+    known.put(definition(stored_crd("gadgets", group="other.example.com", kind="Gadget")))
     after = await _json(client, "/apis")
 
     assert len(after["groups"]) == len(before["groups"]) + 1
@@ -236,14 +236,14 @@ async def test_the_catalog_is_followed(client: Client, known: Catalog) -> None:
 
 @pytest.mark.parametrize("path", ["/apis/nowhere.com", "/apis/example.com/v9", "/apis/nowhere.com/v1", "/apis//"])
 async def test_unknown_custom_paths_are_plain_404s(client: Client, path: str) -> None:
-    """An unknown group or version is answered as Go's NotFound handler does."""
+    """Return the text of Go's NotFound handler for an unknown group or version."""
     async with client.get(path) as response:
         assert (response.status, await response.text()) == (404, "404 page not found\n")
 
 
 @pytest.mark.parametrize("path", ["/api/v2", "/apis/apiextensions.k8s.io/v9"])
 async def test_unknown_builtin_versions_are_statuses(client: Client, path: str) -> None:
-    """An unknown version of a built-in group is a Status."""
+    """Return a Status for an unknown version of a built-in group."""
     async with client.get(path) as response:
         status = await response.json(content_type=None)
 
@@ -251,13 +251,13 @@ async def test_unknown_builtin_versions_are_statuses(client: Client, path: str) 
 
 
 @pytest.mark.parametrize("path, code", [("/api", 405), ("/api/v1", 405), ("/apis/apiextensions.k8s.io/v1", 405), ("/apis", 200)])
-async def test_methods(client: Client, path: str, code: int) -> None:
-    """Only the documents of what is built in insist on GET."""
+async def test_rejects_methods(client: Client, path: str, code: int) -> None:
+    """Return 405 for other methods in built-in groups only."""
     async with client.post(path) as response:
         assert response.status == code
 
 
 async def test_without_builtins_there_is_no_core(known: Catalog) -> None:
-    """A server of custom resources alone has no /api."""
+    """Return 404 at /api without built-in resources."""
     async with client_of(DiscoveryHandler(known, ())) as opened, opened.get("/api") as response:
         assert response.status == 404

@@ -1,31 +1,31 @@
-"""Which groups, versions and resources discovery finds."""
+"""The groups, versions and resources of discovery."""
 
 from typing import Any
 
 import pytest
 
-from apiext.discovery.resources import Group, Resource, collect, storage_version_hash
+from apiext.discovery.resources import APIGroup, APIResource, collect, compare_kube_aware, kube_aware_key, storage_version_hash
 from apiext.meta.builtin_resources import BUILTINS, CUSTOM_RESOURCE_DEFINITIONS
 from apiext.meta.gvk import GroupVersionKind
-from tests.support.builders.crds import crd, definition, version
+from tests.support.builders.crds import definition, stored_crd, version
 
 
-def _groups(*crds: dict[str, Any]) -> tuple[Group, ...]:
+def _groups(*crds: dict[str, Any]) -> tuple[APIGroup, ...]:
     return collect([definition(one) for one in crds], BUILTINS)
 
 
-def _only_resource(one: dict[str, Any]) -> Resource:
+def _only_resource(one: dict[str, Any]) -> APIResource:
     (group,) = collect([definition(one)], ())
     return group.versions[0].resources[0]
 
 
 def test_the_storage_version_hash_is_that_of_the_reference() -> None:
-    """The hash is made of group, version and kind."""
+    """Hash group, version and kind."""
     assert storage_version_hash(GroupVersionKind("", "v1", "Namespace")) == "Q3oi5N2YM8M="
 
 
-def test_definitions_are_hashed_as_the_version_that_was_stored_first() -> None:
-    """The reference's hash of CustomResourceDefinition is that of v1beta1."""
+def test_hashes_definitions_as_v1beta1() -> None:
+    """Return the hash of v1beta1 for CustomResourceDefinition, as upstream."""
     groups = {group.name: group for group in _groups()}
 
     (resource,) = groups["apiextensions.k8s.io"].versions[0].resources
@@ -34,65 +34,65 @@ def test_definitions_are_hashed_as_the_version_that_was_stored_first() -> None:
     assert resource.storage_version_hash == "jfWCUB31mvA="
 
 
-def test_groups_go_by_priority_and_then_by_name() -> None:
-    """Built-in groups come first, the core group before all; custom groups follow in the order of their names."""
-    names = [group.name for group in _groups(crd(group="b.example.com"), crd(group="a.example.com"))]
+def test_sorts_groups() -> None:
+    """Sort the core group first, then built-in groups, then custom groups by name."""
+    names = [group.name for group in _groups(stored_crd(group="b.example.com"), stored_crd(group="a.example.com"))]
 
     assert names == ["", "apiextensions.k8s.io", "a.example.com", "b.example.com"]
 
 
-def test_the_preferred_version_comes_first() -> None:
-    """Versions of a group are those of all its definitions, in the order of Kubernetes versions."""
-    one = crd("as", kind="A", versions=[version("v1beta1"), version("v1", storage=True), version("oddly")])
-    other = crd("bs", kind="B", versions=[version("v2alpha1", storage=True), version("v10"), version("v2")])
+def test_sorts_versions() -> None:
+    """Return the versions of all definitions of a group in Kubernetes' version order."""
+    one = stored_crd("as", kind="A", versions=[version("v1beta1"), version("v1", storage=True), version("oddly")])
+    other = stored_crd("bs", kind="B", versions=[version("v2alpha1", storage=True), version("v10"), version("v2")])
 
     (group,) = collect([definition(one), definition(other)], ())
 
     assert [served.version for served in group.versions] == ["v10", "v2", "v1", "v1beta1", "v2alpha1", "oddly"]
 
 
-def test_a_version_lists_its_resources_by_plural() -> None:
-    """A version has the resources of all definitions that serve it, sorted by plural."""
-    (group,) = collect([definition(crd("zs", kind="Z")), definition(crd("as", kind="A"))], ())
+def test_sorts_resources() -> None:
+    """Return the resources of all definitions of a version, sorted by plural."""
+    (group,) = collect([definition(stored_crd("zs", kind="Z")), definition(stored_crd("as", kind="A"))], ())
 
     assert [resource.plural for resource in group.versions[0].resources] == ["as", "zs"]
 
 
 @pytest.mark.parametrize("conditions", [{"Established": "False"}, {"Established": "Unknown"}])
-def test_what_is_not_established_is_not_listed(conditions: dict[str, str]) -> None:
-    """A definition that is not established has no group in discovery."""
-    assert collect([definition(crd(conditions=conditions))], ()) == ()
+def test_omits_unestablished_definitions(conditions: dict[str, str]) -> None:
+    """Return no group for a definition that is not established."""
+    assert collect([definition(stored_crd(conditions=conditions))], ()) == ()
 
 
-def test_what_is_not_served_is_not_listed() -> None:
-    """A version that is not served is left out, and with it the hash where it is the stored one."""
-    (group,) = collect([definition(crd(versions=[version("v1", storage=True, served=False), version("v2")]))], ())
+def test_omits_unserved_versions() -> None:
+    """Omit a version that is not served, and the hash where it is the storage version."""
+    (group,) = collect([definition(stored_crd(versions=[version("v1", storage=True, served=False), version("v2")]))], ())
 
     assert [served.version for served in group.versions] == ["v2"]
     assert group.versions[0].resources[0].storage_version_hash == ""
 
 
-def test_a_terminating_resource_takes_no_writes() -> None:
-    """While a definition is being deleted its objects can be read and deleted only."""
-    one = crd(conditions={"Terminating": "True"})
+def test_terminating_resources_have_no_write_verbs() -> None:
+    """Return read and delete verbs only while a definition is being deleted."""
+    one = stored_crd(conditions={"Terminating": "True"})
     one["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
 
     assert _only_resource(one).verbs == ("delete", "deletecollection", "get", "list", "watch")
 
 
-def test_verbs_stand_in_the_reference_order() -> None:
-    """The verbs of a custom resource are not sorted: the reference lists them so."""
+def test_keeps_the_references_verb_order() -> None:
+    """Return verbs unsorted, in the reference's order."""
     verbs = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
-    assert _only_resource(crd()).verbs == verbs
+    assert _only_resource(stored_crd()).verbs == verbs
 
 
 def test_subresources_are_status_and_scale() -> None:
-    """The status has the resource's kind, the scale has that of autoscaling/v1."""
+    """Return the resource's kind for status, and autoscaling/v1 Scale for scale."""
     scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
     subresources = {"status": {}, "scale": scale}
 
-    resource = _only_resource(crd(versions=[version("v1", storage=True, subresources=subresources)]))
+    resource = _only_resource(stored_crd(versions=[version("v1", storage=True, subresources=subresources)]))
 
     assert [(sub.name, str(sub.response_kind)) for sub in resource.subresources] == [
         ("status", "example.com/v1, Kind=Widget"),
@@ -101,9 +101,23 @@ def test_subresources_are_status_and_scale() -> None:
 
 
 def test_a_builtin_version_hides_a_custom_one() -> None:
-    """A definition cannot take a version of a group away from the server."""
-    groups = {group.name: group for group in _groups(crd("customs", group="apiextensions.k8s.io", kind="Custom"))}
+    """Replace a custom version by a built-in one of the same name."""
+    groups = {group.name: group for group in _groups(stored_crd("customs", group="apiextensions.k8s.io", kind="Custom"))}
 
     plurals = [resource.plural for resource in groups["apiextensions.k8s.io"].versions[0].resources]
 
     assert plurals == ["customresourcedefinitions"]
+
+
+def test_orders_versions() -> None:
+    """Order stable versions before betas and alphas, greater numbers before smaller ones, other names last."""
+    order = ["v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "foo1", "foo10"]
+
+    assert sorted(sorted(order), key=kube_aware_key) == order
+
+
+@pytest.mark.parametrize("one, other, preferred", [("v1", "v1", 0), ("v01", "v1", 0), ("v1", "1", 1), ("v9", "v99999999999999999999", 1)])
+def test_compares_pairs(one: str, other: str, preferred: int) -> None:
+    """Compare equal versions as equal, and numbers beyond the reference's limit as names."""
+    assert compare_kube_aware(one, other) == preferred
+    assert compare_kube_aware(other, one) == -preferred

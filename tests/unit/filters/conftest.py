@@ -1,4 +1,4 @@
-"""Requests as filters see them."""
+"""Requests and their answers without a connection."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -15,7 +15,7 @@ ADMIN = UserInfo("admin", ("system:masters", "system:authenticated"))
 
 
 class Wire:
-    """Stands for the connection: keeps what is written."""
+    """A response writer that stores the written bytes."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -23,18 +23,18 @@ class Wire:
         self.ended = False
 
     async def write(self, data: bytes) -> None:
-        """Keep it."""
+        """Append data."""
         self.data += data
         self.output_size += len(data)
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """Note the end."""
+        """Append data, and record the end."""
         await self.write(data)
         self.ended = True
 
 
 class Exchange:
-    """A request, and what came back."""
+    """A request and its answer."""
 
     def __init__(self, method: str, path: str, headers: Mapping[str, str], *, user: UserInfo | None, peer: Peer | None) -> None:
         self.wire = Wire()
@@ -49,7 +49,7 @@ class Exchange:
         self.response: web.StreamResponse | None = None
 
     async def through(self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> "Exchange":
-        """Send it through a handler and write the answer."""
+        """Pass the request to a handler, and write its answer."""
         self.response = await handler(self.request)
         await self.response.prepare(self.request)
         await self.response.write_eof()
@@ -57,18 +57,18 @@ class Exchange:
 
     @property
     def status(self) -> int:
-        """The code on the wire."""
+        """Return the status code on the wire."""
         return int(self.wire.data.split(b" ", 2)[1])
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers on the wire."""
+        """Return the headers on the wire."""
         lines = self.wire.data.partition(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
         return dict(line.split(": ", 1) for line in lines)
 
     @property
     def body(self) -> bytes:
-        """What follows the headers."""
+        """Return the bytes behind the headers."""
         return self.wire.data.partition(b"\r\n\r\n")[2]
 
 
@@ -77,7 +77,7 @@ Make = Callable[..., Exchange]
 
 @pytest.fixture
 def exchange() -> Make:
-    """Makes requests, of an admin unless told otherwise."""
+    """Return a function that creates exchanges, by default of an admin."""
 
     def make(
         path: str = "/apis/example.com/v1/namespaces/default/widgets/a",
@@ -93,5 +93,5 @@ def exchange() -> Make:
 
 
 async def hello(_request: web.BaseRequest) -> web.StreamResponse:
-    """A handler that answers."""
+    """Return an answer."""
     return Reply(b"hello", content_type="text/plain")

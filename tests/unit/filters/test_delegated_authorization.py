@@ -1,4 +1,4 @@
-"""Authorization by another server, as clients see it."""
+"""Authorization by another server."""
 
 import json
 
@@ -9,30 +9,29 @@ from apiext.authorization.authorizer import (
     NO_OPINION,
     AlwaysAllowPaths,
     Authenticated,
+    AuthorizationModes,
     Decision,
     PrivilegedGroup,
     ReviewError,
     Union,
     Verdict,
 )
-from apiext.authorization.modes import Modes
 from apiext.filters.delegated_authorization import DelegatedAuthorization
-from apiext.meta.request import RequestInfo, UserInfo
-from apiext.meta.user import ANONYMOUS, authenticated
+from apiext.meta.request import ANONYMOUS, RequestInfo, UserInfo, authenticated
 from tests.unit.filters.conftest import ADMIN, Make, hello
 
 ANN = authenticated(UserInfo("ann"))
 BEFORE = Union([PrivilegedGroup(), AlwaysAllowPaths(["/healthz"])])
 
 
-class Says:
-    """Another server that always says the same."""
+class FixedAuthorizer:
+    """An authorizer with a fixed answer."""
 
     def __init__(self, answer: Verdict | ReviewError) -> None:
         self._answer = answer
 
     async def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """The verdict."""
+        """Return the verdict, or raise the error."""
         if isinstance(self._answer, ReviewError):
             raise self._answer
         return self._answer
@@ -47,9 +46,9 @@ class Says:
         (Verdict(Decision.DENY, "never"), 403, ": never"),
     ],
 )
-async def test_the_other_server_decides(exchange: Make, answer: Verdict, code: int, message: str) -> None:
-    """Who may not is told so with the reason."""
-    chain = DelegatedAuthorization(hello, modes=Modes(before=BEFORE, delegate=Says(answer), after=Union([])))
+async def test_returns_403_with_the_reason(exchange: Make, answer: Verdict, code: int, message: str) -> None:
+    """Return 403 with the reason if the other server denies the request."""
+    chain = DelegatedAuthorization(hello, modes=AuthorizationModes(before=BEFORE, delegate=FixedAuthorizer(answer), after=Union([])))
 
     done = await exchange("/apis/example.com/v1/widgets", user=ANN).through(chain)
 
@@ -61,9 +60,11 @@ async def test_the_other_server_decides(exchange: Make, answer: Verdict, code: i
         assert json.loads(done.body)["message"] == refusal + message
 
 
-async def test_some_are_never_asked_about(exchange: Make) -> None:
-    """Masters and some paths get in while the other server is away; the rest gets 500 in the reference's words."""
-    chain = DelegatedAuthorization(hello, modes=Modes(before=BEFORE, delegate=Says(ReviewError("no <route>")), after=Union([])))
+async def test_allows_masters_without_the_other_server(exchange: Make) -> None:
+    """Allow masters and the exempt paths while the other server is unavailable; return the reference's 500 to others."""
+    chain = DelegatedAuthorization(
+        hello, modes=AuthorizationModes(before=BEFORE, delegate=FixedAuthorizer(ReviewError("no <route>")), after=Union([]))
+    )
 
     master = await exchange(user=ADMIN).through(chain)
     health = await exchange("/healthz", user=ANONYMOUS).through(chain)
@@ -82,8 +83,8 @@ async def test_some_are_never_asked_about(exchange: Make) -> None:
         (ReviewError("both", denied=True), 500),
     ],
 )
-async def test_another_mode_follows(exchange: Make, answer: Verdict | ReviewError, code: int) -> None:
-    """What the other server does not forbid, a later mode may allow."""
-    chain = DelegatedAuthorization(hello, modes=Modes(before=BEFORE, delegate=Says(answer), after=Authenticated()))
+async def test_tries_the_next_mode(exchange: Make, answer: Verdict | ReviewError, code: int) -> None:
+    """Let a later mode allow what the other server does not deny."""
+    chain = DelegatedAuthorization(hello, modes=AuthorizationModes(before=BEFORE, delegate=FixedAuthorizer(answer), after=Authenticated()))
 
     assert (await exchange(user=ANN).through(chain)).status == code

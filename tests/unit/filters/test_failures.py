@@ -1,4 +1,4 @@
-"""What clients are told when handlers fail, are late, are too many, or are stopped."""
+"""Answers to failed, late, excess and cancelled requests."""
 
 import asyncio
 import json
@@ -9,14 +9,14 @@ from aiohttp import web
 
 from apiext.filters.error_rendering import ErrorRendering
 from apiext.filters.max_in_flight import InFlight, MaxInFlight
-from apiext.filters.metrics import RequestNumbers
+from apiext.filters.metrics import RequestStats
 from apiext.filters.panic_recovery import PanicRecovery
 from apiext.filters.request_deadline import RequestDeadline
 from apiext.meta import errors
 from apiext.meta.request import UserInfo
 from tests.unit.filters.conftest import Make, hello
 
-NOBODY = UserInfo("somebody", ("system:authenticated",))
+ORDINARY_USER = UserInfo("ann", ("system:authenticated",))
 WATCH = "/api/v1/pods?watch=1"
 
 
@@ -34,8 +34,8 @@ async def _hangs(_request: web.BaseRequest) -> web.StreamResponse:
     raise AssertionError
 
 
-async def test_a_defect_gives_nothing_away(exchange: Make, caplog: pytest.LogCaptureFixture) -> None:
-    """The client gets a text without details and a closed connection, the log gets the traceback."""
+async def test_hides_defects_from_clients(exchange: Make, caplog: pytest.LogCaptureFixture) -> None:
+    """Return a text without details and close the connection after a defect; log the traceback."""
     done = await exchange().through(PanicRecovery(_fails))
 
     assert done.status == 500
@@ -45,8 +45,8 @@ async def test_a_defect_gives_nothing_away(exchange: Make, caplog: pytest.LogCap
 
 
 @pytest.mark.parametrize("chain", [PanicRecovery(ErrorRendering(_begins_and_fails)), PanicRecovery(_begins_and_fails)])
-async def test_what_has_begun_is_broken_off(exchange: Make, chain: PanicRecovery) -> None:
-    """After the first byte no other answer can be given: the connection breaks, and nothing is added."""
+async def test_breaks_off_begun_answers(exchange: Make, chain: PanicRecovery) -> None:
+    """Close the connection without further bytes if a handler fails after the first byte."""
     done = exchange()
 
     with pytest.raises(ConnectionResetError):
@@ -55,8 +55,8 @@ async def test_what_has_begun_is_broken_off(exchange: Make, chain: PanicRecovery
     assert done.wire.data == b"HTTP/1.1 200 OK\r\n\r\n"
 
 
-async def test_a_client_that_left_is_no_defect(exchange: Make, caplog: pytest.LogCaptureFixture) -> None:
-    """A connection error of a client that is gone is not logged."""
+async def test_ignores_errors_of_closed_connections(exchange: Make, caplog: pytest.LogCaptureFixture) -> None:
+    """Log no connection error of a disconnected client."""
     done = exchange()
     transport = done.request.transport
     assert transport is not None
@@ -71,8 +71,8 @@ async def test_a_client_that_left_is_no_defect(exchange: Make, caplog: pytest.Lo
     assert caplog.text == ""
 
 
-async def test_status_errors_are_rendered(exchange: Make) -> None:
-    """A StatusError is the answer, with Retry-After where it says when to come again."""
+async def test_renders_status_errors(exchange: Make) -> None:
+    """Answer with the Status of a StatusError, and with its Retry-After."""
 
     async def busy(_request: web.BaseRequest) -> web.StreamResponse:
         raise errors.too_many_requests("busy", 7)
@@ -83,8 +83,8 @@ async def test_status_errors_are_rendered(exchange: Make) -> None:
     assert json.loads(done.body)["details"] == {"retryAfterSeconds": 7}
 
 
-async def test_status_as_yaml_or_indented(exchange: Make) -> None:
-    """The Status comes in the form that the client accepts; who accepts none gets it as indented JSON."""
+async def test_negotiates_the_status(exchange: Make) -> None:
+    """Render the Status in the accepted media type, else as indented JSON."""
 
     async def missing(_request: web.BaseRequest) -> web.StreamResponse:
         raise errors.bad_request("no")
@@ -96,8 +96,8 @@ async def test_status_as_yaml_or_indented(exchange: Make) -> None:
     assert (odd.headers["Content-Type"], odd.body[:12]) == ("application/json", b'{\n  "kind": ')
 
 
-async def test_large_bodies_are_refused(exchange: Make) -> None:
-    """A body over the server's limit is 413, whoever notices it."""
+async def test_refuses_large_bodies(exchange: Make) -> None:
+    """Return 413 for a body above the limit, whichever layer detects it."""
 
     async def reads(_request: web.BaseRequest) -> web.StreamResponse:
         raise web.HTTPRequestEntityTooLarge(max_size=1, actual_size=2)
@@ -110,9 +110,9 @@ async def test_large_bodies_are_refused(exchange: Make) -> None:
 # --- time -----------------------------------------------------------------------------------------------------------
 
 
-async def test_late_requests_end(exchange: Make) -> None:
-    """When the time of a request is over it is cancelled and answered 504."""
-    chain = ErrorRendering(RequestDeadline(_hangs, maximum=0.01, numbers=RequestNumbers()))
+async def test_cancels_late_requests(exchange: Make) -> None:
+    """Cancel a request at its deadline, and return 504."""
+    chain = ErrorRendering(RequestDeadline(_hangs, maximum=0.01, stats=RequestStats()))
 
     done = await exchange().through(chain)
 
@@ -127,71 +127,71 @@ async def test_late_requests_end(exchange: Make) -> None:
 
 
 @pytest.mark.parametrize("asked", ["10ms", "0.01s"])
-async def test_clients_may_ask_for_less(exchange: Make, asked: str) -> None:
-    """`?timeout=` shortens the time."""
+async def test_shortens_the_deadline(exchange: Make, asked: str) -> None:
+    """Shorten the deadline with `?timeout=`."""
     done = await exchange(f"/api/v1/pods?timeout={asked}").through(
-        ErrorRendering(RequestDeadline(_hangs, maximum=60, numbers=RequestNumbers()))
+        ErrorRendering(RequestDeadline(_hangs, maximum=60, stats=RequestStats()))
     )
 
     assert done.status == 504
 
 
 @pytest.mark.parametrize("path", ["/api/v1/namespaces/a/pods", "/api/v1/namespaces/a/pods?timeout=50s"])
-async def test_writes_have_less_time(exchange: Make, path: str) -> None:
-    """A write of one object ends sooner than other requests may, and is told so in a Status."""
-    numbers = RequestNumbers()
+async def test_limits_writes(exchange: Make, path: str) -> None:
+    """End a write of one object before the request timeout, with a Status."""
+    stats = RequestStats()
 
-    done = await exchange(path, method="POST").through(ErrorRendering(RequestDeadline(_hangs, maximum=60, writing=0.01, numbers=numbers)))
+    done = await exchange(path, method="POST").through(ErrorRendering(RequestDeadline(_hangs, maximum=60, writing=0.01, stats=stats)))
 
     message = "Timeout: request did not complete within requested timeout - context deadline exceeded"
     assert (done.status, done.headers["Content-Type"]) == (504, "application/json")
     status = json.loads(done.body)
     assert (status["kind"], status["reason"], status["message"], status["details"]) == ("Status", "Timeout", message, {})
-    assert not numbers.terminations
+    assert not stats.terminations
 
 
 @pytest.mark.parametrize(
     "method, path", [("POST", "/api/v1/namespaces/a/pods?timeout=10ms"), ("DELETE", "/api/v1/namespaces/a/pods?timeout=10ms")]
 )
-async def test_writes_end_as_others_where_that_is_sooner(exchange: Make, method: str, path: str) -> None:
-    """What the client allots counts where it is less; a deletion of many has all the time."""
+async def test_applies_the_earlier_deadline_to_writes(exchange: Make, method: str, path: str) -> None:
+    """Apply a shorter timeout of the client to writes, and the request timeout to deletions of collections."""
     done = await exchange(path, method=method).through(
-        ErrorRendering(RequestDeadline(_hangs, maximum=60, writing=0.02, numbers=RequestNumbers()))
+        ErrorRendering(RequestDeadline(_hangs, maximum=60, writing=0.02, stats=RequestStats()))
     )
 
     assert (done.status, done.headers["Content-Type"]) == (504, "text/plain; charset=utf-8")
 
 
-async def test_an_answer_after_the_time_is_too_late(exchange: Make) -> None:
-    """What is asked for within less time than anything takes is answered 504 although it was done."""
-    numbers = RequestNumbers()
+async def test_returns_504_for_an_answer_after_the_deadline(exchange: Make) -> None:
+    """Return 504 if the answer is complete only after the deadline."""
+    stats = RequestStats()
 
-    done = await exchange("/api/v1/pods?timeout=1ns").through(RequestDeadline(hello, maximum=60, numbers=numbers))
+    done = await exchange("/api/v1/pods?timeout=1ns").through(RequestDeadline(hello, maximum=60, stats=stats))
 
-    assert (done.status, list(numbers.terminations.values())) == (504, [1])
+    assert (done.status, list(stats.terminations.values())) == (504, [1])
 
 
 @pytest.mark.parametrize("asked", ["0s", "0", "99h", ""])
-async def test_what_asks_for_more_gets_the_maximum(exchange: Make, asked: str) -> None:
-    """Nothing, zero, and more than the maximum are all the maximum."""
+async def test_bounds_the_deadline(exchange: Make, asked: str) -> None:
+    """Use the maximum for an empty, zero or longer timeout."""
     done = await exchange(f"/api/v1/pods?timeout={asked}").through(
-        ErrorRendering(RequestDeadline(_hangs, maximum=0.01, numbers=RequestNumbers()))
+        ErrorRendering(RequestDeadline(_hangs, maximum=0.01, stats=RequestStats()))
     )
 
     assert done.status == 504
 
 
-async def test_no_duration_is_refused(exchange: Make) -> None:
-    """A timeout that is no duration is 400, in the words of Go's parser."""
-    done = await exchange("/api/v1/pods?timeout=soon").through(ErrorRendering(RequestDeadline(hello, maximum=60, numbers=RequestNumbers())))
+async def test_rejects_invalid_timeouts(exchange: Make) -> None:
+    """Return 400 with the message of Go's parser for a timeout that is not a duration."""
+    done = await exchange("/api/v1/pods?timeout=soon").through(ErrorRendering(RequestDeadline(hello, maximum=60, stats=RequestStats())))
 
     message = 'invalid timeout specified in the request URL - time: invalid duration "soon"'
     assert (done.status, json.loads(done.body)["message"]) == (400, message)
 
 
-async def test_watches_have_time(exchange: Make) -> None:
-    """A long-running request is not ended."""
-    running = asyncio.create_task(exchange(WATCH).through(RequestDeadline(_hangs, maximum=0.001, numbers=RequestNumbers())))
+async def test_does_not_limit_watches(exchange: Make) -> None:
+    """Set no deadline for a long-running request."""
+    running = asyncio.create_task(exchange(WATCH).through(RequestDeadline(_hangs, maximum=0.001, stats=RequestStats())))
 
     done, pending = await asyncio.wait({running}, timeout=0.02)
 
@@ -200,9 +200,9 @@ async def test_watches_have_time(exchange: Make) -> None:
     await asyncio.gather(*pending, return_exceptions=True)
 
 
-async def test_requests_of_one_second_end_together(exchange: Make) -> None:
-    """A shared timer ends all who are still there, and leaves those alone who are done."""
-    chain = RequestDeadline(_hangs, maximum=0.02, numbers=RequestNumbers())
+async def test_shares_deadlines(exchange: Make) -> None:
+    """Cancel all current requests of a group at their shared deadline, and no finished ones."""
+    chain = RequestDeadline(_hangs, maximum=0.02, stats=RequestStats())
     chain._reads.span = 0.01
 
     tasks = [asyncio.create_task(exchange().through(ErrorRendering(chain))) for _ in range(3)]
@@ -211,9 +211,9 @@ async def test_requests_of_one_second_end_together(exchange: Make) -> None:
     assert [each.status for each in done] == [504, 504, 504]
 
 
-async def test_a_cancellation_from_outside_stays_one(exchange: Make) -> None:
-    """A client that leaves cancels its request; that is not taken for a timeout."""
-    task = asyncio.create_task(exchange().through(RequestDeadline(_hangs, maximum=60, numbers=RequestNumbers())))
+async def test_keeps_other_cancellations(exchange: Make) -> None:
+    """Keep the cancellation by a disconnected client apart from a timeout."""
+    task = asyncio.create_task(exchange().through(RequestDeadline(_hangs, maximum=60, stats=RequestStats())))
     await asyncio.sleep(0)
 
     task.cancel()
@@ -226,14 +226,14 @@ async def test_a_cancellation_from_outside_stays_one(exchange: Make) -> None:
 
 
 @pytest.mark.parametrize("method, limits", [("GET", (1, 5)), ("POST", (5, 1))])
-async def test_too_many_at_once(exchange: Make, method: str, limits: tuple[int, int]) -> None:
-    """Reading and writing requests have limits of their own; who comes too much is told to come again in a second."""
+async def test_limits_concurrent_requests(exchange: Make, method: str, limits: tuple[int, int]) -> None:
+    """Return 429 with Retry-After above the separate limits of read and write requests."""
     in_flight = InFlight()
-    chain = MaxInFlight(_hangs, read_only=limits[0], mutating=limits[1], in_flight=in_flight, numbers=RequestNumbers())
-    first = asyncio.create_task(exchange(method=method, user=NOBODY).through(chain))
+    chain = MaxInFlight(_hangs, read_only=limits[0], mutating=limits[1], in_flight=in_flight, stats=RequestStats())
+    first = asyncio.create_task(exchange(method=method, user=ORDINARY_USER).through(chain))
     await asyncio.sleep(0)
 
-    done = await exchange(method=method, user=NOBODY).through(chain)
+    done = await exchange(method=method, user=ORDINARY_USER).through(chain)
 
     assert (done.status, done.headers["Retry-After"]) == (429, "1")
     assert done.body == b"Too many requests, please try again later.\n"
@@ -242,18 +242,18 @@ async def test_too_many_at_once(exchange: Make, method: str, limits: tuple[int, 
     assert (in_flight.read_only, in_flight.mutating) == (0, 0)
 
 
-async def test_masters_and_watches_are_not_limited(exchange: Make) -> None:
-    """Members of system:masters always get in, watches do not count, and 0 is no limit."""
+async def test_exempts_masters_and_watches(exchange: Make) -> None:
+    """Exempt system:masters and watches from the limits, and treat 0 as no limit."""
     full = InFlight()
     full.read_only = full.mutating = 1
-    limited = MaxInFlight(hello, read_only=1, mutating=1, in_flight=full, numbers=RequestNumbers())
-    unlimited = MaxInFlight(hello, read_only=0, mutating=0, in_flight=full, numbers=RequestNumbers())
+    limited = MaxInFlight(hello, read_only=1, mutating=1, in_flight=full, stats=RequestStats())
+    unlimited = MaxInFlight(hello, read_only=0, mutating=0, in_flight=full, stats=RequestStats())
 
     answers = [
         await exchange().through(limited),
-        await exchange(WATCH, user=NOBODY).through(limited),
-        await exchange(user=NOBODY).through(unlimited),
-        await exchange(method="POST", user=NOBODY).through(unlimited),
+        await exchange(WATCH, user=ORDINARY_USER).through(limited),
+        await exchange(user=ORDINARY_USER).through(unlimited),
+        await exchange(method="POST", user=ORDINARY_USER).through(unlimited),
     ]
 
     assert [done.status for done in answers] == [200] * 4

@@ -1,4 +1,4 @@
-"""The filters that only put headers on answers, and how answers carry them."""
+"""Filters that set headers of answers, and their rendering."""
 
 import re
 import uuid
@@ -6,7 +6,7 @@ import uuid
 from aiohttp import web
 
 from apiext.endpoints.request import HEADERS, WARNINGS
-from apiext.endpoints.responsewriters.response import Reply, Stream
+from apiext.endpoints.responsewriters.response import Reply, ResponseStream
 from apiext.filters.audit_id import AuditID, random_ids
 from apiext.filters.cache_control import CacheControl
 from apiext.filters.cors import CORS
@@ -15,22 +15,22 @@ from apiext.filters.warning import WarningRecorder
 from tests.unit.filters.conftest import Make, hello
 
 
-async def test_audit_id_is_made(exchange: Make) -> None:
-    """A request without an id gets one, and the client is told."""
+async def test_creates_audit_ids(exchange: Make) -> None:
+    """Create an Audit-ID for a request without one, and return it."""
     done = await exchange().through(AuditID(hello, new_id=lambda: "new"))
 
     assert done.headers["Audit-Id"] == "new"
 
 
-async def test_audit_id_is_kept(exchange: Make) -> None:
-    """An id that the client sends is the request's."""
+async def test_keeps_audit_ids(exchange: Make) -> None:
+    """Keep the Audit-ID of the client."""
     done = await exchange(headers={"Audit-ID": "mine"}).through(AuditID(hello))
 
     assert done.headers["Audit-Id"] == "mine"
 
 
-def test_audit_ids_are_random_uuids() -> None:
-    """Ids are UUIDs of version 4, each a new one."""
+def test_creates_random_uuids() -> None:
+    """Create a new UUID of version 4 for each Audit-ID."""
     ids = random_ids()
     some = [next(ids) for _ in range(1000)]
 
@@ -38,8 +38,8 @@ def test_audit_ids_are_random_uuids() -> None:
     assert {(uuid.UUID(text).version, uuid.UUID(text).variant) for text in some} == {(4, uuid.RFC_4122)}
 
 
-async def test_cache_control(exchange: Make) -> None:
-    """No shared cache keeps an answer, unless the handler allows it."""
+async def test_sets_cache_control(exchange: Make) -> None:
+    """Exclude answers from shared caches, unless the handler allows them."""
 
     async def public(_request: web.BaseRequest) -> web.StreamResponse:
         return Reply(b"x", headers={"Cache-Control": "public"})
@@ -48,15 +48,15 @@ async def test_cache_control(exchange: Make) -> None:
     assert (await exchange().through(CacheControl(public))).headers["Cache-Control"] == "public"
 
 
-async def test_hsts(exchange: Make) -> None:
-    """The directives go out joined."""
+async def test_sets_strict_transport_security(exchange: Make) -> None:
+    """Join the directives in one header."""
     done = await exchange().through(HSTS(hello, directives=["max-age=31536000", "includeSubDomains"]))
 
     assert done.headers["Strict-Transport-Security"] == "max-age=31536000; includeSubDomains"
 
 
-async def test_cors_grants_known_origins(exchange: Make) -> None:
-    """A script of an origin that a pattern is found in gets in; its preflight is answered at once."""
+async def test_grants_matching_origins(exchange: Make) -> None:
+    """Grant access to an origin that a pattern matches, and answer its preflight request."""
     chain = CORS(hello, origins=[re.compile("^https://good")])
 
     asked = await exchange(headers={"Origin": "https://good.example"}).through(chain)
@@ -68,8 +68,8 @@ async def test_cors_grants_known_origins(exchange: Make) -> None:
     assert preflight.headers["Access-Control-Allow-Methods"] == "POST, GET, OPTIONS, PUT, DELETE, PATCH"
 
 
-async def test_cors_leaves_others_alone(exchange: Make) -> None:
-    """Without an origin, or with another one, nothing is granted and the request goes on."""
+async def test_ignores_other_origins(exchange: Make) -> None:
+    """Grant nothing without an origin or to another one, and pass the request."""
     chain = CORS(hello, origins=[re.compile("^https://good")])
 
     for headers in ({}, {"Origin": "https://bad.example"}):
@@ -79,8 +79,8 @@ async def test_cors_leaves_others_alone(exchange: Make) -> None:
         assert done.body == b"hello"
 
 
-async def test_warnings_go_out_once_each(exchange: Make) -> None:
-    """What handlers warn of goes out as Warning headers, the same text once, quotes escaped."""
+async def test_sends_each_warning_once(exchange: Make) -> None:
+    """Send each warning once as a Warning header, with escaped quotes."""
 
     async def warns(request: web.BaseRequest) -> web.StreamResponse:
         request[WARNINGS] += ['say "x"', 'say "x"', "", "line\nbreak"]
@@ -91,8 +91,8 @@ async def test_warnings_go_out_once_each(exchange: Make) -> None:
     assert re.findall(rb"Warning: (.*)\r\n", done.wire.data) == [b'299 - "say \\"x\\""']
 
 
-async def test_warnings_are_bounded(exchange: Make) -> None:
-    """Too many long warnings are shortened, and left out in the end."""
+async def test_bounds_warnings(exchange: Make) -> None:
+    """Shorten long warnings, and omit those above the limit."""
 
     async def warns(request: web.BaseRequest) -> web.StreamResponse:
         request[WARNINGS] += [f"{number:04d}{'x' * 400}" for number in range(100)]
@@ -105,8 +105,8 @@ async def test_warnings_are_bounded(exchange: Make) -> None:
     assert len(texts) == 4096 // 256
 
 
-async def test_a_reply_is_one_write(exchange: Make) -> None:
-    """Status line, headers and the parts of the body leave together; no part of it can break a header."""
+async def test_writes_a_reply_at_once(exchange: Make) -> None:
+    """Write status line, headers and body at once, and refuse line breaks in headers."""
     done = exchange()
     done.request[HEADERS] = {"Audit-Id": "1"}
 
@@ -120,15 +120,15 @@ async def _parts(_request: web.BaseRequest) -> web.StreamResponse:
     return Reply((b"a", b"bc"), status=201)
 
 
-async def test_head_has_no_body(exchange: Make) -> None:
-    """HEAD gets the headers that GET would get."""
+async def test_sends_no_body_for_head(exchange: Make) -> None:
+    """Send the headers of GET for HEAD, without the body."""
     done = await exchange(method="HEAD").through(hello)
 
     assert (done.headers["Content-Length"], done.body) == ("5", b"")
 
 
-async def test_closing_connections_say_so(exchange: Make) -> None:
-    """An answer after which the server closes says it."""
+async def test_announces_the_end_of_the_connection(exchange: Make) -> None:
+    """Send `Connection: close` with the last answer."""
 
     async def last(_request: web.BaseRequest) -> web.StreamResponse:
         reply = Reply(b"x")
@@ -142,14 +142,14 @@ async def test_closing_connections_say_so(exchange: Make) -> None:
     assert not done.response.keep_alive
 
 
-async def test_streams_carry_headers_too() -> None:
-    """A stream sends the filters' headers and the warnings before its first piece."""
+async def test_sends_headers_of_streams() -> None:
+    """Send the filters' headers and the warnings before the first piece of a stream."""
     from aiohttp.test_utils import RawTestServer, TestClient
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
         request[HEADERS] = {"Audit-Id": "1"}
         request[WARNINGS] = ["careful"]
-        stream = Stream(content_type="text/plain")
+        stream = ResponseStream(content_type="text/plain")
         await stream.prepare(request)
         await stream.write(b"piece")
         return stream

@@ -1,4 +1,4 @@
-"""Who sends a request, and whether they may."""
+"""Authentication and authorization of requests."""
 
 import json
 import time
@@ -13,9 +13,8 @@ from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.authentication import Authentication
 from apiext.filters.authorization import Authorization
 from apiext.filters.error_rendering import ErrorRendering
-from apiext.filters.metrics import CertificateLives
-from apiext.meta.request import Peer, UserInfo
-from apiext.meta.user import ANONYMOUS
+from apiext.filters.metrics import CertificateExpirations
+from apiext.meta.request import ANONYMOUS, Peer, UserInfo
 from tests.unit.filters.conftest import Make, hello
 
 TOKENS = {"secret": UserInfo("ann", ("devs",), uid="7")}
@@ -27,8 +26,8 @@ async def _who(request: web.BaseRequest) -> web.StreamResponse:
     return Reply(json.dumps([user.name, *user.groups]).encode())
 
 
-async def test_certificate_user(exchange: Make) -> None:
-    """The user of the connection's certificate sends all of its requests, whatever token comes along."""
+async def test_authenticates_by_certificate(exchange: Make) -> None:
+    """Use the user of the connection's certificate, and ignore a token."""
     peer = Peer(user=UserInfo("bob", ("system:authenticated",)))
 
     done = await exchange(peer=peer, user=None, headers={"Authorization": "Bearer wrong"}).through(Authentication(_who, anonymous=False))
@@ -36,8 +35,8 @@ async def test_certificate_user(exchange: Make) -> None:
     assert json.loads(done.body) == ["bob", "system:authenticated"]
 
 
-async def test_token_user(exchange: Make) -> None:
-    """A known token makes the user, and everyone who is known is authenticated."""
+async def test_authenticates_by_token(exchange: Make) -> None:
+    """Use the user of a static token, and add the group system:authenticated."""
     chain = Authentication(_who, anonymous=True, tokens=TOKENS)
 
     done = await exchange(user=None, headers={"Authorization": "bearer secret"}).through(chain)
@@ -46,8 +45,8 @@ async def test_token_user(exchange: Make) -> None:
 
 
 @pytest.mark.parametrize("header", ["Bearer wrong", "bearer secret2", "Bearer wrong secret"])
-async def test_wrong_token(exchange: Make, header: str) -> None:
-    """A wrong token is 401, also where anonymous requests get in."""
+async def test_rejects_unknown_tokens(exchange: Make, header: str) -> None:
+    """Return 401 for an unknown token even if anonymous requests are enabled."""
     chain = ErrorRendering(Authentication(_who, anonymous=True, tokens=TOKENS))
 
     done = await exchange(user=None, headers={"Authorization": header}).through(chain)
@@ -57,8 +56,8 @@ async def test_wrong_token(exchange: Make, header: str) -> None:
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Basic eDp5"}, {"Authorization": "Bearer"}, {"Authorization": "Bearer  secret"}])
-async def test_nobody(exchange: Make, headers: dict[str, str]) -> None:
-    """Without credentials a request is anonymous, or 401 where nobody may be."""
+async def test_requests_without_credentials(exchange: Make, headers: dict[str, str]) -> None:
+    """Use system:anonymous without credentials, or return 401 if anonymous requests are disabled."""
     let_in = await exchange(user=None, headers=headers).through(Authentication(_who, anonymous=True))
     kept_out = await exchange(user=None, headers=headers).through(ErrorRendering(Authentication(_who, anonymous=False)))
 
@@ -66,8 +65,8 @@ async def test_nobody(exchange: Make, headers: dict[str, str]) -> None:
     assert kept_out.status == 401
 
 
-async def test_front_proxy(exchange: Make) -> None:
-    """A front proxy names the user with headers; without them it is whom its certificate names."""
+async def test_authenticates_by_front_proxy(exchange: Make) -> None:
+    """Use the user in the headers of a front proxy, else the user of its certificate."""
     chain = Authentication(_who, anonymous=False, front_proxy=PROXY)
     peer = Peer(user=UserInfo("proxy"), is_front_proxy=True)
 
@@ -79,8 +78,8 @@ async def test_front_proxy(exchange: Make) -> None:
 
 
 @pytest.mark.parametrize("peer", [Peer(user=UserInfo("bob"), ends=1.0), Peer(is_front_proxy=True, ends=1.0)])
-async def test_certificate_that_has_ended(exchange: Make, peer: Peer) -> None:
-    """A certificate that ends during its connection is worth nothing from then on, nor are a proxy's headers; a token still is."""
+async def test_rejects_expired_certificates(exchange: Make, peer: Peer) -> None:
+    """Reject a certificate, and the headers of its proxy, once it expires on an open connection; accept a token."""
     chain = ErrorRendering(Authentication(_who, anonymous=True, tokens=TOKENS, front_proxy=PROXY))
 
     refused = await exchange(user=None, peer=peer, headers={"X-Remote-User": "eve"}).through(chain)
@@ -90,22 +89,22 @@ async def test_certificate_that_has_ended(exchange: Make, peer: Peer) -> None:
     assert json.loads(by_token.body)[0] == "ann"
 
 
-async def test_lives_of_certificates_are_counted(exchange: Make) -> None:
-    """Requests by a certificate of their own are counted by what is left of it, those that a front proxy vouches for are not."""
-    lives = CertificateLives()
-    chain = Authentication(_who, anonymous=True, front_proxy=PROXY, lives=lives)
+async def test_counts_certificate_expirations(exchange: Make) -> None:
+    """Count the remaining validity of client certificates, but not of front proxies that name a user."""
+    expirations = CertificateExpirations()
+    chain = Authentication(_who, anonymous=True, front_proxy=PROXY, expirations=expirations)
     ends = time.time() + 1000
 
     await exchange(user=None, peer=Peer(user=UserInfo("bob"), ends=ends)).through(chain)
     await exchange(user=None, peer=Peer(is_front_proxy=True, ends=ends), headers={"X-Remote-User": "eve"}).through(chain)
     await exchange(user=None).through(chain)
 
-    assert [index for index, count in enumerate(lives.buckets) if count] == [1]
-    assert 900 < lives.seconds <= 1000
+    assert [index for index, count in enumerate(expirations.buckets) if count] == [1]
+    assert 900 < expirations.seconds <= 1000
 
 
-async def test_headers_of_others_are_not_believed(exchange: Make) -> None:
-    """Only a front proxy's headers count."""
+async def test_ignores_headers_of_other_clients(exchange: Make) -> None:
+    """Ignore X-Remote-User of a client that is not a front proxy."""
     chain = Authentication(_who, anonymous=True, front_proxy=PROXY)
 
     done = await exchange(user=None, headers={"X-Remote-User": "eve"}).through(chain)
@@ -113,8 +112,8 @@ async def test_headers_of_others_are_not_believed(exchange: Make) -> None:
     assert json.loads(done.body)[0] == "system:anonymous"
 
 
-async def test_refusal(exchange: Make) -> None:
-    """Who may not is told so, in words that no browser takes for a page."""
+async def test_returns_403(exchange: Make) -> None:
+    """Return 403 with a message that browsers do not render."""
     chain = Authorization(hello, authorizer=Union([Authenticated(), AlwaysAllowPaths(["/healthz"])]))
 
     refused = await exchange("/", user=ANONYMOUS).through(chain)

@@ -1,4 +1,4 @@
-"""Users who act as others."""
+"""Impersonation."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,14 +21,14 @@ LEGACY = ("impersonate users alice", "impersonate groups dev", "impersonate uids
 
 
 class Rules:
-    """Allows what is listed: verb, resource and name; keeps what it was asked."""
+    """Allows the listed verbs, resources and names, and records the checks."""
 
     def __init__(self, *allowed: str) -> None:
         self._allowed = allowed
         self.asked: list[str] = []
 
     async def decide(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """The verdict."""
+        """Return the verdict."""
         resource = f"{info.resource}/{info.subresource}".rstrip("/")
         self.asked.append(f"{info.verb} {resource} {info.name}".strip())
         return ALLOWED if self.asked[-1] in self._allowed or "*" in self._allowed else NO_OPINION
@@ -40,27 +40,27 @@ async def _who(request: web.BaseRequest) -> web.StreamResponse:
     return Reply(json.dumps([user.name, list(user.groups), user.uid, extra]).encode())
 
 
-async def _act(exchange: Make, rules: Rules, *headers: tuple[str, str], user: UserInfo = BOB) -> Exchange:
+async def _impersonate(exchange: Make, rules: Rules, *headers: tuple[str, str], user: UserInfo = BOB) -> Exchange:
     fields: Mapping[str, str] = CIMultiDict(headers)
     made = exchange("/apis/example.com/v1/namespaces/default/widgets/a", headers=fields, user=user)
     return await made.through(ImpersonationFilter(_who, decide=rules.decide))
 
 
-async def test_most_act_as_themselves(exchange: Make) -> None:
-    """Without the headers nobody is asked."""
+async def test_does_not_check_without_headers(exchange: Make) -> None:
+    """Check nothing without impersonation headers."""
     rules = Rules()
 
-    done = await _act(exchange, rules, ("If-Match", "x"), ("Impersonate-User", ""))
+    done = await _impersonate(exchange, rules, ("If-Match", "x"), ("Impersonate-User", ""))
 
     assert (json.loads(done.body)[0], rules.asked) == ("bob", [])
 
 
-async def test_everything_is_checked(exchange: Make) -> None:
-    """Name, uid, groups and extra each need to be allowed."""
+async def test_checks_every_fact(exchange: Make) -> None:
+    """Check name, UID, each group and each extra value."""
     headers = ("Impersonate-User", "alice"), ("Impersonate-Uid", "7"), ("Impersonate-Group", "dev"), ("Impersonate-Extra-Scopes", "view")
 
-    done = await _act(exchange, Rules(*LEGACY), *headers)
-    refused = [await _act(exchange, Rules(*(rule for rule in LEGACY if rule != missing)), *headers) for missing in LEGACY]
+    done = await _impersonate(exchange, Rules(*LEGACY), *headers)
+    refused = [await _impersonate(exchange, Rules(*(rule for rule in LEGACY if rule != missing)), *headers) for missing in LEGACY]
 
     assert json.loads(done.body) == ["alice", ["dev", "system:authenticated"], "7", {"scopes": ["view"]}]
     assert [each.status for each in refused] == [403] * 4
@@ -77,9 +77,9 @@ async def test_everything_is_checked(exchange: Make) -> None:
         ("system:node:N_", ["system:authenticated"]),
     ],
 )
-async def test_groups_that_come_with_a_name(exchange: Make, name: str, groups: Sequence[str]) -> None:
-    """Some users belong to groups by their names."""
-    done = await _act(exchange, Rules("*"), ("Impersonate-User", name))
+async def test_adds_implied_groups(exchange: Make, name: str, groups: Sequence[str]) -> None:
+    """Add the groups that a name implies."""
+    done = await _impersonate(exchange, Rules("*"), ("Impersonate-User", name))
 
     assert json.loads(done.body)[:2] == [name, groups]
 
@@ -96,21 +96,21 @@ async def test_groups_that_come_with_a_name(exchange: Make, name: str, groups: S
     ],
 )
 async def test_constrained_modes(exchange: Make, allowed: Sequence[str], name: str) -> None:
-    """One may be allowed to act as another for some requests only."""
-    done = await _act(exchange, Rules(*allowed), ("Impersonate-User", name))
-    refused = await _act(exchange, Rules(allowed[1]), ("Impersonate-User", name))
+    """Allow impersonation for single requests in constrained modes."""
+    done = await _impersonate(exchange, Rules(*allowed), ("Impersonate-User", name))
+    refused = await _impersonate(exchange, Rules(allowed[1]), ("Impersonate-User", name))
 
     assert (json.loads(done.body)[0], refused.status) == (name, 403)
     assert f"cannot {allowed[0].split()[0]} resource" in json.loads(refused.body)["message"]
 
 
-async def test_a_service_account_may_be_its_node(exchange: Make) -> None:
-    """Whatever the node's name is."""
+async def test_allows_the_node_of_a_service_account(exchange: Make) -> None:
+    """Allow a service account to impersonate its own node, whatever the node's name is."""
     agent = UserInfo("system:serviceaccount:ns:agent", extra={"authentication.kubernetes.io/node-name": ("n1",)})
     rules = Rules("impersonate-on:associated-node:get widgets a", "impersonate:associated-node nodes *")
 
-    own = await _act(exchange, rules, ("Impersonate-User", "system:node:n1"), user=agent)
-    other = await _act(exchange, rules, ("Impersonate-User", "system:node:n2"), user=agent)
+    own = await _impersonate(exchange, rules, ("Impersonate-User", "system:node:n1"), user=agent)
+    other = await _impersonate(exchange, rules, ("Impersonate-User", "system:node:n2"), user=agent)
 
     assert (own.status, other.status) == (200, 403)
 
@@ -126,18 +126,18 @@ async def test_a_service_account_may_be_its_node(exchange: Make) -> None:
         ([("Impersonate-Extra-", "x")], "impersonating the empty string key in extra is not allowed"),
     ],
 )
-async def test_some_are_out_of_reach_of_constrained_modes(exchange: Make, headers: list[tuple[str, str]], why: str) -> None:
-    """They are refused with the reason."""
+async def test_refuses_users_outside_of_constrained_modes(exchange: Make, headers: list[tuple[str, str]], why: str) -> None:
+    """Refuse users that constrained modes exclude, with the reason."""
     rules = Rules("impersonate-on:user-info:get widgets a", "impersonate:user-info users alice")
 
-    done = await _act(exchange, rules, ("Impersonate-User", "alice"), *headers)
+    done = await _impersonate(exchange, rules, ("Impersonate-User", "alice"), *headers)
 
     assert done.status == 403
     assert why in json.loads(done.body)["message"]
 
 
-async def test_one_check_stands_for_many(exchange: Make) -> None:
-    """Four groups or values are first asked for together."""
+async def test_checks_many_values_at_once(exchange: Make) -> None:
+    """Check four or more groups or values together first."""
     rules = Rules(
         *("impersonate-on:user-info:get widgets a", "impersonate:user-info users alice"),
         *("impersonate:user-info groups *", "impersonate:user-info userextras/* *"),
@@ -145,13 +145,13 @@ async def test_one_check_stands_for_many(exchange: Make) -> None:
     groups = [("Impersonate-Group", f"g{number}") for number in range(4)]
     extra = [("Impersonate-Extra-a.b%2Fc", f"v{number}") for number in range(4)]
 
-    done = await _act(exchange, rules, ("Impersonate-User", "alice"), *groups, *extra)
+    done = await _impersonate(exchange, rules, ("Impersonate-User", "alice"), *groups, *extra)
 
     assert (done.status, len(rules.asked)) == (200, 4)
 
 
-async def test_the_last_way_is_tried_first(exchange: Make) -> None:
-    """What a user did before costs no more checks, and its refusal is the one that is told."""
+async def test_tries_the_last_mode_first(exchange: Make) -> None:
+    """Try the mode that allowed the user before, and report its refusal."""
     rules = Rules("impersonate users alice")
     chain = ImpersonationFilter(_who, decide=rules.decide)
 
@@ -163,9 +163,9 @@ async def test_the_last_way_is_tried_first(exchange: Make) -> None:
     assert json.loads(refused.body)["details"] == {"name": "eve", "kind": "users"}
 
 
-async def test_facts_without_a_user(exchange: Make) -> None:
-    """Whoever tells groups and no user is told what was understood."""
-    done = await _act(exchange, Rules("*"), ("Impersonate-Group", 'a"'), ("Impersonate-Extra-X%2fy", "1"), ("Impersonate-Uid", "u"))
+async def test_rejects_facts_without_a_user(exchange: Make) -> None:
+    """Return 400 with the parsed headers for groups without a user name."""
+    done = await _impersonate(exchange, Rules("*"), ("Impersonate-Group", 'a"'), ("Impersonate-Extra-X%2fy", "1"), ("Impersonate-Uid", "u"))
 
     assert done.status == 400
     assert json.loads(done.body)["message"] == (
@@ -174,8 +174,8 @@ async def test_facts_without_a_user(exchange: Make) -> None:
     )
 
 
-async def test_who_cannot_be_asked_about_is_refused(exchange: Make) -> None:
-    """A failure of the authorizer is no permission."""
+async def test_refuses_after_a_failed_check(exchange: Make) -> None:
+    """Refuse impersonation if the authorizer fails."""
 
     async def fails(_user: UserInfo, _info: RequestInfo) -> Verdict:
         raise ReviewError("no route")
@@ -186,8 +186,8 @@ async def test_who_cannot_be_asked_about_is_refused(exchange: Make) -> None:
     assert (done.status, json.loads(done.body)["message"].endswith(": no route")) == (403, True)
 
 
-async def test_constrained_modes_can_be_switched_off(exchange: Make) -> None:
-    """Then only one check is made for a name."""
+async def test_disables_constrained_modes(exchange: Make) -> None:
+    """Check a name once if constrained modes are disabled."""
     rules = Rules("impersonate users alice")
     made = exchange(headers={"Impersonate-User": "alice"}, user=BOB)
 
@@ -196,17 +196,17 @@ async def test_constrained_modes_can_be_switched_off(exchange: Make) -> None:
     assert (done.status, rules.asked) == (200, ["impersonate users alice"])
 
 
-async def test_keys_that_are_not_well_escaped(exchange: Make) -> None:
-    """They stay as they are, as a whole; the others are unescaped."""
+async def test_keeps_malformed_escapes(exchange: Make) -> None:
+    """Keep a key with a malformed escape unchanged, and unescape the others."""
     headers = ("Impersonate-Extra-A%zZ%41", "x"), ("Impersonate-Extra-B%2fC", "y"), ("Impersonate-Extra-%", "z")
 
-    done = await _act(exchange, Rules("*"), ("Impersonate-User", "alice"), *headers)
+    done = await _impersonate(exchange, Rules("*"), ("Impersonate-User", "alice"), *headers)
 
     assert json.loads(done.body)[3] == {"a%zz%41": ["x"], "b/c": ["y"], "%": ["z"]}
 
 
-def test_names_that_are_no_text() -> None:
-    """What is checked can be told to others, and is what the user is called then."""
+def test_replaces_invalid_utf8_in_names() -> None:
+    """Check and use the same name, with replacements for bytes that are not UTF-8."""
     names = "Impersonate-User", "Impersonate-Uid", "Impersonate-Group", "Impersonate-Extra-A"
     request = SimpleNamespace(headers=CIMultiDict((name, "a\udcff\u00e4") for name in names))
 

@@ -1,4 +1,4 @@
-"""Numbers and log lines of requests."""
+"""Metrics and log lines of requests."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from apiext.authorization.authorizer import ALLOWED, Verdict
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.error_rendering import ErrorRendering
 from apiext.filters.impersonation import ImpersonationFilter
-from apiext.filters.metrics import Labels, RequestMetrics, RequestNumbers
+from apiext.filters.metrics import Labels, RequestMetrics, RequestStats
 from apiext.filters.request_deadline import RequestDeadline
 from apiext.filters.request_logging import RequestLogging
 from apiext.meta.errors import StatusError
@@ -28,14 +28,14 @@ def _answers(code: int):  # type: ignore[no-untyped-def]  # noqa: ANN202
     return handler
 
 
-async def test_requests_are_counted(exchange: Make) -> None:
-    """Each request counts in the series of its labels, by its code, once in a bucket."""
-    numbers = RequestNumbers()
+async def test_counts_requests(exchange: Make) -> None:
+    """Count each request in the series of its labels, by code, and in one bucket."""
+    stats = RequestStats()
 
-    await exchange().through(RequestMetrics(hello, numbers=numbers))
-    await exchange().through(RequestMetrics(_answers(409), numbers=numbers))
+    await exchange().through(RequestMetrics(hello, stats=stats))
+    await exchange().through(RequestMetrics(_answers(409), stats=stats))
 
-    series = numbers.series[GET]
+    series = stats.series[GET]
     assert series.codes == {200: 1, 409: 1}
     assert sum(series.buckets) == 2
     assert series.seconds > 0
@@ -57,79 +57,79 @@ async def test_requests_are_counted(exchange: Make) -> None:
         ("GET", "/healthz", Labels("GET", "", "", "", "/healthz", "", component="")),
     ],
 )
-async def test_labels(exchange: Make, method: str, path: str, labels: Labels) -> None:
-    """Labels are the reference's."""
-    numbers = RequestNumbers()
+async def test_labels_requests(exchange: Make, method: str, path: str, labels: Labels) -> None:
+    """Label requests as the reference."""
+    stats = RequestStats()
 
-    await exchange(path, method=method).through(RequestMetrics(hello, numbers=numbers))
+    await exchange(path, method=method).through(RequestMetrics(hello, stats=stats))
 
-    assert list(numbers.series) == [labels]
+    assert list(stats.series) == [labels]
 
 
 @pytest.mark.parametrize("path", ["/version", "/apis/g/v1", "/apis/g/v1/unknown", "/readyz/ping"])
-async def test_what_is_no_resource_is_not_counted(exchange: Make, path: str) -> None:
-    """Nor is what nobody serves: whoever asks for ever new things does not fill the memory."""
-    numbers = RequestNumbers()
+async def test_does_not_count_other_paths(exchange: Make, path: str) -> None:
+    """Do not count paths that are not served, which bounds the number of series."""
+    stats = RequestStats()
 
-    await exchange(path).through(RequestMetrics(_answers(404), numbers=numbers))
+    await exchange(path).through(RequestMetrics(_answers(404), stats=stats))
 
-    assert not numbers.series
+    assert not stats.series
 
 
 @pytest.mark.parametrize(
     "path,code,counted",
     [("/apis/g/v1/ws/a", 404, True), ("/apis/g/v1/ws/a/unknown", 404, False), ("/apis/g/v1/ws", 405, False), ("/apis/g/v1/ws", 403, True)],
 )
-async def test_errors_are_counted(exchange: Make, path: str, code: int, counted: bool) -> None:  # noqa: FBT001
-    """But for verbs and subresources that there are not."""
-    numbers = RequestNumbers()
+async def test_counts_errors(exchange: Make, path: str, code: int, counted: bool) -> None:  # noqa: FBT001
+    """Count errors except those of unknown verbs and subresources."""
+    stats = RequestStats()
 
     async def fails(_request: web.BaseRequest) -> web.StreamResponse:
         raise StatusError(code, "", "")
 
-    await exchange(path).through(ErrorRendering(RequestMetrics(fails, numbers=numbers)))
+    await exchange(path).through(ErrorRendering(RequestMetrics(fails, stats=stats)))
 
-    assert [series.codes for series in numbers.series.values()] == ([{code: 1}] if counted else [])
+    assert [series.codes for series in stats.series.values()] == ([{code: 1}] if counted else [])
 
 
-async def test_applies_are_patches_of_their_own(exchange: Make) -> None:
-    """They are told by what they are sent as."""
-    numbers = RequestNumbers()
+async def test_counts_applies_apart(exchange: Make) -> None:
+    """Count apply patches by their media type, apart from other patches."""
+    stats = RequestStats()
     headers = {"Content-Type": "application/apply-patch+yaml"}
 
-    await exchange("/apis/g/v1/ws/a", method="PATCH", headers=headers).through(RequestMetrics(hello, numbers=numbers))
+    await exchange("/apis/g/v1/ws/a", method="PATCH", headers=headers).through(RequestMetrics(hello, stats=stats))
 
-    assert next(iter(numbers.series)).verb == "APPLY"
+    assert next(iter(stats.series)).verb == "APPLY"
 
 
-async def test_what_the_server_gives_up_is_counted(exchange: Make) -> None:
-    """Late requests count as such, and those for which there was no room at all."""
-    numbers, late = RequestNumbers(), GET._replace(verb="LIST", scope="namespace")
+async def test_counts_terminations(exchange: Make) -> None:
+    """Count requests that exceeded their deadline or the limit of concurrent requests."""
+    stats, late = RequestStats(), GET._replace(verb="LIST", scope="namespace")
 
     async def hangs(_request: web.BaseRequest) -> web.StreamResponse:
         await asyncio.Event().wait()
         raise AssertionError
 
-    counting = RequestMetrics(hangs, numbers=numbers)
-    await exchange("/apis/example.com/v1/namespaces/n/widgets").through(RequestDeadline(counting, maximum=0.01, numbers=numbers))
-    numbers.dropped(exchange().request, 429)
+    counting = RequestMetrics(hangs, stats=stats)
+    await exchange("/apis/example.com/v1/namespaces/n/widgets").through(RequestDeadline(counting, maximum=0.01, stats=stats))
+    stats.record_dropped(exchange().request, 429)
 
-    assert numbers.terminations == {(late, 504): 1, (GET, 429): 1}
-    assert {labels: series.codes for labels, series in numbers.series.items()} == {late: {504: 1}, GET: {429: 1}}
+    assert stats.terminations == {(late, 504): 1, (GET, 429): 1}
+    assert {labels: series.codes for labels, series in stats.series.items()} == {late: {504: 1}, GET: {429: 1}}
 
 
-async def test_watches_count_while_they_run(exchange: Make) -> None:
-    """A running watch is seen; when its client has left it is not, and it counts as what its client got."""
-    numbers = RequestNumbers()
+async def test_counts_current_watches(exchange: Make) -> None:
+    """Count a watch as running until its client disconnects, and then by its code."""
+    stats = RequestStats()
 
     async def streams(request: web.BaseRequest) -> web.StreamResponse:
         await request.writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
         await asyncio.Event().wait()
         raise AssertionError
 
-    task = asyncio.create_task(exchange("/apis/g/v1/ws?watch=1").through(RequestMetrics(streams, numbers=numbers)))
+    task = asyncio.create_task(exchange("/apis/g/v1/ws?watch=1").through(RequestMetrics(streams, stats=stats)))
     await asyncio.sleep(0)
-    series = numbers.series[Labels("WATCH", "g", "v1", "ws", "", "cluster")]
+    series = stats.series[Labels("WATCH", "g", "v1", "ws", "", "cluster")]
     assert series.running == 1
 
     task.cancel()
@@ -138,8 +138,8 @@ async def test_watches_count_while_they_run(exchange: Make) -> None:
     assert (series.running, series.codes) == (0, {200: 1})
 
 
-async def test_all_requests_are_logged(exchange: Make, caplog: pytest.LogCaptureFixture) -> None:
-    """At a high verbosity every request is a line with user, verb, resource, code and latency."""
+async def test_logs_every_request(exchange: Make, caplog: pytest.LogCaptureFixture) -> None:
+    """Log every request with user, verb, resource, code and latency at a high verbosity."""
     with caplog.at_level(logging.INFO):
         await exchange().through(RequestLogging(hello, everything=True))
 
@@ -149,8 +149,8 @@ async def test_all_requests_are_logged(exchange: Make, caplog: pytest.LogCapture
     assert fields["latency_ms"] >= 0
 
 
-async def test_failures_are_logged(exchange: Make, caplog: pytest.LogCaptureFixture) -> None:
-    """Otherwise only what failed inside the server is."""
+async def test_logs_server_errors(exchange: Make, caplog: pytest.LogCaptureFixture) -> None:
+    """Log only server errors at a low verbosity."""
     await exchange().through(RequestLogging(hello, everything=False))
     await exchange().through(RequestLogging(_answers(404), everything=False))
     await exchange().through(RequestLogging(_answers(503), everything=False))
@@ -158,8 +158,8 @@ async def test_failures_are_logged(exchange: Make, caplog: pytest.LogCaptureFixt
     assert [line["code"] for line in logged(caplog)] == [503]
 
 
-async def test_what_breaks_is_logged(exchange: Make, caplog: pytest.LogCaptureFixture) -> None:
-    """Also where there is no answer to tell the code by."""
+async def test_logs_broken_answers(exchange: Make, caplog: pytest.LogCaptureFixture) -> None:
+    """Log a request whose handler failed without an answer."""
 
     async def breaks(_request: web.BaseRequest) -> web.StreamResponse:
         raise ValueError
@@ -171,13 +171,13 @@ async def test_what_breaks_is_logged(exchange: Make, caplog: pytest.LogCaptureFi
 
 
 @pytest.mark.parametrize("begun,code", [(True, 200), (False, 499)])
-async def test_clients_that_leave_are_logged(
+async def test_logs_disconnected_clients(
     exchange: Make,
     caplog: pytest.LogCaptureFixture,
     begun: bool,  # noqa: FBT001
     code: int,
 ) -> None:
-    """A watch ends so; anything else is not done."""
+    """Log a disconnected client as the end of a watch, or as 499 for other requests."""
 
     async def hangs(request: web.BaseRequest) -> web.StreamResponse:
         await request.writer.write(b"x" if begun else b"")
@@ -193,8 +193,8 @@ async def test_clients_that_leave_are_logged(
     assert [(line["verb"], line["code"]) for line in logged(caplog)] == [("watch", code)]
 
 
-async def test_who_acts_as_another_is_logged(exchange: Make, caplog: pytest.LogCaptureFixture) -> None:
-    """Both are: who it was, and as whom."""
+async def test_logs_impersonation(exchange: Make, caplog: pytest.LogCaptureFixture) -> None:
+    """Log both the authenticated and the impersonated user."""
 
     async def allows(_user: UserInfo, _info: RequestInfo) -> Verdict:
         return ALLOWED

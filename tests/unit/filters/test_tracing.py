@@ -1,4 +1,4 @@
-"""Spans of requests."""
+"""OpenTelemetry spans of requests."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ TRACE = 0x0AF7651916CD43DD8448EB211C80319C
 
 
 class Spans:
-    """Keeps what is traced."""
+    """Collects finished spans."""
 
     def __init__(self) -> None:
         self._exporter = InMemorySpanExporter()
@@ -29,7 +29,7 @@ class Spans:
 
     @property
     def ended(self) -> Sequence[ReadableSpan]:
-        """Spans in the order of their ends."""
+        """Return the spans in the order of their ends."""
         return self._exporter.get_finished_spans()
 
 
@@ -37,8 +37,8 @@ async def _failing(_request: web.BaseRequest) -> web.StreamResponse:
     return text_reply("no", status=503)
 
 
-async def test_a_request_is_a_span(exchange: Make) -> None:
-    """It tells the request, its audit id and the code."""
+async def test_creates_a_span(exchange: Make) -> None:
+    """Create a span with the request, its Audit-ID and the code."""
     spans = Spans()
     await exchange("/api/v1/namespaces/default/events?limit=1").through(Tracing(hello, tracer=spans.tracer))
 
@@ -51,8 +51,8 @@ async def test_a_request_is_a_span(exchange: Make) -> None:
     assert span.status.is_unset
 
 
-async def test_failures_are_marked(exchange: Make) -> None:
-    """A code of the server's own fault is an error."""
+async def test_marks_server_errors(exchange: Make) -> None:
+    """Mark the span of a server error."""
     spans = Spans()
     await exchange().through(Tracing(_failing, tracer=spans.tracer))
 
@@ -60,8 +60,8 @@ async def test_failures_are_marked(exchange: Make) -> None:
 
 
 @pytest.mark.parametrize("user,continued", [(ADMIN, True), (UserInfo("p", ("system:monitoring",)), True), (UserInfo("ann"), False)])
-async def test_traces_of_clients(exchange: Make, user: UserInfo, *, continued: bool) -> None:
-    """Privileged users continue their trace; the one of others is linked to."""
+async def test_continues_traces(exchange: Make, user: UserInfo, *, continued: bool) -> None:
+    """Continue the trace of a privileged user; link to that of others."""
     spans = Spans()
     await exchange(user=user, headers={"traceparent": BEGUN}).through(Tracing(hello, tracer=spans.tracer))
 
@@ -81,6 +81,6 @@ async def test_traces_of_clients(exchange: Make, user: UserInfo, *, continued: b
         ),
     ],
 )
-def test_names(info: RequestInfo, name: str) -> None:
-    """Names hold no names of objects."""
+def test_names_spans(info: RequestInfo, name: str) -> None:
+    """Name spans without the names of objects."""
     assert span_name("GET", info) == name

@@ -1,17 +1,20 @@
-"""hack/venv: when the environment is made anew."""
+"""Tests of hack/venv: when the environment is created or updated, and with which lock."""
 
 import importlib.util
+import re
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
+LOCKS = ("manifests/requirements.lock", "requirements-dev.lock")
 
 
 @pytest.fixture
 def venv() -> ModuleType:
-    """The module behind hack/venv."""
+    """Load the module behind hack/venv."""
     spec = importlib.util.spec_from_file_location("hack_venv", ROOT / "hack" / "lib" / "venv.py")
     assert spec is not None
     assert spec.loader is not None
@@ -21,31 +24,33 @@ def venv() -> ModuleType:
 
 
 @pytest.fixture
-def made(venv: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The environments that were made; making one only writes its Python."""
-    calls: list[Path] = []
+def made(venv: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, str]]:
+    """Record the environments that are made, with their locks; making one only writes its Python."""
+    calls: list[tuple[Path, str]] = []
 
-    def make(_root: Path, folder: Path, python: Path) -> None:
-        calls.append(folder)
+    def make(_root: Path, folder: Path, python: Path, lock: str) -> None:
+        calls.append((folder, lock))
         python.parent.mkdir(parents=True, exist_ok=True)
         python.touch()
 
     monkeypatch.setattr(venv, "_make", make)
     monkeypatch.delenv("APIEXT_VENV", raising=False)
-    (tmp_path / venv.LOCK).write_text("one==1\n")
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / venv.LOCK).write_text("one==1\ntwo==1\n")
+    (tmp_path / venv.RUNTIME_LOCK).write_text("one==1\n")
     return calls
 
 
-def test_a_second_call_does_nothing(venv: ModuleType, made: list[Path], tmp_path: Path) -> None:
-    """An environment that has the lock's state is used as it is."""
+def test_keeps_an_environment_of_the_same_lock(venv: ModuleType, made: list[tuple[Path, str]], tmp_path: Path) -> None:
+    """Install nothing where the environment has the state of the lock."""
     python = venv.main(tmp_path)
 
     assert venv.main(tmp_path) == python == tmp_path / ".venv" / "bin" / "python"
-    assert made == [tmp_path / ".venv"]
+    assert made == [(tmp_path / ".venv", venv.LOCK)]
 
 
-def test_a_changed_lock_updates(venv: ModuleType, made: list[Path], tmp_path: Path) -> None:
-    """An environment with another lock is brought up to date."""
+def test_updates_after_a_change_of_the_lock(venv: ModuleType, made: list[tuple[Path, str]], tmp_path: Path) -> None:
+    """Update an environment that was made from another lock."""
     venv.main(tmp_path)
     (tmp_path / venv.LOCK).write_text("one==2\n")
     venv.main(tmp_path)
@@ -53,29 +58,53 @@ def test_a_changed_lock_updates(venv: ModuleType, made: list[Path], tmp_path: Pa
     assert len(made) == 2
 
 
-def test_the_folder_can_be_chosen(venv: ModuleType, made: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """APIEXT_VENV says where the environment is."""
+def test_uses_the_folder_of_the_variable(
+    venv: ModuleType, made: list[tuple[Path, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Create the environment in APIEXT_VENV."""
     monkeypatch.setenv("APIEXT_VENV", str(tmp_path / "elsewhere"))
 
     assert venv.main(tmp_path) == tmp_path / "elsewhere" / "bin" / "python"
-    assert made == [tmp_path / "elsewhere"]
+    assert made == [(tmp_path / "elsewhere", venv.LOCK)]
 
 
-def test_the_lock_holds_no_address() -> None:
-    """The lock has pins and hashes, and nothing that names a host or a folder."""
-    lines = (ROOT / "requirements-dev.lock").read_text().splitlines()
+def test_development_adds_to_the_runtime(venv: ModuleType, made: list[tuple[Path, str]], tmp_path: Path) -> None:
+    """Install the runtime lock first where only that is asked for, and the development lock into the same environment later."""
+    venv.main(tmp_path, runtime=True)
+    venv.main(tmp_path, runtime=True)
+    venv.main(tmp_path)
+    venv.main(tmp_path, runtime=True)
+
+    assert made == [(tmp_path / ".venv", venv.RUNTIME_LOCK), (tmp_path / ".venv", venv.LOCK)]
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_locks_contain_no_address(lock: str) -> None:
+    """Keep addresses of hosts and folders out of the locks: they have pins and hashes only."""
+    lines = (ROOT / lock).read_text().splitlines()
 
     assert [line for line in lines if "://" in line or (line.lstrip().startswith("--") and "--hash=" not in line)] == []
 
 
-def test_the_lock_pins_what_the_project_needs() -> None:
-    """Every dependency of pyproject.toml is pinned in the lock."""
-    import re
-    import tomllib
-
+def test_pins_every_dependency() -> None:
+    """Pin every dependency of pyproject.toml: those of run time in the runtime lock, all in the development lock."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *(name for extra in project["optional-dependencies"].values() for name in extra)]
-    pinned = set(re.findall(r"^(\S+)==", (ROOT / "requirements-dev.lock").read_text(), re.MULTILINE))
-    names = {re.sub(r"[-_.]+", "-", re.split(r"[<>=!~]", line)[0]).lower() for line in wanted}
+    extras = [name for extra in project["optional-dependencies"].values() for name in extra]
 
-    assert names - pinned == set()
+    assert _names(project["dependencies"]) - _pinned("manifests/requirements.lock") == set()
+    assert _names([*project["dependencies"], *extras]) - _pinned("requirements-dev.lock") == set()
+
+
+def test_pins_the_same_versions() -> None:
+    """Pin in the runtime lock no version that the development lock does not pin."""
+    pins = [set(re.findall(r"^\S+==\S+", (ROOT / lock).read_text(), re.MULTILINE)) for lock in LOCKS]
+
+    assert pins[0] - pins[1] == set()
+
+
+def _names(requirements: list[str]) -> set[str]:
+    return {re.sub(r"[-_.]+", "-", re.split(r"[<>=!~]", line)[0]).lower() for line in requirements}
+
+
+def _pinned(lock: str) -> set[str]:
+    return set(re.findall(r"^(\S+)==", (ROOT / lock).read_text(), re.MULTILINE))

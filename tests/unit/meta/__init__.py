@@ -1,1 +1,1 @@
-"""The Kubernetes machinery."""
+"""Tests of the Kubernetes machinery."""

@@ -1,4 +1,4 @@
-"""Work of heavy requests is done apart, few of it at once, and what has been begun is ended first."""
+"""Background work of heavy requests."""
 
 import asyncio
 import threading
@@ -14,7 +14,7 @@ MANY = 50
 
 @pytest.fixture(autouse=True)
 def heavy() -> Iterator[None]:
-    """The tests are heavy requests."""
+    """Make the test a heavy request."""
     token = background.is_heavy.set(True)
     yield
     background.is_heavy.reset(token)
@@ -22,7 +22,7 @@ def heavy() -> Iterator[None]:
 
 @contextmanager
 def busy() -> Iterator[list[asyncio.Task[bool]]]:
-    """All threads busy until the end of the block, and the tasks that wait for them."""
+    """Keep all threads busy until the end of the block; yield the waiting tasks."""
     go = threading.Event()
     try:
         yield [asyncio.ensure_future(background.begin(go.wait, 30)) for _ in range(background.THREADS)]
@@ -30,8 +30,8 @@ def busy() -> Iterator[list[asyncio.Task[bool]]]:
         go.set()
 
 
-async def test_others_who_need_a_thread_do_not_wait() -> None:
-    """What the loop's own threads do (files, compression, names) goes on however much work there is."""
+async def test_leaves_the_default_executor_free() -> None:
+    """Run work of the loop's default executor (files, compression, names) whatever background work waits."""
     go = threading.Event()
     tasks = [asyncio.ensure_future(background.run(go.wait, 30)) for _ in range(MANY)]
     await asyncio.sleep(0)
@@ -42,8 +42,8 @@ async def test_others_who_need_a_thread_do_not_wait() -> None:
     assert all(await asyncio.gather(*tasks))
 
 
-async def test_few_work_at_once() -> None:
-    """So that the loop gets its share of the interpreter, and few bodies are parsed at the same time."""
+async def test_runs_few_at_once() -> None:
+    """Run as much work at once as there are threads."""
     lock, now, most = threading.Lock(), 0, 0
 
     def work() -> None:
@@ -59,8 +59,8 @@ async def test_few_work_at_once() -> None:
     assert 1 <= most <= background.THREADS
 
 
-async def test_what_has_been_begun_goes_first() -> None:
-    """A request that has been parsed is ended before another one is."""
+async def test_runs_continuations_first() -> None:
+    """Run the next part of a parsed request before a new request."""
     done: list[str] = []
     with busy():
         await asyncio.sleep(0)
@@ -73,8 +73,8 @@ async def test_what_has_been_begun_goes_first() -> None:
     assert {text.split()[0] for text in done[: MANY - background.THREADS]} == {"begun"}
 
 
-async def test_what_nobody_waits_for_any_more_is_not_done() -> None:
-    """A request whose time is over before its turn comes costs nothing."""
+async def test_skips_cancelled_work() -> None:
+    """Skip the work of a request that was cancelled while it waited."""
     done: list[int] = []
     with busy() as tasks:
         await asyncio.sleep(0)
@@ -89,8 +89,8 @@ async def test_what_nobody_waits_for_any_more_is_not_done() -> None:
 
 
 @pytest.mark.parametrize("rounds", range(8))
-async def test_who_gives_up_makes_room(rounds: int) -> None:
-    """Whenever that happens: while it waits, when its turn has just come, while its thread works, or after that."""
+async def test_cancellation_frees_the_thread(rounds: int) -> None:
+    """Free the thread of a request that is cancelled while it waits, at its turn, during its work, or after it."""
     done: list[str] = []
     tasks = [asyncio.ensure_future(background.begin(done.append, "first")) for _ in range(background.THREADS)]
     late = asyncio.ensure_future(background.begin(done.append, "late"))
@@ -102,15 +102,15 @@ async def test_who_gives_up_makes_room(rounds: int) -> None:
     assert await asyncio.wait_for(asyncio.gather(*(background.run(len, "four") for _ in range(MANY))), 10) == [4] * MANY
 
 
-async def test_errors_and_context_come_across() -> None:
-    """The work sees the request's context; what it raises, the request gets."""
+async def test_passes_context_and_errors() -> None:
+    """Run work in the request's context, and raise its exception in the request."""
     assert await background.run(background.is_heavy.get)
     with pytest.raises(ZeroDivisionError):
         await background.run(lambda: 1 // 0)
 
 
-async def test_a_light_request_stays_where_it_is() -> None:
-    """Its work is done at once."""
+async def test_runs_light_requests_at_once() -> None:
+    """Run the work of a light request in the calling thread."""
     background.is_heavy.set(False)
 
     assert await background.run(threading.get_ident) == threading.get_ident()

@@ -1,4 +1,4 @@
-"""Pauses between attempts."""
+"""Exponential backoff."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from apiext.meta.backoff import Backoff
 
 
 def test_pauses_grow() -> None:
-    """Each is twice the one before, none is longer than the longest, and after a success they begin anew."""
+    """Double the pause each time up to the longest one, and start again after a reset."""
     backoff = Backoff(0.5, 3.0)
     taken = [backoff.take() for _ in range(5)]
 
@@ -18,8 +18,8 @@ def test_pauses_grow() -> None:
     assert [backoff.next, backoff.take(), backoff.next] == [0.5, 0.5, 1.0]
 
 
-async def test_they_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pause takes the seconds that were named before."""
+async def test_sleeps_for_the_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sleep for the seconds of the current pause."""
     waited: list[float] = []
 
     async def sleep(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Status errors have the reference's codes, reasons, messages and details."""
+"""Codes, reasons, messages and details of Status errors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from apiext.meta.gvk import GroupKind, GroupResource
 WIDGETS = GroupResource("example.com", "widgets")
 
 
-def test_not_found() -> None:
-    """A missing object is named with its resource."""
+def test_not_found_names_the_resource() -> None:
+    """Name a missing object with its resource."""
     assert errors.not_found(WIDGETS, "a").status() == {
         "kind": "Status",
         "apiVersion": "v1",
@@ -23,7 +23,7 @@ def test_not_found() -> None:
 
 
 def test_invalid_lists_every_cause() -> None:
-    """A 422 has the messages joined, and one cause for each error."""
+    """Join the messages of a 422 and list a cause for each error."""
     error = errors.invalid(GroupKind("example.com", "Widget"), "a", [field.required(field.Path("spec", "size"), "")])
 
     assert error.code == 422
@@ -32,7 +32,7 @@ def test_invalid_lists_every_cause() -> None:
 
 
 def test_too_large_resource_version() -> None:
-    """A revision not yet reached is a Timeout with a cause that clients look for."""
+    """Return a Timeout with the cause that clients look for."""
     status = errors.too_large_resource_version(9, 3).status()
 
     assert (status["code"], status["message"]) == (504, "Timeout: Too large resource version: 9, current: 3")

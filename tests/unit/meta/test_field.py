@@ -1,4 +1,4 @@
-"""Field paths and field errors print as the reference's do."""
+"""Texts of field paths and field errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from apiext.meta import field
     ],
 )
 def test_path_text(path: field.Path, text: str) -> None:
-    """A path prints names with dots and subscripts in brackets."""
+    """Print names with dots and subscripts in brackets."""
     assert str(path) == text
 
 
@@ -38,20 +38,20 @@ def test_path_text(path: field.Path, text: str) -> None:
     ],
 )
 def test_error_text(error: field.FieldError, text: str) -> None:
-    """An error prints its field, its type's label, the value as Go prints it, and the detail."""
+    """Print the field, the label of the type, the value as Go prints it, and the detail."""
     assert str(error) == text
 
 
 def test_aggregate_names_each_message_once() -> None:
-    """Equal messages are told once; several stand in brackets."""
+    """Print equal messages once and several in brackets."""
     one, two = field.required(field.Path("a"), ""), field.required(field.Path("b"), "")
 
     assert field.aggregate([one, one]) == "a: Required value"
     assert field.aggregate([one, two]) == "[a: Required value, b: Required value]"
 
 
-def test_distinct() -> None:
-    """Of errors that say the same the first one stays."""
+def test_distinct_keeps_the_first() -> None:
+    """Keep the first of several errors with the same message."""
     one, other = field.invalid(field.Path("a"), 1, "x"), field.required(field.Path("b"))
 
     assert field.distinct([one, other, field.invalid(field.Path("a"), 1, "x"), other]) == [one, other]

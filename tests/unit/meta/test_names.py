@@ -1,4 +1,4 @@
-"""Names are judged in the reference's words."""
+"""Rules for names."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ KEY = (
 
 
 @pytest.mark.parametrize("value", ["a", "a.b", "1-2.3", "a" * 253])
-def test_valid_subdomains(value: str) -> None:
-    """A DNS subdomain of at most 253 bytes is a name."""
+def test_accepts_subdomains(value: str) -> None:
+    """Accept a DNS subdomain of at most 253 bytes."""
     assert names.dns1123_subdomain(value) == []
 
 
 @pytest.mark.parametrize("value", ["", "A", "a_b", "-a", "a-", ".a", "a..b", "a\n", "é"])
-def test_invalid_subdomains(value: str) -> None:
-    """Everything else is refused with the pattern."""
+def test_rejects_other_subdomains(value: str) -> None:
+    """Reject everything else with the pattern."""
     assert names.dns1123_subdomain(value) == [SUBDOMAIN]
 
 
-def test_long_subdomain() -> None:
-    """Too long a name is said to have too many characters."""
+def test_rejects_long_subdomains() -> None:
+    """Reject a name of more than 253 bytes with the limit."""
     assert names.dns1123_subdomain("a" * 254) == ["must be no more than 253 characters"]
 
 
@@ -42,14 +42,14 @@ def test_long_subdomain() -> None:
     "value, problems",
     [("a-1", []), ("a.b", ["must not contain dots"]), ("A", [LABEL]), ("a" * 64, ["must be no more than 63 characters"])],
 )
-def test_labels(value: str, problems: list[str]) -> None:
-    """A label has no dots, and a name with dots is told so."""
+def test_labels_have_no_dots(value: str, problems: list[str]) -> None:
+    """Reject dots in a label with a message of their own."""
     assert names.dns1123_label(value) == problems
 
 
 @pytest.mark.parametrize("value", ["a", "A.b_c-d", "example.com/Name", "1/2"])
-def test_valid_label_keys(value: str) -> None:
-    """A qualified name has an optional DNS prefix."""
+def test_accepts_qualified_names(value: str) -> None:
+    """Accept a qualified name with and without a DNS prefix."""
     assert names.label_key(value) == []
 
 
@@ -66,13 +66,13 @@ def test_valid_label_keys(value: str) -> None:
         ("a/b/c", [f"a valid label key {KEY} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]),
     ],
 )
-def test_invalid_label_keys(value: str, problems: list[str]) -> None:
-    """What is wrong is said of the part it is in."""
+def test_rejects_other_label_keys(value: str, problems: list[str]) -> None:
+    """Report the error of the part that has it."""
     assert names.label_key(value) == problems
 
 
 def test_label_values() -> None:
-    """A label value may be empty, and has at most 63 bytes."""
+    """Accept an empty label value and reject more than 63 bytes."""
     assert names.label_value("") == names.label_value("a.b_c") == []
     assert names.label_value("x" * 64) == ["must be no more than 63 bytes"]
     assert names.label_value("é" * 32)[0] == "must be no more than 63 bytes"
@@ -80,7 +80,7 @@ def test_label_values() -> None:
 
 
 def test_path_segments() -> None:
-    """A name in a path is no dot and has no slash and no percent sign; a prefix may be a dot."""
+    """Reject dots, slashes and percent signs in a name in a path; accept a dot as prefix."""
     assert names.path_segment("A b") == []
     assert names.path_segment("..") == ["may not be '..'"]
     assert names.path_segment("..", prefix=True) == []
@@ -88,14 +88,14 @@ def test_path_segments() -> None:
 
 
 def test_prefix_of_a_name_may_end_with_a_dash() -> None:
-    """What generateName ends with is followed by something."""
+    """Accept a dash at the end of generateName."""
     assert names.name_is_dns_subdomain("web-", prefix=True) == []
     assert names.name_is_dns_subdomain("web-") == [SUBDOMAIN]
     assert names.name_is_dns_label("a.b-", prefix=True) == ["must not contain dots"]
 
 
 def test_generated_names() -> None:
-    """A generated name has five random characters and no more than 63 bytes."""
+    """Append five random characters and keep to 63 bytes."""
     assert len(names.generate_name("web-")) == 9
     assert len(names.generate_name("x" * 70)) == 63
     assert len({names.generate_name("x") for _ in range(50)}) > 1

@@ -1,4 +1,4 @@
-"""Metadata takes the form of the reference's ObjectMeta, or is refused in the words of its decoder."""
+"""Coercion of metadata to the reference's ObjectMeta."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ CANONICAL = {
 }
 
 
-def test_metadata_in_its_form_is_left_alone() -> None:
-    """The very same object stays in place."""
+def test_keeps_canonical_metadata() -> None:
+    """Keep the very object if it is canonical."""
     obj = {"metadata": CANONICAL}
 
     assert objectmeta.coerce(obj) == ([], False)
@@ -48,8 +48,8 @@ def test_metadata_in_its_form_is_left_alone() -> None:
         ({"managedFields": [None, {"fieldsV1": "x", "bar": 1}]}, {"managedFields": [{}, {"fieldsV1": "x"}]}),
     ],
 )
-def test_coerced(metadata: Any, coerced: dict[str, Any]) -> None:
-    """Unknown and empty fields go, nulls become empty, times become UTC."""
+def test_coerces_metadata(metadata: Any, coerced: dict[str, Any]) -> None:
+    """Drop unknown and empty fields, replace nulls by empty values, and convert times to UTC."""
     obj = {"metadata": metadata}
 
     assert objectmeta.coerce(obj)[1]
@@ -88,16 +88,16 @@ def test_coerced(metadata: Any, coerced: dict[str, Any]) -> None:
         ([], "json: cannot unmarshal array into Go value of type v1.ObjectMeta"),
     ],
 )
-def test_refused(metadata: Any, why: str) -> None:
-    """The first wrong type in the order of keys is named, but a time that cannot be read before all."""
+def test_rejects_wrong_types(metadata: Any, why: str) -> None:
+    """Name the first wrong type in the order of keys, but a malformed time before all."""
     with pytest.raises(DecodeError) as refused:
         objectmeta.coerce({"metadata": metadata})
 
     assert str(refused.value) == why
 
 
-def test_malformed_fields_are_dropped_from_what_is_stored() -> None:
-    """Field by field: what cannot be read goes, the rest stays."""
+def test_drops_malformed_fields_of_stored_objects() -> None:
+    """Drop the fields that do not decode and keep the rest."""
     obj: dict[str, Any] = {"metadata": {"name": "a", "labels": {"a": 1}, "creationTimestamp": "foo", "generation": 3}}
 
     objectmeta.coerce(obj, drop_malformed=True)
@@ -107,8 +107,8 @@ def test_malformed_fields_are_dropped_from_what_is_stored() -> None:
         objectmeta.coerce({"metadata": 5}, drop_malformed=True)
 
 
-def test_unknown_fields_are_reported_in_the_order_of_keys() -> None:
-    """Paths begin where the metadata stands."""
+def test_reports_unknown_fields_in_key_order() -> None:
+    """Report paths that begin at the metadata's place."""
     metadata = {"foo": 1, "Name": 2, "ownerReferences": [{"foo": 1}], "managedFields": [{"bar": 1}]}
 
     unknown, _ = objectmeta.coerce({"metadata": metadata}, report=True, path="spec.metadata")

@@ -1,4 +1,4 @@
-"""The rules of metadata give the reference's field errors in its order."""
+"""Validation of metadata."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def _update(**changes: Any) -> list[str]:
     return [str(error) for error in objectmeta_rules.validate_update(new, VALID)]
 
 
-def test_valid() -> None:
-    """Nothing is wrong with ordinary metadata."""
+def test_accepts_ordinary_metadata() -> None:
+    """Return no error for ordinary metadata."""
     assert _texts(VALID) == []
     assert _update(labels={"a": "b"}, finalizers=["a/b"]) == []
 
@@ -82,21 +82,21 @@ def test_valid() -> None:
         ),
     ],
 )
-def test_one_error(metadata: dict[str, Any], namespaced: bool, text: str) -> None:  # noqa: FBT001
-    """Each rule, broken alone, gives its own error."""
+def test_returns_the_error_of_each_rule(metadata: dict[str, Any], namespaced: bool, text: str) -> None:  # noqa: FBT001
+    """Return the error of each rule that is violated alone."""
     assert _texts(metadata, namespaced=namespaced) == [text]
 
 
-def test_controllers_without_end() -> None:
-    """Not every one is told, since each of these errors shows all owners."""
+def test_limits_errors_about_controllers() -> None:
+    """Limit the errors about several controllers, since each shows all owners."""
     owners = [{**OWNER, "kind": f"K{number}", "controller": True} for number in range(2000)]
 
     assert 10 < len(_texts({"name": "a", "ownerReferences": owners}, namespaced=False)) < 100
     assert _texts({"name": "a", "ownerReferences": [owner | {"uid": "u" * 3_000_000} for owner in owners[:2]]}, namespaced=False)
 
 
-def test_two_controllers() -> None:
-    """Owners are shown as the reference's struct has them: controller last."""
+def test_shows_owners_as_go_does() -> None:
+    """Show owners with the fields in the order of the reference's struct."""
     owners = [{**OWNER, "controller": True}, {**OWNER, "kind": "Set", "controller": True}]
 
     assert _texts({"name": "a", "ownerReferences": owners}, namespaced=False) == [
@@ -122,20 +122,20 @@ def test_two_controllers() -> None:
         ({"deletionGracePeriodSeconds": 4}, "metadata.deletionGracePeriodSeconds: Invalid value: 4: field is immutable"),
     ],
 )
-def test_immutable(changes: dict[str, Any], text: str) -> None:
-    """What an update may not change is named with the new value."""
+def test_rejects_changes_of_immutable_fields(changes: dict[str, Any], text: str) -> None:
+    """Name an immutable field with its new value."""
     assert _update(**changes) == [text]
 
 
-def test_generation_does_not_go_back() -> None:
-    """A lower generation is refused."""
+def test_rejects_lower_generations() -> None:
+    """Reject a lower generation."""
     errors = objectmeta_rules.validate_update({**VALID, "generation": 1}, {**VALID, "generation": 2})
 
     assert [str(error) for error in errors] == ["metadata.generation: Invalid value: 1: must not be decremented"]
 
 
-def test_no_new_finalizers_while_deleting() -> None:
-    """New finalizers are listed in order, as Go prints a slice."""
+def test_rejects_new_finalizers_while_deleting() -> None:
+    """List new finalizers in order, as Go prints a slice."""
     old = {**VALID, "deletionTimestamp": "2020-01-01T00:00:00Z", "finalizers": ["a/b"]}
     errors = objectmeta_rules.validate_update({**old, "finalizers": ["zz/new", "a/b", "aa/new"]}, old)
 

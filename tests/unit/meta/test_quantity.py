@@ -1,4 +1,4 @@
-"""Quantities are read, added and written as the reference does."""
+"""Quantities."""
 
 import pytest
 
@@ -31,8 +31,8 @@ from apiext.meta.quantity import parse
         ("-1.5", "-1500m"),
     ],
 )
-def test_canonical(text: str, canonical: str) -> None:
-    """What is written well stays as it is, the rest becomes canonical."""
+def test_prints_the_canonical_form(text: str, canonical: str) -> None:
+    """Keep canonical texts and convert the others."""
     assert str(parse(text)) == canonical
 
 
@@ -40,20 +40,20 @@ def test_canonical(text: str, canonical: str) -> None:
     "one, other, total",
     [("0", "1", "1"), ("999", "1", "1k"), ("1k", "1", "1001"), ("1023Ki", "1Ki", "1Mi"), ("1e3", "1", "1001"), ("0", "1e3", "1e3")],
 )
-def test_sums(one: str, other: str, total: str) -> None:
-    """A sum is written as the first one is."""
+def test_adds_quantities(one: str, other: str, total: str) -> None:
+    """Print a sum in the format of its first term."""
     assert str(parse(one) + parse(other)) == total
 
 
-def test_order() -> None:
-    """Amounts compare, however they are written and however large they are."""
+def test_compares_amounts() -> None:
+    """Compare amounts of any format and size."""
     assert parse("1Ki").amount > parse("1k").amount
     assert parse("1000") == parse("1k")
     assert parse("1e99999999").amount > parse("1E").amount
 
 
 @pytest.mark.parametrize("text", ["", "x", "1x", "1 k", "1..2", ".", "1ki", "1e", "--1", "1e9999999999"])
-def test_nonsense(text: str) -> None:
-    """What is no quantity is refused."""
+def test_rejects_other_texts(text: str) -> None:
+    """Raise ValueError for a text that is no quantity."""
     with pytest.raises(ValueError, match="quantity"):
         parse(text)

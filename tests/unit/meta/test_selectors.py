@@ -1,4 +1,4 @@
-"""Label and field selectors; the messages were given by kube-apiserver 1.37.1 for the same texts."""
+"""Label and field selectors; the messages are those of kube-apiserver 1.37.1 for the same texts."""
 
 import re
 
@@ -49,7 +49,7 @@ LABELS = {"app": "web", "tier": "front", "size": "10", "in": "in", "empty": ""}
     ],
 )
 def test_label_selector(text: str, printed: str, *, matches: bool) -> None:
-    """A selector means what the reference takes it for, and prints itself with sorted keys and values."""
+    """Match as the reference does, and print sorted keys and values."""
     selector = parse_label_selector(text)
 
     assert str(selector) == printed
@@ -89,14 +89,14 @@ VALUE_FORMAT = (
         ("a=" + "x" * 64, f'unable to parse requirement: values[0][a]: Invalid value: "{"x" * 64}": must be no more than 63 bytes'),
     ],
 )
-def test_malformed_label_selector(text: str, message: str) -> None:
-    """A malformed selector is refused in the reference's words."""
+def test_rejects_malformed_label_selectors(text: str, message: str) -> None:
+    """Raise the reference's message for a malformed label selector."""
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         parse_label_selector(text)
 
 
 def test_equality_shortcut() -> None:
-    """Only a selector for one value of one label takes the shortcut of scans."""
+    """Set the shortcut for scans only for one value of one label."""
     assert parse_label_selector("a=b").equality == ("a", "b")
     assert parse_label_selector("a in (b)").equality == ("a", "b")
     assert parse_label_selector("a in (b,c)").equality is None
@@ -105,8 +105,8 @@ def test_equality_shortcut() -> None:
 
 
 @given(st.text(alphabet="ab=!(),>< in-/é\t", max_size=30))
-def test_any_text_parses_or_is_refused(text: str) -> None:
-    """Whatever the text, the parser ends with a selector that parses again to itself, or with a ValueError."""
+def test_parses_or_rejects_any_text(text: str) -> None:
+    """Return a selector whose text parses to itself again, or raise ValueError."""
     try:
         selector = parse_label_selector(text)
     except ValueError:
@@ -131,7 +131,7 @@ def test_any_text_parses_or_is_refused(text: str) -> None:
     ],
 )
 def test_field_selector(text: str, printed: str, *, matches: bool) -> None:
-    """A field selector means what the reference takes it for; an absent field is empty."""
+    """Match as the reference does; an absent field is empty."""
     selector = parse_field_selector(text)
 
     assert str(selector) == printed
@@ -148,14 +148,14 @@ def test_field_selector(text: str, printed: str, *, matches: bool) -> None:
         ("a=b=c", "invalid field selector: unescaped character in value: 61"),
     ],
 )
-def test_malformed_field_selector(text: str, message: str) -> None:
-    """A malformed field selector is refused in the reference's words."""
+def test_rejects_malformed_field_selectors(text: str, message: str) -> None:
+    """Raise the reference's message for a malformed field selector."""
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         parse_field_selector(text)
 
 
 def test_field_selector_introspection() -> None:
-    """A selector tells which value a field must have, and can be rewritten."""
+    """Return the required value of a field, and a selector with replaced fields."""
     selector = parse_field_selector("a=1,b!=2,c=3")
 
     assert (selector.requires_exact("a"), selector.requires_exact("b")) == ("1", None)

@@ -1,12 +1,12 @@
-"""The end of tasks."""
+"""Cancellation of tasks."""
 
 import asyncio
 
 from apiext.meta.tasks import end_tasks
 
 
-async def test_all_have_ended() -> None:
-    """What goes on is cancelled and waited for; what has failed by then, or has its own way to end, disturbs nobody."""
+async def test_ends_all_tasks() -> None:
+    """Cancel running tasks, wait for them, and ignore their results and exceptions."""
     steps: list[str] = []
 
     async def go_on() -> None:

@@ -1,4 +1,4 @@
-"""Times are read and refused as Go's time package does, and stored in whole seconds of UTC."""
+"""Times as Go's time package reads them, stored in whole seconds of UTC."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from apiext.meta import time
     ],
 )
 def test_canonical(text: str, stored: str | None) -> None:
-    """Fractions go, the zone becomes UTC, and the zero time is none."""
+    """Drop fractions, convert the zone to UTC, and return None for the zero time."""
     assert time.canonical(text) == stored
 
 
@@ -34,21 +34,21 @@ def test_canonical(text: str, stored: str | None) -> None:
         ("2020-01-01T25:00:00Z", '"2020-01-01T25:00:00Z": hour out of range'),
     ],
 )
-def test_refused(text: str, why: str) -> None:
-    """What is no RFC 3339 time is refused in Go's words."""
+def test_rejects_malformed_times(text: str, why: str) -> None:
+    """Raise Go's message for a text that is no RFC 3339 time."""
     with pytest.raises(ValueError, match=f"^{re.escape(f'parsing time {why}')}$"):
         time.canonical(text)
 
 
 def test_microseconds() -> None:
-    """A MicroTime has exactly six digits of a second."""
+    """Write a MicroTime with six digits of a second."""
     assert time.canonical_micro("2020-01-01T00:00:00.123456Z") == "2020-01-01T00:00:00.123456Z"
     with pytest.raises(ValueError, match=re.escape('cannot parse ".1Z" as ".000000"')):
         time.canonical_micro("2020-01-01T00:00:00.1Z")
 
 
 def test_now_is_canonical() -> None:
-    """The server's own times are in the form that is stored."""
+    """Return the current time in the stored form."""
     assert time.is_canonical(time.now())
     assert not time.is_canonical("2020-13-01T00:00:00Z")
     assert not time.is_canonical(5)

@@ -1,4 +1,4 @@
-"""Members deep in an object are found, or missed in the reference's words."""
+"""Access to nested members of an object."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from apiext.meta import unstructured
 
 
 @pytest.mark.parametrize("obj", [{}, {"spec": None}, {"spec": {}}])
-def test_absent(obj: dict[str, Any]) -> None:
-    """What is not there is None."""
+def test_returns_none_for_absent_members(obj: dict[str, Any]) -> None:
+    """Return None for an absent member."""
     assert unstructured.get_int(obj, ["spec", "replicas"]) is None
 
 
@@ -30,14 +30,14 @@ def test_absent(obj: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_wrong_type(obj: dict[str, Any], why: str) -> None:
-    """The value and its Go type are named."""
+def test_rejects_wrong_types(obj: dict[str, Any], why: str) -> None:
+    """Name the value and its Go type."""
     with pytest.raises(ValueError, match=f"^{re.escape(why)}$"):
         unstructured.get_int(obj, ["spec", "n"])
 
 
-def test_put_copies_what_is_on_the_way() -> None:
-    """Only the outermost object changes."""
+def test_put_copies_objects_on_the_path() -> None:
+    """Change only the outermost object."""
     spec = {"a": 1}
     obj: dict[str, Any] = {"spec": spec}
 

@@ -1,4 +1,4 @@
-"""Conditions and ranges: what a client gets of a document."""
+"""Conditional, partial and compressed responses."""
 
 import gzip
 
@@ -18,7 +18,7 @@ EARLIER = "Tuesday, 14-Nov-23 22:13:19 GMT"
 
 def _ask(method: str = "GET", *, body: bytes = BODY, compress: bool = False, asked: dict[str, str] | None = None, **headers: str) -> Reply:
     document = Document(body, "application/json", tag="A")
-    document.made = MADE
+    document.created = MADE
     request = make_mocked_request(method, "/", headers={name.replace("_", "-"): text for name, text in (asked or headers).items()})
     return content_reply(request, document, {"Etag": document.etag, "Cache-Control": "public"}, compress=compress)
 
@@ -27,12 +27,12 @@ def _body(reply: Reply) -> bytes:
     return b"".join(reply.parts)
 
 
-def test_the_whole() -> None:
-    """Without conditions the document says when it was made, and that it can be had in parts."""
+def test_returns_the_whole_document() -> None:
+    """Return Last-Modified and Accept-Ranges without conditions."""
     reply = _ask()
 
     assert (reply.status, _body(reply)) == (200, BODY)
-    assert reply._own == {"Last-Modified": TIME, "Etag": '"A"', "Cache-Control": "public", "Accept-Ranges": "bytes"}
+    assert reply._extra_headers == {"Last-Modified": TIME, "Etag": '"A"', "Cache-Control": "public", "Accept-Ranges": "bytes"}
 
 
 @pytest.mark.parametrize(
@@ -59,19 +59,19 @@ def test_the_whole() -> None:
         ("If_Unmodified_Since", "yesterday", 200),
     ],
 )
-def test_conditions(header: str, text: str, code: int) -> None:
-    """ETags are compared weakly where the client has the document, strongly where it must be this one; times to the second."""
+def test_evaluates_conditions(header: str, text: str, code: int) -> None:
+    """Compare ETags weakly for If-None-Match, strongly for If-Match, and times to the second."""
     assert _ask(asked={header: text}).status == code
 
 
-def test_what_is_left_of_headers() -> None:
-    """304 keeps the ETag alone, 412 all of them."""
-    assert _ask(If_None_Match="*")._own == {"Etag": '"A"', "Cache-Control": "public"}
-    assert _ask(If_Match='"B"')._own["Content-Type"] == "application/json"
+def test_headers_of_unmet_conditions() -> None:
+    """Keep the ETag alone with 304, and all headers with 412."""
+    assert _ask(If_None_Match="*")._extra_headers == {"Etag": '"A"', "Cache-Control": "public"}
+    assert _ask(If_Match='"B"')._extra_headers["Content-Type"] == "application/json"
 
 
-def test_conditions_of_writes() -> None:
-    """Who does not just read is refused where the document is known, and times do not matter to them."""
+def test_evaluates_conditions_of_writes() -> None:
+    """Return 412 for other methods with a known ETag, and ignore times."""
     assert _ask("POST", If_None_Match='"A"').status == 412
     assert _ask("POST", If_Modified_Since=LATER).status == 200
 
@@ -88,32 +88,32 @@ def test_conditions_of_writes() -> None:
         ("bytes=1-1,50-60", b"1", "bytes 1-1/10"),
     ],
 )
-def test_ranges(asked: str, expected: bytes, place: str) -> None:
-    """A part comes with its place."""
+def test_returns_a_range(asked: str, expected: bytes, place: str) -> None:
+    """Return a range with Content-Range."""
     reply = _ask(Range=asked)
 
-    assert (reply.status, _body(reply), reply._own["Content-Range"]) == (206, expected, place)
+    assert (reply.status, _body(reply), reply._extra_headers["Content-Range"]) == (206, expected, place)
 
 
 @pytest.mark.parametrize("asked", ["0-3", "bytes=3", "bytes=3-1", "bytes=--1", "bytes=a-b", "bytes=-", "lines=1-2"])
-def test_malformed_ranges(asked: str) -> None:
-    """416 forgets what holds for the document alone."""
+def test_rejects_malformed_ranges(asked: str) -> None:
+    """Return 416 without the headers of the document."""
     reply = _ask(Range=asked)
 
     assert (reply.status, _body(reply)) == (416, b"invalid range\n")
-    assert reply._own == {"X-Content-Type-Options": "nosniff"}
+    assert reply._extra_headers == {"X-Content-Type-Options": "nosniff"}
 
 
-def test_ranges_beyond() -> None:
-    """416 tells how many bytes there are."""
+def test_rejects_ranges_beyond_the_end() -> None:
+    """Return 416 with the size of the document."""
     reply = _ask(Range="bytes=10-")
 
     assert (reply.status, _body(reply)) == (416, b"invalid range: failed to overlap\n")
-    assert reply._own["Content-Range"] == "bytes */10"
+    assert reply._extra_headers["Content-Range"] == "bytes */10"
 
 
-def test_several_ranges() -> None:
-    """Several parts have their places in between; more than everything is everything."""
+def test_returns_several_ranges() -> None:
+    """Return several ranges as multipart, or the whole document where they are larger."""
     reply = _ask(Range="bytes=0-1,-1")
     boundary = reply._type.partition("boundary=")[2]
 
@@ -126,18 +126,18 @@ def test_several_ranges() -> None:
 
 
 @pytest.mark.parametrize("known,code", [('"A"', 206), ('W/"A"', 200), ('"B"', 200), (TIME, 206), (EARLIER, 200), ("junk", 200)])
-def test_ranges_of_the_same_document(known: str, code: int) -> None:
-    """A part is of no use to who has parts of another document."""
+def test_evaluates_if_range(known: str, code: int) -> None:
+    """Return the whole document where If-Range names another one."""
     assert _ask(Range="bytes=0-1", If_Range=known).status == code
 
 
-def test_compressed() -> None:
-    """What is large is compressed, parts too, but not for HEAD, which has no body."""
+def test_compresses() -> None:
+    """Compress large documents and ranges, but not for HEAD."""
     large = b"x" * 2000
     whole = _ask(body=large, compress=True, Accept_Encoding="gzip")
     part = _ask(body=large, compress=True, Accept_Encoding="gzip", Range="bytes=0-1499")
     head = _ask("HEAD", body=large, compress=True, Accept_Encoding="gzip")
 
-    assert (gzip.decompress(_body(whole)), whole._own["Content-Encoding"]) == (large, "gzip")
-    assert (gzip.decompress(_body(part)), part._own["Content-Range"]) == (large[:1500], "bytes 0-1499/2000")
-    assert [one._own.get("Content-Encoding") for one in (head, _ask(body=large, Accept_Encoding="gzip"))] == [None, None]
+    assert (gzip.decompress(_body(whole)), whole._extra_headers["Content-Encoding"]) == (large, "gzip")
+    assert (gzip.decompress(_body(part)), part._extra_headers["Content-Range"]) == (large[:1500], "bytes 0-1499/2000")
+    assert [one._extra_headers.get("Content-Encoding") for one in (head, _ask(body=large, Accept_Encoding="gzip"))] == [None, None]

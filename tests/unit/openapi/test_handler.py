@@ -1,4 +1,4 @@
-"""What OpenAPI answers over HTTP."""
+"""OpenAPI over HTTP."""
 
 import asyncio
 import gzip
@@ -17,7 +17,7 @@ from apiext.meta.request import UserInfo
 from apiext.openapi import v3_protobuf
 from apiext.openapi.handler import OpenAPIHandler
 from apiext.openapi.sources import Source
-from tests.support.builders.crds import catalog, crd, definition
+from tests.support.builders.crds import catalog, definition, stored_crd
 from tests.support.servers.handler_server import Client, client_of
 
 PATH: Final = "/openapi/v3/apis/example.com/v1"
@@ -26,13 +26,13 @@ PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 @pytest.fixture
 def known() -> Catalog:
-    """A catalog with one definition."""
-    return catalog(crd())
+    """Return a catalog with one definition."""
+    return catalog(stored_crd())
 
 
 @pytest.fixture
 async def client(known: Catalog) -> AsyncIterator[Client]:
-    """A client of OpenAPI for that catalog."""
+    """Yield a client of OpenAPI for that catalog."""
     async with client_of(OpenAPIHandler(known, BUILTINS)) as opened:
         yield opened
 
@@ -43,8 +43,8 @@ async def _index(client: Client) -> dict[str, str]:
     return {path: entry["serverRelativeURL"] for path, entry in paths.items()}
 
 
-async def test_the_index_leads_to_the_documents(client: Client) -> None:
-    """Each URL of the index answers with a document that may be kept for ever."""
+async def test_index_links_immutable_documents(client: Client) -> None:
+    """Return an immutable document at each URL of the index."""
     index = await _index(client)
 
     own = ["api", "api/v1", "apis", "apis/apiextensions.k8s.io", "apis/apiextensions.k8s.io/v1"]
@@ -57,8 +57,8 @@ async def test_the_index_leads_to_the_documents(client: Client) -> None:
         assert document["openapi"] == "3.0.0"
 
 
-async def test_an_outdated_hash_is_sent_on(client: Client) -> None:
-    """A URL with another hash is redirected to that of the newest document."""
+async def test_redirects_an_outdated_hash(client: Client) -> None:
+    """Redirect a URL with another hash to the current one."""
     index = await _index(client)
 
     async with client.get(f"{PATH}?hash=OLD", allow_redirects=False) as response:
@@ -66,20 +66,20 @@ async def test_an_outdated_hash_is_sent_on(client: Client) -> None:
         assert response.headers["Content-Type"] == "application/json"
 
 
-async def test_an_outdated_hash_behind_a_host(client: Client) -> None:
-    """A host's aggregator does not pass redirects on: its clients get the newest document, which they must not keep under that URL."""
+async def test_serves_an_outdated_hash_to_the_aggregator(client: Client) -> None:
+    """Return the current document, not immutable, for a request that kube-aggregator proxies."""
     async with client.get(f"{PATH}?hash=OLD", headers={"X-Forwarded-Uri": PATH}, allow_redirects=False) as response:
         assert (response.status, (await response.json())["openapi"]) == (200, "3.0.0")
         assert "Cache-Control" not in response.headers
 
 
-async def test_what_a_host_is_told_of() -> None:
-    """A host's aggregator is told of documents alone that the host does not have itself, others of all."""
-    copy = crd("others", group="b.example.com", kind="Other")
+async def test_index_of_the_aggregator() -> None:
+    """Omit documents that the host has too from kube-aggregator's index only."""
+    copy = stored_crd("others", group="b.example.com", kind="Other")
     copy["metadata"]["annotations"] = {HOST_UID: "7"}
-    mixed = crd("others", group="example.com", kind="Other")
+    mixed = stored_crd("others", group="example.com", kind="Other")
     mixed["metadata"]["annotations"] = {HOST_UID: "8"}
-    handler = OpenAPIHandler(catalog(crd(), copy, mixed), BUILTINS)
+    handler = OpenAPIHandler(catalog(stored_crd(), copy, mixed), BUILTINS)
     name = ""
 
     async def asked(request: web.BaseRequest) -> web.StreamResponse:
@@ -89,22 +89,22 @@ async def test_what_a_host_is_told_of() -> None:
     async with client_of(asked) as client:
         everything = await _index(client)
         name = "system:aggregator"
-        told = await _index(client)
+        index = await _index(client)
 
     assert {"apis/b.example.com/v1", "apis/apiextensions.k8s.io/v1"} < set(everything)
-    assert told == {"apis/example.com/v1": everything["apis/example.com/v1"]}
+    assert index == {"apis/example.com/v1": everything["apis/example.com/v1"]}
 
 
-async def test_a_client_that_has_the_document_is_told_so(client: Client) -> None:
-    """If-None-Match with the document's ETag is answered with 304."""
+async def test_returns_304_for_a_known_etag(client: Client) -> None:
+    """Return 304 for If-None-Match with the document's ETag."""
     async with client.get(PATH) as first:
         etag = first.headers["ETag"]
     async with client.get(PATH, headers={"If-None-Match": etag}) as second:
         assert (second.status, await second.read(), second.headers["Vary"]) == (304, b"", "Accept")
 
 
-async def test_the_whole_document_is_compressed(client: Client) -> None:
-    """A client that reads gzip gets v2 compressed; v3 is not, as in the reference."""
+async def test_compresses_v2_only(client: Client) -> None:
+    """Compress v2 but not v3, as upstream."""
     async with client.get("/openapi/v2", headers={"Accept-Encoding": "gzip"}) as response:
         data = await response.read()
     async with client.get(PATH, headers={"Accept-Encoding": "gzip"}) as plain:
@@ -116,15 +116,15 @@ async def test_the_whole_document_is_compressed(client: Client) -> None:
 
 
 @pytest.mark.parametrize("accept", ["application/json;sv=v1;as=x", "*/json", "*", "application/*", "text/html, application/json"])
-async def test_parameters_mean_nothing(client: Client, accept: str) -> None:
-    """Any half of a type may be a wildcard, and parameters are not looked at."""
+async def test_ignores_parameters_of_accept(client: Client, accept: str) -> None:
+    """Accept a wildcard in either half of a type, and ignore parameters."""
     async with client.get(PATH, headers={"Accept": accept}) as response:
         assert response.status == 200
 
 
 @pytest.mark.parametrize("accept", [",", ";", "json"])
-async def test_accept_without_a_clause(client: Client, accept: str) -> None:
-    """The reference forgets to answer, which is an empty 200; v2 is refused."""
+async def test_accept_without_clauses(client: Client, accept: str) -> None:
+    """Return an empty 200 for v3, as upstream, and 406 for v2."""
     async with client.get(PATH, headers={"Accept": accept}) as response:
         assert (response.status, await response.read()) == (200, b"")
     async with client.get("/openapi/v2", headers={"Accept": accept}) as response:
@@ -132,7 +132,7 @@ async def test_accept_without_a_clause(client: Client, accept: str) -> None:
 
 
 async def test_v2_is_json_or_protobuf(client: Client) -> None:
-    """/openapi/v2 comes in JSON, and in Protobuf for who asks for it by either of its names."""
+    """Return v2 in JSON, and in Protobuf by either of its media types."""
     async with client.get("/openapi/v2") as plain:
         document = await plain.json()
     async with client.get("/openapi/v2", headers={"Accept": PROTOBUF}) as encoded:
@@ -146,7 +146,7 @@ async def test_v2_is_json_or_protobuf(client: Client) -> None:
 
 @pytest.mark.parametrize("sign", [".", "@"])
 async def test_v3_protobuf(client: Client, sign: str) -> None:
-    """So does v3, with an ETag of its own kind of document."""
+    """Return v3 in Protobuf with the ETag of the source."""
     accept = f"application/com.github.proto-openapi.spec.v3{sign}v1.0+protobuf"
     async with client.get(PATH) as plain:
         document = await plain.json()
@@ -159,25 +159,25 @@ async def test_v3_protobuf(client: Client, sign: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/openapi/v2", PATH])
-async def test_other_media_types_are_refused(client: Client, path: str) -> None:
-    """406 has no body."""
+async def test_rejects_other_media_types(client: Client, path: str) -> None:
+    """Return 406 without a body."""
     async with client.get(path, headers={"Accept": "text/plain"}) as response:
         assert (response.status, await response.read()) == (406, b"")
 
 
 @pytest.mark.parametrize("path, body", [("/openapi/v3/apis/nowhere/v1", ""), ("/openapi", "404 page not found\n")])
-async def test_unknown_paths(client: Client, path: str, body: str) -> None:
-    """There is no document for what is not served."""
+async def test_rejects_unknown_paths(client: Client, path: str, body: str) -> None:
+    """Return 404 for a version that is not served."""
     async with client.get(path) as response:
         assert (response.status, await response.text()) == (404, body)
 
 
-async def test_the_catalog_is_followed(client: Client, known: Catalog) -> None:
-    """A change of a definition changes its document's hash at once; a removed definition has no document."""
+async def test_reflects_the_catalog(client: Client, known: Catalog) -> None:
+    """Change the hash with a definition, and return 404 for a removed one."""
     before = await _index(client)
     async with client.get(PATH) as response:
         first = await response.json()
-    known.put(definition(crd(generation=2, scope="Cluster"), revision=2))
+    known.put(definition(stored_crd(generation=2, scope="Cluster"), revision=2))
     after = await _index(client)
     async with client.get(PATH) as response:
         second = await response.json()
@@ -191,8 +191,8 @@ async def test_the_catalog_is_followed(client: Client, known: Catalog) -> None:
     assert gone == 404
 
 
-async def test_a_document_is_made_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests at the same time and later ones share one document."""
+async def test_builds_a_document_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Share one document between concurrent and later requests."""
     made: list[str] = []
     make = Source.v3
 
@@ -214,8 +214,8 @@ async def test_a_document_is_made_once(client: Client, monkeypatch: pytest.Monke
     assert len(made) == 1
 
 
-async def test_a_failure_is_not_kept(known: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a document could not be made the next request tries again."""
+async def test_does_not_cache_failures(known: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Build a document again after a failure."""
     make = Source.v3
     failures = [ValueError("no")]
 

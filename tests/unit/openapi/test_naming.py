@@ -7,12 +7,12 @@ from apiext.openapi import naming
 
 
 def test_custom_definitions_reverse_the_group() -> None:
-    """The labels of the group stand in reverse."""
+    """Reverse the labels of the group."""
     assert naming.model_name(GroupVersionKind("a.example.com", "v1", "Widget")) == "com.example.a.v1.Widget"
 
 
 def test_builtin_definitions_are_named_after_packages() -> None:
-    """Built-in kinds have the names that clients know them by."""
+    """Return the package names of built-in kinds."""
     assert naming.builtin_model_name(GroupVersionKind("", "v1", "Namespace")) == "io.k8s.api.core.v1.Namespace"
 
 
@@ -26,7 +26,7 @@ def test_builtin_definitions_are_named_after_packages() -> None:
     ],
 )
 def test_operations_and_tags(group: str, version: str, operation: str, tag: str) -> None:
-    """Ids are in camel case without the ending k8s.io, and never begin a part with a digit."""
+    """Return IDs in camel case without the suffix k8s.io, and no part that starts with a digit."""
     group_version = GroupVersion(group, version)
 
     assert naming.operation_id("read", "NamespacedX", group_version) == operation
@@ -35,11 +35,11 @@ def test_operations_and_tags(group: str, version: str, operation: str, tag: str)
 
 @pytest.mark.parametrize("noun, words", [("Widget", " a "), ("Issuer", " an "), ("Things", " "), ("GatewayClass", " a ")])
 def test_articles(noun: str, words: str) -> None:
-    """A plural has no article; what ends in ss is none."""
+    """Return no article for a plural; a noun on -ss is singular."""
     assert naming.article(noun) == words
 
 
 def test_paths_of_documents() -> None:
-    """The core group's document stands below api."""
+    """Return a path below api for the core group."""
     assert naming.document_path(GroupVersion("", "v1")) == "api/v1"
     assert naming.document_path(GroupVersion("example.com", "v1")) == "apis/example.com/v1"

@@ -51,12 +51,12 @@ META: dict[str, Any] = {"$ref": "meta"}
     ],
 )
 def test_v3(props: dict[str, Any], published: dict[str, Any]) -> None:
-    """OpenAPI v3 has all that says something, and int-or-string as anyOf."""
+    """Keep all non-empty fields in v3, with int-or-string as anyOf."""
     assert structural(props) == published
 
 
 def test_v3_converts_nodes_below() -> None:
-    """Properties, items and additional properties are converted like the root."""
+    """Convert properties, items and additionalProperties like the root."""
     below = {"x-kubernetes-int-or-string": True}
     props = {"properties": {"a": {"type": "array", "items": below}, "b": {"additionalProperties": below}}}
 
@@ -93,12 +93,12 @@ def test_v3_converts_nodes_below() -> None:
     ],
 )
 def test_v2(props: dict[str, Any], published: dict[str, Any]) -> None:
-    """OpenAPI v2 has what kubectl can take."""
+    """Keep only what kubectl supports in v2."""
     assert downgraded(props) == published
 
 
 def test_the_schema_is_not_changed() -> None:
-    """Publishing a schema leaves the definition as it is."""
+    """Leave the schema of the definition unchanged."""
     embedded = {"type": "object", "x-kubernetes-embedded-resource": True, "required": ["spec"]}
     props: dict[str, Any] = {"type": "object", "properties": {"a": embedded}}
 
@@ -110,7 +110,7 @@ def test_the_schema_is_not_changed() -> None:
 
 
 def test_objects_have_api_version_kind_and_metadata() -> None:
-    """The fields of every object replace what the definition says of them."""
+    """Replace apiVersion, kind and metadata of the definition."""
     schema = structural({"type": "object", "properties": {"metadata": {"type": "object"}, "spec": {"type": "string"}}})
 
     add_object_fields(schema, META, v2=False)
@@ -121,7 +121,7 @@ def test_objects_have_api_version_kind_and_metadata() -> None:
 
 @pytest.mark.parametrize("v2", [False, True])
 def test_embedded_resources_have_them_too(*, v2: bool) -> None:
-    """An embedded resource needs kind and apiVersion; in v2 not where it takes unknown fields."""
+    """Require kind and apiVersion of embedded resources, in v2 unless they preserve unknown fields."""
     embedded = {"type": "object", "x-kubernetes-embedded-resource": True, "required": ["kind"]}
     open_one = {**embedded, "x-kubernetes-preserve-unknown-fields": True}
     schema = structural({"type": "array", "items": {"properties": {"a": embedded, "b": {"additionalProperties": open_one}}}})

@@ -1,13 +1,13 @@
-"""What documents are made from, and the documents."""
+"""The sources of OpenAPI documents, and the documents."""
 
 from typing import Any, Final
 
 import pytest
 
 from apiext.meta.builtin_resources import BUILTINS
+from apiext.openapi.builtin_definitions import builtin_types, closure, references
 from apiext.openapi.sources import Source, merged, sources
-from apiext.openapi.types import builtin_types, closure, references
-from tests.support.builders.crds import crd, definition, version
+from tests.support.builders.crds import definition, stored_crd, version
 
 SCALE: Final = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
 ROOT: Final = "/apis/example.com/v1"
@@ -31,13 +31,13 @@ def _v2(*crds: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one_version(**more: Any) -> dict[str, Any]:
-    return crd(versions=[version("v1", storage=True, **more)])
+    return stored_crd(versions=[version("v1", storage=True, **more)])
 
 
 def test_each_served_version_has_a_document() -> None:
-    """Built-in and custom versions have a document each; what is not served or not established has none."""
-    served = crd(versions=[version("v1", storage=True), version("v2", served=False), version("v3")])
-    waiting = crd("others", group="b.example.com", kind="Other", conditions={"Established": "False"})
+    """Return a source for each built-in and each served, established custom version."""
+    served = stored_crd(versions=[version("v1", storage=True), version("v2", served=False), version("v3")])
+    waiting = stored_crd("others", group="b.example.com", kind="Other", conditions={"Established": "False"})
 
     assert [path for path, source in _sources(served, waiting).items() if source.customs] == ["apis/example.com/v1", "apis/example.com/v3"]
     assert list(_sources(waiting)) == [
@@ -51,16 +51,16 @@ def test_each_served_version_has_a_document() -> None:
 
 
 def test_the_hash_changes_with_a_definition() -> None:
-    """A new generation changes the hash of its documents and of the v2 document, and no other."""
-    before = _sources(crd(), crd("others", group="b.example.com", kind="Other"))
-    after = _sources(crd(generation=2), crd("others", group="b.example.com", kind="Other"))
+    """Change the hash of a definition's documents and of v2 only."""
+    before = _sources(stored_crd(), stored_crd("others", group="b.example.com", kind="Other"))
+    after = _sources(stored_crd(generation=2), stored_crd("others", group="b.example.com", kind="Other"))
 
     assert {path for path in before if before[path].hash != after[path].hash} == {"apis/example.com/v1"}
     assert merged(before.values()).hash != merged(after.values()).hash
 
 
 def test_paths_of_a_namespaced_resource() -> None:
-    """A namespaced resource can be listed everywhere, and has a path for each subresource."""
+    """Return the cluster-wide list, the namespaced paths and a path for each subresource."""
     document = _v3(_one_version(subresources={"status": {}, "scale": SCALE}))
 
     methods = {path: sorted(set(item) - {"parameters"}) for path, item in document["paths"].items()}
@@ -74,16 +74,16 @@ def test_paths_of_a_namespaced_resource() -> None:
 
 
 def test_paths_of_a_cluster_resource() -> None:
-    """A resource of the cluster has no paths with a namespace."""
-    document = _v3(crd(scope="Cluster"))
+    """Return no namespaced path for a cluster-scoped resource."""
+    document = _v3(stored_crd(scope="Cluster"))
 
     assert list(document["paths"]) == [f"{ROOT}/widgets", f"{ROOT}/widgets/{{name}}"]
     assert document["paths"][f"{ROOT}/widgets"]["get"]["operationId"] == "listExampleComV1Widget"
 
 
 def test_an_operation() -> None:
-    """A patch takes the three media types, with fieldValidation beside it, where kubectl looks for it."""
-    operation = _v3(crd())["paths"][ITEM]["patch"]
+    """Return three media types for a patch, and fieldValidation at the operation, where kubectl reads it."""
+    operation = _v3(stored_crd())["paths"][ITEM]["patch"]
 
     assert operation["operationId"] == "patchExampleComV1NamespacedWidget"
     assert operation["x-kubernetes-group-version-kind"] == {"group": "example.com", "version": "v1", "kind": "Widget"}
@@ -100,15 +100,15 @@ def test_an_operation() -> None:
     ]
 
 
-def test_common_parameters_stand_at_the_path() -> None:
-    """What all operations of a path take is listed once."""
-    parameters = _v3(crd())["paths"][ITEM]["parameters"]
+def test_shares_parameters_of_a_path() -> None:
+    """List common parameters once, at the path."""
+    parameters = _v3(stored_crd())["paths"][ITEM]["parameters"]
 
     assert [parameter["name"] for parameter in parameters] == ["name", "namespace", "pretty"]
 
 
-def test_every_reference_is_there() -> None:
-    """A document holds all definitions that it refers to."""
+def test_resolves_every_reference() -> None:
+    """Contain all definitions that the document refers to."""
     for source in _sources(_one_version(subresources={"scale": SCALE})).values():
         document = source.v3("1.37")
 
@@ -116,7 +116,7 @@ def test_every_reference_is_there() -> None:
 
 
 def test_a_kind_and_its_list() -> None:
-    """Both have their group, version and kind, and the selectable fields."""
+    """Return group, version, kind and selectable fields for the kind and its list."""
     one = _one_version(schema=SCHEMA, selectableFields=[{"jsonPath": ".spec.color"}])
     schemas = _v3(one)["components"]["schemas"]
 
@@ -126,8 +126,8 @@ def test_a_kind_and_its_list() -> None:
         assert schema["x-kubernetes-selectable-fields"] == [{"fieldPath": "spec.color"}]
 
 
-def test_a_schema_that_is_not_structural_is_not_published() -> None:
-    """Nothing but the type is said of such a kind, as any field that is named would make kubectl refuse the others."""
+def test_omits_a_schema_that_is_not_structural() -> None:
+    """Publish the type alone: kubectl rejects unknown fields beside known ones."""
     schema = {"type": "object", "properties": {"spec": {"properties": {"a": {"type": "string"}}}}}
     (kind,) = [
         schema for name, schema in _v3(_one_version(schema=schema))["components"]["schemas"].items() if name == "com.example.v1.Widget"
@@ -137,8 +137,8 @@ def test_a_schema_that_is_not_structural_is_not_published() -> None:
 
 
 def test_v2_merges_everything() -> None:
-    """The v2 document has the definitions of all versions, without defaults."""
-    document = _v2(_one_version(schema=SCHEMA), crd("others", group="b.example.com", kind="Other"))
+    """Merge the definitions of all versions, without defaults."""
+    document = _v2(_one_version(schema=SCHEMA), stored_crd("others", group="b.example.com", kind="Other"))
 
     definitions = document["definitions"]
     assert {"com.example.v1.Widget", "com.example.b.v1.Other", "io.k8s.api.core.v1.Namespace"} <= set(definitions)
@@ -146,16 +146,16 @@ def test_v2_merges_everything() -> None:
     assert definitions["com.example.v1.Widget"]["properties"]["metadata"]["$ref"].endswith(".ObjectMeta")
 
 
-def test_v2_says_nothing_of_a_kind_with_unknown_fields() -> None:
-    """A kind whose root keeps unknown fields has only its type, else kubectl would refuse them."""
-    schema = _v2(crd())["definitions"]["com.example.v1.Widget"]
+def test_v2_omits_the_schema_with_unknown_fields() -> None:
+    """Publish the type alone for a root that preserves unknown fields, which kubectl would reject."""
+    schema = _v2(stored_crd())["definitions"]["com.example.v1.Widget"]
 
     assert sorted(schema) == ["type", "x-kubernetes-group-version-kind"]
 
 
 def test_v2_shares_parameters() -> None:
-    """Parameters that kubectl does not look for in place stand once in the document."""
-    document = _v2(crd())
+    """Share parameters, except those that kubectl reads at the operation."""
+    document = _v2(stored_crd())
     parameters = document["paths"][ITEM]["patch"]["parameters"]
 
     shared = [parameter["$ref"].removeprefix("#/parameters/") for parameter in parameters if "$ref" in parameter]
@@ -164,7 +164,7 @@ def test_v2_shares_parameters() -> None:
 
 
 def test_builtin_types_are_complete() -> None:
-    """All that the built-in definitions refer to is there, and every definition says what it is."""
+    """Resolve all references of built-in definitions, each with a description."""
     types = builtin_types()
 
     assert set(references(types)) <= set(types)
@@ -172,7 +172,7 @@ def test_builtin_types_are_complete() -> None:
 
 
 def test_closure_follows_references() -> None:
-    """The closure of a definition has all that it needs, and nothing that is unknown."""
+    """Return all referenced definitions, and no unknown name."""
     found = closure(["io.k8s.apimachinery.pkg.apis.meta.v1.Status", "no such"])
 
     assert [name.rpartition(".")[2] for name in found] == ["ListMeta", "ShardInfo", "Status", "StatusCause", "StatusDetails"]
@@ -180,7 +180,7 @@ def test_closure_follows_references() -> None:
 
 @pytest.mark.parametrize("path", ["api/v1", "apis/apiextensions.k8s.io/v1"])
 def test_builtin_documents_have_paths(path: str) -> None:
-    """Built-in resources are documented with the verbs that they have, and with all media types."""
+    """Document built-in resources with their verbs and all media types."""
     document = _sources()[path].v3("1.37")
 
     assert document["info"] == {"title": "Kubernetes", "version": "1.37"}
@@ -193,7 +193,7 @@ def test_builtin_documents_have_paths(path: str) -> None:
 
 
 def test_watches_of_builtin_kinds() -> None:
-    """The paths of watches from before the parameter are documented too, with the event that they send."""
+    """Document the deprecated watch paths with WatchEvent."""
     paths = _sources()["api/v1"].v3("1.37")["paths"]
 
     assert {path: paths[path]["get"]["operationId"] for path in paths if "/watch/" in path} == {
@@ -217,7 +217,7 @@ def test_watches_of_builtin_kinds() -> None:
     ],
 )
 def test_documents_of_discovery(path: str, operation: str, model: str) -> None:
-    """What is no resource has a document of its own, about one path."""
+    """Return a document with one path for each discovery path."""
     document = _sources()[path].v3("1.37")
     (item,) = document["paths"].items()
 
@@ -226,9 +226,9 @@ def test_documents_of_discovery(path: str, operation: str, model: str) -> None:
 
 
 def test_groups_of_shared_kinds() -> None:
-    """DeleteOptions are of the groups that a document is about, and of the core."""
+    """Give DeleteOptions the kinds of the document's groups and of the core group."""
     name = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
-    found = {path: source.v3("1.37")["components"]["schemas"].get(name, {}) for path, source in _sources(crd()).items()}
+    found = {path: source.v3("1.37")["components"]["schemas"].get(name, {}) for path, source in _sources(stored_crd()).items()}
     groups = {path: [kind["group"] for kind in one["x-kubernetes-group-version-kind"]] for path, one in found.items() if one}
 
     assert groups == {"api/v1": [""], "apis/apiextensions.k8s.io/v1": ["", "apiextensions.k8s.io"], "apis/example.com/v1": [""]}

@@ -8,7 +8,7 @@ from apiext.openapi import v2_protobuf
 
 
 def _fields(data: bytes) -> dict[int, list[Any]]:
-    """The fields of a message by number: integers, doubles, and bytes of what has a length."""
+    """Return the fields of a message by number."""
     found: dict[int, list[Any]] = defaultdict(list)
     at = 0
     while at < len(data):
@@ -39,7 +39,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _definition(schema: dict[str, Any]) -> dict[int, list[Any]]:
-    """The fields of one schema, sent as a definition."""
+    """Return the fields of one encoded schema."""
     document = _fields(v2_protobuf.encode({"definitions": {"x": schema}}))
     named = _fields(_fields(document[9][0])[1][0])
     assert named[1] == [b"x"]
@@ -47,7 +47,7 @@ def _definition(schema: dict[str, Any]) -> dict[int, list[Any]]:
 
 
 def test_a_document_names_itself() -> None:
-    """Version and info stand in the first fields."""
+    """Encode version and info in the first fields."""
     document = _fields(v2_protobuf.encode({"swagger": "2.0", "info": {"title": "T", "version": "1.37"}}))
 
     assert document[1] == [b"2.0"]
@@ -55,7 +55,7 @@ def test_a_document_names_itself() -> None:
 
 
 def test_a_schema_of_many_fields() -> None:
-    """Texts, numbers, flags, lists, any values and extensions each have their form."""
+    """Encode strings, numbers, booleans, lists, any values and extensions."""
     schema = _definition(
         {
             "type": "object",
@@ -77,7 +77,7 @@ def test_a_schema_of_many_fields() -> None:
 
 
 def test_schemas_nest() -> None:
-    """Properties, items and additional properties are schemas again; additional properties may be a flag."""
+    """Encode nested schemas, and boolean additionalProperties."""
     text = {"type": "string"}
     schema = _definition({"properties": {"p": text}, "items": text, "additionalProperties": text})
     flagged = _definition({"additionalProperties": True})
@@ -89,12 +89,12 @@ def test_schemas_nest() -> None:
 
 
 def test_a_long_value_has_a_long_length() -> None:
-    """Lengths above 127 take more than one byte."""
+    """Encode a length above 127 in two bytes."""
     assert _definition({"description": "d" * 1000})[4] == [b"d" * 1000]
 
 
 def test_parameters_by_place() -> None:
-    """A parameter is a body, or one of a query or a path, or a reference."""
+    """Encode body, query and path parameters, and references."""
     parameters = [
         {"name": "body", "in": "body", "required": True, "schema": {"$ref": "#/definitions/x"}},
         {"name": "q", "in": "query", "type": "string"},

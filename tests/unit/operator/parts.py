@@ -1,42 +1,42 @@
-"""Objects as the operator finds them."""
+"""Builders of the objects that the operator reads."""
 
 from collections.abc import Iterable
 from typing import Any, Final
 
 from apiext.meta import host_annotations
 from apiext.meta.selectors import parse_label_selector
-from apiext.operator.apiservices.plan import Target
+from apiext.operator.apiservices.plan import ServiceTarget
 from apiext.operator.group_state import GroupState
-from tests.support.servers.in_process import definition, versions
+from tests.support.builders.crds import versions_like, widget_crd
 
 GROUP: Final = "example.com"
-TARGET: Final = Target(namespace="apiext-system", name="apiext", port=8443, ca_bundle="Q0E=")
+TARGET: Final = ServiceTarget(namespace="apiext-system", name="apiext", port=8443, ca_bundle="Q0E=")
 SELECTOR: Final = parse_label_selector(host_annotations.SERVE_SELECTOR)
 Json = dict[str, Any]
 
 
 def crd(*served: str, plural: str = "widgets", group: str = GROUP, selected: bool = True, **metadata: Any) -> Json:
-    """A definition of the host."""
-    found = definition(plural, plural.capitalize()[:-1], group=group)
-    found["spec"]["versions"] = versions(*(served or ("v1",)))(found["spec"]["versions"][0])
+    """Return a definition of the host."""
+    found = widget_crd(plural, plural.capitalize()[:-1], group=group)
+    found["spec"]["versions"] = versions_like(*(served or ("v1",)))(found["spec"]["versions"][0])
     labels = {"labels": {host_annotations.SERVE_LABEL: host_annotations.SERVE_VALUE}} if selected else {}
     found["metadata"] |= {"uid": f"uid-{plural}", "resourceVersion": "1", **labels, **metadata}
     return found
 
 
 def mirror(*served: str, plural: str = "widgets", phase: str = host_annotations.SERVING, **more: Any) -> Json:
-    """Apiext's copy of such a definition."""
+    """Return apiext's mirror of such a definition."""
     found = crd(*served, plural=plural, annotations={host_annotations.HOST_UID: f"uid-{plural}", host_annotations.PHASE: phase})
     return found | more
 
 
 def own(*served: str, plural: str = "widgets", group: str = GROUP) -> Json:
-    """A definition of apiext alone."""
+    """Return a definition of apiext alone."""
     return crd(*served, plural=plural, group=group, selected=False)
 
 
 def api_service(version: str = "v1", *, group: str = GROUP, labels: Json | None = None, **spec: Any) -> Json:
-    """An APIService, by default as kube-apiserver makes it for a definition of its own."""
+    """Return an APIService, by default as kube-apiserver creates it for a definition of its own."""
     automanaged = {"kube-aggregator.kubernetes.io/automanaged": "true"} if labels is None else labels
     metadata = {"name": f"{version}.{group}", "uid": f"uid-{version}", "resourceVersion": "7", "labels": automanaged}
     priorities = {"groupPriorityMinimum": 1000, "versionPriority": 100}
@@ -44,7 +44,7 @@ def api_service(version: str = "v1", *, group: str = GROUP, labels: Json | None 
 
 
 def registered(version: str = "v1", *, by: str = TARGET.service, **spec: Any) -> Json:
-    """An APIService as the operator makes it, that of the apiext behind a Service."""
+    """Return an APIService as the operator of the apiext behind a Service writes it."""
     service = {"namespace": TARGET.namespace, "name": TARGET.name, "port": TARGET.port}
     ours = {"app.kubernetes.io/managed-by": "apiext"}
     found = api_service(version, labels=ours, **{"service": service, "caBundle": TARGET.ca_bundle, **spec})
@@ -55,7 +55,7 @@ def registered(version: str = "v1", *, by: str = TARGET.service, **spec: Any) ->
 def state(
     crds: Iterable[Json] = (), definitions: Iterable[Json] = (), api_services: Iterable[Json] = (), *, guarded: bool = False
 ) -> GroupState:
-    """A group of these."""
+    """Return the state of a group with these objects."""
     return GroupState(
         name=GROUP,
         selector=SELECTOR,

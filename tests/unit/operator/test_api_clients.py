@@ -1,4 +1,4 @@
-"""Calls of the host and of apiext."""
+"""Clients of the host and of apiext."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -8,20 +8,20 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
-from apiext.operator.api_clients import Api, ApiError
-from apiext.webhook.client_session import open_session
+from apiext.operator.api_clients import ApiClient, ApiError
+from apiext.webhook.client import open_session
 from apiext.webhook.kubeconfig import Endpoint
 
 
 class Server:
-    """Answers by method and path; notes what it was asked."""
+    """A server that answers by method and path, and keeps the requests."""
 
     def __init__(self) -> None:
         self.answers: dict[str, tuple[int, Any]] = {}
         self.asked: list[tuple[str, str, str, Any]] = []
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer."""
+        """Answer a request."""
         body = orjson.loads(await request.read() or b"null")
         content, who = request.headers.get("Content-Type", ""), request.headers.get("Authorization", "")
         self.asked.append((request.method, content, who, body))
@@ -30,17 +30,17 @@ class Server:
 
 
 @pytest.fixture
-async def served() -> AsyncIterator[tuple[Server, Api]]:
-    """A server and a client of it."""
+async def served() -> AsyncIterator[tuple[Server, ApiClient]]:
+    """Provide a server and a client of it."""
     server = Server()
     async with RawTestServer(server) as running:
-        api = Api(Endpoint(url=str(running.make_url("")).rstrip("/"), context=None, authorization="Bearer t"))
+        api = ApiClient(Endpoint(url=str(running.make_url("")).rstrip("/"), context=None, authorization="Bearer t"))
         yield server, api
         await api.close()
 
 
-async def test_verbs(served: tuple[Server, Api]) -> None:
-    """Each sends what it says; a patch is a merge patch."""
+async def test_sends_each_verb(served: tuple[Server, ApiClient]) -> None:
+    """Send the method and body of each verb; a patch is a merge patch."""
     server, api = served
     server.answers = {f"{method} /a": (200, {"kind": method}) for method in ("GET", "POST", "PUT", "PATCH", "DELETE")}
 
@@ -57,8 +57,8 @@ async def test_verbs(served: tuple[Server, Api]) -> None:
     ]
 
 
-async def test_lists(served: tuple[Server, Api]) -> None:
-    """All pages are read, and the revision is that of the last."""
+async def test_lists_all_pages(served: tuple[Server, ApiClient]) -> None:
+    """Return the items of all pages."""
     server, api = served
     server.answers = {
         "GET /a?limit=500": (200, {"items": [{"n": 1}], "metadata": {"continue": "x", "resourceVersion": "7"}}),
@@ -66,12 +66,12 @@ async def test_lists(served: tuple[Server, Api]) -> None:
         "GET /b?limit=500": (200, {"items": None, "metadata": {}}),
     }
 
-    assert await api.listing("/a") == ([{"n": 1}, {"n": 2}], 7)
+    assert await api.items("/a") == [{"n": 1}, {"n": 2}]
     assert await api.items("/b") == []
 
 
-async def test_refusals(served: tuple[Server, Api]) -> None:
-    """They carry code, reason and message; only an object that is not there can be looked for in vain."""
+async def test_raises_the_status(served: tuple[Server, ApiClient]) -> None:
+    """Raise code, reason and message of a Status; `find` returns None for 404."""
     server, api = served
     server.answers = {
         "GET /gone": (404, b"page not found"),
@@ -83,14 +83,14 @@ async def test_refusals(served: tuple[Server, Api]) -> None:
     with pytest.raises(ApiError, match=r'GET "http.*/no": m') as refused:
         await api.find("/no")
     assert (refused.value.code, refused.value.reason) == (403, "Forbidden")
-    with pytest.raises(ApiError, match="it answers with code 200, and nothing that can be used: '<html>'"):
+    with pytest.raises(ApiError, match="unusable response with code 200: '<html>'"):
         await api.get("/bad")
 
 
-async def test_another_endpoint(served: tuple[Server, Api]) -> None:
-    """A client may go elsewhere; who does not answer is told with code 0."""
+async def test_changes_the_endpoint(served: tuple[Server, ApiClient]) -> None:
+    """Send requests to another endpoint, and raise code 0 without a response."""
     _, api = served
-    await api.use(Endpoint(url="http://127.0.0.1:1", context=None))
+    await api.set_endpoint(Endpoint(url="http://127.0.0.1:1", context=None))
 
     assert api.url == "http://127.0.0.1:1"
     with pytest.raises(ApiError) as failed:
@@ -98,8 +98,8 @@ async def test_another_endpoint(served: tuple[Server, Api]) -> None:
     assert failed.value.code == 0
 
 
-async def test_a_session_for_libraries(served: tuple[Server, Api], tmp_path: Any) -> None:
-    """Its requests show the credentials of their moment."""
+async def test_shows_credentials_in_sessions(served: tuple[Server, ApiClient], tmp_path: Any) -> None:
+    """Send the present credentials with each request of a library's session."""
     server, api = served
     token = tmp_path / "token"
     async with open_session(Endpoint(url=api.url, context=None, token_file=token)) as session:

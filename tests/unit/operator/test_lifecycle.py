@@ -1,17 +1,16 @@
-"""The operator's start."""
+"""The start of the operator."""
 
 from typing import Any
 
+import kopf
 import pytest
 
 from apiext.cli.operate import operate
-from apiext.operator import lifecycle
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiError
 from apiext.operator.leader_election.lease import NAME
 from apiext.operator.lifecycle import _Operator
 from apiext.operator.options import read_options
-from apiext.operator.permissions import missing, needed
-from tests.support.captured_logs import logged
+from apiext.operator.permissions import missing_permissions, required_permissions
 from tests.support.servers.memory_api import Json, MemoryApi
 
 
@@ -31,12 +30,12 @@ class Allowing(MemoryApi):
         return await super()._call(method, path, body, headers=headers)
 
 
-async def test_a_host_that_does_not_answer_yet(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """It is tried again until it answers; each way in which it does not is told once, a missing right by its name."""
-    monkeypatch.setattr(lifecycle, "_FIRST", 0.0)
-    host = MemoryApi()
-    operator = _Operator(read_options(operate.make_context("operate", ["--service=a/b"]).params), host)
-    failures = [ApiError("refused"), ApiError("refused"), ApiError('User "x" cannot list resource "apiservices"', code=403)]
+async def test_retries_until_the_host_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raise kopf's TemporaryError with the reason and a growing delay until the host answers; then call back once."""
+    host, facts = MemoryApi(), list[dict[str, str]]()
+    options = read_options(operate.make_context("operate", ["--service=a/b"]).params)
+    operator = _Operator(options, host, started=facts.append)
+    failures = [ApiError("refused"), ApiError('User "x" cannot list resource "apiservices"', code=403)]
 
     async def get(path: str) -> Json:
         if failures:
@@ -44,28 +43,31 @@ async def test_a_host_that_does_not_answer_yet(monkeypatch: pytest.MonkeyPatch, 
         return await MemoryApi.get(host, path)
 
     monkeypatch.setattr(host, "get", get)
-    await operator._reach_host()
+    with pytest.raises(kopf.TemporaryError, match="the host cannot be reached: refused") as first:
+        await operator.reach_host(0)
+    with pytest.raises(kopf.TemporaryError, match=r"the operator's user lacks a right on the host: User") as second:
+        await operator.reach_host(3)
+    assert (first.value.delay, second.value.delay, facts) == (1.0, 8.0, [])
 
-    assert host.calls == [("GET", CRDS), ("GET", API_SERVICES)]
-    assert [(line["event"], line["error"]) for line in logged(caplog)] == [
-        ("the host cannot be reached; it is tried again", "refused"),
-        ("the operator's user lacks a right on the host; it is tried again", 'User "x" cannot list resource "apiservices"'),
-    ]
+    await operator.reach_host(9)
+    await operator.reach_host(0)
+    assert host.calls == [("GET", CRDS), ("GET", API_SERVICES)] * 2
+    assert [one["service"] for one in facts] == ["a/b, port 443"]
 
 
-async def test_rights() -> None:
-    """Each one is asked for where it is needed, and told by name where it is missing."""
+async def test_reports_missing_permissions() -> None:
+    """Review each permission in its namespace, and return the missing ones."""
     host = Allowing(("patch", "customresourcedefinitions"), ("create", "events"), ("update", "leases"))
 
-    assert [str(right) for right in await missing(host, "here")] == [
+    assert [str(right) for right in await missing_permissions(host, "here")] == [
         "patch customresourcedefinitions.apiextensions.k8s.io",
         "patch customresourcedefinitions/status.apiextensions.k8s.io",
         "create events",
         "update leases.coordination.k8s.io",
     ]
-    assert len(host.asked) == len(needed("here"))
+    assert len(host.asked) == len(required_permissions("here"))
     lease = next(one for one in host.asked if one["resource"] == "leases")
     assert (lease["namespace"], lease["name"]) == ("here", NAME)
     host.down = True
     host._not_allowed = set()
-    assert await missing(host, "here") == []
+    assert await missing_permissions(host, "here") == []

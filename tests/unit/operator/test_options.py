@@ -8,27 +8,27 @@ from click.testing import CliRunner
 
 from apiext.cli.operate import operate
 from apiext.meta.flags import OptionsError
-from apiext.operator.ca_bundle import AuthorityFile, read_authorities
-from apiext.operator.options import Options, read_options
+from apiext.operator.ca_bundle import CABundleFile, read_ca_bundle
+from apiext.operator.options import OperatorOptions, read_options
 from hack.lib.servers.certificates import Authority
 from tests.support.captured_logs import logged
 
 
-def _read(*flags: str) -> Options:
+def _read(*flags: str) -> OperatorOptions:
     context = operate.make_context("operate", list(flags))
     return read_options(context.params)
 
 
-def test_defaults() -> None:
-    """With a Service alone: the cluster of the pod, CRDs with the label, the Service's name, and a lease."""
+def test_reads_defaults() -> None:
+    """Use the pod's cluster, the default label, the Service's name, and a lease."""
     options = _read("--service=a/b")
 
     assert (options.kubeconfig, str(options.selector), options.server) == (None, "apiext.dev/serve=true", "https://b.a.svc:443")
     assert (options.namespace, options.leader_elect, options.timing.lease, options.host_etcd) == ("apiext-system", True, 15.0, None)
 
 
-def test_everything(tmp_path: Path) -> None:
-    """Each flag is read."""
+def test_reads_every_flag(tmp_path: Path) -> None:
+    """Read each flag."""
     ca = Authority(tmp_path).cert
     options = _read(
         *("--service=a/b", "--service-port=8443", "--server=https://x:1/", f"--ca-file={ca}", f"--kubeconfig={ca}", "--crd-selector="),
@@ -62,38 +62,38 @@ def test_everything(tmp_path: Path) -> None:
         (("--service=a/b", "--v=x"), "--v: 'x' is not a whole number"),
     ],
 )
-def test_what_is_wrong(flags: tuple[str, ...], problem: str) -> None:
-    """It is said by the name of the flag."""
+def test_names_the_wrong_flag(flags: tuple[str, ...], problem: str) -> None:
+    """Report a problem under the name of its flag."""
     with pytest.raises(OptionsError) as wrong:
         _read(*flags)
 
     assert [one[: len(problem)] for one in wrong.value.problems] == [problem]
 
 
-def test_without_a_cluster(tmp_path: Path) -> None:
-    """What cannot be started is told in a line."""
+def test_reports_unusable_credentials(tmp_path: Path) -> None:
+    """Report unusable credentials in one line."""
     broken = tmp_path / "kubeconfig"
     broken.write_text("x: y")
     done = CliRunner(env={"KUBERNETES_SERVICE_HOST": ""}).invoke(operate, ["--service=a/b", f"--kubeconfig={broken}"])
 
     assert done.exit_code != 0
-    assert f"the host cannot be reached: {broken}: contexts has no ''" in done.output
+    assert f"invalid credentials for the host: {broken}: contexts has no ''" in done.output
 
 
-async def test_authorities_are_read_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Another file is taken, one that cannot be used is told once and changes nothing."""
+async def test_reads_the_ca_file_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Publish a changed file; log an invalid file once, and keep the last bundle."""
     first, second = Authority(tmp_path / "a", "a").cert.read_text(), Authority(tmp_path / "b", "b").cert.read_text()
     path = tmp_path / "ca.crt"
     path.write_text(first)
-    authorities: Any = AuthorityFile(path)
+    authorities: Any = CABundleFile(path)
     assert await authorities.changed("") == first
 
     for text in ("rubbish", "rubbish"):
         path.write_text(text)
-        authorities._look()
+        authorities._read()
     assert authorities.bundle == first
-    assert [line["event"] for line in logged(caplog)] == ["authorities cannot be used; those before stay"]
+    assert [line["event"] for line in logged(caplog)] == ["invalid CA bundle file, keeping the last bundle"]
 
     path.write_text(first + second)
-    authorities._look()
-    assert await authorities.changed(first) == read_authorities(path) == first + second
+    authorities._read()
+    assert await authorities.changed(first) == read_ca_bundle(path) == first + second

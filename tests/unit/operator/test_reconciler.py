@@ -1,4 +1,4 @@
-"""One look at a group."""
+"""The reconciliation of one group."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,10 +9,10 @@ from apiext.meta import host_annotations
 from apiext.operator import host_definitions, reconciler
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiError, Clients
 from apiext.operator.group_state import Desired, GroupState, Routing
-from apiext.operator.reconciler import Hands, Reconciler
-from apiext.operator.reporting.event_recorder import Recorder
-from apiext.operator.reporting.reporter import Reason
-from apiext.operator.watched_state import Watched
+from apiext.operator.reconciler import Reconciler, ReconcilerActions
+from apiext.operator.reporting.event_recorder import EventRecorder
+from apiext.operator.reporting.reporter import ConditionReason
+from apiext.operator.watched_state import WatchedState
 from tests.support.servers.memory_api import MemoryApi
 from tests.unit.operator.parts import GROUP, SELECTOR, TARGET, Json, api_service, crd, mirror, own, registered
 
@@ -23,11 +23,11 @@ Take = Callable[..., Any]
 
 
 class Bench:
-    """An operator's look, with a host and apiext in memory; `take` stands for the steps of a group."""
+    """A reconciler with a host and an apiext in memory; `take` replaces the adoption steps."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.host, self.apiext = MemoryApi(), MemoryApi()
-        self.watched = Watched(SELECTOR, lambda _: None, TARGET.service)
+        self.watched = WatchedState(SELECTOR, lambda _: None, TARGET.service)
         self.watched.known = True
         self.taken: list[GroupState] = []
         self.desired = Desired(routing=Routing.AS_IT_IS)
@@ -35,37 +35,37 @@ class Bench:
         self.moment = 100.0
         self.clients = Clients(host=self.host, apiext=self.apiext)
         self.reconciler = Reconciler(
-            self.clients, self.watched, Recorder(self.host, instance="me"), lambda: TARGET, self._diagnosed, clock=lambda: self.moment
+            self.clients, self.watched, EventRecorder(self.host, instance="me"), lambda: TARGET, self._diagnosed, clock=lambda: self.moment
         )
         monkeypatch.setattr(reconciler, "reconcile_group", self.take)
 
-    async def take(self, group: GroupState, _clients: Clients, report: Any, _hands: Hands) -> Desired:
-        """See reconcile_group."""
+    async def take(self, group: GroupState, _clients: Clients, report: Any, _actions: ReconcilerActions) -> Desired:
+        """Replace reconcile_group."""
         self.taken.append(group)
         if self.desired.routing is Routing.APIEXT:
-            await report.condition(group.selected.values(), Reason.SERVING, "all is well")
+            await report.condition(group.selected.values(), ConditionReason.SERVING, "all is well")
         return self.desired
 
     def has(self, *crds: Json, api_services: tuple[Json, ...] = (), definitions: tuple[Json, ...] = ()) -> None:
-        """Have these on both sides, and know them."""
+        """Create these objects on both servers and in the watched state."""
         for found in crds:
-            self.watched.crds.changed(self.host.put_in(f"{CRDS}/{found['metadata']['name']}", found))
+            self.watched.crds.update(self.host.put_in(f"{CRDS}/{found['metadata']['name']}", found))
         for found in api_services:
-            self.watched.api_services.changed(self.host.put_in(f"{API_SERVICES}/{found['metadata']['name']}", found))
+            self.watched.api_services.update(self.host.put_in(f"{API_SERVICES}/{found['metadata']['name']}", found))
         for found in definitions:
-            self.watched.definitions.changed(self.apiext.put_in(f"{CRDS}/{found['metadata']['name']}", found))
+            self.watched.definitions.update(self.apiext.put_in(f"{CRDS}/{found['metadata']['name']}", found))
 
-    async def look(self) -> float | None:
-        """Look once."""
-        return await self.reconciler.look(GROUP)
+    async def reconcile(self) -> float | None:
+        """Reconcile once."""
+        return await self.reconciler.reconcile(GROUP)
 
-    def said(self) -> tuple[str, str]:
-        """The condition of the definition."""
+    def condition(self) -> tuple[str, str]:
+        """Return the condition of the definition."""
         found = host_definitions.condition_of(self.host.objects[WIDGETS]) or {}
         return found.get("reason", ""), found.get("message", "")
 
     def events(self) -> list[str]:
-        """Reasons of events."""
+        """Return the reasons of the events."""
         return [one["reason"] for one in self.host.under("/api/v1/namespaces/default/events").values()]
 
     async def _diagnosed(self, _group: str) -> str:
@@ -78,101 +78,101 @@ def _unavailable(found: Json) -> Json:
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
-    """A bench."""
+    """Provide a bench."""
     return Bench(monkeypatch)
 
 
-async def test_own_definitions(bench: Bench) -> None:
-    """They are registered, told, and all is quiet then."""
+async def test_registers_own_definitions(bench: Bench) -> None:
+    """Register definitions of apiext, record events, and change nothing more."""
     bench.has(definitions=(own(),))
-    assert await bench.look() is None
+    assert await bench.reconcile() is None
     assert list(bench.host.under(API_SERVICES)) == [NAME]
     assert bench.events() == ["Registered"]
 
     before = len(bench.host.written())
-    assert await bench.look() is None
+    assert await bench.reconcile() is None
     assert len(bench.host.written()) == before
     assert bench.taken == []
 
 
-async def test_groups_that_are_no_concern(bench: Bench) -> None:
-    """Nothing is asked about them."""
+async def test_ignores_other_groups(bench: Bench) -> None:
+    """Send no request for a group without relation to apiext."""
     bench.has(crd(selected=False), api_services=(api_service(),))
-    assert await bench.look() is None
+    assert await bench.reconcile() is None
     assert bench.host.calls == bench.apiext.calls == []
 
 
-async def test_nothing_goes_while_apiext_is_away(bench: Bench) -> None:
-    """What it was known to have no longer is asked for anew; without an answer the APIService stays."""
+async def test_keeps_api_services_while_apiext_is_away(bench: Bench) -> None:
+    """Ask apiext before an APIService is removed, and keep it without an answer."""
     bench.has(api_services=(registered(),))
     bench.apiext.down = True
     with pytest.raises(ApiError):
-        await bench.look()
+        await bench.reconcile()
     assert list(bench.host.under(API_SERVICES)) == [NAME]
 
     bench.apiext.down = False
     bench.apiext.put_in(WIDGETS, own())
-    await bench.look()
+    await bench.reconcile()
     assert list(bench.host.under(API_SERVICES)) == [NAME]
 
     bench.apiext.objects.clear()
-    await bench.look()
+    await bench.reconcile()
     assert list(bench.host.under(API_SERVICES)) == []
     assert bench.events() == ["Removed"]
 
 
-async def test_an_operator_that_knows_nothing_yet(bench: Bench) -> None:
-    """Until apiext has said what it has nothing is written but why, and that after some attempts."""
+async def test_waits_for_apiexts_definitions(bench: Bench) -> None:
+    """Write nothing before apiext has listed its definitions, except the reason after some attempts."""
     bench.watched.known = False
     bench.has(crd(), api_services=(registered(),))
-    assert await bench.look() is not None
+    assert await bench.reconcile() is not None
     bench.apiext.down = True
     for _ in range(3):
         with pytest.raises(ApiError):
-            await bench.look()
+            await bench.reconcile()
 
-    assert bench.said() == ("Failed", "cannot connect")
+    assert bench.condition() == ("Failed", "cannot connect")
     assert bench.events() == ["Failed"]
 
     bench.has(api_services=(_unavailable(registered()),))
     bench.hop = "connection: refused"
     for _ in range(2):
         with pytest.raises(ApiError):
-            await bench.look()
+            await bench.reconcile()
         bench.moment += 2
     assert bench.events() == ["Failed", "NotAvailable"]
     assert bench.host.objects[f"{API_SERVICES}/{NAME}"]["spec"] == registered()["spec"]
 
 
-async def test_steps_decide_who_serves(bench: Bench) -> None:
-    """The group's own steps take it to apiext, and back without a gap; apiext is not asked whether that is right."""
+async def test_follows_the_adoption_steps(bench: Bench) -> None:
+    """Route a group as its steps decide, back to the host without a gap and without asking apiext."""
     bench.has(crd(), api_services=(api_service(),), definitions=(mirror(),))
     bench.desired = Desired(routing=Routing.APIEXT, after=3.0)
-    assert await bench.look() == 3.0
+    assert await bench.reconcile() == 3.0
     assert bench.host.objects[f"{API_SERVICES}/{NAME}"]["spec"] == registered()["spec"]
-    assert bench.said() == ("Serving", "all is well")
+    assert bench.condition() == ("Serving", "all is well")
 
     bench.desired = Desired(routing=Routing.HOST)
-    await bench.look()
+    await bench.reconcile()
     assert bench.host.objects[f"{API_SERVICES}/{NAME}"]["spec"] == api_service()["spec"]
     assert ("GET", CRDS) not in bench.apiext.calls
     assert bench.events() == ["Serving", "TakenOver", "GivenBack"]
 
 
-async def test_those_of_others(bench: Bench) -> None:
-    """A group with an APIService of somebody else is not begun with, which its definition says; it is looked at again."""
+async def test_blocks_groups_with_foreign_api_services(bench: Bench) -> None:
+    """Start no take-over of a group with a foreign APIService, report it, and try again."""
     foreign = api_service(labels={}, service={"namespace": "a", "name": "b", "port": 1})
     bench.has(crd(), api_services=(foreign,))
-    assert await bench.look() is not None
+    assert await bench.reconcile() is not None
 
     assert bench.taken == []
-    assert bench.said()[0] == "Blocked"
-    assert "points at Service a/b" in bench.said()[1]
+    assert bench.condition()[0] == "Blocked"
+    assert "points at Service a/b" in bench.condition()[1]
     assert bench.host.objects[f"{API_SERVICES}/{NAME}"]["spec"] == foreign["spec"]
 
 
-async def test_those_of_another_installation(bench: Bench) -> None:
-    """What another apiext has is nobody else's to take or to give back; who has selected it, too, is told."""
+async def test_leaves_groups_of_another_installation_alone(bench: Bench) -> None:
+    """Leave a group of another apiext alone, and warn if it is selected here too."""
     theirs: dict[str, Any] = {
         "finalizers": [host_annotations.INSTANCES_FINALIZER],
         "annotations": {host_annotations.SERVICE: "other/apiext"},
@@ -181,126 +181,126 @@ async def test_those_of_another_installation(bench: Bench) -> None:
         crd(selected=False, **theirs), api_services=(registered(by="other/apiext", service={"namespace": "other", "name": "apiext"}),)
     )
     bench.watched.guarded = {GROUP}
-    assert await bench.look() is None
+    assert await bench.reconcile() is None
 
     bench.has(crd(resourceVersion="2", **theirs))
-    assert await bench.look() is not None
+    assert await bench.reconcile() is not None
 
     assert bench.taken == []
     assert bench.events() == ["LeftAlone"]
     assert bench.host.objects[WIDGETS]["metadata"]["finalizers"] == [host_annotations.INSTANCES_FINALIZER]
-    assert bench.said() == ("", "")
+    assert bench.condition() == ("", "")
 
 
-async def test_what_cannot_be_reached(bench: Bench) -> None:
-    """When that lasts the condition names the broken hop, and it is true again afterwards."""
+async def test_reports_an_unreachable_apiext(bench: Bench) -> None:
+    """Report the failed check after the grace period, and Serving again afterwards."""
     bench.desired = Desired(routing=Routing.APIEXT)
     bench.has(crd(), api_services=(_unavailable(registered()),), definitions=(mirror(),))
     bench.hop = "certificate: it has ended"
-    assert await bench.look() == 2.0
-    assert bench.said() == ("Serving", "all is well")
+    assert await bench.reconcile() == 2.0
+    assert bench.condition() == ("Serving", "all is well")
     bench.moment += 2
-    assert await bench.look() == 30.0
-    assert bench.said() == ("Failed", f"APIService {NAME} is not available: certificate: it has ended")
+    assert await bench.reconcile() == 30.0
+    assert bench.condition() == ("Failed", f"APIService {NAME} is not available: certificate: it has ended")
     assert "NotAvailable" in bench.events()
 
     bench.has(api_services=(registered(),))
-    assert await bench.look() is None
-    assert bench.said() == ("Serving", "all is well")
+    assert await bench.reconcile() is None
+    assert bench.condition() == ("Serving", "all is well")
 
 
-async def test_what_is_about_to_be_put_right(bench: Bench) -> None:
-    """That an APIService is not available because somebody has changed it is not told."""
+async def test_ignores_unavailability_during_a_repair(bench: Bench) -> None:
+    """Report no unavailability of an APIService that is being repaired."""
     bench.has(api_services=(_unavailable(registered(versionPriority=1)),), definitions=(own(),))
-    assert await bench.look() is None
+    assert await bench.reconcile() is None
 
     assert bench.events() == ["Repaired"]
 
 
-async def test_definitions_that_are_deleted(bench: Bench) -> None:
-    """They are held until apiext says that it has no copy any more; then what is left on the host goes, too."""
+async def test_holds_terminating_definitions(bench: Bench) -> None:
+    """Hold a terminating definition until its mirror is gone, and then clean up the host."""
     held = crd(deletionTimestamp="now", finalizers=[host_annotations.INSTANCES_FINALIZER, "other"])
     bench.has(held, api_services=(registered(),), definitions=(mirror(),))
     bench.watched.guarded.add(GROUP)
     bench.host.put_in(f"{POLICIES}/apiext-{GROUP}", {})
     bench.desired = Desired(routing=Routing.APIEXT)
-    await bench.look()
+    await bench.reconcile()
     assert host_annotations.INSTANCES_FINALIZER in bench.host.objects[WIDGETS]["metadata"]["finalizers"]
 
     bench.apiext.objects.clear()
-    bench.watched.definitions.gone(f"widgets.{GROUP}")
-    await bench.look()
+    bench.watched.definitions.remove(f"widgets.{GROUP}")
+    await bench.reconcile()
     assert bench.host.objects[WIDGETS]["metadata"]["finalizers"] == ["other"]
 
-    bench.watched.crds.gone(f"widgets.{GROUP}")
-    await bench.look()
+    bench.watched.crds.remove(f"widgets.{GROUP}")
+    await bench.reconcile()
     assert (bench.host.under(API_SERVICES), bench.host.under(POLICIES), bench.watched.guarded) == ({}, {}, set())
 
 
-async def test_stored_versions(bench: Bench) -> None:
-    """Those of the mirror are among the host's."""
+async def test_copies_stored_versions(bench: Bench) -> None:
+    """Copy the mirror's stored versions to the host."""
     bench.has(
         crd("v1", "v2") | {"status": {"storedVersions": ["v1"]}}, definitions=(mirror("v1", "v2", status={"storedVersions": ["v2"]}),)
     )
-    await bench.look()
+    await bench.reconcile()
 
     assert bench.host.objects[WIDGETS]["status"]["storedVersions"] == ["v1", "v2"]
 
 
-async def test_what_fails(bench: Bench) -> None:
-    """A refusal is told at once; what may pass by itself when it has not."""
+async def test_reports_failures(bench: Bench) -> None:
+    """Report a permanent error at once, and a temporary one after several attempts."""
     bench.has(crd(), definitions=(mirror(),))
     bench.desired = Desired(routing=Routing.APIEXT)
     bench.host.refused["POST", API_SERVICES] = ApiError("it is overloaded", code=503)
     with pytest.raises(ApiError):
-        await bench.look()
-    assert bench.said() == ("Serving", "all is well")
+        await bench.reconcile()
+    assert bench.condition() == ("Serving", "all is well")
 
     bench.host.refused["POST", API_SERVICES] = ApiError("apiservices is forbidden", code=403)
     with pytest.raises(ApiError):
-        await bench.look()
-    assert bench.said() == ("Failed", "apiservices is forbidden")
+        await bench.reconcile()
+    assert bench.condition() == ("Failed", "apiservices is forbidden")
 
 
-async def test_somebody_was_faster(bench: Bench) -> None:
-    """A change in between is learnt, and nothing is overwritten that was not seen."""
+async def test_accepts_concurrent_changes(bench: Bench) -> None:
+    """Accept a concurrent change, and overwrite nothing that was not read."""
     bench.has(definitions=(own(),), api_services=(registered(versionPriority=1),))
     newer = registered(service={"namespace": "x", "name": "y", "port": 1})
     newer["metadata"]["labels"] = {}
     bench.host.put_in(f"{API_SERVICES}/{NAME}", newer)
-    await bench.look()
+    await bench.reconcile()
 
     assert bench.host.objects[f"{API_SERVICES}/{NAME}"]["spec"] == newer["spec"]
     assert bench.watched.group(GROUP).api_services[NAME]["spec"] == newer["spec"]
 
 
-async def test_definitions_of_both(bench: Bench) -> None:
-    """What the host serves and apiext could is told once, and left."""
+async def test_reports_definitions_of_both_once(bench: Bench) -> None:
+    """Report once a version that both servers have, and leave it to the host."""
     bench.has(crd(selected=False), api_services=(api_service(),), definitions=(own(),))
-    await bench.look()
-    await bench.look()
+    await bench.reconcile()
+    await bench.reconcile()
 
     assert bench.events() == ["LeftAlone"]
     assert bench.host.objects[f"{API_SERVICES}/{NAME}"]["spec"] == api_service()["spec"]
 
 
-async def test_hands(bench: Bench) -> None:
-    """A step reads the group as it is, and has all its APIServices written."""
+async def test_reads_and_routes_for_steps(bench: Bench) -> None:
+    """Read the present group for a step, and write all its APIServices."""
     bench.has(crd(), api_services=(api_service(),), definitions=(mirror(),))
-    hands = Hands(GROUP, bench.clients, bench.watched, bench.reconciler._registrar)
+    actions = ReconcilerActions(GROUP, bench.clients, bench.watched, bench.reconciler._registrar)
     bench.host.put_in(WIDGETS, crd("v1", "v2"))
     bench.apiext.objects.clear()
 
-    group = await hands.read()
+    group = await actions.read()
     assert (len(group.crds[f"widgets.{GROUP}"]["spec"]["versions"]), group.definitions) == (2, {})
-    await hands.route(Routing.APIEXT)
+    await actions.route(Routing.APIEXT)
     assert [one["spec"].get("service", {}).get("name") for one in bench.host.under(API_SERVICES).values()] == ["apiext", "apiext"]
-    await hands.route(Routing.HOST)
+    await actions.route(Routing.HOST)
     assert [one["spec"].get("service") for one in bench.host.under(API_SERVICES).values()] == [None, None]
 
 
-async def test_hands_and_those_of_others(bench: Bench) -> None:
-    """A step is told what is in its way."""
+async def test_reports_foreign_api_services_to_steps(bench: Bench) -> None:
+    """Raise the reason if a foreign APIService prevents the routing."""
     bench.has(crd(), api_services=(api_service(labels={}, service={"namespace": "a", "name": "b", "port": 1}),), definitions=(mirror(),))
     with pytest.raises(ApiError, match="points at Service a/b"):
-        await Hands(GROUP, bench.clients, bench.watched, bench.reconciler._registrar).route(Routing.APIEXT)
+        await ReconcilerActions(GROUP, bench.clients, bench.watched, bench.reconciler._registrar).route(Routing.APIEXT)

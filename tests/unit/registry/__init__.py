@@ -1,1 +1,1 @@
-"""The registry, over a real store in a file."""
+"""Tests of apiext.registry over an embedded store."""

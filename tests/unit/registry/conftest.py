@@ -1,4 +1,4 @@
-"""A registry of widgets over an embedded store, straight and without a cache."""
+"""A registry of widgets over an embedded store without a cache."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from apiext.registry.customresource_codec import CustomResourceCodec
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.registry.rest import ResourceRest
 from apiext.schema.compiled import CompiledSchema
-from apiext.storage.direct_store import DirectStore
-from apiext.storage.interface import Item, Preconditions
+from apiext.storage.factory import StoreFactory
+from apiext.storage.interface import Item, Preconditions, Store
 from apiext.storage.sqlite.backend import SQLiteBackend
 
 SPEC = {
@@ -36,7 +36,7 @@ SCALE = ScalePaths(".spec.replicas", ".status.replicas", ".status.selector")
 
 
 def schema(**more: Any) -> CompiledSchema:
-    """The schema of widgets, with more properties of the spec."""
+    """Return the schema of widgets with more properties of the spec."""
     spec = {**SPEC, "properties": {**SPEC["properties"], **more}}  # type: ignore[dict-item]
     return CompiledSchema({"type": "object", "properties": {"spec": spec, "status": STATUS}})
 
@@ -44,7 +44,7 @@ def schema(**more: Any) -> CompiledSchema:
 class Widgets:
     """Widgets as a client sees them: bodies in, objects out."""
 
-    def __init__(self, store: DirectStore, *, has_status: bool = True, namespaced: bool = True) -> None:
+    def __init__(self, store: Store, *, has_status: bool = True, namespaced: bool = True) -> None:
         rules = schema(size={"type": "string", "default": "small"})
         self.codec = CustomResourceCodec(
             kind=KIND,
@@ -66,7 +66,7 @@ class Widgets:
         self.ctx = RequestContext(user=UserInfo("tester"), namespace="default" if namespaced else "")
 
     def body(self, name: str = "", /, **members: Any) -> Object:
-        """A body as it comes out of decoding; `metadata` adds to the name."""
+        """Return a decoded body; `metadata` adds to the name."""
         metadata = members.pop("metadata", {})
         obj = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {**({"name": name} if name else {}), **metadata}, **members}
         self.codec.decode_body(obj, False)
@@ -90,7 +90,7 @@ class Widgets:
         return as_object(item)
 
     async def delete(self, name: str, **options: Any) -> tuple[Object, bool]:
-        """Delete a widget; its last state, and whether it is gone."""
+        """Delete a widget; return its last state, and whether it is deleted."""
         if uid := options.pop("uid", None):
             options["preconditions"] = Preconditions(uid=uid)
         item, gone = await self.rest.delete(self.ctx, name, DeleteOptions(**options))
@@ -98,19 +98,19 @@ class Widgets:
 
 
 def as_object(item: Item) -> Object:
-    """What a client would read."""
+    """Return the object that a client reads."""
     return item.object()
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[DirectStore]:
-    """Where widgets are kept."""
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    """Return a store of widgets."""
     backend = await SQLiteBackend.open(tmp_path / "store.db")
-    yield DirectStore(backend=backend, resource_prefix="/registry/example.com/widgets", resource=RESOURCE)
+    yield StoreFactory(backend, watch_cache=False).store(RESOURCE)
     await backend.close()
 
 
 @pytest.fixture
-async def widgets(store: DirectStore) -> Widgets:
-    """Namespaced widgets with status and scale."""
+async def widgets(store: Store) -> Widgets:
+    """Return namespaced widgets with status and scale."""
     return Widgets(store)

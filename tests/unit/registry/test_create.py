@@ -1,4 +1,4 @@
-"""Creating gives objects what only the server knows, and refuses what the reference refuses."""
+"""Creation: system fields, validation and admission."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 from apiext.meta import names, time
 from apiext.meta.errors import StatusError
 from apiext.meta.json_codec import Object
-from apiext.registry.request_context import CreateOptions, Operation
-from apiext.storage.direct_store import DirectStore
+from apiext.registry.request_context import AdmissionOperation, CreateOptions
+from apiext.storage.interface import Store
 from tests.unit.registry.conftest import Widgets
 
 
-async def test_system_fields(widgets: Widgets) -> None:
-    """A new object has uid, creation time, generation 1, the request's namespace and a resourceVersion."""
+async def test_sets_system_fields(widgets: Widgets) -> None:
+    """Set uid, creation time, generation 1, the request's namespace and a resourceVersion."""
     created = await widgets.create("a", spec={"color": "red"}, status={"replicas": 5})
 
     metadata = created["metadata"]
@@ -28,15 +28,15 @@ async def test_system_fields(widgets: Widgets) -> None:
     assert await widgets.get("a") == created
 
 
-async def test_status_without_a_subresource(store: DirectStore) -> None:
-    """Where status is no subresource, a create may set it."""
+async def test_stores_the_status_without_a_subresource(store: Store) -> None:
+    """Store the status where it is no subresource."""
     created = await Widgets(store, has_status=False).create("a", status={"replicas": 5})
 
     assert created["status"] == {"replicas": 5}
 
 
 async def test_dry_run_stores_nothing(widgets: Widgets) -> None:
-    """The answer is the object as it would have been."""
+    """Return the object of a dry run without storing it."""
     created = await widgets.create("a", options=CreateOptions(dry_run=True))
 
     assert created["metadata"]["uid"]
@@ -45,16 +45,16 @@ async def test_dry_run_stores_nothing(widgets: Widgets) -> None:
     assert missing.value.message == 'widgets.example.com "a" not found'
 
 
-async def test_generated_name(widgets: Widgets) -> None:
-    """A generateName without a name gets five random characters."""
+async def test_generates_a_name(widgets: Widgets) -> None:
+    """Append five random characters to generateName."""
     created = await widgets.create(metadata={"generateName": "web-"})
 
     assert created["metadata"]["name"].startswith("web-")
     assert len(created["metadata"]["name"]) == 9
 
 
-async def test_generated_name_is_tried_again(widgets: Widgets, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that is taken is replaced by another, eight times at most."""
+async def test_retries_generated_names(widgets: Widgets, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Generate another name for one that exists, at most eight times."""
     drawn: list[str] = []
     suffixes = iter(["1", "1", "1", "2"])
 
@@ -77,8 +77,8 @@ async def test_generated_name_is_tried_again(widgets: Widgets, monkeypatch: pyte
     assert taken.value.retry_after == 1
 
 
-async def test_taken_name(widgets: Widgets) -> None:
-    """A second object of a name is refused, with a hint when the first is on its way out."""
+async def test_rejects_an_existing_name(widgets: Widgets) -> None:
+    """Answer 409 for an existing name, and say so if its object is being deleted."""
     await widgets.create("a", metadata={"finalizers": ["a.b/c"]})
     with pytest.raises(StatusError) as taken:
         await widgets.create("a")
@@ -108,8 +108,8 @@ async def test_taken_name(widgets: Widgets) -> None:
         ),
     ],
 )
-async def test_refused_metadata(widgets: Widgets, metadata: dict[str, Any], code: int, message: str) -> None:
-    """Bad metadata is refused in the reference's words."""
+async def test_rejects_invalid_metadata(widgets: Widgets, metadata: dict[str, Any], code: int, message: str) -> None:
+    """Reject invalid metadata with the reference's message."""
     with pytest.raises(StatusError) as refused:
         await widgets.create(metadata=metadata)
 
@@ -131,16 +131,16 @@ async def test_refused_metadata(widgets: Widgets, metadata: dict[str, Any], code
         ({"tags": ["a", "a"]}, 'spec.tags[1]: Duplicate value: "a"'),
     ],
 )
-async def test_refused_spec(widgets: Widgets, spec: dict[str, Any], message: str) -> None:
-    """Values, replicas and lists are checked, in this order."""
+async def test_rejects_an_invalid_spec(widgets: Widgets, spec: dict[str, Any], message: str) -> None:
+    """Validate values, replicas and lists, in this order."""
     with pytest.raises(StatusError) as refused:
         await widgets.create("a", spec=spec)
 
     assert refused.value.message == f'Widget.example.com "a" is invalid: {message}'
 
 
-async def test_another_kind(widgets: Widgets) -> None:
-    """An object of another kind is refused under the name of that kind, and nothing else is said."""
+async def test_rejects_another_kind(widgets: Widgets) -> None:
+    """Reject an object of another kind with a single error about that kind."""
     obj = widgets.body("a", spec={"replicas": "x"}) | {"kind": "Foo"}
     with pytest.raises(StatusError) as refused:
         await widgets.rest.create(widgets.ctx, obj, CreateOptions())
@@ -148,8 +148,8 @@ async def test_another_kind(widgets: Widgets) -> None:
     assert refused.value.message == 'Foo.example.com "a" is invalid: kind: Invalid value: "Foo": must be Widget'
 
 
-async def test_warnings_about_finalizers(widgets: Widgets) -> None:
-    """Finalizers that others might use too are warned about, each once."""
+async def test_warns_about_finalizers(widgets: Widgets) -> None:
+    """Warn once about each finalizer that may conflict with others."""
     await widgets.create("a", metadata={"finalizers": ["nodomain", "x.y", "kubernetes", "a.b/c", "nodomain"]})
 
     hint = "to avoid accidental conflicts with other finalizer writers"
@@ -159,24 +159,24 @@ async def test_warnings_about_finalizers(widgets: Widgets) -> None:
     ]
 
 
-async def test_cluster_scoped(store: DirectStore) -> None:
-    """Outside namespaces, an object's namespace is dropped."""
+async def test_drops_the_namespace_of_cluster_scoped_objects(store: Store) -> None:
+    """Drop the namespace of a cluster-scoped object."""
     created = await Widgets(store, namespaced=False).create("a", metadata={"namespace": "x"})
 
     assert "namespace" not in created["metadata"]
 
 
 async def test_admission_sees_the_complete_object(widgets: Widgets) -> None:
-    """Admission comes last, and its refusal is the answer."""
+    """Call admission last with the complete object, and answer with its refusal."""
     seen: list[Any] = []
 
-    async def admit(operation: Operation, new: Object | None, old: Object | None) -> None:
+    async def admit(operation: AdmissionOperation, new: Object | None, old: Object | None) -> None:
         seen.append((operation, new and new["metadata"]["generation"], old))
         raise StatusError(403, "Forbidden", "no", {})
 
     with pytest.raises(StatusError, match=r"^no$"):
         await widgets.create("a", options=CreateOptions(admit=admit))
-    assert seen == [(Operation.CREATE, 1, None)]
+    assert seen == [(AdmissionOperation.CREATE, 1, None)]
 
 
 @pytest.mark.parametrize(
@@ -187,8 +187,8 @@ async def test_admission_sees_the_complete_object(widgets: Widgets) -> None:
         ("", "Name parameter required."),
     ],
 )
-async def test_names_that_cannot_be(widgets: Widgets, name: str, message: str) -> None:
-    """A name that no key can hold is a bad request, not a missing object."""
+async def test_rejects_impossible_names(widgets: Widgets, name: str, message: str) -> None:
+    """Answer 400, not 404, for a name that no key can contain."""
     with pytest.raises(StatusError) as refused:
         await widgets.get(name)
 

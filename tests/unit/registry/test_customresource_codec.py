@@ -1,4 +1,4 @@
-"""The codec keeps the bytes of kube-apiserver and gives every version what its schema allows."""
+"""The codec of custom resources."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ def _widget(version: str = "v1", **spec: Any) -> dict[str, Any]:
     return {"apiVersion": f"example.com/{version}", "kind": "Widget", "metadata": {"name": "a", "generation": 1}, "spec": spec}
 
 
-def test_stored_bytes() -> None:
-    """Sorted keys, a final newline, no resourceVersion and no selfLink; the object is left alone."""
+def test_encodes_as_kube_apiserver() -> None:
+    """Encode with sorted keys, a final newline, no resourceVersion and no selfLink; leave the object unchanged."""
     obj = _widget(old="x") | {"metadata": {"name": "a", "resourceVersion": "5", "selfLink": "/x"}}
 
-    assert _codec().encode(obj) == b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"old":"x"}}\n'
+    assert _codec().encode(obj).data == b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"old":"x"}}\n'
     assert obj["metadata"]["resourceVersion"] == "5"
 
 
-def test_another_version_is_pruned_to_the_stored_one() -> None:
-    """What the storage version does not know is not stored, nor are defaults made up."""
+def test_prunes_by_the_storage_version() -> None:
+    """Prune fields that the storage version lacks, and apply no defaults."""
     obj = _widget("v2", new="x", color="red")
 
-    assert b'"apiVersion":"example.com/v1"' in (data := _codec("v2").encode(obj))
+    assert b'"apiVersion":"example.com/v1"' in (data := _codec("v2").encode(obj).data)
     assert data.endswith(b'"spec":{"color":"red"}}\n')
     assert obj == _widget("v2", new="x", color="red")
 
 
-def test_reading_defaults_by_the_stored_version() -> None:
-    """The defaults are those of the version it was stored in, the fields those of the version asked for."""
-    data = _codec().encode(_widget(color="red", first="x"))
+def test_defaults_by_the_stored_version() -> None:
+    """Default by the stored version, and prune by the requested one."""
+    data = _codec().encode(_widget(color="red", first="x")).data
     assert _codec().decode(data)["spec"] == {"color": "red", "first": "x"}
-    assert _codec().decode(_codec().encode(_widget()))["spec"] == {"first": "one"}
+    assert _codec().decode(_codec().encode(_widget()).data)["spec"] == {"first": "one"}
     assert _codec("v2").decode(data) == _widget("v2", color="red")
 
 
-def test_old_objects_are_repaired() -> None:
-    """Malformed metadata is dropped, a missing generation is the first, unknown fields go."""
+def test_repairs_old_objects() -> None:
+    """Drop malformed metadata and unknown fields, and set a missing generation."""
     data = b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","labels":{"a":1}},"spec":{"foo":1}}'
 
     assert _codec().decode(data) == _widget(first="one")
@@ -76,16 +76,16 @@ def test_old_objects_are_repaired() -> None:
         (b'{"apiVersion":5,"kind":"Widget"}', ".apiVersion accessor error: 5 is of the type int64, expected string"),
     ],
 )
-def test_what_cannot_be_understood(data: bytes, why: str) -> None:
-    """Stored bytes that are no such object are a ValueError."""
+def test_rejects_other_stored_bytes(data: bytes, why: str) -> None:
+    """Raise ValueError for stored bytes that are no custom resource."""
     with pytest.raises(ValueError) as refused:  # noqa: PT011
         _codec().decode(data)
 
     assert why in str(refused.value)
 
 
-def test_bodies_are_pruned_and_defaulted() -> None:
-    """Unknown fields are reported, metadata first."""
+def test_prunes_and_defaults_bodies() -> None:
+    """Report unknown fields of a body, those of metadata first."""
     obj = _widget(color=None, foo=1)
     obj["metadata"]["bar"] = 1
 
@@ -100,16 +100,16 @@ def test_bodies_are_pruned_and_defaulted() -> None:
         ({"metadata": {"name": 5}}, "json: cannot unmarshal number into Go struct field ObjectMeta.name of type string"),
     ],
 )
-def test_bodies_that_are_no_objects(body: dict[str, Any], why: str) -> None:
-    """The reason is given in the reference's words."""
+def test_rejects_other_bodies(body: dict[str, Any], why: str) -> None:
+    """Reject a body that is no object with the reference's message."""
     with pytest.raises(ValueError) as refused:  # noqa: PT011
         _codec().decode_body(_widget() | body, False)
 
     assert str(refused.value) == why
 
 
-def test_selectable_fields() -> None:
-    """Name and namespace, and what the CRD selects, as text; "" for what is not there."""
+def test_returns_selectable_fields() -> None:
+    """Return name, namespace and the CRD's selectable fields as text, "" for absent ones."""
     codec = _codec("v1", ".spec.color", ".spec.deep.on", ".spec.replicas")
     obj = _widget(replicas=3, deep={"on": True})
 
@@ -122,10 +122,10 @@ def test_selectable_fields() -> None:
     }
 
 
-def test_nested_deeply() -> None:
-    """An object nested more deeply than the JSON library goes is stored as any other."""
+def test_encodes_deep_objects() -> None:
+    """Store an object that is nested deeper than orjson writes."""
     deep: Any = {}
     for _ in range(400):
         deep = {"a": deep}
 
-    assert _codec().encode(_widget(deep=deep)).count(b'{"a":') == 400
+    assert _codec().encode(_widget(deep=deep)).data.count(b'{"a":') == 400

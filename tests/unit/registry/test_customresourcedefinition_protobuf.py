@@ -1,4 +1,4 @@
-"""Definitions come in protobuf from client-go's typed clients."""
+"""CustomResourceDefinitions in protobuf, from client-go's typed clients."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from apiext.definitions.codec import CRDCodec
+from apiext.meta.json_values import MAX_DEPTH
 from apiext.registry import protobuf
 from apiext.registry.customresourcedefinition_protobuf import DEFINITION_WIRE, SCHEMA_WIRE
 
@@ -68,8 +69,8 @@ DEFINITION = json.loads(r"""
 """)
 
 
-def test_every_field() -> None:
-    """The definition is the same as the one in JSON."""
+def test_decodes_every_field() -> None:
+    """Decode every field to the definition's JSON."""
     sent = protobuf.read(SENT, DEFINITION_WIRE)
 
     assert CRDCodec().decode_body(sent, report=True) == []
@@ -78,8 +79,8 @@ def test_every_field() -> None:
     assert sent == expected
 
 
-def test_every_field_is_written() -> None:
-    """From JSON the same bytes come that client-go makes, but for the order in defaults, in which the server puts them."""
+def test_encodes_every_field() -> None:
+    """Encode JSON to client-go's bytes, except for the order of members in defaults."""
     definition = json.loads(json.dumps(DEFINITION))
     CRDCodec().decode_body(definition, report=True)
 
@@ -89,16 +90,16 @@ def test_every_field_is_written() -> None:
 
 
 def test_deep_schemas() -> None:
-    """A schema may be deeper than Python calls."""
+    """Write a schema of MAX_DEPTH levels within Python's default recursion limit."""
     schema: dict[str, Any] = {"description": "bottom"}
-    for _ in range(800):
-        schema = {"properties": {"a": schema}}
+    for _ in range(MAX_DEPTH):
+        schema = {"items": schema}
 
     assert b"bottom" in SCHEMA_WIRE.write(schema)
 
 
-def test_numbers_without_a_fraction() -> None:
-    """A bound that is a whole number is written as one."""
+def test_encodes_whole_numbers() -> None:
+    """Encode a bound that is a whole number as one."""
     sent = protobuf.read(SENT, DEFINITION_WIRE)
 
     spec = sent["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
@@ -107,7 +108,7 @@ def test_numbers_without_a_fraction() -> None:
 
 
 @pytest.mark.parametrize("size", [5, 20, 200, 1000])
-def test_cut_short(size: int) -> None:
-    """Data that ends too early is refused in the reference's words."""
+def test_rejects_truncated_data(size: int) -> None:
+    """Reject truncated data with the reference's message."""
     with pytest.raises(ValueError, match=r"^unexpected EOF$"):
         protobuf.read(SENT[:size], DEFINITION_WIRE)

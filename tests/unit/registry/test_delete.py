@@ -1,4 +1,4 @@
-"""Deleting waits for finalizers, minds preconditions, and sets the garbage collector's finalizers."""
+"""Deletion: finalizers, preconditions and propagation."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import pytest
 from apiext.meta import time
 from apiext.meta.errors import StatusError
 from apiext.meta.json_codec import Object
-from apiext.registry.request_context import DeleteOptions, Operation, UpdateOptions
-from apiext.storage.direct_store import DirectStore
-from apiext.storage.interface import Item
+from apiext.registry.request_context import AdmissionOperation, DeleteOptions, UpdateOptions
+from apiext.storage.interface import Item, Store
 from tests.unit.registry.conftest import Widgets
 
 
@@ -24,8 +23,8 @@ async def _is_gone(widgets: Widgets, name: str) -> bool:
     return False
 
 
-async def test_without_finalizers(widgets: Widgets) -> None:
-    """The object goes at once, and is told as it was last."""
+async def test_deletes_without_finalizers(widgets: Widgets) -> None:
+    """Delete an object without finalizers at once, and return its last state."""
     obj = await widgets.create("a")
     item, gone = await widgets.rest.delete(widgets.ctx, "a", DeleteOptions())
 
@@ -34,8 +33,8 @@ async def test_without_finalizers(widgets: Widgets) -> None:
     assert item.object()["metadata"]["uid"] == obj["metadata"]["uid"]
 
 
-async def test_with_finalizers(widgets: Widgets) -> None:
-    """The object is marked, once; its generation goes up, once."""
+async def test_marks_with_finalizers(widgets: Widgets) -> None:
+    """Mark an object with finalizers once, and increase its generation once."""
     await widgets.create("a", metadata={"finalizers": ["a.b/c"]})
 
     marked, gone = await widgets.delete("a")
@@ -47,8 +46,8 @@ async def test_with_finalizers(widgets: Widgets) -> None:
     assert await widgets.delete("a") == (marked, False)
 
 
-async def test_last_finalizer_removed(widgets: Widgets) -> None:
-    """The update that takes the last finalizer deletes the object, and is answered with what was sent."""
+async def test_deletes_with_the_last_finalizer(widgets: Widgets) -> None:
+    """Delete the object when an update removes its last finalizer, and return the object of the update."""
     await widgets.create("a", metadata={"finalizers": ["a.b/c"]})
     marked, _ = await widgets.delete("a")
     sent = marked | {"metadata": {name: member for name, member in marked["metadata"].items() if name != "finalizers"}}
@@ -59,8 +58,8 @@ async def test_last_finalizer_removed(widgets: Widgets) -> None:
     assert await _is_gone(widgets, "a")
 
 
-async def test_deletion_cannot_be_taken_back(widgets: Widgets) -> None:
-    """The marks stay, and no finalizers are added any more."""
+async def test_keeps_the_deletion_timestamp(widgets: Widgets) -> None:
+    """Keep the deletion timestamp, and accept no new finalizers."""
     await widgets.create("a", metadata={"finalizers": ["a.b/c"]})
     marked, _ = await widgets.delete("a")
     kept = {"deletionTimestamp", "deletionGracePeriodSeconds"}
@@ -80,16 +79,16 @@ async def test_deletion_cannot_be_taken_back(widgets: Widgets) -> None:
         ({"orphan_dependents": True}, ["orphan"]),
     ],
 )
-async def test_propagation(widgets: Widgets, options: dict[str, Any], finalizers: list[str]) -> None:
-    """What is to happen to dependents is left to the garbage collector's finalizers."""
+async def test_sets_finalizers_of_the_garbage_collector(widgets: Widgets, options: dict[str, Any], finalizers: list[str]) -> None:
+    """Set the garbage collector's finalizer for the propagation policy."""
     await widgets.create("a")
     marked, gone = await widgets.delete("a", **options)
 
     assert (marked["metadata"]["finalizers"], gone) == (finalizers, False)
 
 
-async def test_propagation_can_be_changed(widgets: Widgets) -> None:
-    """A later deletion replaces the finalizer, and one in the background does without."""
+async def test_changes_the_propagation(widgets: Widgets) -> None:
+    """Replace the finalizer with that of a later deletion; remove it for Background."""
     await widgets.create("a")
     await widgets.delete("a", propagation_policy="Foreground")
 
@@ -116,16 +115,16 @@ async def test_propagation_can_be_changed(widgets: Widgets) -> None:
         ),
     ],
 )
-async def test_bad_options(widgets: Widgets, options: dict[str, Any], message: str) -> None:
-    """Options that make no sense are refused before anything is looked at."""
+async def test_rejects_bad_options(widgets: Widgets, options: dict[str, Any], message: str) -> None:
+    """Reject contradictory options before reading the object."""
     with pytest.raises(StatusError) as refused:
         await widgets.delete("nope", **options)
 
     assert refused.value.message == f'DeleteOptions.meta.k8s.io "" is invalid: {message}'
 
 
-async def test_preconditions(widgets: Widgets) -> None:
-    """Another object of the same name is not deleted."""
+async def test_checks_preconditions(widgets: Widgets) -> None:
+    """Answer 409 if the object is another one of the same name."""
     obj = await widgets.create("a")
     with pytest.raises(StatusError) as refused:
         await widgets.delete("a", uid="bad")
@@ -138,8 +137,8 @@ async def test_preconditions(widgets: Widgets) -> None:
     assert (await widgets.delete("a", uid=obj["metadata"]["uid"]))[1]
 
 
-async def test_absent(widgets: Widgets) -> None:
-    """What is not there is not found, whatever the preconditions."""
+async def test_returns_404_for_an_absent_object(widgets: Widgets) -> None:
+    """Answer 404 for an absent object, with any preconditions."""
     with pytest.raises(StatusError) as missing:
         await widgets.delete("nope", uid="bad")
 
@@ -147,8 +146,8 @@ async def test_absent(widgets: Widgets) -> None:
 
 
 @pytest.mark.parametrize("finalizers", [[], ["a.b/c"]])
-async def test_dry_run(widgets: Widgets, finalizers: list[str]) -> None:
-    """Nothing changes, with finalizers or without."""
+async def test_dry_run_changes_nothing(widgets: Widgets, finalizers: list[str]) -> None:
+    """Change nothing in a dry run, with and without finalizers."""
     obj = await widgets.create("a", metadata={"finalizers": finalizers})
     _, gone = await widgets.delete("a", dry_run=True)
 
@@ -157,41 +156,41 @@ async def test_dry_run(widgets: Widgets, finalizers: list[str]) -> None:
 
 
 @pytest.mark.parametrize("finalizers", [[], ["a.b/c"]])
-async def test_admission(widgets: Widgets, finalizers: list[str]) -> None:
-    """Admission is asked about the object as it is, and may keep it."""
+async def test_calls_admission(widgets: Widgets, finalizers: list[str]) -> None:
+    """Call admission with the existing object, and answer with its refusal."""
     await widgets.create("a", metadata={"finalizers": finalizers})
     seen: list[Any] = []
 
-    async def admit(operation: Operation, new: Object | None, old: Object | None) -> None:
+    async def admit(operation: AdmissionOperation, new: Object | None, old: Object | None) -> None:
         assert old is not None
         seen.append((operation, new, old["metadata"]["name"]))
         raise StatusError(403, "Forbidden", "keep it", {})
 
     with pytest.raises(StatusError, match="keep it"):
         await widgets.delete("a", admit=admit)
-    assert seen == [(Operation.DELETE, None, "a")]
+    assert seen == [(AdmissionOperation.DELETE, None, "a")]
     assert "deletionTimestamp" not in (await widgets.get("a"))["metadata"]
 
 
-class Meddling:
-    """A store in which somebody else does something right before a deletion, once."""
+class InterferingStore:
+    """A store that changes an object once, right before a deletion."""
 
-    def __init__(self, store: DirectStore, meddle: Callable[[], Awaitable[object]]) -> None:
+    def __init__(self, store: Store, interfere: Callable[[], Awaitable[object]]) -> None:
         self._store = store
-        self._meddle: list[Callable[[], Awaitable[object]]] = [meddle]
+        self._meddle: list[Callable[[], Awaitable[object]]] = [interfere]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
     async def delete(self, *args: Any, **options: Any) -> Item:
-        """As the store does it."""
+        """Implement Store.delete."""
         while self._meddle:
             await self._meddle.pop()()
         return await self._store.delete(*args, **options)
 
 
-async def test_the_last_finalizer_goes_with_the_state_it_was_taken_from(store: DirectStore) -> None:
-    """An update that empties the finalizers does not delete what somebody else has changed meanwhile: it is told of the conflict."""
+async def test_rejects_an_emptying_update_of_an_outdated_object(store: Store) -> None:
+    """Answer 409 if the object has changed since the update that emptied its finalizers."""
     widgets = Widgets(store)
     obj = await widgets.create("a", metadata={"finalizers": ["example.com/a", "example.com/b"]})
     await widgets.delete("a")
@@ -201,16 +200,16 @@ async def test_the_last_finalizer_goes_with_the_state_it_was_taken_from(store: D
     async def relabel() -> object:
         return await Widgets(store).put(relabelled)
 
-    meddled = Widgets(cast("DirectStore", Meddling(store, relabel)))
+    interfered = Widgets(cast("Store", InterferingStore(store, relabel)))
     emptied = obj | {"metadata": {name: member for name, member in obj["metadata"].items() if name != "finalizers"}}
 
     with pytest.raises(StatusError, match="the object has been modified"):
-        await meddled.put(emptied)
+        await interfered.put(emptied)
     assert (await widgets.get("a"))["metadata"]["finalizers"] == ["example.com/a", "example.com/b"]
 
 
-async def test_the_last_finalizer_does_not_take_a_namesake(store: DirectStore) -> None:
-    """An object that was made anew in the meantime stays."""
+async def test_keeps_a_recreated_object(store: Store) -> None:
+    """Keep an object that was created again in the meantime."""
     widgets = Widgets(store)
     await widgets.create("a", metadata={"finalizers": ["example.com/a"]})
     await widgets.delete("a")
@@ -221,8 +220,8 @@ async def test_the_last_finalizer_does_not_take_a_namesake(store: DirectStore) -
         await widgets.put(emptied)
         return await widgets.create("a")
 
-    meddled = Widgets(cast("DirectStore", Meddling(store, renew)))
+    interfered = Widgets(cast("Store", InterferingStore(store, renew)))
 
     with pytest.raises(StatusError):
-        await meddled.put(emptied)
+        await interfered.put(emptied)
     assert (await widgets.get("a"))["metadata"]["uid"] != obj["metadata"]["uid"]

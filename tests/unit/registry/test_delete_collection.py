@@ -39,15 +39,15 @@ async def _three(widgets: Widgets) -> None:
         (Selection(labels=parse_label_selector("color in (blue)")), ["b"]),
     ],
 )
-async def test_list(widgets: Widgets, selection: Selection, names: list[str]) -> None:
-    """Names, selectable fields and labels select."""
+async def test_lists_by_selectors(widgets: Widgets, selection: Selection, names: list[str]) -> None:
+    """Select by name, selectable fields and labels."""
     await _three(widgets)
 
     assert await _names(widgets, ListOptions(selection=selection)) == names
 
 
-async def test_list_of_all_namespaces(widgets: Widgets) -> None:
-    """A selector for a namespace narrows a list of all of them."""
+async def test_narrows_lists_of_all_namespaces(widgets: Widgets) -> None:
+    """Narrow a list of all namespaces by a selector for one."""
     await widgets.create("a")
     widgets.ctx = dataclasses.replace(widgets.ctx, namespace="other")
     await widgets.create("a")
@@ -58,8 +58,8 @@ async def test_list_of_all_namespaces(widgets: Widgets) -> None:
     assert await _names(widgets, ListOptions(selection=_fields("metadata.namespace=other,metadata.name=a"))) == ["a"]
 
 
-async def test_watch_of_one_object(widgets: Widgets) -> None:
-    """A watch by name sees that object only."""
+async def test_watches_one_object(widgets: Widgets) -> None:
+    """Watch a single object by name."""
     await _three(widgets)
     watch = await widgets.rest.watch(widgets.ctx, WatchOptions(selection=_fields("metadata.name=b")))
     try:
@@ -70,8 +70,8 @@ async def test_watch_of_one_object(widgets: Widgets) -> None:
         watch.close()
 
 
-async def test_delete_collection(widgets: Widgets) -> None:
-    """What the list gives goes, what has finalizers is marked."""
+async def test_deletes_a_collection(widgets: Widgets) -> None:
+    """Delete the objects of a list, and mark those with finalizers."""
     await _three(widgets)
     await widgets.create("d", metadata={"finalizers": ["a.b/c"]})
     red = ListOptions(selection=_fields("spec.color=red"))
@@ -85,8 +85,8 @@ async def test_delete_collection(widgets: Widgets) -> None:
     assert "deletionTimestamp" in (await widgets.get("d"))["metadata"]
 
 
-async def test_delete_collection_with_a_limit(widgets: Widgets) -> None:
-    """Only the page goes, and its continue token is given."""
+async def test_deletes_a_page(widgets: Widgets) -> None:
+    """Delete one page, and return its continue token."""
     await _three(widgets)
     deleted = await widgets.rest.delete_collection(widgets.ctx, DeleteOptions(), ListOptions(limit=1))
 
@@ -94,8 +94,8 @@ async def test_delete_collection_with_a_limit(widgets: Widgets) -> None:
     assert await _names(widgets) == ["b", "c"]
 
 
-async def test_delete_collection_stops_at_an_error(widgets: Widgets) -> None:
-    """A refusal is the answer."""
+async def test_stops_at_an_error(widgets: Widgets) -> None:
+    """Stop at the first refusal, and answer with it."""
     await _three(widgets)
 
     async def admit(*_args: object) -> None:

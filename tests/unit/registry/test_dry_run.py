@@ -1,4 +1,4 @@
-"""A dry run answers as on the reference, which shows what was sent more faithfully than what a write stores."""
+"""Dry runs return the client's resourceVersion and selfLink, as in the reference."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.unit.registry.conftest import Widgets
 DRY = CreateOptions(dry_run=True)
 
 
-async def test_a_creation_shows_the_revision_that_was_sent(widgets: Widgets) -> None:
-    """A resourceVersion would be refused by the write itself; the dry run gives it back."""
+async def test_create_returns_the_sent_revision(widgets: Widgets) -> None:
+    """Return the resourceVersion of a dry run's body, which a real write rejects."""
     created = await widgets.create("a", options=DRY, metadata={"resourceVersion": "5"})
 
     assert created["metadata"]["resourceVersion"] == "5"
@@ -24,15 +24,15 @@ async def test_a_creation_shows_the_revision_that_was_sent(widgets: Widgets) -> 
 
 
 @pytest.mark.parametrize("version", ["0", "00", "-1", "x", "\u0663", str(2**64), "9" * 5000])
-async def test_what_names_no_revision_is_overlooked(widgets: Widgets, version: str) -> None:
-    """Only a number from 1 to 2^64 - 1 is a resourceVersion."""
+async def test_ignores_invalid_revisions(widgets: Widgets, version: str) -> None:
+    """Ignore a resourceVersion that is no number from 1 to 2^64 - 1."""
     created = await widgets.create("a", metadata={"resourceVersion": version})
 
     assert created["metadata"]["resourceVersion"] not in (version, "")
 
 
-async def test_an_update_shows_the_self_link_that_was_sent(widgets: Widgets) -> None:
-    """The write itself does not store it."""
+async def test_update_returns_the_sent_self_link(widgets: Widgets) -> None:
+    """Return the selfLink of a dry run's body, which a real write drops."""
     obj = await widgets.create("a")
     sent = obj | {"metadata": obj["metadata"] | {"selfLink": "/x"}}
 
@@ -43,8 +43,8 @@ async def test_an_update_shows_the_self_link_that_was_sent(widgets: Widgets) -> 
 
 
 @pytest.mark.parametrize("dry_run, key", [(False, "/registry/example.com/widgets/default/a"), (True, "/example.com/widgets/default/a")])
-async def test_a_failed_precondition_names_the_key(widgets: Widgets, key: str, *, dry_run: bool) -> None:
-    """The key in the message has the prefix of the store only where the store itself was asked."""
+async def test_failed_precondition_names_the_key(widgets: Widgets, key: str, *, dry_run: bool) -> None:
+    """Name the key without the store's prefix in the error of a dry run."""
     obj = await widgets.create("a")
     with pytest.raises(StatusError) as refused:
         await widgets.put(obj, options=UpdateOptions(dry_run=dry_run, preconditions=Preconditions(uid="other")))

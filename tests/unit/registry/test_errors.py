@@ -1,4 +1,4 @@
-"""Every failure of storage becomes a Status that a client can act on."""
+"""Status errors for failures of storage."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
         (BackendError("disk full"), 500, "", "disk full"),
     ],
 )
-def test_interpret(error: StorageError | BackendError, code: int, reason: str, message: str) -> None:
-    """Code, reason and message are the reference's; nothing of it is to be tried again unseen."""
+def test_returns_the_reference_s_status(error: StorageError | BackendError, code: int, reason: str, message: str) -> None:
+    """Return the reference's code, reason and message, without a retry hint."""
     status = interpret(error, resource=RESOURCE, operation="get", name="a")
 
     assert (status.code, status.reason, status.message) == (code, reason, message)

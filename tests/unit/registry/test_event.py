@@ -1,4 +1,4 @@
-"""Events have few rules, and the form of their type."""
+"""Events: their type and their rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apiext.meta.json_codec import Object
 from apiext.meta.request import UserInfo
 from apiext.registry.event import RESOURCE, EventRest, event_codec, event_errors
 from apiext.registry.request_context import CreateOptions, RequestContext, UpdateOptions
-from apiext.storage.direct_store import DirectStore
+from apiext.storage.factory import StoreFactory
 from apiext.storage.sqlite.backend import SQLiteBackend
 
 CTX = RequestContext(user=UserInfo("tester"), namespace="default")
@@ -21,9 +21,9 @@ SEEN = {"eventTime": "2020-01-01T00:00:00.000000Z", "reportingComponent": "a.b/c
 
 @pytest.fixture
 async def rest(tmp_path: Path) -> AsyncIterator[EventRest]:
-    """Events in a store."""
+    """Return the verbs of events over a store."""
     backend = await SQLiteBackend.open(tmp_path / "store.db")
-    yield EventRest(DirectStore(backend=backend, resource_prefix="/registry/events", resource=RESOURCE), event_codec())
+    yield EventRest(StoreFactory(backend, watch_cache=False).store(RESOURCE), event_codec())
     await backend.close()
 
 
@@ -33,8 +33,8 @@ def _event(name: str = "e", **members: Any) -> Object:
     return obj
 
 
-async def test_form(rest: EventRest) -> None:
-    """What the type always writes is there, null times included."""
+async def test_writes_mandatory_fields(rest: EventRest) -> None:
+    """Write the fields that the type always writes, including null times."""
     obj = (await rest.create(CTX, _event(), CreateOptions())).object()
 
     del obj["metadata"]
@@ -51,8 +51,8 @@ async def test_form(rest: EventRest) -> None:
     }
 
 
-async def test_put_creates(rest: EventRest) -> None:
-    """An update creates what is not there, and needs no resourceVersion for what is."""
+async def test_creates_by_update(rest: EventRest) -> None:
+    """Create an absent event by an update, and update without a resourceVersion."""
 
     async def replace(_existing: Object) -> Object:
         return _event(message="again")
@@ -76,20 +76,20 @@ async def test_put_creates(rest: EventRest) -> None:
         (SEEN | {"message": "x" * 1025}, ['message: Invalid value: "": can have at most 1024 characters']),
     ],
 )
-def test_rules(members: dict[str, Any], problems: list[str]) -> None:
-    """The rules of the core group, before and after events had a time of their own."""
+def test_validates_events(members: dict[str, Any], problems: list[str]) -> None:
+    """Validate events of the core group and of the events.k8s.io form."""
     assert [str(error) for error in event_errors(_event(**members))] == problems
 
 
-def test_outside_the_default_namespace() -> None:
-    """An event about nothing in particular belongs into the default namespace."""
+def test_requires_the_default_namespace() -> None:
+    """Require namespace default for an event about a cluster-scoped object."""
     event = _event() | {"metadata": {"name": "e", "namespace": "x"}}
 
     assert [str(error) for error in event_errors(event)] == ['involvedObject.namespace: Invalid value: "": does not match event.namespace']
 
 
-def test_selectable_fields() -> None:
-    """What kubectl and controllers select events by."""
+def test_returns_selectable_fields() -> None:
+    """Return the selectable fields of kubectl and controllers."""
     fields = event_codec().fields(_event(involvedObject={"name": "w", "kind": "Widget"}, reportingComponent="c", type="Normal"))
 
     assert fields["involvedObject.name"] == "w"

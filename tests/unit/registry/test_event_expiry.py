@@ -1,4 +1,4 @@
-"""Events expire an hour after they were last repeated."""
+"""Expiry of events one hour after their last occurrence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apiext.meta.request import UserInfo
 from apiext.registry.event import RESOURCE, EventRest, event_codec
 from apiext.registry.event_expiry import EventExpiry, last_written
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext
-from apiext.storage.direct_store import DirectStore
+from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import Item, ListOptions, ListResult
 from apiext.storage.sqlite.backend import SQLiteBackend
 
@@ -24,9 +24,9 @@ CTX = RequestContext(user=UserInfo("tester"), namespace="default")
 
 @pytest.fixture
 async def rest(tmp_path: Path) -> AsyncIterator[EventRest]:
-    """Events in a store."""
+    """Return the verbs of events over a store."""
     backend = await SQLiteBackend.open(tmp_path / "store.db")
-    yield EventRest(DirectStore(backend=backend, resource_prefix="/registry/events", resource=RESOURCE), event_codec())
+    yield EventRest(StoreFactory(backend, watch_cache=False).store(RESOURCE), event_codec())
     await backend.close()
 
 
@@ -36,8 +36,8 @@ def _event(name: str, **members: Any) -> Object:
     return obj
 
 
-async def test_sweep(rest: EventRest) -> None:
-    """What was last seen more than an hour ago goes, what was repeated since stays."""
+async def test_deletes_expired_events(rest: EventRest) -> None:
+    """Delete the events last seen more than an hour ago."""
     later = datetime.now(UTC) + timedelta(minutes=90)
     repeated = (later - timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     await rest.create(CTX, _event("old"), CreateOptions())
@@ -49,35 +49,35 @@ async def test_sweep(rest: EventRest) -> None:
     assert [item.fields["metadata.name"] for item in left.items] == ["repeated"]
 
 
-def test_last_written() -> None:
-    """The latest of an event's times counts, whichever it is."""
+def test_uses_the_latest_time() -> None:
+    """Use the latest of an event's times."""
     event = _event("e", eventTime="2020-01-01T00:00:00.000000Z", series={"count": 2, "lastObservedTime": "2020-01-01T00:00:05.500000Z"})
 
     assert last_written(event) == datetime(2020, 1, 1, 0, 0, 5, tzinfo=UTC)
     assert last_written(_event("e")).year == 1
 
 
-async def test_what_nobody_foresaw_does_not_end_the_sweeping() -> None:
-    """Events go on expiring after a sweep that failed in whatever way."""
+async def test_sweeps_after_an_unexpected_exception() -> None:
+    """Continue after a sweep that raised an unexpected exception."""
     swept = asyncio.Event()
 
-    class Surprising:
-        """Events that fail once in a way of their own."""
+    class FailingOnce:
+        """Events whose first list raises an unexpected exception."""
 
         surprises: ClassVar[list[Exception]] = [ValueError("a time that cannot be read")]
 
         async def list(self, _ctx: RequestContext, _options: ListOptions) -> ListResult:
-            """Raises, once."""
+            """Raise once."""
             if self.surprises:
                 raise self.surprises.pop()
             swept.set()
             return ListResult(items=[], revision=1)
 
         async def delete(self, _ctx: RequestContext, _name: str, _options: DeleteOptions) -> tuple[Item, bool]:
-            """Never called."""
+            """Fail the test."""
             raise AssertionError
 
-    sweeping = asyncio.create_task(EventExpiry(Surprising(), interval=0.001).run())
+    sweeping = asyncio.create_task(EventExpiry(FailingOnce(), interval=0.001).run())
     async with asyncio.timeout(30):
         await swept.wait()
     sweeping.cancel()

@@ -1,4 +1,4 @@
-"""The record of who set which field is carried on where it can be read."""
+"""managedFields that clients send."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def _carried(sent: Any, had: list[Object] | None = HAD, subresource: str = "") -
     return metadata.get("managedFields")
 
 
-def test_readable_entries_replace_those_from_before() -> None:
-    """They are put in order: by operation, time, manager, version and subresource."""
+def test_sorts_valid_entries() -> None:
+    """Sort valid entries by operation, time, manager, version and subresource."""
     late = _entry("a", time="2022-01-01T00:00:00Z")
     early = _entry("z", time="2020-01-01T00:00:00Z")
     timeless, applied = _entry("y"), _entry("x", operation="Apply")
@@ -35,8 +35,8 @@ def test_readable_entries_replace_those_from_before() -> None:
     assert _carried([late, early, timeless, applied]) == [applied, timeless, early, late]
 
 
-def test_one_manager_has_one_entry() -> None:
-    """The last one counts; those who apply have one for all versions."""
+def test_keeps_one_entry_for_a_manager() -> None:
+    """Keep a manager's last entry; managers that apply have one for all versions."""
     other: Object = {"f:spec": {"f:text": {}}}
 
     assert _carried([_entry(), _entry(fieldsV1=other)]) == [_entry(fieldsV1=other)]
@@ -49,8 +49,8 @@ def test_one_manager_has_one_entry() -> None:
 
 
 @pytest.mark.parametrize("sent", [None, [], [{}, {}], [{}, _entry()], [_entry("a"), _entry("b", operation="Patch")]])
-def test_what_is_missing_or_spoilt_stays(sent: Any) -> None:
-    """Nothing that can be read, and one entry among others that cannot, leave what was there."""
+def test_keeps_old_entries(sent: Any) -> None:
+    """Keep the old entries if the new ones are missing or one of them is invalid."""
     assert _carried(sent) == HAD
 
 
@@ -74,19 +74,19 @@ def test_what_is_missing_or_spoilt_stays(sent: Any) -> None:
         {"fieldsV1": {f"i:{'9' * 30}": {}}},
     ],
 )
-def test_unreadable_entries(more: Object) -> None:
-    """An operation, version, type or set of fields that makes no sense spoils the record."""
+def test_rejects_invalid_entries(more: Object) -> None:
+    """Reject entries with an invalid operation, version, type or field set."""
     assert _carried([_entry(**more)]) == HAD
 
 
-def test_a_single_empty_entry_takes_the_record_away() -> None:
-    """So does a record about no fields at all."""
+def test_resets_by_an_empty_entry() -> None:
+    """Remove managedFields for one empty entry, and for entries without fields."""
     assert _carried([{}]) is None
     assert _carried([_entry(fieldsV1={}), _entry("b", fieldsV1=None)]) is None
 
 
-def test_subresources_change_nothing() -> None:
-    """A write to a subresource keeps the record, also from being taken away."""
+def test_subresources_keep_entries() -> None:
+    """Keep the entries in a write to a subresource, even for a reset."""
     assert _carried([_entry()], subresource="status") == HAD
     assert _carried([{}], subresource="status") == HAD
     assert _carried([_entry()], None, subresource="status") is None
@@ -103,6 +103,6 @@ def test_subresources_change_nothing() -> None:
         ({'k:{"b": 1, "a":"x"}': {}, "v: 1": {}, "i:01": {}}, {'k:{"a":"x","b":1}': {}, "v:1": {}, "i:1": {}}),
     ],
 )
-def test_sets_of_fields_take_their_shortest_form(sent: Object, kept: Object) -> None:
-    """What belongs to a set by its parts alone needs no mark; elements of unknown kinds go."""
+def test_shortens_field_sets(sent: Object, kept: Object) -> None:
+    """Shorten field sets, and drop elements of unknown kinds."""
     assert _carried([_entry(fieldsV1=sent)]) == [_entry(fieldsV1=kept)]

@@ -1,4 +1,4 @@
-"""Namespaces live and end as in kubernetes."""
+"""Namespaces: creation, two-step deletion and subresources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from apiext.registry.namespace import (
     namespace_codec,
 )
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
-from apiext.storage.direct_store import DirectStore
+from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import Preconditions
 from apiext.storage.sqlite.backend import SQLiteBackend
 
@@ -28,9 +28,9 @@ CTX = RequestContext(user=UserInfo("tester"))
 
 @pytest.fixture
 async def rest(tmp_path: Path) -> AsyncIterator[NamespaceRest]:
-    """Namespaces in a store."""
+    """Return the verbs of namespaces over a store."""
     backend = await SQLiteBackend.open(tmp_path / "store.db")
-    store = DirectStore(backend=backend, resource_prefix="/registry/namespaces", resource=RESOURCE)
+    store = StoreFactory(backend, watch_cache=False).store(RESOURCE)
     yield NamespaceRest(store, namespace_codec())
     await backend.close()
 
@@ -50,8 +50,8 @@ async def _put(rest: NamespaceRest, obj: Object, strategy: Any = None) -> Object
     return (await target.update(CTX, obj["metadata"]["name"], replace, UpdateOptions()))[0].object()
 
 
-async def test_create(rest: NamespaceRest) -> None:
-    """A new namespace is active, has the kubernetes finalizer, and its name as a label."""
+async def test_creates_active_namespaces(rest: NamespaceRest) -> None:
+    """Create a namespace in phase Active with the kubernetes finalizer and the name label."""
     obj = await _create(rest, "a", spec={"finalizers": ["x/y"]}, status={"phase": "Terminating"})
 
     assert obj["spec"] == {"finalizers": ["x/y", "kubernetes"]}
@@ -71,8 +71,8 @@ async def test_create(rest: NamespaceRest) -> None:
         ("a", ["bad"], 'spec.finalizers: Invalid value: "bad": name is neither a standard finalizer name nor is it fully qualified'),
     ],
 )
-async def test_refused(rest: NamespaceRest, name: str, finalizers: list[str], message: str) -> None:
-    """Names are labels, finalizers are standard or qualified."""
+async def test_rejects_invalid_names_and_finalizers(rest: NamespaceRest, name: str, finalizers: list[str], message: str) -> None:
+    """Require a DNS label for the name, and standard or qualified finalizers."""
     with pytest.raises(StatusError) as refused:
         await _create(rest, name, spec={"finalizers": finalizers})
 
@@ -80,7 +80,7 @@ async def test_refused(rest: NamespaceRest, name: str, finalizers: list[str], me
 
 
 async def test_update_changes_metadata_only(rest: NamespaceRest) -> None:
-    """Spec and status stay, the name label comes back, and no resourceVersion is needed."""
+    """Keep spec, status and the name label in an update, which needs no resourceVersion."""
     obj = await _create(rest, "a")
     sent = obj | {"spec": {}, "status": {"phase": "Terminating"}, "metadata": {"name": "a", "labels": {"x": "y"}}}
 
@@ -90,8 +90,8 @@ async def test_update_changes_metadata_only(rest: NamespaceRest) -> None:
     assert updated["metadata"]["labels"] == {"x": "y", "kubernetes.io/metadata.name": "a"}
 
 
-async def test_deletion(rest: NamespaceRest) -> None:
-    """The first deletion makes it Terminating, and it goes with its last finalizer."""
+async def test_deletes_in_two_steps(rest: NamespaceRest) -> None:
+    """Set phase Terminating in the first deletion, and delete with the last finalizer."""
     await _create(rest, "a")
     item, gone = await rest.delete(CTX, "a", DeleteOptions())
     obj = item.object()
@@ -106,8 +106,8 @@ async def test_deletion(rest: NamespaceRest) -> None:
     assert missing.value.message == 'namespaces "a" not found'
 
 
-async def test_deletion_after_the_finalizers_are_gone(rest: NamespaceRest) -> None:
-    """A namespace that is finalized before it is deleted goes with the second deletion."""
+async def test_deletes_after_finalization(rest: NamespaceRest) -> None:
+    """Delete a namespace that was finalized before its deletion in the second deletion."""
     obj = await _create(rest, "a")
     await _put(rest, obj | {"spec": {}}, NamespaceFinalizeStrategy())
 
@@ -115,8 +115,8 @@ async def test_deletion_after_the_finalizers_are_gone(rest: NamespaceRest) -> No
     assert (await rest.delete(CTX, "a", DeleteOptions()))[1]
 
 
-async def test_preconditions(rest: NamespaceRest) -> None:
-    """They are checked in the words of the namespace's own storage."""
+async def test_checks_preconditions(rest: NamespaceRest) -> None:
+    """Check preconditions with the messages of the reference's namespace storage."""
     obj = await _create(rest, "a")
     with pytest.raises(StatusError) as refused:
         await rest.delete(CTX, "a", DeleteOptions(preconditions=Preconditions(uid="bad")))
@@ -127,8 +127,8 @@ async def test_preconditions(rest: NamespaceRest) -> None:
     )
 
 
-async def test_status(rest: NamespaceRest) -> None:
-    """The phase goes with the deletion timestamp."""
+async def test_validates_the_phase(rest: NamespaceRest) -> None:
+    """Require the phase that matches the deletion timestamp."""
     obj = await _create(rest, "a")
     with pytest.raises(StatusError) as refused:
         await _put(rest, obj | {"status": {"phase": "Terminating"}}, NamespaceStatusStrategy())
@@ -142,8 +142,8 @@ async def test_status(rest: NamespaceRest) -> None:
     assert updated["spec"] == obj["spec"]
 
 
-async def test_finalizers_in_metadata(rest: NamespaceRest) -> None:
-    """They are of the standard or have a domain, and what is wrong with them is told once, however often it is looked at."""
+async def test_validates_finalizers_in_metadata(rest: NamespaceRest) -> None:
+    """Require standard or qualified names of finalizers in metadata, and report each error once."""
     obj = await _create(rest, "a")
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}
     metadata = obj["metadata"] | {"finalizers": ["orphan", "x"], "ownerReferences": [owner, owner, owner]}
@@ -153,24 +153,24 @@ async def test_finalizers_in_metadata(rest: NamespaceRest) -> None:
     assert [cause["field"] for cause in (refused.value.details or {})["causes"]] == ["metadata.ownerReferences", "metadata.finalizers[1]"]
 
 
-def test_a_namespace_without_a_phase_is_active() -> None:
-    """Defaults are filled in when it is decoded."""
+def test_defaults_the_phase() -> None:
+    """Apply the default phase when decoding."""
     obj: Object = {"metadata": {"name": "a"}, "status": {}}
     namespace_codec().decode_body(obj, False)
 
     assert obj["status"] == {"phase": "Active"}
 
 
-def test_an_empty_record_of_managers_is_a_reset() -> None:
-    """An empty list is told from none, as Go does."""
+def test_resets_managed_fields_by_an_empty_list() -> None:
+    """Distinguish an empty managedFields list from none, as Go does."""
     obj: Object = {"metadata": {"name": "a", "managedFields": []}}
     namespace_codec().decode_body(obj, False)
 
     assert obj["metadata"]["managedFields"] == [{}]
 
 
-def test_bodies() -> None:
-    """Wrong types are refused as Go refuses them, unknown fields are reported."""
+def test_decodes_bodies_as_go() -> None:
+    """Reject wrong types with Go's message, and report unknown fields."""
     codec = namespace_codec()
     with pytest.raises(ValueError) as refused:  # noqa: PT011
         codec.decode_body({"kind": "Namespace", "metadata": {"labels": {"a": 1}}}, False)
@@ -181,8 +181,8 @@ def test_bodies() -> None:
     ]
 
 
-def test_selectable_fields() -> None:
-    """Name and phase select, under the names of the reference."""
+def test_returns_selectable_fields() -> None:
+    """Return name and phase under the reference's names."""
     obj: Object = {"metadata": {"name": "a"}, "spec": {}, "status": {"phase": "Active"}}
 
     assert namespace_codec().fields(obj) == {"metadata.name": "a", "name": "a", "status.phase": "Active"}

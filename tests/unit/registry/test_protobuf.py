@@ -1,4 +1,4 @@
-"""Built-in objects that kube-apiserver stored as protobuf can be read."""
+"""Protobuf of built-in objects that kube-apiserver stored."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ EVENT = base64.b64decode(
 )
 
 
-def test_namespace() -> None:
-    """The object is the one that kube-apiserver serves."""
+def test_decodes_a_namespace() -> None:
+    """Decode a namespace to the object that kube-apiserver serves."""
     assert namespace_codec().decode(NAMESPACE) == {
         "kind": "Namespace",
         "apiVersion": "v1",
@@ -54,8 +54,8 @@ def test_namespace() -> None:
     }
 
 
-def test_event() -> None:
-    """Times keep their microseconds, and those that are not set are null."""
+def test_decodes_an_event() -> None:
+    """Keep microseconds of times, and null for unset ones."""
     event = event_codec().decode(EVENT)
 
     assert event["metadata"]["namespace"] == "default"
@@ -79,25 +79,25 @@ def test_event() -> None:
     }
 
 
-def test_what_is_written_can_be_read() -> None:
-    """Stored anew, the object is JSON, which kube-apiserver reads as well."""
+def test_stores_as_json() -> None:
+    """Store a decoded object as JSON."""
     codec = namespace_codec()
-    data = codec.encode(codec.decode(NAMESPACE))
+    data = codec.encode(codec.decode(NAMESPACE)).data
 
     assert data.startswith(b'{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"n2",')
     assert codec.decode(data) == codec.decode(NAMESPACE)
 
 
-def test_the_same_bytes_are_written() -> None:
-    """In protobuf an object has the bytes that kube-apiserver makes of it."""
+def test_encodes_as_kube_apiserver() -> None:
+    """Encode an object to kube-apiserver's bytes."""
     namespace, event = namespace_codec().decode(NAMESPACE), event_codec().decode(EVENT)
 
     assert protobuf.dumps("v1", "Namespace", NAMESPACE_WIRE.write(namespace)) == NAMESPACE
     assert protobuf.dumps("v1", "Event", EVENT_WIRE.write(event)) == EVENT
 
 
-def test_times_and_numbers() -> None:
-    """Numbers may be negative, times before 1970, of a year before 1000, or zero, which is an empty message."""
+def test_encodes_times_and_numbers() -> None:
+    """Encode negative numbers, times before 1970 and before the year 1000, and the zero time as an empty message."""
     event = {"count": -3, "firstTimestamp": "1960-01-01T00:00:00Z", "eventTime": "0900-01-01T00:00:00.5Z", "lastTimestamp": None}
     read = EVENT_WIRE.read(EVENT_WIRE.write(event))
 
@@ -105,8 +105,8 @@ def test_times_and_numbers() -> None:
 
 
 @pytest.mark.parametrize("size", range(4, len(NAMESPACE), 7))
-def test_cut_short(size: int) -> None:
-    """Bytes that end too early are a ValueError, or an object with less in it."""
+def test_rejects_truncated_data(size: int) -> None:
+    """Raise ValueError for truncated bytes, or return an object with fewer fields."""
     try:
         namespace_codec().decode(NAMESPACE[:size])
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""The scale subresource shows and sets the number of replicas."""
+"""The scale subresource."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from apiext.meta.errors import StatusError
 from apiext.meta.json_codec import Object
-from apiext.registry.request_context import Operation, UpdateOptions
+from apiext.registry.request_context import AdmissionOperation, UpdateOptions
 from apiext.registry.scale import ScaleCodec, ScaleRest
 from apiext.registry.status import StatusRest
 from tests.unit.registry.conftest import SCALE, Widgets
@@ -16,7 +16,7 @@ from tests.unit.registry.conftest import SCALE, Widgets
 
 @pytest.fixture
 def scale(widgets: Widgets) -> ScaleRest:
-    """The scale of the widgets."""
+    """Return the scale of the widgets."""
     return ScaleRest(widgets.rest, SCALE)
 
 
@@ -35,8 +35,8 @@ def _scale(**spec: Any) -> Object:
     return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": spec}
 
 
-async def test_get(widgets: Widgets, scale: ScaleRest) -> None:
-    """It has the identity of the object, the wanted and the present replicas, and the selector."""
+async def test_returns_the_scale(widgets: Widgets, scale: ScaleRest) -> None:
+    """Return the identity of the object, wanted and current replicas, and the selector."""
     obj = await widgets.create("a", spec={"replicas": 3}, metadata={"labels": {"a": "b"}})
     status = StatusRest(widgets.rest, widgets.strategy)
     obj = await widgets.put(obj | {"status": {"replicas": 2, "selector": "a=b"}}, rest=status)
@@ -53,8 +53,8 @@ async def test_get(widgets: Widgets, scale: ScaleRest) -> None:
     }
 
 
-async def test_get_without_replicas(widgets: Widgets, scale: ScaleRest) -> None:
-    """An object that has no number of replicas has no scale, in the reference's words."""
+async def test_rejects_objects_without_replicas(widgets: Widgets, scale: ScaleRest) -> None:
+    """Answer 500 with the reference's message for an object without replicas."""
     await widgets.create("a")
     with pytest.raises(StatusError) as refused:
         await scale.get(widgets.ctx, "a")
@@ -73,8 +73,8 @@ async def test_get_without_replicas(widgets: Widgets, scale: ScaleRest) -> None:
         ([1], ".spec.replicas accessor error: [1] is of the type []interface {}, expected map[string]interface{}"),
     ],
 )
-def test_what_a_scale_cannot_show(scale: ScaleRest, spec: Any, message: str) -> None:
-    """Another version of the resource may have stored it: the reference answers with an error of no kind of its own."""
+def test_rejects_values_of_another_type(scale: ScaleRest, spec: Any, message: str) -> None:
+    """Answer 500 without a reason for values of another type, which another version may store."""
     with pytest.raises(StatusError) as refused:
         scale.shown({"metadata": {"name": "a"}, "spec": spec})
 
@@ -82,15 +82,15 @@ def test_what_a_scale_cannot_show(scale: ScaleRest, spec: Any, message: str) -> 
 
 
 @pytest.mark.parametrize("stored, shown", [(2**31, -(2**31)), (2**32 + 5, 5), (-3, -3)])
-def test_numbers_beyond_32_bits(scale: ScaleRest, stored: int, shown: int) -> None:
-    """A Scale has so many bits, and shows what is left in them."""
+def test_truncates_numbers_to_32_bits(scale: ScaleRest, stored: int, shown: int) -> None:
+    """Truncate numbers to 32 bits."""
     found, is_set = scale.shown({"metadata": {"name": "a"}, "spec": {"replicas": stored}, "status": {"replicas": stored}})
 
     assert (found["spec"], found["status"], is_set) == ({"replicas": shown}, {"replicas": shown}, True)
 
 
-async def test_update(widgets: Widgets, scale: ScaleRest) -> None:
-    """Setting the replicas is a new generation of the object; no resourceVersion is needed."""
+async def test_sets_replicas(widgets: Widgets, scale: ScaleRest) -> None:
+    """Increase the generation for new replicas, without a resourceVersion."""
     await widgets.create("a", spec={"color": "red"})
     shown = await _set(widgets, scale, _scale(replicas=5))
 
@@ -101,8 +101,8 @@ async def test_update(widgets: Widgets, scale: ScaleRest) -> None:
     assert (await _set(widgets, scale, _scale()))["spec"] == {}
 
 
-async def test_a_patch_has_to_set_replicas_that_are_not_there(widgets: Widgets, scale: ScaleRest) -> None:
-    """An updater that keeps what it got keeps nothing that could be stored."""
+async def test_rejects_absent_replicas(widgets: Widgets, scale: ScaleRest) -> None:
+    """Reject an updater that keeps absent replicas."""
     await widgets.create("a")
 
     async def keep(existing: Object) -> Object:
@@ -113,8 +113,8 @@ async def test_a_patch_has_to_set_replicas_that_are_not_there(widgets: Widgets, 
     assert refused.value.message == 'the spec replicas field ".spec.replicas" cannot be empty'
 
 
-async def test_refused(widgets: Widgets, scale: ScaleRest) -> None:
-    """Negative replicas and outdated versions are refused as for the object itself."""
+async def test_rejects_invalid_updates(widgets: Widgets, scale: ScaleRest) -> None:
+    """Reject negative replicas and an outdated resourceVersion as for the object."""
     await widgets.create("a", spec={"replicas": 1})
     with pytest.raises(StatusError) as refused:
         await _set(widgets, scale, _scale(replicas=-1))
@@ -129,18 +129,18 @@ async def test_refused(widgets: Widgets, scale: ScaleRest) -> None:
 
 
 async def test_admission_sees_scales(widgets: Widgets, scale: ScaleRest) -> None:
-    """Both objects are Scale objects."""
+    """Call admission with Scale objects."""
     await widgets.create("a", spec={"replicas": 1})
     seen: list[Any] = []
 
-    async def admit(operation: Operation, new: Object | None, old: Object | None) -> None:
+    async def admit(operation: AdmissionOperation, new: Object | None, old: Object | None) -> None:
         assert new is not None
         assert old is not None
         seen.append((operation, new["kind"], new["spec"], old["spec"]))
 
     await _set(widgets, scale, _scale(replicas=2), UpdateOptions(admit=admit))
 
-    assert seen == [(Operation.UPDATE, "Scale", {"replicas": 2}, {"replicas": 1})]
+    assert seen == [(AdmissionOperation.UPDATE, "Scale", {"replicas": 2}, {"replicas": 1})]
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,8 @@ async def test_admission_sees_scales(widgets: Widgets, scale: ScaleRest) -> None
         ),
     ],
 )
-def test_bodies(spec: dict[str, Any], why: str) -> None:
-    """A body that is no Scale is refused in the words of the decoder."""
+def test_rejects_other_bodies(spec: dict[str, Any], why: str) -> None:
+    """Reject a body that is no Scale with the decoder's message."""
     with pytest.raises(ValueError) as refused:  # noqa: PT011
         ScaleCodec().decode_body(_scale(**spec), False)
 

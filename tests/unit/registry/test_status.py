@@ -1,4 +1,4 @@
-"""The status subresource changes the status and nothing else."""
+"""The status subresource."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_OBJECT = "accessor error: 5 is of the type int64, expected map[string]interfa
 
 
 async def test_only_the_status_changes(widgets: Widgets) -> None:
-    """Spec, labels and generation stay as they are."""
+    """Keep spec, labels and generation."""
     obj = await widgets.create("a", spec={"color": "red"})
     sent = obj | {"status": {"replicas": 4}, "spec": {"color": "blue"}, "metadata": {**obj["metadata"], "labels": {"a": "b"}}}
 
@@ -25,8 +25,8 @@ async def test_only_the_status_changes(widgets: Widgets) -> None:
     assert updated == obj | {"status": {"replicas": 4}, "metadata": {**obj["metadata"], "resourceVersion": version}}
 
 
-async def test_an_absent_status_is_removed(widgets: Widgets) -> None:
-    """A body without a status takes it away."""
+async def test_removes_an_absent_status(widgets: Widgets) -> None:
+    """Remove the status if the body has none."""
     status = StatusRest(widgets.rest, widgets.strategy)
     obj = await widgets.put(await widgets.create("a") | {"status": {"replicas": 4}}, rest=status)
     del obj["status"]
@@ -34,8 +34,8 @@ async def test_an_absent_status_is_removed(widgets: Widgets) -> None:
     assert "status" not in await widgets.put(obj, rest=status)
 
 
-async def test_managed_fields_stay(widgets: Widgets) -> None:
-    """What a client sends by a subresource of the record of who set which field changes nothing."""
+async def test_keeps_managed_fields(widgets: Widgets) -> None:
+    """Keep managedFields, whatever the body of a subresource contains."""
     entry = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}
     obj = await widgets.create("a", metadata={"managedFields": [entry]})
     widgets.ctx.info = RequestInfo(path="", verb="update", subresource="status")
@@ -67,8 +67,8 @@ async def test_managed_fields_stay(widgets: Widgets) -> None:
         ),
     ],
 )
-async def test_refused(widgets: Widgets, status: Any, message: str) -> None:
-    """The status is checked by its own part of the schema."""
+async def test_rejects_an_invalid_status(widgets: Widgets, status: Any, message: str) -> None:
+    """Validate the status by its part of the schema."""
     obj = await widgets.create("a")
     with pytest.raises(StatusError) as refused:
         await widgets.put(obj | {"status": status}, rest=StatusRest(widgets.rest, widgets.strategy))

@@ -1,4 +1,4 @@
-"""Updating keeps what clients may not change, and counts generations."""
+"""Updates: protected fields, generations and retries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from apiext.meta.errors import StatusError
 from apiext.meta.json_codec import Object
-from apiext.registry.request_context import Operation, UpdateOptions
+from apiext.registry.request_context import AdmissionOperation, UpdateOptions
 from apiext.registry.rest import uid_precondition
 from tests.unit.registry.conftest import Widgets
 
@@ -20,8 +20,8 @@ def _with(obj: Object, **metadata: Any) -> Object:
     return {**obj, "metadata": changed}
 
 
-async def test_generation_counts_changes_of_the_spec(widgets: Widgets) -> None:
-    """A change of the spec is a new generation, one of labels or status is not."""
+async def test_counts_changes_of_the_spec(widgets: Widgets) -> None:
+    """Increase the generation for a changed spec, not for labels or status."""
     obj = await widgets.create("a", spec={"color": "red"})
 
     same = await widgets.put(_with(obj, labels={"a": "b"}) | {"status": {"replicas": 1}})
@@ -32,23 +32,23 @@ async def test_generation_counts_changes_of_the_spec(widgets: Widgets) -> None:
     assert changed["metadata"]["generation"] == 2
 
 
-async def test_true_is_not_one(widgets: Widgets) -> None:
-    """A number that becomes a float of the same value is a change, as it is in the bytes."""
+async def test_distinguishes_integers_from_floats(widgets: Widgets) -> None:
+    """Treat an integer that becomes an equal float as a change."""
     obj = await widgets.create("a", spec={"replicas": 1})
     changed = await widgets.put(obj | {"spec": {**obj["spec"], "replicas": 2}})
 
     assert changed["metadata"]["generation"] == 2
 
 
-async def test_unchanged_object_is_not_written(widgets: Widgets) -> None:
-    """The resourceVersion stays."""
+async def test_does_not_write_unchanged_objects(widgets: Widgets) -> None:
+    """Keep the resourceVersion of an unchanged object."""
     obj = await widgets.create("a")
 
     assert await widgets.put(obj) == obj
 
 
-async def test_system_fields_are_kept(widgets: Widgets) -> None:
-    """uid, creation time and generation are the old ones, whatever the client sends."""
+async def test_keeps_system_fields(widgets: Widgets) -> None:
+    """Keep uid, creation time and generation, whatever the client sends."""
     obj = await widgets.create("a")
     sent = _with(obj, uid=None, creationTimestamp="2020-01-01T00:00:00Z", generation=99, generateName="xx")
 
@@ -87,8 +87,8 @@ async def test_system_fields_are_kept(widgets: Widgets) -> None:
         ),
     ],
 )
-async def test_refused(widgets: Widgets, metadata: dict[str, Any], code: int, message: str) -> None:
-    """What an update may not do is refused in the reference's words."""
+async def test_rejects_invalid_updates(widgets: Widgets, metadata: dict[str, Any], code: int, message: str) -> None:
+    """Reject invalid updates with the reference's message."""
     await widgets.create("b")
     obj = await widgets.create("a")
     with pytest.raises(StatusError) as refused:
@@ -97,8 +97,8 @@ async def test_refused(widgets: Widgets, metadata: dict[str, Any], code: int, me
     assert (refused.value.code, refused.value.message) == (code, message)
 
 
-async def test_metadata_errors_are_given_as_often_as_the_reference_finds_them(widgets: Widgets) -> None:
-    """Bad labels are found by three checks, and the message names them once."""
+async def test_repeats_metadata_causes(widgets: Widgets) -> None:
+    """Repeat the causes of bad labels as the reference does, and name them once in the message."""
     obj = await widgets.create("a")
     with pytest.raises(StatusError) as refused:
         await widgets.put(_with(obj, labels={"a": "x" * 64}))
@@ -108,8 +108,8 @@ async def test_metadata_errors_are_given_as_often_as_the_reference_finds_them(wi
     assert refused.value.message.count("metadata.labels") == 1
 
 
-async def test_uid_precondition(widgets: Widgets) -> None:
-    """A body that names another uid meets a conflict in the words of the storage error."""
+async def test_checks_the_uid_of_the_body(widgets: Widgets) -> None:
+    """Answer 409 with the storage error for a body with another uid."""
     obj = await widgets.create("a")
     sent = _with(obj, uid="bad")
     with pytest.raises(StatusError) as refused:
@@ -123,8 +123,8 @@ async def test_uid_precondition(widgets: Widgets) -> None:
     )
 
 
-async def test_put_does_not_create(widgets: Widgets) -> None:
-    """Custom resources are created by POST, unless an apply asks for it."""
+async def test_does_not_create(widgets: Widgets) -> None:
+    """Answer 404 for an absent custom resource, unless creation is forced."""
     body = widgets.body("a")
     with pytest.raises(StatusError) as missing:
         await widgets.put(body)
@@ -134,8 +134,8 @@ async def test_put_does_not_create(widgets: Widgets) -> None:
     assert created["metadata"]["generation"] == 1
 
 
-async def test_an_update_is_tried_again_on_a_fresher_state(widgets: Widgets) -> None:
-    """A write that comes between reading and writing makes the updater see the new state, and warnings are given once."""
+async def test_retries_after_a_conflict(widgets: Widgets) -> None:
+    """Retry with the new state after a concurrent write, and repeat no warnings."""
     await widgets.create("a", spec={"color": "red"})
     seen: list[str] = []
 
@@ -153,8 +153,8 @@ async def test_an_update_is_tried_again_on_a_fresher_state(widgets: Widgets) -> 
     assert len(widgets.ctx.warnings) == 1
 
 
-async def test_dry_run(widgets: Widgets) -> None:
-    """Nothing is written, the answer is what would have been."""
+async def test_dry_run_writes_nothing(widgets: Widgets) -> None:
+    """Return the result of a dry run without writing it."""
     obj = await widgets.create("a", spec={"color": "red"})
     updated = await widgets.put(obj | {"spec": {"color": "blue"}}, options=UpdateOptions(dry_run=True))
 
@@ -163,22 +163,22 @@ async def test_dry_run(widgets: Widgets) -> None:
 
 
 async def test_admission_sees_new_and_old(widgets: Widgets) -> None:
-    """It is asked after validation, with both objects."""
+    """Call admission after validation with both objects."""
     obj = await widgets.create("a", spec={"color": "red"})
     seen: list[Any] = []
 
-    async def admit(operation: Operation, new: Object | None, old: Object | None) -> None:
+    async def admit(operation: AdmissionOperation, new: Object | None, old: Object | None) -> None:
         assert new is not None
         assert old is not None
         seen.append((operation, new["spec"]["color"], old["spec"]["color"]))
 
     await widgets.put(obj | {"spec": {"color": "blue"}}, options=UpdateOptions(admit=admit))
 
-    assert seen == [(Operation.UPDATE, "blue", "red")]
+    assert seen == [(AdmissionOperation.UPDATE, "blue", "red")]
 
 
-async def test_an_update_that_takes_the_version_away(widgets: Widgets) -> None:
-    """A patch can do it; the reference cannot tell then what the object is."""
+async def test_rejects_an_object_without_version(widgets: Widgets) -> None:
+    """Reject an update without apiVersion, as the reference does after a patch."""
     obj = await widgets.create("a")
     del obj["apiVersion"]
     with pytest.raises(StatusError) as refused:
@@ -188,8 +188,8 @@ async def test_an_update_that_takes_the_version_away(widgets: Widgets) -> None:
     assert (refused.value.code, refused.value.message) == (500, f"Internal error occurred: {why}")
 
 
-async def test_managed_fields_are_carried(widgets: Widgets) -> None:
-    """A client that leaves them out or spoils them changes nothing; one that sends a single empty entry takes them away."""
+async def test_keeps_managed_fields(widgets: Widgets) -> None:
+    """Keep missing and invalid managedFields, and reset them for one empty entry."""
     managed = [
         {"manager": "m", "operation": "Update", "apiVersion": "example.com/v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}
     ]

@@ -1,4 +1,4 @@
-"""The compiled validator against an independent one, on real definitions and on random schemas."""
+"""The compiled validator compared with an independent one, on real definitions and on random schemas."""
 
 import copy
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ from tests.support.builders.random_schemas import plain_schema, random_schema
 from tests.support.builders.seeds import seeded
 
 OBJECTS = 12
-"""Objects made for each version of each real definition; a third of them is left as generated."""
+"""Objects generated for each version of each real definition; a third of them is not mutated."""
 
 
 def _versions() -> Iterator[Any]:
@@ -38,7 +38,7 @@ VERSIONS = list(_versions())
 
 
 def _assert_agreement(schema: Mapping[str, Any], value: Any) -> bool:
-    """The oracle, the compiled check and the report say the same, and prune the same; whether the value is valid."""
+    """Assert that the oracle, the compiled check and the report agree, and prune alike; return whether the value is valid."""
     valid = schema_oracle.is_valid(schema, value)
     errors = [str(error) for error in CompiledSchema(schema).validate_values(value)]
     remains = copy.deepcopy(value)
@@ -53,8 +53,8 @@ def _assert_agreement(schema: Mapping[str, Any], value: Any) -> bool:
 
 @pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL)
 @pytest.mark.parametrize("crd, version, schema", VERSIONS)
-def test_real_definitions(crd: dict[str, Any], version: str, schema: dict[str, Any]) -> None:
-    """On objects generated from a real schema, and on broken ones, both agree; some are valid."""
+def test_agrees_on_real_definitions(crd: dict[str, Any], version: str, schema: dict[str, Any]) -> None:
+    """Agree on objects generated from a real schema and on mutated ones."""
     rng = seeded(f"{crd['metadata']['name']}{version}")
     valid = 0
     for index in range(OBJECTS):
@@ -71,7 +71,7 @@ def test_real_definitions(crd: dict[str, Any], version: str, schema: dict[str, A
 @pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL)
 @pytest.mark.parametrize("schema", [pytest.param(each.values[2], id=each.id) for each in VERSIONS])
 def test_real_definitions_are_structural(schema: dict[str, Any]) -> None:
-    """Schemas that the reference serves every day have nothing wrong, defaults included."""
+    """Return no structural error and no error of a default for real schemas."""
     assert unsupported_field(schema) == ""
     assert structural_errors(schema, Path()) == []
     assert default_errors(schema, Path(), resource_root=True, require_pruned=True) == []
@@ -79,8 +79,8 @@ def test_real_definitions_are_structural(schema: dict[str, Any]) -> None:
 
 @settings(max_examples=200)
 @given(seed=st.integers(0, 2**32), changes=st.integers(0, 6))
-def test_random_schemas(seed: int, changes: int) -> None:
-    """On schemas that nobody would write, and objects more or less made for them, both agree."""
+def test_agrees_on_random_schemas(seed: int, changes: int) -> None:
+    """Agree on random schemas and on objects generated for them."""
     rng = seeded(seed)
     schema = json_codec.loads(json_codec.dumps(plain_schema(rng)))
     value = generate(schema, rng)
@@ -93,7 +93,7 @@ def test_random_schemas(seed: int, changes: int) -> None:
 @settings(max_examples=200)
 @given(seed=st.integers(0, 2**32), changes=st.integers(0, 6))
 def test_check_and_report_agree(seed: int, changes: int) -> None:
-    """The compiled check and the report are two readings of one schema, in every corner."""
+    """Agree between the compiled check and the report on every schema."""
     rng = seeded(seed)
     schema = json_codec.loads(json_codec.dumps(random_schema(rng)))
     value = generate(schema, rng)
@@ -109,7 +109,7 @@ def test_check_and_report_agree(seed: int, changes: int) -> None:
 @settings(max_examples=100)
 @given(seed=st.integers(0, 2**32), changes=st.integers(0, 4))
 def test_decoding_is_idempotent(seed: int, changes: int) -> None:
-    """What was coerced, or defaulted, once does not change when it is done again."""
+    """Change nothing when an object is coerced or defaulted again."""
     rng = seeded(seed)
     compiled = CompiledSchema(json_codec.loads(json_codec.dumps(random_schema(rng))))
     raw = compiled.structural.raw

@@ -1,10 +1,10 @@
-"""The compiled schema: what its one door promises."""
+"""The interface of the compiled schema."""
 
 from typing import Any
 
 import pytest
 
-from apiext.meta.errors import StatusError
+from apiext.meta.json_values import MAX_DEPTH
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.objectmeta.algorithm import CoercionError
 
@@ -27,20 +27,20 @@ SCHEMA = {
 
 
 def resource(**more: Any) -> dict[str, Any]:
-    """An object of the kind."""
+    """Return an object of the kind."""
     return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, **more}
 
 
 def deep(levels: int) -> dict[str, Any]:
-    """A schema of nested objects."""
+    """Return a schema of nested objects."""
     schema: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}}
     for _ in range(levels):
         schema = {"type": "object", "properties": {"a": schema}}
     return schema
 
 
-def test_coerce_does_all_that_decoding_does() -> None:
-    """Metadata takes its form, unknown fields and idle nulls go; their paths come in the reference's order."""
+def test_coerce_does_all_of_decoding() -> None:
+    """Coerce metadata, drop unknown fields and idle nulls, and report paths in the reference's order."""
     template = {"apiVersion": "v1", "kind": "Pod", "metadata": {"odd": 1}}
     obj = resource(metadata={"name": "a", "odd": 1}, spec={"note": None, "replicas": None, "odd": 1, "template": template}, odd=1)
     unknown = CompiledSchema(SCHEMA).coerce(obj, report=True)
@@ -49,40 +49,40 @@ def test_coerce_does_all_that_decoding_does() -> None:
     assert resource(spec={"replicas": None, "template": {"apiVersion": "v1", "kind": "Pod", "metadata": {}}}) == obj
 
 
-def test_coerce_reports_only_when_asked() -> None:
-    """Without reporting nothing is told, and everything done."""
+def test_coerce_reports_on_request() -> None:
+    """Drop fields without a report unless one is requested."""
     obj = resource(odd=1)
 
     assert CompiledSchema(SCHEMA).coerce(obj) == []
     assert resource() == obj
 
 
-def test_preserved_objects_keep_everything() -> None:
-    """Where the definition preserves unknown fields nothing is pruned, nulls included."""
+def test_preserves_unknown_fields() -> None:
+    """Prune nothing, nulls included, where the definition preserves unknown fields."""
     obj = resource(spec={"odd": None})
 
     assert CompiledSchema(None, preserve_unknown_fields=True).prune(obj) == []
     assert resource(spec={"odd": None}) == obj
 
 
-def test_no_schema_knows_no_field() -> None:
-    """Without a schema, and nothing preserved, only type and metadata stay."""
+def test_prunes_everything_without_schema() -> None:
+    """Keep only type and metadata without a schema."""
     obj = resource(spec={})
 
     assert CompiledSchema(None).prune(obj) == ["spec"]
     assert resource() == obj
 
 
-def test_default_fills_in() -> None:
-    """Absent fields get their defaults."""
+def test_sets_defaults() -> None:
+    """Set the defaults of absent fields."""
     obj = resource(spec={})
     CompiledSchema(SCHEMA).default(obj)
 
     assert resource(spec={"replicas": 1}) == obj
 
 
-def test_wrong_embedded_metadata_is_refused() -> None:
-    """The refusal names the field, and what it holds."""
+def test_rejects_wrong_embedded_metadata() -> None:
+    """Name the field and its value."""
     obj = resource(spec={"template": {"metadata": 1}})
     message = "spec.template.metadata: Invalid value: 1: json: cannot unmarshal number into Go value of type v1.ObjectMeta"
     with pytest.raises(CoercionError) as refused:
@@ -91,8 +91,8 @@ def test_wrong_embedded_metadata_is_refused() -> None:
     assert str(refused.value.error) == message
 
 
-def test_validate_looks_at_everything() -> None:
-    """Values come first, then embedded resources, then lists."""
+def test_validates_in_order() -> None:
+    """Return the errors of values, then of embedded resources, then of lists."""
     obj = resource(spec={"replicas": "x", "template": {"kind": "Pod"}, "tags": ["a", "a"]})
 
     assert [str(error) for error in CompiledSchema(SCHEMA).validate(obj)] == [
@@ -102,8 +102,8 @@ def test_validate_looks_at_everything() -> None:
     ]
 
 
-def test_update_tolerates_old_repetitions() -> None:
-    """An object whose lists had repetitions before may keep and change them."""
+def test_tolerates_old_repetitions() -> None:
+    """Tolerate repeated list items if the old object had some."""
     schema = CompiledSchema(SCHEMA)
     old, new = resource(spec={"tags": ["a", "a"]}), resource(spec={"tags": ["b", "b"]})
 
@@ -111,8 +111,8 @@ def test_update_tolerates_old_repetitions() -> None:
     assert [str(error) for error in schema.validate_update(new, resource())] == ['spec.tags[1]: Duplicate value: "b"']
 
 
-def test_status_is_validated_alone() -> None:
-    """The status subresource looks at nothing but the status."""
+def test_validates_the_status_alone() -> None:
+    """Validate only the status for the status subresource."""
     schema = CompiledSchema(SCHEMA)
 
     assert schema.validate_status(resource(spec={"replicas": "x"})) == []
@@ -126,8 +126,8 @@ def test_status_is_validated_alone() -> None:
     assert CompiledSchema({"type": "object"}).validate_status(resource(status=1)) == []
 
 
-def test_unvisited_parts_are_not_compiled() -> None:
-    """A schema of thousands of properties costs what an object uses of it."""
+def test_compiles_visited_parts_only() -> None:
+    """Compile only the nodes that an object uses."""
     wide = {"type": "object", "properties": {f"p{index}": deep(3) for index in range(3000)}}
     schema = CompiledSchema(wide)
     obj: dict[str, Any] = {"p7": {"a": {"a": {"a": {"a": "x"}}}}}
@@ -148,27 +148,22 @@ def _is_built(node: Any) -> bool:
     return True
 
 
-@pytest.mark.parametrize("method", ["prune", "default", "validate", "validate_status", "coerce"])
-def test_what_is_too_deep_is_refused(method: str) -> None:
-    """Nesting beyond what can be walked is a client's error, by every method."""
-    levels = 3000
-    value: Any = "x"
-    for _ in range(levels):
-        value = {"a": value}
-    schema = CompiledSchema({"type": "object", "properties": {"status": deep(levels)}})
-    with pytest.raises(StatusError) as raised:
-        getattr(schema, method)({"status": value})
-
-    assert raised.value.code == 400
-    assert raised.value.message == "exceeded max depth"
+_LIMITS: dict[str, Any] = {"minItems": 0, "maxItems": 9, "minProperties": 0, "maxProperties": 9, "nullable": True}
 
 
-def test_ordinary_depth_is_no_problem() -> None:
-    """A hundred levels are walked."""
-    value: Any = "x"
-    for _ in range(101):
-        value = {"a": value}
-    schema = CompiledSchema(deep(100))
+@pytest.mark.parametrize("keyword", ["items", "additionalProperties"])
+@pytest.mark.parametrize("leaf", ["x", 5])
+def test_handles_the_greatest_depth(keyword: str, leaf: Any) -> None:
+    """Prune, default and validate an object of MAX_DEPTH levels within Python's default recursion limit, valid or not."""
+    schema: dict[str, Any] = {"type": "string"}
+    value: Any = leaf
+    for _ in range(MAX_DEPTH - 1):
+        schema = {"type": "array" if keyword == "items" else "object", keyword: schema, **_LIMITS}
+        value = [value] if keyword == "items" else {"a": value}
+    obj: dict[str, Any] = {"spec": value}
+    compiled = CompiledSchema({"type": "object", "properties": {"spec": schema}})
 
-    assert schema.prune(value) == []
-    assert schema.validate(value) == []
+    assert compiled.prune(obj) == []
+    compiled.default(obj)
+    assert len(compiled.validate(obj)) == (leaf == 5)
+    assert len(compiled.validate_update(obj, {"spec": None})) == (leaf == 5)

@@ -11,12 +11,12 @@ RESOURCE = {"type": "object", "x-kubernetes-embedded-resource": True}
 
 
 def errors(schema: dict[str, Any], *, root: bool = True, pruned: bool = True) -> list[str]:
-    """The errors as text."""
+    """Return the errors as text."""
     return [str(error) for error in default_errors(schema, Path("schema"), resource_root=root, require_pruned=pruned)]
 
 
 def at_a(**props: Any) -> dict[str, Any]:
-    """A schema with one property."""
+    """Return a schema with one property."""
     return {"type": "object", "properties": {"a": props}}
 
 
@@ -79,13 +79,13 @@ def at_a(**props: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_defaults(schema: dict[str, Any], expected: list[str]) -> None:
-    """Each default is valid where it stands, and known to the schema."""
+def test_validates_defaults(schema: dict[str, Any], expected: list[str]) -> None:
+    """Return the errors of defaults that are invalid in their place or unknown to the schema."""
     assert expected == errors(schema)
 
 
-def test_unpruned_defaults_may_be_tolerated() -> None:
-    """Definitions that had unknown fields in defaults may keep them."""
+def test_tolerates_unpruned_defaults() -> None:
+    """Accept unknown fields in defaults of definitions that had them."""
     schema = at_a(type="object", default={"b": 1}, properties={})
 
     assert errors(schema, pruned=False) == []

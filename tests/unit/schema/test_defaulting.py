@@ -1,4 +1,4 @@
-"""Defaulting: what is filled in, which nulls go, and in which form defaults are used."""
+"""Defaulting of objects, removal of nulls and preparation of defaults."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ A = {"type": "string", "default": "A"}
 
 
 def defaulted(schema: Any, value: Any) -> Any:
-    """The value after defaulting."""
+    """Return the value after defaulting."""
     default(value, Structural(schema))
     return value
 
@@ -39,13 +39,13 @@ def defaulted(schema: Any, value: Any) -> Any:
         pytest.param({"properties": {"a": {"default": None}}}, {}, {}, id="a null default is none"),
     ],
 )
-def test_defaults_are_filled_in(schema: Any, value: Any, expected: Any) -> None:
-    """Absent fields and forbidden nulls get the default, deeply; nothing else changes."""
+def test_sets_defaults(schema: Any, value: Any, expected: Any) -> None:
+    """Set defaults for absent fields and forbidden nulls at any depth, and change nothing else."""
     assert expected == defaulted(schema, value)
 
 
-def test_defaults_are_copies() -> None:
-    """Changing one object does not change the default of the next."""
+def test_copies_defaults() -> None:
+    """Keep a default unchanged when an object with a copy of it changes."""
     schema = Structural({"properties": {"a": {"type": "object", "default": {"b": [1]}, "x-kubernetes-preserve-unknown-fields": True}}})
     first: dict[str, Any] = {}
     second: dict[str, Any] = {}
@@ -68,29 +68,29 @@ def test_defaults_are_copies() -> None:
         pytest.param({"properties": {"a": {"properties": {"b": {}}}}}, {"a": {"b": None}}, {"a": {}}, id="nested"),
     ],
 )
-def test_nulls_that_mean_nothing_go(schema: Any, value: Any, expected: Any) -> None:
-    """A null member goes where null is not allowed and no default takes its place."""
+def test_drops_idle_nulls(schema: Any, value: Any, expected: Any) -> None:
+    """Drop a null member where null is not allowed and no default replaces it."""
     prune_non_nullable_nulls_without_defaults(value, Structural(schema))
 
     assert expected == value
 
 
-def test_defaults_are_pruned_before_use() -> None:
-    """A default with unknown fields, which old definitions may have, is used without them."""
+def test_prunes_defaults_before_use() -> None:
+    """Use a default of an old definition without its unknown fields."""
     schema = {"properties": {"a": {"type": "object", "default": {"b": "x", "c": "y"}, "properties": {"b": {"type": "string"}}}}}
 
     assert defaulted(schema, {}) == {"a": {"b": "x"}}
     assert has_unpruned_defaults(Structural(schema))
 
 
-def test_defaults_of_embedded_metadata_take_its_form() -> None:
-    """Inside metadata it is ObjectMeta that says which fields there are, and of which type."""
+def test_coerces_defaults_of_embedded_metadata() -> None:
+    """Coerce defaults inside metadata to ObjectMeta."""
     metadata = {"type": "object", "default": {"name": "n", "labels": {"a": 1}, "bogus": True}}
     schema = {"properties": {"e": {"type": "object", "x-kubernetes-embedded-resource": True, "properties": {"metadata": metadata}}}}
 
     assert defaulted(schema, {"e": {}}) == {"e": {"metadata": {"name": "n"}}}
 
 
-def test_clean_defaults_need_no_pruning() -> None:
-    """A schema whose defaults the schema knows is told so."""
+def test_detects_unpruned_defaults() -> None:
+    """Tell schemas with unpruned defaults from others."""
     assert not has_unpruned_defaults(Structural({"properties": {"a": {"default": {"b": 1}, "properties": {"b": {}}}}}))

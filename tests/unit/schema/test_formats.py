@@ -1,4 +1,4 @@
-"""Formats of strings: what the reference takes, also where that is not what the standard says."""
+"""String formats as the reference accepts them, also where the standard differs."""
 
 import pytest
 
@@ -59,8 +59,8 @@ INVALID = {
 
 
 @pytest.mark.parametrize("name, text", [(name, text) for name, texts in VALID.items() for text in texts])
-def test_accepted(name: str, text: str) -> None:
-    """The text is of the format."""
+def test_accepts(name: str, text: str) -> None:
+    """Accept a text of the format."""
     check = format_checker(name)
 
     assert check is not None
@@ -68,16 +68,16 @@ def test_accepted(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("name, text", [(name, text) for name, texts in INVALID.items() for text in texts])
-def test_refused(name: str, text: str) -> None:
-    """The text is not of the format."""
+def test_rejects(name: str, text: str) -> None:
+    """Reject a text that is not of the format."""
     check = format_checker(name)
 
     assert check is not None
     assert not check(text)
 
 
-def test_dashes_in_names_do_not_matter() -> None:
-    """date-time and datetime are one format; unheard-of ones are none."""
+def test_ignores_dashes_in_names() -> None:
+    """Take date-time and datetime for one format; return None for unknown ones."""
     assert format_checker("date-time") is format_checker("datetime")
     assert is_known_format("k8sshortname")
     assert not is_known_format("int32")

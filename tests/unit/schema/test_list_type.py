@@ -1,4 +1,4 @@
-"""Lists of type set and map: which repetitions are reported, and how."""
+"""Uniqueness in lists of type set and map."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ SET = {"type": "array", "x-kubernetes-list-type": "set", "items": {}}
 
 
 def by(*keys: str) -> dict[str, Any]:
-    """A list of objects told apart by these keys."""
+    """Return a list of type map with these keys."""
     return {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [*keys], "items": {"type": "object"}}
 
 
@@ -38,8 +38,8 @@ def by(*keys: str) -> dict[str, Any]:
         pytest.param(SET, "no list", [], id="another type is no business of this rule"),
     ],
 )
-def test_repetitions(schema: Any, value: Any, expected: list[str]) -> None:
-    """Each item or key that comes again is reported once, at its second place."""
+def test_reports_repetitions_once(schema: Any, value: Any, expected: list[str]) -> None:
+    """Report each repeated item or key once, at its second place."""
     errors = list_errors({"l": value}, Structural({"type": "object", "properties": {"l": schema}}))
 
     assert expected == [str(error) for error in errors]

@@ -1,4 +1,4 @@
-"""Embedded resources: coercion and validation of type and metadata."""
+"""Coercion and validation of embedded resources."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ SCHEMA = {
 }
 
 
-def test_metadata_takes_its_typed_form() -> None:
-    """Unknown fields go, and are told with their full path; empty ones go too."""
+def test_coerces_metadata() -> None:
+    """Drop unknown fields and report their full paths; drop empty fields."""
     obj = {
         "metadata": {"bogus": 1},
         "e": {"metadata": {"name": "a", "bogus": 1, "labels": {}}, "spec": {"metadata": {"bogus": 1}}},
@@ -46,8 +46,8 @@ def test_metadata_takes_its_typed_form() -> None:
         ({"metadata": "x"}, 'e.metadata: Invalid value: "x": json: cannot unmarshal string into Go value of type v1.ObjectMeta'),
     ],
 )
-def test_wrong_types(value: Any, message: str) -> None:
-    """What has a wrong type is refused, or dropped if that is asked for."""
+def test_rejects_or_drops_wrong_types(value: Any, message: str) -> None:
+    """Reject values of a wrong type, or drop them on request."""
     obj = {"e": value}
     with pytest.raises(CoercionError) as raised:
         coerce(obj, Structural(SCHEMA), resource_root=False)
@@ -83,11 +83,11 @@ def test_wrong_types(value: Any, message: str) -> None:
         ({"apiVersion": "v1", "kind": "A", "metadata": {"name": "a/b"}}, ["e.metadata.name: Invalid value: \"a/b\": may not contain '/'"]),
     ],
 )
-def test_embedded_resources_are_validated(value: Any, expected: list[str]) -> None:
-    """Type is required, metadata is not, but must be good if it is there."""
+def test_validates_embedded_resources(value: Any, expected: list[str]) -> None:
+    """Require the type, and validate metadata if it is present."""
     assert expected == [str(error) for error in resource_errors({"e": value}, Structural(SCHEMA), resource_root=False)]
 
 
-def test_the_root_is_looked_at_when_asked() -> None:
-    """The schema of a whole object makes the root a resource."""
+def test_validates_the_root_on_request() -> None:
+    """Treat the root as a resource in the schema of a whole object."""
     assert [str(error) for error in resource_errors({}, None, resource_root=True)] == ["apiVersion: Required value", "kind: Required value"]

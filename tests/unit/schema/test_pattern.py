@@ -1,4 +1,4 @@
-"""Patterns: Go's reading of them, in errors too, and no expression that hurts."""
+"""Regular expressions as Go reads them, with its errors and in linear time."""
 
 import pytest
 
@@ -17,8 +17,8 @@ from apiext.schema.pattern import PatternError, compile_pattern
         (r"(?i)^ABC\z", "abc", True),
     ],
 )
-def test_search(expression: str, text: str, expected: bool) -> None:  # noqa: FBT001
-    """An expression matches anywhere, $ means the end of the text, and digits are ASCII."""
+def test_matches_like_go(expression: str, text: str, expected: bool) -> None:  # noqa: FBT001
+    """Match anywhere; $ is the end of the text, and digits are ASCII."""
     assert expected == compile_pattern(expression).matches(text)
 
 
@@ -40,8 +40,8 @@ def test_search(expression: str, text: str, expected: bool) -> None:  # noqa: FB
         (")", "unexpected ): `)`"),
     ],
 )
-def test_malformed(expression: str, message: str) -> None:
-    """A malformed expression is refused in Go's words."""
+def test_rejects_malformed_expressions(expression: str, message: str) -> None:
+    """Raise Go's message for a malformed expression."""
     with pytest.raises(PatternError) as raised:
         compile_pattern(expression)
 
@@ -49,12 +49,12 @@ def test_malformed(expression: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("expression", ["((((((a{100}){100}){100}){100}){100}){100})", "(" * 5000 + ")" * 5000])
-def test_too_large(expression: str) -> None:
-    """An expression that would take too much is refused, not tried."""
+def test_rejects_large_expressions(expression: str) -> None:
+    """Reject an expression that would take too much memory."""
     with pytest.raises(PatternError):
         compile_pattern(expression)
 
 
-def test_linear_time() -> None:
-    """What makes a backtracking matcher run for years is answered at once."""
+def test_takes_linear_time() -> None:
+    """Match at once what would make a backtracking matcher run for years."""
     assert not compile_pattern("^(a|aa)+$").matches("a" * 20_000 + "b")

@@ -1,4 +1,4 @@
-"""Pruning: what goes, what stays, and which paths are reported."""
+"""Pruning of unspecified fields."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ STRING = {"type": "string"}
 
 
 def pruned(schema: Any, obj: Any, *, root: bool = False) -> tuple[Any, list[str]]:
-    """The object after pruning, and the paths."""
+    """Return the object after pruning, and the paths."""
     paths = prune(obj, None if schema is None else Structural(schema), resource_root=root)
     return obj, paths
 
@@ -65,28 +65,28 @@ def pruned(schema: Any, obj: Any, *, root: bool = False) -> tuple[Any, list[str]
         ),
     ],
 )
-def test_unknown_fields_are_dropped_and_reported(schema: Any, obj: Any, expected: Any, paths: list[str]) -> None:
-    """What the schema does not specify goes, and its path is told."""
+def test_drops_and_reports_unknown_fields(schema: Any, obj: Any, expected: Any, paths: list[str]) -> None:
+    """Drop what the schema does not specify and report its path."""
     assert (expected, paths) == pruned(schema, obj)
 
 
-def test_type_and_metadata_of_a_resource_stay() -> None:
-    """apiVersion, kind and metadata of the root are not looked at, whatever the schema says."""
+def test_keeps_type_and_metadata_of_a_resource() -> None:
+    """Keep apiVersion, kind and metadata of the root, whatever the schema specifies."""
     obj = {"apiVersion": "v1", "kind": "X", "metadata": {"whatever": 1}, "spec": 1}
 
     assert pruned({}, obj, root=True) == ({"apiVersion": "v1", "kind": "X", "metadata": {"whatever": 1}}, ["spec"])
 
 
-def test_type_and_metadata_of_a_plain_object_go() -> None:
-    """The same names mean nothing elsewhere, and at the root their loss is not reported."""
+def test_drops_type_and_metadata_of_a_plain_object() -> None:
+    """Drop the same names elsewhere; at the root they are not reported."""
     schema: dict[str, Any] = {"properties": {"a": {}}}
     obj = {"kind": "X", "a": {"kind": "X", "metadata": {}}}
 
     assert pruned(schema, obj) == ({"a": {}}, ["a.kind", "a.metadata"])
 
 
-def test_embedded_resources_keep_type_and_metadata() -> None:
-    """An embedded resource is treated as a root of its own, in lists and with preserved fields too."""
+def test_keeps_type_and_metadata_of_embedded_resources() -> None:
+    """Treat an embedded resource as a root, also in lists and in preserved fields."""
     schema = {"properties": {"l": {"items": {EMBEDDED: True}}, "p": {EMBEDDED: True, PRESERVE: True, "properties": {"metadata": {}}}}}
     obj = {"l": [{"apiVersion": "v1", "metadata": {"a": 1}, "x": 1}], "p": {"metadata": {"b": 1}, "y": 1}}
     expected = {"l": [{"apiVersion": "v1", "metadata": {"a": 1}}], "p": {"metadata": {"b": 1}, "y": 1}}
@@ -94,13 +94,13 @@ def test_embedded_resources_keep_type_and_metadata() -> None:
     assert (expected, ["l[0].x"]) == pruned(schema, obj)
 
 
-def test_paths_are_sorted() -> None:
-    """Paths come in the order of their text, not in that of the object."""
+def test_sorts_paths() -> None:
+    """Return paths in the order of their text."""
     assert pruned({"properties": {"b": {"items": {}}}}, {"c": 1, "b": [{"z": 1}], "a": 1})[1] == ["a", "b[0].z", "c"]
 
 
-def test_lists_without_a_schema_may_be_deep() -> None:
-    """Nesting that no schema bounds does not exhaust the stack."""
+def test_prunes_deep_lists_without_a_schema() -> None:
+    """Prune lists of any depth that no schema specifies."""
     deep: Any = {"x": 1}
     for _ in range(5000):
         deep = [deep]

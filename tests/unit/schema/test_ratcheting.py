@@ -1,4 +1,4 @@
-"""What an old object got wrong already is tolerated as long as it is not touched."""
+"""Ratcheting: unchanged values of the old object are tolerated."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ KEYED = {"type": "array", "items": ITEM, "x-kubernetes-list-type": "map", "x-kub
 
 
 def errors(schema: dict[str, Any], new: Any, old: Any) -> list[str]:
-    """The fields that a change of the member `a` is refused for."""
+    """Return the fields that a change of the member `a` is rejected for."""
     compiled = CompiledSchema({"type": "object", "properties": {"a": schema}})
     return sorted(error.field for error in compiled.validate_values({"a": new}, {"a": old}))
 
@@ -39,39 +39,39 @@ def errors(schema: dict[str, Any], new: Any, old: Any) -> list[str]:
         ({"type": "array", "items": SHORT}, ["long", "y"], ["long", "x"], ["a[0]"]),
     ],
 )
-def test_what_has_not_changed_is_tolerated(schema: dict[str, Any], new: Any, old: Any, fields: list[str]) -> None:
-    """Members are compared by name, items of maps by key, all other lists as a whole; a bound is at fault where its value changed."""
+def test_tolerates_unchanged_values(schema: dict[str, Any], new: Any, old: Any, fields: list[str]) -> None:
+    """Compare members by name, items of maps by key, other lists as a whole; report changed values."""
     assert errors(schema, new, old) == fields
 
 
 @pytest.mark.parametrize(
     "clauses", [{name: [BOUND]} for name in ("allOf", "anyOf", "oneOf")] + [{"not": {"properties": {"x": {"maxLength": 4}}}}]
 )
-def test_clauses_let_nothing_pass(clauses: dict[str, Any]) -> None:
-    """In the clauses of allOf, anyOf, oneOf and not every member counts; only a value that is the same as a whole is let pass."""
+def test_does_not_ratchet_clauses(clauses: dict[str, Any]) -> None:
+    """Validate every member in clauses of allOf, anyOf, oneOf and not; tolerate only a value that is unchanged as a whole."""
     schema = {"type": "object", "properties": {"x": {"type": "string"}, "y": {}}} | clauses
 
     assert errors(schema, {"x": "long", "y": 1}, {"x": "long", "y": 2}) != []
     assert errors(schema, {"x": "long", "y": 1}, {"x": "long", "y": 1}) == []
 
 
-def test_what_is_valid_stays_so_next_to_what_has_not_changed() -> None:
-    """A clause of `not` that an unchanged member does not meet is not met."""
+def test_not_clause_ignores_ratcheting() -> None:
+    """Keep a `not` clause unmatched next to an unchanged invalid member."""
     schema = {"type": "object", "properties": {"x": {"type": "string"}, "y": {}}, "not": BOUND}
 
     assert errors(schema, {"x": "long", "y": 1}, {"x": "long", "y": 2}) == []
 
 
-def test_kind_and_version_are_always_judged() -> None:
-    """A schema may restrict them, and what it says holds for every object."""
+def test_always_validates_kind_and_version() -> None:
+    """Validate kind and apiVersion even if they are unchanged."""
     compiled = CompiledSchema({"type": "object", "properties": {"kind": {"type": "string", "maxLength": 1}}})
     [error] = compiled.validate_values({"kind": "Long", "x": 1}, {"kind": "Long"})
 
     assert error.field == "kind"
 
 
-def test_a_status_is_compared_with_the_old_one() -> None:
-    """The status subresource tolerates what the status had; a status that is new has to be right."""
+def test_ratchets_the_status() -> None:
+    """Tolerate the old status, and validate a new one."""
     compiled = CompiledSchema({"type": "object", "properties": {"status": {"type": "object", "properties": {"a": SHORT, "b": SHORT}}}})
     new = {"status": {"a": "long", "b": "x"}}
 

@@ -1,4 +1,4 @@
-"""Structural schemas: every rule has a schema that breaks it."""
+"""Structural invariants: a schema that violates each rule."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ INTSTR = "x-kubernetes-int-or-string"
 
 
 def errors(schema: dict[str, Any]) -> list[str]:
-    """The errors as text."""
+    """Return the errors as text."""
     return [str(error) for error in structural_errors(schema, Path())]
 
 
 def at_a(**props: Any) -> dict[str, Any]:
-    """A schema with one property."""
+    """Return a schema with one property."""
     return {"type": "object", "properties": {"a": props}}
 
 
@@ -42,8 +42,8 @@ def at_a(**props: Any) -> dict[str, Any]:
         pytest.param(at_a(type="object", properties={}, anyOf=[{"properties": {"x": {}}}]), id="completeness concerns the root alone"),
     ],
 )
-def test_structural(schema: dict[str, Any]) -> None:
-    """The schema is structural."""
+def test_accepts_structural_schemas(schema: dict[str, Any]) -> None:
+    """Return no error for a structural schema."""
     assert errors(schema) == []
 
 
@@ -127,8 +127,8 @@ def test_structural(schema: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_invariants(schema: dict[str, Any], expected: list[str]) -> None:
-    """The schema breaks one rule of structure."""
+def test_reports_violated_invariants(schema: dict[str, Any], expected: list[str]) -> None:
+    """Return the error of the one rule that a schema violates."""
     assert expected == errors(schema)
 
 
@@ -151,8 +151,8 @@ NESTED = {
 
 @pytest.mark.parametrize("keyword", NESTED)
 @pytest.mark.parametrize("junctor", ["allOf", "anyOf", "oneOf", "not"])
-def test_structure_is_forbidden_in_validations(keyword: str, junctor: str) -> None:
-    """What contributes to the structure has no place under a junctor."""
+def test_rejects_structure_in_validations(keyword: str, junctor: str) -> None:
+    """Reject keywords of the structure under a junctor."""
     value, reason = NESTED[keyword]
     clause = {keyword: value}
     schema = at_a(type="string", **{junctor: clause if junctor == "not" else [clause]})
@@ -161,15 +161,15 @@ def test_structure_is_forbidden_in_validations(keyword: str, junctor: str) -> No
     assert [f"properties[a].{place}.{keyword}: Forbidden: {reason}"] == errors(schema)
 
 
-def test_metadata_is_forbidden_in_validations() -> None:
-    """No junctor may restrict metadata."""
+def test_rejects_metadata_in_validations() -> None:
+    """Reject restrictions of metadata under every junctor."""
     schema = {"type": "object", "properties": {"metadata": {"type": "object"}}, "not": {"properties": {"metadata": {}}}}
 
     assert errors(schema) == ["not.properties[metadata]: Forbidden: must not be specified in a nested context"]
 
 
-def test_validations_are_complete() -> None:
-    """A validation of a field needs the field."""
+def test_requires_complete_validations() -> None:
+    """Require that a validated field is specified."""
     schema = {**at_a(type="string"), "allOf": [{"properties": {"b": {}, "a": {"items": {}}}}]}
 
     assert errors(schema) == [
@@ -191,15 +191,15 @@ def test_validations_are_complete() -> None:
         ({PRESERVE: False}, "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"),
     ],
 )
-def test_unsupported_keywords(schema: dict[str, Any], reason: str) -> None:
-    """Keywords that no structural schema can have are named."""
+def test_names_unsupported_keywords(schema: dict[str, Any], reason: str) -> None:
+    """Name the keyword that no structural schema can have."""
     assert reason == unsupported_field(schema)
 
 
-def test_deep_schema() -> None:
-    """A schema that nests more deeply than can be walked is refused, not a crash."""
+def test_rejects_deeper_schemas() -> None:
+    """Report one error on the root of a schema that is nested deeper than MAX_DEPTH."""
     schema: dict[str, Any] = {"type": "object"}
     for _ in range(3000):
         schema = at_a(**schema)
 
-    assert errors(schema) == ["<nil>: Forbidden: must not be nested this deeply"]
+    assert errors(schema) == ["<nil>: Forbidden: must not be nested deeper than 200 levels"]

@@ -1,24 +1,24 @@
-"""Value validation: each keyword, in the reference's words. The facts were asked of its own code (v0.37.1)."""
+"""Value validation: the reference's errors for each keyword, taken from its code (v0.37.1)."""
 
 from typing import Any
 
 import pytest
 
 from apiext.schema.compiled import CompiledSchema
-from apiext.schema.validation.result import MOST
+from apiext.schema.validation.result import MAX_VIOLATIONS
 
 NOT_INT64 = '<nil>: Invalid value: "": Checked value must be of type integer (default format) in a'
 INT_OR_STRING = {"x-kubernetes-int-or-string": True}
 
 
 def errors(schema: dict[str, Any], value: Any) -> list[str]:
-    """What is wrong with a value at `a`."""
+    """Return the errors of a value at `a`."""
     compiled = CompiledSchema({"type": "object", "properties": {"a": schema}})
     return [str(error) for error in compiled.validate_values({"a": value})]
 
 
 def wrong_type(expected: str, actual: str) -> list[str]:
-    """The one error about a type."""
+    """Return the one error about a type."""
     return [f'a: Invalid value: "{actual}": a in body must be of type {expected}: "{actual}"']
 
 
@@ -46,7 +46,7 @@ def wrong_type(expected: str, actual: str) -> list[str]:
     ],
 )
 def test_type(schema: dict[str, Any], value: Any, expected: list[str]) -> None:
-    """Whole floats are integers, integers are numbers, and a formatted string may be a list: so the reference has it."""
+    """Accept whole floats as integers, integers as numbers, and lists for formatted strings, as the reference does."""
     assert expected == errors(schema, value)
 
 
@@ -73,7 +73,7 @@ def test_type(schema: dict[str, Any], value: Any, expected: list[str]) -> None:
     ],
 )
 def test_number(schema: dict[str, Any], value: Any, expected: list[str]) -> None:
-    """Bounds are cut to integers where an integer is compared with them."""
+    """Truncate bounds to integers when an integer is compared with them."""
     assert expected == errors({"type": "number"} | schema, value)
 
 
@@ -97,7 +97,7 @@ def test_number(schema: dict[str, Any], value: Any, expected: list[str]) -> None
     ],
 )
 def test_integer(schema: dict[str, Any], value: Any, expected: list[str]) -> None:
-    """Values and bounds keep to the format; all that is wrong is told, in this order."""
+    """Check values and bounds against the format, and return all errors in order."""
     assert expected == errors({"type": "integer"} | schema, value)
 
 
@@ -121,7 +121,7 @@ def test_integer(schema: dict[str, Any], value: Any, expected: list[str]) -> Non
     ],
 )
 def test_string(schema: dict[str, Any], value: str, expected: list[str]) -> None:
-    """Lengths count characters, one of length and pattern is told, unknown formats mean nothing."""
+    """Count characters, return the first error of length and pattern, and ignore unknown formats."""
     assert expected == errors({"type": "string"} | schema, value)
 
 
@@ -139,7 +139,7 @@ def test_string(schema: dict[str, Any], value: str, expected: list[str]) -> None
     ],
 )
 def test_enum(enum: list[Any], value: Any, expected: list[str]) -> None:
-    """Values are compared after a conversion to the type of the allowed one; null is never allowed."""
+    """Compare values after conversion to the type of the allowed one; never accept null."""
     assert expected == errors({"x-kubernetes-preserve-unknown-fields": True, "enum": enum}, value)
 
 
@@ -161,7 +161,7 @@ def test_enum(enum: list[Any], value: Any, expected: list[str]) -> None:
     ],
 )
 def test_list(schema: dict[str, Any], value: list[Any], expected: list[str]) -> None:
-    """Items come before the size."""
+    """Return the errors of items before that of the size."""
     assert expected == errors({"type": "array", "items": {}} | schema, value)
 
 
@@ -191,12 +191,12 @@ def test_list(schema: dict[str, Any], value: list[Any], expected: list[str]) -> 
     ],
 )
 def test_object(schema: dict[str, Any], value: dict[str, Any], expected: list[str]) -> None:
-    """The size comes first, then members, then what is missing."""
+    """Return the error of the size, then those of members, then missing ones."""
     assert expected == errors({"type": "object"} | schema, value)
 
 
 def composite(text: str) -> str:
-    """An error about a combination, which stands at the root."""
+    """Return an error about a combination, which is at the root."""
     return f'<nil>: Invalid value: "": "a" must {text}'
 
 
@@ -247,12 +247,12 @@ def composite(text: str) -> str:
     ],
 )
 def test_combination(schema: dict[str, Any], value: int, expected: list[str]) -> None:
-    """A combination says that it failed, and shows the alternative that came closest."""
+    """Report the failed combination and the alternative that matched best."""
     assert expected == errors({"type": "integer"} | schema, value)
 
 
-def test_the_alternative_that_matched_best_is_shown() -> None:
-    """Of several failures the one with most passed checks is told."""
+def test_shows_the_best_alternative() -> None:
+    """Report the failed alternative with the most passed checks."""
     far = {"required": ["x", "y"]}
     near = {"properties": {"b": {"minLength": 1}, "c": {"minLength": 9}}}
     found = errors({"type": "object", "properties": {"b": {}, "c": {}}, "anyOf": [far, near]}, {"b": "b", "c": "c"})
@@ -263,15 +263,15 @@ def test_the_alternative_that_matched_best_is_shown() -> None:
     ] == found
 
 
-def test_one_sentence_is_said_once() -> None:
-    """The same violation found on two ways is one error."""
+def test_reports_a_message_once() -> None:
+    """Return one error for a violation that is found twice."""
     found = errors({"type": "object", "required": ["b"], "allOf": [{"required": ["b"]}]}, {})
 
     assert ["a.b: Required value", composite("validate all the schemas (allOf). None validated")] == found
 
 
 def test_the_root_has_no_name() -> None:
-    """Errors about the object itself stand at `<nil>`."""
+    """Report errors about the object itself at `<nil>`."""
     compiled = CompiledSchema({"type": "object", "required": ["spec"], "maxProperties": 0, "additionalProperties": {"type": "string"}})
 
     assert [str(error) for error in compiled.validate_values({"a": 1})] == [
@@ -289,6 +289,6 @@ def test_the_root_has_no_name() -> None:
         ({"type": "array", "items": {"type": "array", "items": {"type": "string"}}}, [[1] * 15_000] * 3),
     ],
 )
-def test_violations_without_end(schema: dict[str, Any], value: Any) -> None:
-    """No more are told than anybody reads."""
-    assert MOST <= len(errors(schema, value)) < 2 * MOST
+def test_limits_violations(schema: dict[str, Any], value: Any) -> None:
+    """Stop after MAX_VIOLATIONS."""
+    assert MAX_VIOLATIONS <= len(errors(schema, value)) < 2 * MAX_VIOLATIONS

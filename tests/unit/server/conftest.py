@@ -1,4 +1,4 @@
-"""A host of definitions, and a server that follows it."""
+"""A host of definitions, and a server that mirrors it."""
 
 from collections.abc import AsyncIterator
 
@@ -12,7 +12,7 @@ from tests.support.servers.in_process import InProcess
 
 @pytest.fixture
 async def host() -> AsyncIterator[FakeHost]:
-    """A host with a selected definition, and one that is not."""
+    """Yield a host with a selected definition and another one."""
     async with FakeHost() as host:
         await host.put(crd("gadgets", "Gadget", labels={}))
         applied = {"kubectl.kubernetes.io/last-applied-configuration": "{}", PHASE: "Serving", "note": "a"}
@@ -22,13 +22,13 @@ async def host() -> AsyncIterator[FakeHost]:
 
 @pytest.fixture
 async def replica(host: FakeHost, server: InProcess) -> AsyncIterator[Replica]:
-    """A server that follows it."""
+    """Yield a server that mirrors the host."""
     async with Replica(host, server) as replica:
         yield replica
 
 
 @pytest.fixture
 async def server() -> AsyncIterator[InProcess]:
-    """A server without any definition."""
+    """Yield a server without definitions."""
     async with InProcess() as running:
         yield running

@@ -1,4 +1,4 @@
-"""Flags become options, and all that is wrong with them is told at once."""
+"""Conversion of flags to options."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ def _problems(**flags: Any) -> list[str]:
 
 
 def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without flags the server keeps to this machine and to the user's own folder."""
+    """Listen on loopback and store data in the user's directory without flags."""
     monkeypatch.setenv("XDG_DATA_HOME", "/data")
 
     options = read_options({})
@@ -31,8 +31,8 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "relative"])
-def test_data_dir_without_xdg(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    """What is no absolute path does not count, as the XDG specification wants it."""
+def test_ignores_a_relative_xdg_path(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    """Ignore XDG_DATA_HOME unless it is absolute, as its specification requires."""
     monkeypatch.setenv("XDG_DATA_HOME", value)
     monkeypatch.setenv("HOME", "/home/ann")
 
@@ -40,13 +40,13 @@ def test_data_dir_without_xdg(monkeypatch: pytest.MonkeyPatch, value: str) -> No
 
 
 @pytest.mark.parametrize("prefix", ["a-b", "/a-b", "/a-b/", "a-b/"])
-def test_prefix_begins_with_a_slash(prefix: str) -> None:
-    """A prefix is joined to the root, as the reference does it."""
+def test_joins_the_prefix_to_the_root(prefix: str) -> None:
+    """Join a prefix to the root, as the reference does."""
     assert read_options({"etcd_prefix": prefix}).storage.prefix == "/a-b"
 
 
-def test_values() -> None:
-    """Lists take commas and repeats, switches Go's words, durations Go's form."""
+def test_parses_values() -> None:
+    """Parse lists with commas and repetitions, booleans and durations in Go's syntax."""
     options = read_options(
         {
             "etcd_servers": ("http://a:1,https://b:2", "http://c:3"),
@@ -79,30 +79,30 @@ def test_values() -> None:
         ({"etcd_servers": ("ftp://a",)}, "--etcd-servers: 'ftp://a' is not a URL such as http://127.0.0.1:2379"),
         ({"etcd_servers": ("http://a:x",)}, "--etcd-servers: 'http://a:x' is not a URL such as http://127.0.0.1:2379"),
         ({"etcd_prefix": "/"}, "--etcd-prefix: must not be empty"),
-        ({"tls_min_version": "VersionTLS10"}, "--tls-min-version: 'VersionTLS10' is none of VersionTLS12, VersionTLS13"),
+        ({"tls_min_version": "VersionTLS10"}, "--tls-min-version: 'VersionTLS10' is not one of VersionTLS12, VersionTLS13"),
         ({"client_ca_file": "/no/ca"}, "--client-ca-file: /no/ca: No such file or directory"),
         ({"kubeconfig": "/no/config"}, "--kubeconfig: /no/config: No such file or directory"),
         ({"crd_dir": "/no/folder"}, "--crd-dir: /no/folder: No such file or directory"),
-        ({"crd_selector": "a=b"}, "--crd-selector: needs --kubeconfig too, for this is no pod of a cluster"),
+        ({"crd_selector": "a=b"}, "--crd-selector: needs --kubeconfig too outside of a cluster's pod"),
         (
             {"crd_selector": "a in b", "kubeconfig": "/dev/null"},
-            "--crd-selector: 'a in b' is no label selector: unable to parse requirement",
+            "--crd-selector: 'a in b' is not a label selector: unable to parse requirement",
         ),
         ({"feature_gates": ("Nope=true",)}, "--feature-gates: unrecognized feature gate: Nope"),
         ({"feature_gates": ("WatchList=x",)}, "--feature-gates: invalid value of WatchList: x, should be true or false"),
-        ({"authorization_mode": ("RBAC",)}, "--authorization-mode: 'RBAC' is none of AlwaysAllow, Webhook"),
+        ({"authorization_mode": ("RBAC",)}, "--authorization-mode: 'RBAC' is not one of AlwaysAllow, Webhook"),
         ({"authorization_mode": ("Webhook",)}, "--authorization-mode: Webhook needs --authorization-kubeconfig too"),
         ({"authorization_webhook_cache_authorized_ttl": "5"}, "--authorization-webhook-cache-authorized-ttl: '5' is not a duration"),
         ({"cors_allowed_origins": ("(",)}, "--cors-allowed-origins: '(' is not a regular expression: missing ), "),
     ],
 )
-def test_problems(flags: dict[str, Any], problem: str) -> None:
-    """Each value that cannot be used is told with its flag."""
+def test_reports_invalid_values(flags: dict[str, Any], problem: str) -> None:
+    """Report each invalid value with its flag."""
     assert [found[: len(problem)] for found in _problems(**flags)] == [problem]
 
 
-def test_who_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kubeconfig of its own comes first, then the common one, and a pod's own cluster only where requests are to be decided elsewhere."""
+def test_selects_the_kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prefer a flag's own kubeconfig to --kubeconfig, and use the pod's cluster only with mode Webhook."""
     one, other = tmp_path / "one", tmp_path / "other"
     one.touch()
     other.touch()
@@ -127,11 +127,8 @@ def test_who_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked() == [("AlwaysAllow",), None, None]
 
 
-def test_whose_definitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a selector is given, an empty one too, definitions are read: those of the kubeconfig's cluster, or else of the pod's.
-
-    That cluster has the namespaces, too, be there a selector or not.
-    """
+def test_selects_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read definitions of the host with any selector, an empty one too: of the kubeconfig's cluster, else of the pod's."""
     path = tmp_path / "file"
     path.touch()
 
@@ -151,8 +148,8 @@ def test_whose_definitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert followed() == (None, None)
 
 
-def test_lookup(tmp_path: Path) -> None:
-    """The cluster is asked for authorities that no flag names."""
+def test_looks_up_missing_authorities(tmp_path: Path) -> None:
+    """Read the ConfigMap extension-apiserver-authentication for authorities without a flag."""
     path = tmp_path / "file"
     path.touch()
 
@@ -166,13 +163,13 @@ def test_lookup(tmp_path: Path) -> None:
     assert not read_options({}).authentication.looks_up
 
 
-def test_all_problems_at_once() -> None:
-    """Nobody has to correct one flag after the other."""
+def test_reports_all_problems_at_once() -> None:
+    """Report all invalid flags at once."""
     assert len(_problems(secure_port="x", bind_address="y", watch_cache="z")) == 3
 
 
-def test_pairs(tmp_path: Path) -> None:
-    """A certificate needs its key, and what is for etcd needs etcd."""
+def test_requires_pairs(tmp_path: Path) -> None:
+    """Require the key of a certificate, and --etcd-servers for other flags of etcd."""
     path = tmp_path / "file"
     path.touch()
 
@@ -181,8 +178,8 @@ def test_pairs(tmp_path: Path) -> None:
     assert _problems(etcd_cafile=str(path)) == ["--etcd-cafile: needs --etcd-servers too"]
 
 
-def test_admission_plugins() -> None:
-    """Plugins must be known, and not both on and off."""
-    assert "'Nope' is none of" in _problems(disable_admission_plugins=("Nope",))[0]
+def test_validates_admission_plugins() -> None:
+    """Reject unknown plugins, and plugins that are both enabled and disabled."""
+    assert "'Nope' is not one of" in _problems(disable_admission_plugins=("Nope",))[0]
     both = _problems(enable_admission_plugins=("NamespaceLifecycle",), disable_admission_plugins=("NamespaceLifecycle",))
     assert both == ["--enable-admission-plugins: 'NamespaceLifecycle' is disabled too"]

@@ -10,11 +10,11 @@ from aiohttp.test_utils import make_mocked_request
 from apiext.endpoints.request import INFO
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.max_in_flight import InFlight
-from apiext.filters.metrics import Labels, RequestNumbers, _record
+from apiext.filters.metrics import Labels, RequestStats, _record
 from apiext.filters.request_info import request_info
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupResource
-from apiext.server.routes.healthz import PING, Check, HealthEndpoint, Recent, UnhealthyError
+from apiext.server.routes.healthz import PING, CachedProbe, HealthCheck, HealthEndpoint, UnhealthyError
 from apiext.server.routes.metrics import Metrics
 from apiext.server.routes.router import Router
 
@@ -23,7 +23,7 @@ async def _broken() -> None:
     raise UnhealthyError("the store is down")
 
 
-BROKEN = Check("store", _broken)
+BROKEN = HealthCheck("store", _broken)
 
 
 class _Wire:
@@ -38,15 +38,15 @@ class _Wire:
 
 
 class _Site:
-    def __init__(self, *checks: Check, has_core: bool = True) -> None:
-        self.numbers = RequestNumbers()
+    def __init__(self, *checks: HealthCheck, has_core: bool = True) -> None:
+        self.stats = RequestStats()
         self.router = Router(
             resources=_named("resources"),
             discovery=_named("discovery"),
             openapi=_named("openapi"),
             imports=_named("imports"),
             health=[HealthEndpoint(name, [PING, *checks]) for name in ("healthz", "livez", "readyz")],
-            metrics=Metrics(numbers=self.numbers, in_flight=InFlight(), objects=_objects, certificates=lambda: {"ca": 7.0}),
+            metrics=Metrics(stats=self.stats, in_flight=InFlight(), objects=_objects, certificates=lambda: {"ca": 7.0}),
             api_paths=lambda: ["/apis", "/apis/example.com"],
             has_core=has_core,
         )
@@ -89,14 +89,14 @@ async def _objects() -> Mapping[GroupResource, int]:
         ("/healthzz", 404, "404 page not found\n"),
     ],
 )
-async def test_healthy(path: str, status: int, body: str) -> None:
-    """All is well, in the reference's words."""
-    assert await _Site(Check("other", PING.probe)).get(path) == (status, body)
+async def test_reports_health(path: str, status: int, body: str) -> None:
+    """Report passing checks with the reference's texts."""
+    assert await _Site(HealthCheck("other", PING.probe)).get(path) == (status, body)
 
 
-async def test_remarks() -> None:
-    """What is not as it should be though the server is ready: a line for everybody, and the rest for those who may ask for the check."""
-    site = _Site(Check("host", PING.probe, lambda: ["not reached", "why"]))
+async def test_shows_remarks() -> None:
+    """Show the first remark of a passing check in verbose output, and all on the path of the check."""
+    site = _Site(HealthCheck("host", PING.probe, lambda: ["not reached", "why"]))
 
     assert await site.get("/readyz") == (200, "ok")
     assert await site.get("/readyz?verbose") == (200, "[+]ping ok\n[+]host ok: not reached\nreadyz check passed\n")
@@ -112,14 +112,14 @@ async def test_remarks() -> None:
         ("/readyz/ping", 200, "ok"),
     ],
 )
-async def test_unhealthy(path: str, status: int, body: str) -> None:
-    """A failing check fails the endpoint, which does not tell why; the check's own path does."""
+async def test_reports_failing_checks(path: str, status: int, body: str) -> None:
+    """Fail the endpoint without the reason of a failing check, and show it on the path of the check."""
     assert await _Site(BROKEN).get(path) == (status, body)
 
 
 @pytest.mark.parametrize("path", ["/api", "/api/", "/api/v1", "/api/v1/namespaces", "/api/v1/namespaces/n/events/e"])
-async def test_without_core(path: str) -> None:
-    """Behind a kube-apiserver nothing is below /api but the index, as an answer that is none."""
+async def test_serves_no_core_behind_a_host(path: str) -> None:
+    """Return the index with 404 below /api behind a kube-apiserver."""
     site = _Site(has_core=False)
     status, body = await site.get(path)
 
@@ -138,8 +138,8 @@ async def test_without_core(path: str) -> None:
         ("GET", "/version", "text/html, application/json;q=0.1", 200),
     ],
 )
-async def test_version_is_picky(method: str, path: str, accept: str, code: int) -> None:
-    """The version is for GET, as JSON, and has nothing below it."""
+async def test_restricts_version(method: str, path: str, accept: str, code: int) -> None:
+    """Serve the version for GET and JSON only, and nothing below it."""
     request = make_mocked_request(method, path, headers={"Accept": accept})
     request[INFO] = request_info(request)
     try:
@@ -150,8 +150,8 @@ async def test_version_is_picky(method: str, path: str, accept: str, code: int) 
     assert found == code
 
 
-async def test_version() -> None:
-    """The version is that of the release whose behaviour is served, with the server's own behind a plus."""
+async def test_returns_the_version() -> None:
+    """Return the Kubernetes version, with apiext's version as build metadata."""
     status, body = await _Site().get("/version")
 
     info = json.loads(body)
@@ -159,8 +159,8 @@ async def test_version() -> None:
     assert info["gitVersion"].startswith("v1.37.1+apiext.")
 
 
-async def test_index() -> None:
-    """The root lists all paths."""
+async def test_lists_paths() -> None:
+    """List all paths at the root."""
     paths = json.loads((await _Site(BROKEN).get("/"))[1])["paths"]
 
     assert paths == sorted(paths)
@@ -178,15 +178,15 @@ async def test_index() -> None:
         ("/apisx", "404 page not found\n"),
     ],
 )
-async def test_who_answers(path: str, answer: str) -> None:
-    """Resources, discovery and OpenAPI have handlers of their own; the rest is not found."""
+async def test_routes_requests(path: str, answer: str) -> None:
+    """Pass resources, discovery and OpenAPI to their handlers; return 404 for other paths."""
     assert (await _Site().get(path))[1] == answer
 
 
-async def test_metrics() -> None:
-    """Requests, what is running and what is stored are told under the reference's names."""
+async def test_renders_metrics() -> None:
+    """Render requests, current requests and stored objects with the reference's names."""
     site = _Site()
-    series = site.numbers.find(Labels("WATCH", "g", "v1", "ws", "", "cluster"))
+    series = site.stats.find(Labels("WATCH", "g", "v1", "ws", "", "cluster"))
     series.running = 2
     _record(series, 200, 0.03)
     _record(series, 200, 100.0)
@@ -205,11 +205,11 @@ async def test_metrics() -> None:
     assert any(line.startswith("apiserver_longrunning_requests") and line.endswith("2.0") for line in body.splitlines())
 
 
-async def test_lives_of_certificates() -> None:
-    """What is left of client certificates is counted by bounds; when the server's own end is told by name."""
+async def test_renders_certificate_expirations() -> None:
+    """Render the remaining validity of client certificates, and the expirations of serving certificates."""
     site = _Site()
     for left in (-1.0, 1800.0, 1801.0, 1e9):
-        site.numbers.certificates.observe(left)
+        site.stats.certificates.observe(left)
 
     lines = (await site.get("/metrics"))[1].splitlines()
 
@@ -220,11 +220,11 @@ async def test_lives_of_certificates() -> None:
     assert 'apiext_serving_certificate_expiration_timestamp_seconds{certificate="ca"} 7.0' in lines
 
 
-async def test_metrics_are_reset() -> None:
-    """What is over is forgotten, what runs is not."""
+async def test_resets_metrics() -> None:
+    """Reset the counters of finished requests, but not of current ones."""
     site = _Site()
-    _record(site.numbers.find(Labels("GET", "g", "v1", "ws", "", "cluster")), 200, 0.03)
-    site.numbers.find(Labels("WATCH", "g", "v1", "ws", "", "cluster")).running = 2
+    _record(site.stats.find(Labels("GET", "g", "v1", "ws", "", "cluster")), 200, 0.03)
+    site.stats.find(Labels("WATCH", "g", "v1", "ws", "", "cluster")).running = 2
 
     answer = await site.get("/metrics", method="DELETE")
     _, body = await site.get("/metrics")
@@ -234,8 +234,8 @@ async def test_metrics_are_reset() -> None:
     assert any(line.startswith("apiserver_longrunning_requests") and line.endswith("2.0") for line in body.splitlines())
 
 
-async def test_metrics_are_packed_for_who_takes_it() -> None:
-    """However few they are, as Prometheus does."""
+async def test_compresses_metrics() -> None:
+    """Compress metrics of any size for clients that accept gzip, as Prometheus does."""
     site = _Site()
 
     await site.get("/metrics", headers={"Accept-Encoding": "gzip"})
@@ -244,21 +244,21 @@ async def test_metrics_are_packed_for_who_takes_it() -> None:
 
 
 def _sorted(line: str) -> str:
-    """A sample with its labels in order."""
+    """Return a sample with sorted labels."""
     name, brace, rest = line.partition("{")
     labels, _, value = rest.rpartition("}")
     return f"{name}{brace}{','.join(sorted(labels.split(',')))}{value}"
 
 
-async def test_a_recent_outcome_holds() -> None:
-    """Within its time a probe is not made again, whatever its outcome; after it, it is."""
+async def test_caches_probes() -> None:
+    """Repeat the result of a probe until it expires."""
     outcomes = [True, False, True]
 
     async def probe() -> None:
         if not outcomes.pop(0):
             raise UnhealthyError("the store is down")
 
-    for_long, for_no_time = Recent(probe, 60), Recent(probe, 0)
+    for_long, for_no_time = CachedProbe(probe, 60), CachedProbe(probe, 0)
     await for_long()
     await for_long()
     with pytest.raises(UnhealthyError, match="the store is down"):

@@ -1,4 +1,4 @@
-"""The file that tells where spans go."""
+"""The tracing configuration file."""
 
 import json
 import sys
@@ -19,8 +19,8 @@ def _write(folder: Path, content: object) -> Path:
     return path
 
 
-def test_configuration(tmp_path: Path) -> None:
-    """The reference's file counts; what it leaves out has the reference's defaults."""
+def test_reads_the_configuration(tmp_path: Path) -> None:
+    """Read the reference's file, with the reference's defaults."""
     full = _write(tmp_path, KIND | {"endpoint": "collector:4317", "samplingRatePerMillion": 100})
     assert read_configuration(full) == TracingConfiguration("collector:4317", 100)
 
@@ -30,26 +30,28 @@ def test_configuration(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content,problem",
     [
-        ([], "it is no TracingConfiguration of"),
-        ({**KIND, "apiVersion": "v1"}, "it is no TracingConfiguration of"),
-        ({**KIND, "x": 1}, "unknown field 'x'"),
-        ({**KIND, "endpoint": 1}, "endpoint: must be host:port"),
-        ({**KIND, "samplingRatePerMillion": "1"}, "samplingRatePerMillion: must be a whole number"),
-        ({**KIND, "samplingRatePerMillion": -1}, "samplingRatePerMillion: sampling rate must be positive"),
-        ({**KIND, "samplingRatePerMillion": 1000001}, "samplingRatePerMillion: sampling rate per million must be less"),
+        ([], "[] is not of type 'object'"),
+        ({**KIND, "apiVersion": "v1"}, "apiVersion: 'v1' is not one of ['apiserver.config.k8s.io/v1',"),
+        ({**KIND, "x": 1}, "Additional properties are not allowed ('x' was unexpected)"),
+        ({**KIND, "endpoint": 1}, "endpoint: 1 is not of type 'string'"),
+        ({**KIND, "endpoint": ""}, "endpoint: '' should be non-empty"),
+        ({**KIND, "samplingRatePerMillion": "1"}, "samplingRatePerMillion: '1' is not of type 'integer'"),
+        ({**KIND, "samplingRatePerMillion": -1}, "samplingRatePerMillion: -1 is less than the minimum of 0"),
+        ({**KIND, "samplingRatePerMillion": 1000001}, "samplingRatePerMillion: 1000001 is greater than the maximum of 1000000"),
     ],
 )
-async def test_problems(tmp_path: Path, content: object, problem: str) -> None:
-    """What cannot be used keeps the server from starting."""
+async def test_rejects_an_invalid_file(tmp_path: Path, content: object, problem: str) -> None:
+    """Refuse to start with a file that does not follow the schema, and name the field."""
     async with AsyncExitStack() as stack:
         with pytest.raises(StartError) as found:
             open_tracing(_write(tmp_path, content), stack)
 
+    assert str(found.value).startswith(f"--tracing-config-file: {tmp_path}/tracing.yaml: ")
     assert problem in str(found.value)
 
 
-async def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without OpenTelemetry it is told what to install; without the flag nobody looks for it."""
+async def test_requires_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Name the extra to install if OpenTelemetry is missing; without the flag it is not imported."""
     for name in [name for name in sys.modules if name.startswith("opentelemetry")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
@@ -59,8 +61,8 @@ async def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             open_tracing(_write(tmp_path, KIND), stack)
 
 
-async def test_spans_are_opened(tmp_path: Path) -> None:
-    """With a file there is something that opens spans; nothing is sampled unless it says so."""
+async def test_opens_a_tracer(tmp_path: Path) -> None:
+    """Return a tracer that samples nothing by default."""
     async with AsyncExitStack() as stack:
         tracer = open_tracing(_write(tmp_path, KIND | {"endpoint": "127.0.0.1:1"}), stack)
         assert tracer is not None

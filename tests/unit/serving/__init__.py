@@ -1,1 +1,1 @@
-"""Tests of the room apiext.serving."""
+"""Unit tests of apiext.serving."""

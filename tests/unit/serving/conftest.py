@@ -1,21 +1,22 @@
-"""A server in the test's own process."""
+"""Server in the process of the tests."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.support.servers.in_process import InProcess, definition
+from tests.support.builders.crds import widget_crd
+from tests.support.servers.in_process import InProcess
 
 
 @pytest.fixture
 async def server() -> AsyncIterator[InProcess]:
-    """A server without any definition."""
+    """Yield a server without definitions."""
     async with InProcess() as running:
         yield running
 
 
 @pytest.fixture
 async def widgets(server: InProcess) -> InProcess:
-    """A server that serves widgets.example.com."""
-    await server.define(definition())
+    """Yield a server that serves widgets.example.com."""
+    await server.define(widget_crd())
     return server

@@ -1,4 +1,4 @@
-"""Namespaces, events and definitions through the endpoints of all resources."""
+"""Endpoints of namespaces, events and definitions."""
 
 import pytest
 
@@ -13,12 +13,12 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
 def widget(name: str) -> dict[str, object]:
-    """A widget."""
+    """Return a widget."""
     return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}}
 
 
-async def test_first_namespaces(server: InProcess) -> None:
-    """A new store has the namespaces that everybody counts on."""
+async def test_creates_system_namespaces(server: InProcess) -> None:
+    """Create the system namespaces in a new store."""
     listed = (await server.ask("GET", NAMESPACES)).json
 
     assert [item["metadata"]["name"] for item in listed["items"]] == ["default", "kube-node-lease", "kube-public", "kube-system"]
@@ -26,16 +26,16 @@ async def test_first_namespaces(server: InProcess) -> None:
     assert all("kind" not in item and "apiVersion" not in item for item in listed["items"])
 
 
-async def test_kind_may_be_left_out(server: InProcess) -> None:
-    """Bodies of built-in kinds need not say what they are; answers do."""
+async def test_defaults_the_kind_of_bodies(server: InProcess) -> None:
+    """Accept bodies of built-in kinds without kind and apiVersion; responses have both."""
     created = await server.ask("POST", NAMESPACES, {"metadata": {"name": "n"}})
 
     assert (created.status, created.json["kind"], created.json["apiVersion"]) == (201, "Namespace", "v1")
     assert created.json["status"] == {"phase": "Active"}
 
 
-async def test_protobuf_bodies(server: InProcess) -> None:
-    """Clients with generated types send namespaces and options of deletes as Protobuf."""
+async def test_accepts_protobuf_bodies(server: InProcess) -> None:
+    """Accept namespaces and DeleteOptions in Protobuf."""
     metadata = b"\x0a\x02p1"
     raw = b"\x0a" + bytes([len(metadata)]) + metadata + b"\x12\x00\x1a\x00"
     body = b"k8s\x00\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12" + bytes([len(raw)]) + raw + b"\x1a\x00\x22\x00"
@@ -51,15 +51,15 @@ async def test_protobuf_bodies(server: InProcess) -> None:
 
 
 @pytest.mark.parametrize("body", [b"{}", b"k8s\x00\xff\xff", b"k8s\x00\x0a\x7f"])
-async def test_broken_protobuf(server: InProcess, body: bytes) -> None:
-    """What is no Protobuf is 400."""
+async def test_rejects_broken_protobuf(server: InProcess, body: bytes) -> None:
+    """Return 400 for a body that is not valid Protobuf."""
     answer = await server.ask("POST", NAMESPACES, body, Content_Type=PROTOBUF)
 
     assert answer.status == 400
 
 
-async def test_the_end_of_a_namespace(widgets: InProcess) -> None:
-    """Everything in it goes first, and nothing new gets in meanwhile."""
+async def test_empties_a_terminating_namespace(widgets: InProcess) -> None:
+    """Delete all objects of a terminating namespace before it is removed, and reject new ones."""
     await widgets.ask("POST", NAMESPACES, {"metadata": {"name": "n"}})
     held = widget("a") | {"metadata": {"name": "a", "finalizers": ["example.com/x"]}}
     await widgets.ask("POST", BASE.format("n"), held)
@@ -82,8 +82,8 @@ async def test_the_end_of_a_namespace(widgets: InProcess) -> None:
     assert (missing.status, missing.message) == (404, 'namespaces "n" not found')
 
 
-async def test_without_the_plugin() -> None:
-    """Without NamespaceLifecycle namespaces are only names."""
+async def test_without_namespace_lifecycle() -> None:
+    """Accept objects in missing namespaces without the plugin NamespaceLifecycle."""
     async with InProcess(lifecycle=False) as server:
         assert (
             await server.ask("POST", "/api/v1/namespaces/nope/events", {"metadata": {"name": "e"}, "involvedObject": {"namespace": "nope"}})
@@ -91,15 +91,15 @@ async def test_without_the_plugin() -> None:
         assert (await server.ask("DELETE", f"{NAMESPACES}/default")).status == 200
 
 
-async def test_immortal_namespace(server: InProcess) -> None:
-    """The default namespace stays."""
+async def test_rejects_deletion_of_the_default_namespace(server: InProcess) -> None:
+    """Reject the deletion of the default namespace."""
     answer = await server.ask("DELETE", f"{NAMESPACES}/default")
 
     assert (answer.status, answer.message) == (403, 'namespaces "default" is forbidden: this namespace may not be deleted')
 
 
-async def test_strategic_patch(server: InProcess) -> None:
-    """Built-in kinds take strategic merge patches; other types of patches are refused in other words than custom resources'."""
+async def test_strategic_merge_patch(server: InProcess) -> None:
+    """Accept strategic merge patches for built-in kinds; reject other patch types with another message than for custom resources."""
     patched = await server.ask("PATCH", f"{NAMESPACES}/default", '{"metadata":{"labels":{"a":"b"}}}', Content_Type=STRATEGIC)
     refused = await server.ask("PATCH", f"{NAMESPACES}/default", "{}", Content_Type="text/plain")
 
@@ -108,7 +108,7 @@ async def test_strategic_patch(server: InProcess) -> None:
 
 
 async def test_put_creates_events(server: InProcess) -> None:
-    """Events may be created by PUT, which is 201 then."""
+    """Create an event by PUT, with 201."""
     event = {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}, "message": "x"}
     created = await server.ask("PUT", f"{NAMESPACES}/default/events/e", event)
     updated = await server.ask("PUT", f"{NAMESPACES}/default/events/e", event | {"message": "y"})
@@ -139,8 +139,8 @@ async def test_put_creates_events(server: InProcess) -> None:
         ("GET", f"{CRDS}/nope", 404, 'customresourcedefinitions.apiextensions.k8s.io "nope" not found'),
     ],
 )
-async def test_refused(server: InProcess, method: str, path: str, code: int, message: str) -> None:
-    """Resources and verbs that there are not."""
+async def test_rejects_unknown_resources_and_verbs(server: InProcess, method: str, path: str, code: int, message: str) -> None:
+    """Reject unknown resources and unsupported verbs."""
     answer = await server.ask(method, path, {} if method in {"PUT", "POST"} else None)
 
     assert (answer.status, answer.message) == (code, message)
@@ -183,8 +183,8 @@ async def test_refused(server: InProcess, method: str, path: str, code: int, mes
         ),
     ],
 )
-async def test_wrong_bodies(server: InProcess, path: str, body: str, message: str) -> None:
-    """Bodies of built-in kinds are refused in the words of their Go types."""
+async def test_rejects_wrong_types(server: InProcess, path: str, body: str, message: str) -> None:
+    """Reject bodies of built-in kinds with the reference's messages about Go types."""
     answer = await server.ask("POST", path, body)
 
     assert (answer.status, answer.message) == (400, message)

@@ -1,4 +1,4 @@
-"""What happens to requests and watches when definitions come, change and go."""
+"""Requests and watches while definitions are created, updated and deleted."""
 
 import asyncio
 import copy
@@ -9,15 +9,16 @@ import pytest
 from apiext.meta import json_codec
 from apiext.serving.builder import version_order
 from apiext.serving.definition_instances import DefinitionInstances
-from tests.support.servers.in_process import CRDS, InProcess, definition
+from tests.support.builders.crds import widget_crd
+from tests.support.servers.in_process import CRDS, InProcess
 
 BASE = "/apis/example.com/v1/namespaces/default/widgets"
 ONE = f"{CRDS}/widgets.example.com"
 WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {}}
 
 
-async def test_a_change_is_seen_by_the_next_request(widgets: InProcess) -> None:
-    """A new default holds for the next read, also of objects that are stored already."""
+async def test_update_applies_to_the_next_request(widgets: InProcess) -> None:
+    """Apply a new default to the next read, also of objects stored before."""
     await widgets.ask("POST", BASE, WIDGET)
     crd = (await widgets.ask("GET", ONE)).json
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["color"] = {
@@ -30,7 +31,7 @@ async def test_a_change_is_seen_by_the_next_request(widgets: InProcess) -> None:
 
 
 async def test_watches_end_when_the_specification_changes(widgets: InProcess) -> None:
-    """A watch ends when what it shows would look different, and not when only labels of the definition change."""
+    """End watches when the specification changes, but not when only labels of the definition change."""
     async with widgets.session.get(widgets.url(f"{BASE}?watch=1&timeoutSeconds=30")) as stream:
         await widgets.ask("PATCH", ONE, '{"metadata":{"labels":{"a":"b"}}}', Content_Type="application/merge-patch+json")
         await widgets.ask("POST", BASE, WIDGET)
@@ -42,9 +43,9 @@ async def test_watches_end_when_the_specification_changes(widgets: InProcess) ->
         assert await asyncio.wait_for(stream.content.read(), 30) == b""
 
 
-async def test_versions(server: InProcess) -> None:
-    """A version that is not served is not there; a deprecated one warns, in its own words or the usual ones."""
-    crd = definition()
+async def test_serves_declared_versions(server: InProcess) -> None:
+    """Return 404 for a version that is not served; warn about a deprecated one with its own or the default text."""
+    crd = widget_crd()
     first = crd["spec"]["versions"][0]
     old = {**copy.deepcopy(first), "storage": False, "deprecated": True}
     crd["spec"]["versions"] = [
@@ -64,8 +65,8 @@ async def test_versions(server: InProcess) -> None:
     assert (await server.ask("GET", BASE.replace("/v1/", "/v0/"))).status == 404
 
 
-async def test_the_end_of_a_definition(widgets: InProcess) -> None:
-    """Instances go first; while one is held back the others are served, none can be created, and watches go on to the end."""
+async def test_terminating_definition(widgets: InProcess) -> None:
+    """Delete instances first; serve remaining ones, reject creates, and keep watches open until the end."""
     held = {**WIDGET, "metadata": {"name": "a", "finalizers": ["example.com/x"]}}
     await widgets.ask("POST", BASE, held)
     await widgets.ask("POST", BASE, {**WIDGET, "metadata": {"name": "b"}})
@@ -84,13 +85,13 @@ async def test_the_end_of_a_definition(widgets: InProcess) -> None:
 
     await widgets.until(lambda: widgets.catalog.get("widgets.example.com") is None)
     assert (await widgets.ask("GET", BASE)).status == 404
-    await widgets.define(definition())
+    await widgets.define(widget_crd())
     assert (await widgets.ask("GET", BASE)).json["items"] == []
 
 
 async def test_cluster_scope(server: InProcess) -> None:
-    """A cluster-scoped resource has no namespaces in its paths, and a namespaced one is created in one."""
-    await server.define(definition("gadgets", "Gadget", scope="Cluster"))
+    """Serve a cluster-scoped resource without namespaces in paths, metadata and field labels."""
+    await server.define(widget_crd("gadgets", "Gadget", scope="Cluster"))
     gadget = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "a", "namespace": "x"}}
     created = await server.ask("POST", "/apis/example.com/v1/gadgets", gadget)
 
@@ -101,9 +102,9 @@ async def test_cluster_scope(server: InProcess) -> None:
     assert answer.message == "field label not supported: metadata.namespace"
 
 
-async def test_webhook_conversion_is_refused(server: InProcess) -> None:
-    """An object that would need a webhook gets an error that says so, never wrong data."""
-    crd = definition()
+async def test_rejects_webhook_conversion(server: InProcess) -> None:
+    """Return an error for an object that requires a conversion webhook."""
+    crd = widget_crd()
     first = crd["spec"]["versions"][0]
     crd["spec"]["versions"] = [first, {**first, "name": "v2", "storage": False}]
     config = {"clientConfig": {"url": "https://localhost/x"}, "conversionReviewVersions": ["v1"]}
@@ -114,7 +115,7 @@ async def test_webhook_conversion_is_refused(server: InProcess) -> None:
     v2 = {**WIDGET, "apiVersion": "example.com/v2", "metadata": {"name": "b"}}
     answer = await server.ask("POST", BASE.replace("/v1/", "/v2/"), v2)
     assert answer.status == 503
-    assert "converted by a webhook, which this server does not call yet" in answer.message
+    assert "requires a conversion webhook, which this server does not support" in answer.message
     assert (await server.ask("GET", f"{BASE}/a")).status == 200
 
 
@@ -122,13 +123,13 @@ async def test_webhook_conversion_is_refused(server: InProcess) -> None:
     "names",
     [["zz", "foo", "bar", "v1alpha1", "v1alpha2", "v2alpha1", "v1beta1", "v10beta3", "v1", "v2", "v10"]],
 )
-def test_order_of_versions(names: list[str]) -> None:
-    """Versions go from names of no kind over alpha and beta to stable ones, and by their numbers."""
+def test_orders_versions(names: list[str]) -> None:
+    """Order versions from names that are not Kubernetes versions over alpha and beta to stable ones, then by number."""
     assert sorted(names, key=version_order) == names
 
 
-async def test_a_create_under_way_leaves_nothing_behind(widgets: InProcess) -> None:
-    """A create whose body arrives after its definition has gone is refused: no object outlives its definition in the store."""
+async def test_rejects_a_create_that_ends_after_the_definition(widgets: InProcess) -> None:
+    """Reject a create whose body arrives after its definition is deleted, and store nothing."""
     begun, going_on = asyncio.Event(), asyncio.Event()
 
     async def body() -> AsyncIterator[bytes]:
@@ -148,12 +149,12 @@ async def test_a_create_under_way_leaves_nothing_behind(widgets: InProcess) -> N
 
     async with await posting as answer:
         assert answer.status == 403
-    await widgets.define(definition())
+    await widgets.define(widget_crd())
     assert (await widgets.ask("GET", BASE)).json["items"] == []
 
 
-async def test_a_deletion_minds_later_changes(widgets: InProcess) -> None:
-    """While instances hold a definition back it may change: who deletes them does not bring its former state back."""
+async def test_deletion_uses_the_current_definition(widgets: InProcess) -> None:
+    """Serve the current state of a terminating definition: its finalizer does not restore an older one."""
     await widgets.ask("POST", BASE, {**WIDGET, "metadata": {"name": "a", "finalizers": ["example.com/x"]}})
     former = widgets.catalog.get("widgets.example.com")
     assert former is not None
@@ -164,7 +165,7 @@ async def test_a_deletion_minds_later_changes(widgets: InProcess) -> None:
         first = await stream.content.readline()
         instances = DefinitionInstances(widgets.cache)
         await instances.delete(former, "default")
-        assert await instances.places(former) == ["default"]
+        assert await instances.namespaces(former) == ["default"]
         await widgets.ask("PATCH", f"{BASE}/a", '{"metadata":{"labels":{"a":"b"}}}', Content_Type="application/merge-patch+json")
         lines = [first, await stream.content.readline()]
     assert [json_codec.loads(line)["type"] for line in lines] == ["ADDED", "MODIFIED"]

@@ -1,4 +1,4 @@
-"""Objects, lists and watches in other forms than their own."""
+"""Tables, partial metadata and other representations of objects, lists and watches."""
 
 from typing import Any
 
@@ -15,14 +15,14 @@ PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1
 
 @pytest.fixture
 async def one(widgets: InProcess) -> InProcess:
-    """A server with one widget."""
+    """Yield a server with one widget."""
     body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"replicas": 2}}
     await widgets.ask("POST", BASE, body)
     return widgets
 
 
-async def test_table(one: InProcess) -> None:
-    """A list as a table: the columns of the definition, and metadata of each object."""
+async def test_list_as_table(one: InProcess) -> None:
+    """Return a list as a Table with the definition's columns and the metadata of each object."""
     answer = await one.ask("GET", BASE, Accept=TABLE)
 
     table = answer.json
@@ -34,16 +34,16 @@ async def test_table(one: InProcess) -> None:
 
 
 @pytest.mark.parametrize("include, kind", [("Object", "Widget"), ("Metadata", "PartialObjectMetadata"), ("None", None)])
-async def test_objects_in_tables(one: InProcess, include: str, kind: str | None) -> None:
-    """IncludeObject tells what comes with the cells, for lists and for single objects."""
+async def test_include_object(one: InProcess, include: str, kind: str | None) -> None:
+    """Include objects, metadata or nothing in table rows as IncludeObject says, for lists and single objects."""
     for path in (BASE, f"{BASE}/a"):
         row = (await one.ask("GET", f"{path}?includeObject={include}", Accept=TABLE)).json["rows"][0]
 
         assert row["object"] == kind or row["object"]["kind"] == kind
 
 
-async def test_wrong_include(one: InProcess) -> None:
-    """IncludeObject has three values."""
+async def test_rejects_other_values_of_include_object(one: InProcess) -> None:
+    """Reject other values of IncludeObject."""
     answer = await one.ask("GET", f"{BASE}?includeObject=x", Accept=f"{TABLE},application/json")
 
     assert (answer.status, answer.message) == (
@@ -52,16 +52,16 @@ async def test_wrong_include(one: InProcess) -> None:
     )
 
 
-async def test_scale_table(one: InProcess) -> None:
-    """A scale has columns of its own."""
+async def test_scale_as_table(one: InProcess) -> None:
+    """Return a scale as a Table with its own columns."""
     table = (await one.ask("GET", f"{BASE}/a/scale", Accept=TABLE)).json
 
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Desired", "Available", "Age"]
     assert table["rows"][0]["cells"][:3] == ["a", 2, 0]
 
 
-async def test_partial(one: InProcess) -> None:
-    """Metadata alone, of one object and of many."""
+async def test_partial_metadata(one: InProcess) -> None:
+    """Return the metadata of one object and of a list."""
     single = (await one.ask("GET", f"{BASE}/a", Accept=PARTIAL)).json
     listed = (await one.ask("GET", BASE, Accept=PARTIAL_LIST)).json
 
@@ -89,8 +89,8 @@ async def test_partial(one: InProcess) -> None:
         (BASE, "application/cbor", 406, "only the following media types are accepted: application/json, "),
     ],
 )
-async def test_wrong_forms(one: InProcess, path: str, accept: str, code: int, message: str) -> None:
-    """A list is no object and an object no list."""
+async def test_rejects_lists_as_objects(one: InProcess, path: str, accept: str, code: int, message: str) -> None:
+    """Reject a list requested as an object, and an object requested as a list."""
     answer = await one.ask("GET", path, Accept=accept)
 
     assert answer.status == code
@@ -98,7 +98,7 @@ async def test_wrong_forms(one: InProcess, path: str, accept: str, code: int, me
 
 
 async def test_builtin_tables(one: InProcess) -> None:
-    """Namespaces, events and definitions have the columns that kubectl knows them by."""
+    """Return the columns that kubectl expects of namespaces, events and definitions."""
     event: dict[str, Any] = {
         "metadata": {"name": "e"},
         "involvedObject": {"kind": "Widget", "name": "a", "namespace": "default"},
@@ -124,8 +124,8 @@ async def _watch(server: InProcess, query: str, accept: str) -> list[dict[str, A
     return [json_codec.loads(line) for line in answer.body.splitlines()]
 
 
-async def test_watch_forms(one: InProcess) -> None:
-    """Watched objects come in the form asked for; only the first table has columns."""
+async def test_watch_as_table_and_metadata(one: InProcess) -> None:
+    """Return watched objects in the requested representation; only the first Table has columns."""
     initial = "sendInitialEvents=1&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=1"
     plain = await _watch(one, initial, "application/json;stream=watch")
     partial = await _watch(one, initial, PARTIAL)
@@ -142,23 +142,23 @@ async def test_watch_forms(one: InProcess) -> None:
     assert "k8s.io/initial-events-end" in bookmark["rows"][0]["object"]["metadata"]["annotations"]
 
 
-async def test_yaml_watch(one: InProcess) -> None:
-    """A watch cannot be YAML."""
+async def test_rejects_yaml_watches(one: InProcess) -> None:
+    """Reject a watch in YAML."""
     answer = await one.ask("GET", f"{BASE}?watch=1", Accept="application/yaml")
 
     assert answer.status == 406
     assert b"application/json;stream=watch" in answer.body
 
 
-async def test_deprecated_watch_path(one: InProcess) -> None:
-    """Paths with /watch/ watch one object, or many."""
+async def test_deprecated_watch_paths(one: InProcess) -> None:
+    """Watch one object or a list by paths with /watch/."""
     answer = await one.ask("GET", "/apis/example.com/v1/watch/namespaces/default/widgets/a?timeoutSeconds=1")
 
     assert [json_codec.loads(line)["type"] for line in answer.body.splitlines()] == ["ADDED"]
 
 
-async def test_lists_in_watches(one: InProcess) -> None:
-    """A watch whose objects are asked for as lists ends with its first event, without a word."""
+async def test_watch_as_list_ends(one: InProcess) -> None:
+    """End a watch without an event if its objects are requested as lists."""
     for accept in (PARTIAL_LIST, PARTIAL_LIST.replace("json", "vnd.kubernetes.protobuf")):
         answer = await one.ask("GET", f"{BASE}?watch=true&timeoutSeconds=60", Accept=accept)
 

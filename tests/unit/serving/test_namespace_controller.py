@@ -1,4 +1,4 @@
-"""What becomes of namespaces on their way out, and of what is in them."""
+"""Namespace controller."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ import pytest
 from apiext.meta import errors
 from apiext.registry.rest import ResourceRest
 from apiext.serving import namespace_controller
-from tests.support.servers.in_process import Answer, InProcess, definition
+from tests.support.builders.crds import widget_crd
+from tests.support.servers.in_process import Answer, InProcess
 
 NAMESPACES = "/api/v1/namespaces"
 WIDGETS = "/apis/example.com/v1/namespaces/{}/widgets"
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is left is tried again at once."""
-    monkeypatch.setattr(namespace_controller, "_PAUSE", 0.001)
-    monkeypatch.setattr(namespace_controller, "_MAX_PAUSE", 0.001)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retry without a delay."""
+    monkeypatch.setattr(namespace_controller, "_MIN_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(namespace_controller, "_MAX_PAUSE_SECONDS", 0.001)
 
 
 @pytest.fixture
 async def widgets() -> AsyncIterator[InProcess]:
-    """A server that serves widgets."""
+    """Yield a server that serves widgets."""
     async with InProcess() as server:
-        await server.define(definition())
+        await server.define(widget_crd())
         yield server
 
 
@@ -46,8 +47,8 @@ async def _until(server: InProcess, path: str, status: int) -> None:
             continue
 
 
-async def test_a_namespace_made_anew_is_not_emptied(widgets: InProcess) -> None:
-    """Whoever forces a stuck namespace away, and makes another of its name, loses nothing of what is put into the new one."""
+async def test_keeps_objects_of_a_recreated_namespace(widgets: InProcess) -> None:
+    """Keep the objects of a namespace that was finalized by a client and created again."""
     await _namespace(widgets, "stuck")
     await widgets.ask("POST", WIDGETS.format("stuck"), _widget("held", "example.com/never"))
     await widgets.ask("DELETE", f"{NAMESPACES}/stuck")
@@ -64,7 +65,7 @@ async def test_a_namespace_made_anew_is_not_emptied(widgets: InProcess) -> None:
 
 @pytest.fixture
 def unlistable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing of the kind Broken can be listed."""
+    """Refuse lists of the kind Broken."""
     listing = ResourceRest.list
 
     async def refuse(self, ctx, options):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
@@ -77,9 +78,9 @@ def unlistable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("unlistable")
-async def test_one_broken_resource_does_not_keep_the_others(widgets: InProcess) -> None:
-    """What can be deleted of a namespace is deleted, whatever else cannot."""
-    await widgets.define(definition("brokens", "Broken", group="a.example.com"))
+async def test_deletes_other_resources_besides_a_broken_one(widgets: InProcess) -> None:
+    """Delete the objects of other resources if one resource cannot be listed."""
+    await widgets.define(widget_crd("brokens", "Broken", group="a.example.com"))
     await _namespace(widgets, "ending")
     await widgets.ask("POST", WIDGETS.format("ending"), _widget("a"))
 
@@ -90,19 +91,19 @@ async def test_one_broken_resource_does_not_keep_the_others(widgets: InProcess) 
 
 
 def _conditions(answer: Answer) -> dict[str, tuple[str, str, str]]:
-    """Status, reason and message of each condition."""
+    """Return status, reason and message of each condition."""
     return {one["type"]: (one["status"], one["reason"], one["message"]) for one in answer.json["status"].get("conditions") or ()}
 
 
-async def test_what_is_left_is_told(widgets: InProcess) -> None:
-    """A namespace that cannot go says why: how many objects remain, and which finalizers keep them."""
+async def test_reports_remaining_objects(widgets: InProcess) -> None:
+    """Report the number of remaining objects and their finalizers in the conditions."""
     await _namespace(widgets, "stuck")
     for name, held in (("a", ["example.com/x", "example.com/y"]), ("b", ["example.com/x"]), ("c", [])):
         await widgets.ask("POST", WIDGETS.format("stuck"), _widget(name, *held))
     stuck = f"{NAMESPACES}/stuck"
 
     await widgets.ask("DELETE", stuck)
-    answer = await _told(widgets, stuck, "NamespaceContentRemaining", "True")
+    answer = await _with_condition(widgets, stuck, "NamespaceContentRemaining", "True")
 
     finalizers = "example.com/x in 2 resource instances, example.com/y in 1 resource instances"
     assert _conditions(answer) == {
@@ -131,20 +132,20 @@ async def test_what_is_left_is_told(widgets: InProcess) -> None:
 
 
 @pytest.mark.usefixtures("unlistable")
-async def test_failures_are_told(widgets: InProcess) -> None:
-    """What cannot be deleted is told of in the error's words."""
-    await widgets.define(definition("brokens", "Broken", group="a.example.com"))
+async def test_reports_failures(widgets: InProcess) -> None:
+    """Report a failure to delete objects with its message."""
+    await widgets.define(widget_crd("brokens", "Broken", group="a.example.com"))
     await _namespace(widgets, "ending")
 
     await widgets.ask("DELETE", f"{NAMESPACES}/ending")
-    answer = await _told(widgets, f"{NAMESPACES}/ending", "NamespaceDeletionContentFailure", "True")
+    answer = await _with_condition(widgets, f"{NAMESPACES}/ending", "NamespaceDeletionContentFailure", "True")
 
     message = "Failed to delete all resource types, 1 remaining: no converter"
     assert _conditions(answer)["NamespaceDeletionContentFailure"][1:] == ("ContentDeletionFailed", message)
 
 
-async def _told(server: InProcess, path: str, condition: str, status: str) -> Answer:
-    """The namespace once it has a condition."""
+async def _with_condition(server: InProcess, path: str, condition: str, status: str) -> Answer:
+    """Return the namespace once it has a condition."""
     async with asyncio.timeout(30):
         while _conditions(answer := await server.ask("GET", path)).get(condition, ("",))[0] != status:
             continue

@@ -1,10 +1,10 @@
-"""Built-in kinds, and the metadata of custom resources, in Protobuf."""
+"""Built-in kinds and metadata of custom resources in Protobuf."""
 
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from apiext.endpoints.serializers import protobuf_encoder, status_protobuf
+from apiext.endpoints.serializers import protobuf_encoder
 from apiext.meta.json_codec import Object
 from apiext.registry import protobuf
 from apiext.registry.core_types import EVENT_WIRE, NAMESPACE_WIRE
@@ -33,7 +33,7 @@ async def _read(server: InProcess, path: str, message: Message, accept: str = PR
 
 
 def _events(body: bytes) -> list[tuple[str, bytes]]:
-    """Types and objects of a watch."""
+    """Return types and objects of a watch's events."""
     found = []
     while body:
         size = int.from_bytes(body[:4], "big")
@@ -48,7 +48,7 @@ def _events(body: bytes) -> list[tuple[str, bytes]]:
     [("/api/v1/namespaces", "default", NAMESPACE_WIRE), (EVENTS, "e", EVENT_WIRE), (CRDS, "widgets.example.com", DEFINITION_WIRE)],
 )
 async def test_objects_and_lists(widgets: InProcess, collection: str, name: str, message: Message) -> None:
-    """An object says what it does in JSON, in a list too, where it does not name its kind."""
+    """Return the same content as in JSON, for objects and lists; list items have no kind."""
     await widgets.ask("POST", EVENTS, {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}})
     plain = (await widgets.ask("GET", f"{collection}/{name}")).json
 
@@ -62,8 +62,8 @@ async def test_objects_and_lists(widgets: InProcess, collection: str, name: str,
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-async def test_metadata(widgets: InProcess, version: str) -> None:
-    """The metadata of custom resources is there in both versions."""
+async def test_partial_metadata(widgets: InProcess, version: str) -> None:
+    """Return the metadata of custom resources in both versions of meta.k8s.io."""
     await widgets.ask("POST", WIDGETS, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a", "labels": {"b": "c"}}})
 
     one = await _read(widgets, f"{WIDGETS}/a", PARTIAL, _as("PartialObjectMetadata", version))
@@ -74,13 +74,13 @@ async def test_metadata(widgets: InProcess, version: str) -> None:
 
 
 @pytest.mark.parametrize("path,code", [(f"{WIDGETS}/a", 406), (f"{CRDS}/widgets.example.com", 406), (f"{CRDS}/x/status", 406)])
-async def test_no_tables(widgets: InProcess, path: str, code: int) -> None:
-    """A Table is JSON or YAML."""
+async def test_rejects_tables(widgets: InProcess, path: str, code: int) -> None:
+    """Reject a Table in Protobuf."""
     assert (await widgets.ask("GET", path, Accept=_as("Table"))).status == code
 
 
-async def test_statuses(widgets: InProcess) -> None:
-    """A delete is answered with a Status in Protobuf."""
+async def test_status_of_deletes(widgets: InProcess) -> None:
+    """Answer a delete with a Status in Protobuf."""
     await widgets.ask("POST", EVENTS, {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}})
     answer = await widgets.ask("DELETE", f"{EVENTS}/e", Accept=PROTOBUF)
 
@@ -95,8 +95,8 @@ async def _watched(server: InProcess, path: str, accept: str) -> list[tuple[str,
     return _events(answer.body)
 
 
-async def test_watches(widgets: InProcess) -> None:
-    """Every event stands after its length; objects are in their envelopes."""
+async def test_watch_frames(widgets: InProcess) -> None:
+    """Prefix each event of a watch with its length; wrap objects in the envelope."""
     await widgets.ask("POST", WIDGETS, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}})
     initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&"
 
@@ -110,12 +110,12 @@ async def test_watches(widgets: InProcess) -> None:
     assert [protobuf.read(raw, PARTIAL)["metadata"]["name"] for _, raw in partial] == ["a"]
 
 
-def test_errors_of_watches() -> None:
-    """A Status stays one, whatever objects are reduced to."""
+def test_watch_errors() -> None:
+    """Send a Status unreduced in a watch of partial metadata."""
     line = b'{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"message":"m","code":410}}\n'
     event = Event(type=EventType.ERROR, item=None, revision=1, line=line)
 
     read = WATCH_EVENT.read(protobuf_encoder.event_bytes(cast("Scope", None), event, "v1"))
 
     assert read["type"] == "ERROR"
-    assert read["object"]["raw"] == status_protobuf.dumps({"message": "m", "code": 410})
+    assert read["object"]["raw"] == protobuf_encoder.status_bytes({"message": "m", "code": 410})

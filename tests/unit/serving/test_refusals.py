@@ -1,4 +1,4 @@
-"""Errors in the form that clients accept, and refusals of built-in endpoints before anything is negotiated."""
+"""Encoding of errors, and content negotiation of built-in endpoints."""
 
 import pytest
 
@@ -18,16 +18,16 @@ BASE = "/apis/example.com/v1/namespaces/default/widgets"
         ("*/*", "application/json"),
     ],
 )
-async def test_errors_in_protobuf(widgets: InProcess, accept: str, media_type: str) -> None:
-    """An error is Protobuf for who wants that most, although no custom resource can be."""
+async def test_returns_errors_in_protobuf(widgets: InProcess, accept: str, media_type: str) -> None:
+    """Return an error in Protobuf if the client prefers it, although custom resources have no Protobuf form."""
     answer = await widgets.ask("GET", f"{BASE}/missing", Accept=accept)
 
     assert answer.headers["Content-Type"] == media_type
     assert answer.body.startswith(b"k8s\0" if media_type == PROTOBUF else b"{")
 
 
-async def test_client_go_falls_back(widgets: InProcess) -> None:
-    """A client that prefers Protobuf and takes JSON gets objects as JSON."""
+async def test_falls_back_to_json(widgets: InProcess) -> None:
+    """Return JSON to a client that prefers Protobuf and accepts JSON."""
     answer = await widgets.ask("GET", BASE, Accept=f"{PROTOBUF},application/json")
 
     assert (answer.status, answer.headers["Content-Type"], answer.json["items"]) == (200, "application/json", [])
@@ -35,8 +35,8 @@ async def test_client_go_falls_back(widgets: InProcess) -> None:
 
 @pytest.mark.parametrize("path,streams", [("/api/v1/namespaces", True), (f"{CRDS}/x", False), ("/api/v1/namespaces/default/status", False)])
 @pytest.mark.parametrize("accept", ["text/html", "application/*", "application/cbor, text/*;q=0.1"])
-async def test_builtin_endpoints_compare_texts(server: InProcess, path: str, accept: str, *, streams: bool) -> None:
-    """A built-in endpoint takes no wildcard but `*/*`, and names all that it could write."""
+async def test_builtin_endpoints_reject_wildcards(server: InProcess, path: str, accept: str, *, streams: bool) -> None:
+    """Reject wildcards other than `*/*` at built-in endpoints, and list the supported types."""
     answer = await server.ask("GET", path, Accept=accept)
 
     types = f"application/json, application/yaml, {PROTOBUF}"
@@ -46,6 +46,6 @@ async def test_builtin_endpoints_compare_texts(server: InProcess, path: str, acc
 
 
 @pytest.mark.parametrize("accept", ["text/html, */*;q=0.1", "application/json;q=0.5", "text/html,application/yaml", ""])
-async def test_builtin_endpoints_take_what_they_write(server: InProcess, accept: str) -> None:
-    """A type that is written, or anything at all, is enough wherever it stands."""
+async def test_builtin_endpoints_accept_any_supported_type(server: InProcess, accept: str) -> None:
+    """Accept a supported type or `*/*` at any position."""
     assert (await server.ask("GET", "/api/v1/namespaces", Accept=accept)).status == 200

@@ -1,4 +1,4 @@
-"""Lists by the fields that a CRD makes selectable."""
+"""Lists by selectable fields."""
 
 import random
 from typing import Any
@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 
 from apiext.storage.cacher import listing
-from tests.support.servers.in_process import InProcess, definition
+from tests.support.builders.crds import widget_crd
+from tests.support.servers.in_process import InProcess
 
 BASE = "/apis/example.com/v1/namespaces"
 SIZES = ("s", "m", "l")
 
 
 async def _all(server: InProcess, path: str, selector: str) -> list[tuple[str, str]]:
-    """Names and namespaces of what a selector finds, page by page."""
+    """Return the names and namespaces that a selector selects, page by page."""
     found: list[tuple[str, str]] = []
     token = ""
     while True:
@@ -25,9 +26,9 @@ async def _all(server: InProcess, path: str, selector: str) -> list[tuple[str, s
             return found
 
 
-async def test_selections_agree_with_the_objects(server: InProcess) -> None:
-    """Whatever was written, each selector finds what its fields say, in order and in pages, and after changes too."""
-    crd = definition()
+async def test_selects_by_field_values(server: InProcess) -> None:
+    """Select exactly the objects with the field values, in order and in pages, also after changes."""
+    crd = widget_crd()
     crd["spec"]["versions"][0]["selectableFields"] = [{"jsonPath": ".spec.size"}]
     await server.define(crd)
     await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "other"}})
@@ -57,16 +58,16 @@ async def test_selections_agree_with_the_objects(server: InProcess) -> None:
                 assert await _all(server, "/apis/example.com/v1/widgets", others) == [key for key in expected if key[1] != "w03"]
 
 
-async def test_collections_are_not_scanned(server: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists and deletions by a selectable field look it up."""
-    crd = definition()
+async def test_uses_the_index(server: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look up lists and deletions by a selectable field in the index."""
+    crd = widget_crd()
     crd["spec"]["versions"][0]["selectableFields"] = [{"jsonPath": ".spec.size"}]
     await server.define(crd)
     path = f"{BASE}/default/widgets"
     for size in SIZES:
         body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": size}, "spec": {"size": size}}
         assert (await server.ask("POST", path, body)).status == 201
-    # what nobody has read yet is rendered by the first list, whatever that selects
+    # The first list fills the index.
     assert len((await server.ask("GET", path)).json["items"]) == len(SIZES)
     monkeypatch.setattr(listing, "_select", None)
 

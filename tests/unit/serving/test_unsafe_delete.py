@@ -1,4 +1,4 @@
-"""Objects that cannot be read: what is said of them, and how they are got rid of."""
+"""Objects that cannot be decoded, and their unsafe deletion."""
 
 from typing import Any, Final
 
@@ -6,7 +6,8 @@ import pytest
 
 from apiext.authorization.authorizer import ALLOWED, Decision, ReviewError, Verdict
 from apiext.meta.request import RequestInfo, UserInfo
-from tests.support.servers.in_process import InProcess, definition
+from tests.support.builders.crds import widget_crd
+from tests.support.servers.in_process import InProcess
 
 BASE: Final = "/apis/example.com/v1/namespaces/default/widgets"
 IGNORE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
@@ -14,32 +15,32 @@ UNREADABLE: Final = {"none": b"garbage", "kindless": b'{"a":1}', "other": b'{"ap
 
 
 class NotUnsafe:
-    """Allows everything but the deletion of what cannot be read."""
+    """Authorizer that denies unsafe deletions only."""
 
     def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """See Authorizer."""
+        """Implement Authorizer.authorize."""
         return Verdict(Decision.NO_OPINION, "not that") if info.verb == "unsafe-delete-ignore-read-errors" else ALLOWED
 
 
-async def _spoil(server: InProcess) -> None:
+async def _store_corrupt_objects(server: InProcess) -> None:
     for name, data in UNREADABLE.items():
         await server.backend.create(f"/registry/example.com/widgets/default/{name}", data)
 
 
 @pytest.fixture
-async def spoilt(widgets: InProcess) -> InProcess:
-    """Widgets, some of which cannot be read."""
-    await _spoil(widgets)
+async def corrupt(widgets: InProcess) -> InProcess:
+    """Yield a server with widgets, some of which cannot be decoded."""
+    await _store_corrupt_objects(widgets)
     return widgets
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-async def test_reads_say_why(spoilt: InProcess, name: str) -> None:
-    """One object is told with its key below the prefix of all, a list with their whole keys, an update without any."""
-    one = await spoilt.ask("GET", f"{BASE}/{name}")
-    deleted = await spoilt.ask("DELETE", f"{BASE}/{name}")
-    listed = await spoilt.ask("GET", BASE)
-    patched = await spoilt.ask("PATCH", f"{BASE}/{name}", {}, Content_Type="application/merge-patch+json")
+async def test_reads_report_corrupt_objects(corrupt: InProcess, name: str) -> None:
+    """Report the key of a corrupt object: relative for a get, complete for a list, none for an update."""
+    one = await corrupt.ask("GET", f"{BASE}/{name}")
+    deleted = await corrupt.ask("DELETE", f"{BASE}/{name}")
+    listed = await corrupt.ask("GET", BASE)
+    patched = await corrupt.ask("PATCH", f"{BASE}/{name}", {}, Content_Type="application/merge-patch+json")
 
     beginning = f"Internal error occurred: StorageError: corrupt object, Code: 7, Key: /example.com/widgets/default/{name}, "
     assert (one.status, one.message[: len(beginning)]) == (500, beginning)
@@ -50,19 +51,19 @@ async def test_reads_say_why(spoilt: InProcess, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-async def test_deletion(spoilt: InProcess, name: str) -> None:
-    """They go when they are asked to, once; a dry run only says that they would."""
-    dry = await spoilt.ask("DELETE", f"{BASE}/{name}", {IGNORE: True, "dryRun": ["All"]})
-    deleted = await spoilt.ask("DELETE", f"{BASE}/{name}?{IGNORE}=true")
-    again = await spoilt.ask("DELETE", f"{BASE}/{name}", {IGNORE: True})
+async def test_deletes_corrupt_objects(corrupt: InProcess, name: str) -> None:
+    """Delete corrupt objects with the option, once; keep them in a dry run."""
+    dry = await corrupt.ask("DELETE", f"{BASE}/{name}", {IGNORE: True, "dryRun": ["All"]})
+    deleted = await corrupt.ask("DELETE", f"{BASE}/{name}?{IGNORE}=true")
+    again = await corrupt.ask("DELETE", f"{BASE}/{name}", {IGNORE: True})
 
     success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     assert dry.json == deleted.json == success | {"details": {"name": name, "kind": "Widget"}, "code": 200}
     assert again.status == 404
 
 
-async def test_readable_objects_stay(widgets: InProcess) -> None:
-    """What can be read is not deleted that way."""
+async def test_rejects_readable_objects(widgets: InProcess) -> None:
+    """Reject the unsafe deletion of an object that can be decoded."""
     await widgets.ask("POST", BASE, _widget("a"))
     refused = await widgets.ask("DELETE", f"{BASE}/a", {IGNORE: True})
 
@@ -71,8 +72,8 @@ async def test_readable_objects_stay(widgets: InProcess) -> None:
     assert (await widgets.ask("GET", f"{BASE}/a")).status == 200
 
 
-async def test_collections_and_namespaces(widgets: InProcess) -> None:
-    """Neither has the option."""
+async def test_rejects_collections_and_namespaces(widgets: InProcess) -> None:
+    """Reject the option for collections and namespaces."""
     collection = await widgets.ask("DELETE", BASE, {IGNORE: True})
     namespace = await widgets.ask("DELETE", "/api/v1/namespaces/default", {IGNORE: True})
 
@@ -81,43 +82,43 @@ async def test_collections_and_namespaces(widgets: InProcess) -> None:
     assert "no unsafe deleter provided" in namespace.message
 
 
-async def test_authorization() -> None:
-    """Deleting what cannot be read is a permission of its own."""
+async def test_requires_a_permission_of_its_own() -> None:
+    """Require the permission for unsafe deletion."""
     async with InProcess(authorizer=NotUnsafe()) as server:
-        await server.define(definition())
-        await _spoil(server)
+        await server.define(widget_crd())
+        await _store_corrupt_objects(server)
         refused = await server.ask("DELETE", f"{BASE}/none", {IGNORE: True})
 
-    told = 'widgets.example.com "none" is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason: not that'
-    assert (refused.status, refused.message) == (403, told)
+    message = 'widgets.example.com "none" is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason: not that'
+    assert (refused.status, refused.message) == (403, message)
 
 
 class Unreachable:
-    """Allows everything but what it would have to ask somebody else about."""
+    """Authorizer that fails for unsafe deletions only."""
 
     def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """See Authorizer."""
+        """Implement Authorizer.authorize."""
         if info.verb == "unsafe-delete-ignore-read-errors":
-            raise ReviewError("nobody there")
+            raise ReviewError("unreachable")
         return ALLOWED
 
 
-async def test_authorization_fails() -> None:
-    """Whoever cannot be asked does not allow it."""
+async def test_denies_if_authorization_fails() -> None:
+    """Deny unsafe deletion if the authorizer fails."""
     async with InProcess(authorizer=Unreachable()) as server:
-        await server.define(definition())
-        await _spoil(server)
+        await server.define(widget_crd())
+        await _store_corrupt_objects(server)
         refused = await server.ask("DELETE", f"{BASE}/none", {IGNORE: True})
 
-    told = 'is forbidden: error while checking permission for "unsafe-delete-ignore-read-errors", nobody there'
-    assert (refused.status, refused.message) == (403, f'widgets.example.com "none" {told}')
+    message = 'is forbidden: error while checking permission for "unsafe-delete-ignore-read-errors", unreachable'
+    assert (refused.status, refused.message) == (403, f'widgets.example.com "none" {message}')
 
 
-async def test_switched_off() -> None:
-    """Without the feature, the option is as good as absent, wrong as it may be."""
+async def test_ignores_the_option_if_disabled() -> None:
+    """Ignore the option without the feature, also with an invalid value."""
     async with InProcess(unsafe_deletion=False) as server:
-        await server.define(definition())
-        await _spoil(server)
+        await server.define(widget_crd())
+        await _store_corrupt_objects(server)
         await server.ask("POST", BASE, _widget("a"))
         unreadable = await server.ask("DELETE", f"{BASE}/none", {IGNORE: True, "gracePeriodSeconds": 1})
         readable = await server.ask("DELETE", f"{BASE}/a", {IGNORE: True, "gracePeriodSeconds": 1})

@@ -26,7 +26,7 @@ async def _connect(server: InProcess, query: str = "", *, protocols: tuple[str, 
 
 
 async def _all(socket: ClientWebSocketResponse) -> list[Any]:
-    """The events up to the end, each from a text frame of its own."""
+    """Return all events; each must be a text frame of its own."""
     events = []
     async for message in socket:
         assert message.type is WSMsgType.TEXT
@@ -34,8 +34,8 @@ async def _all(socket: ClientWebSocketResponse) -> list[Any]:
     return events
 
 
-async def test_each_event_is_a_frame(widgets: InProcess) -> None:
-    """Objects that exist and changes arrive as the lines of a watch, selected as in any watch, until its time is over."""
+async def test_sends_each_event_in_a_frame(widgets: InProcess) -> None:
+    """Send existing objects and changes as in other watches, one event a frame, until the timeout."""
     for name in ("a", "b"):
         await widgets.ask("POST", BASE, _widget(name, n=name))
     socket = await _connect(widgets, "timeoutSeconds=1&labelSelector=n%3Da")
@@ -48,7 +48,7 @@ async def test_each_event_is_a_frame(widgets: InProcess) -> None:
 
 
 async def test_initial_events_end(widgets: InProcess) -> None:
-    """A watch that asks for the initial events gets the bookmark that ends them."""
+    """Send the bookmark that ends the initial events."""
     await widgets.ask("POST", BASE, _widget("a"))
     query = "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1"
 
@@ -58,7 +58,7 @@ async def test_initial_events_end(widgets: InProcess) -> None:
 
 
 async def test_tables(widgets: InProcess) -> None:
-    """Objects come in the form that is accepted; columns come once."""
+    """Send objects in the accepted representation; columns once."""
     for name in ("a", "b"):
         await widgets.ask("POST", BASE, _widget(name))
 
@@ -68,16 +68,16 @@ async def test_tables(widgets: InProcess) -> None:
     assert [bool(event["object"]["columnDefinitions"]) for event in events] == [True, False]
 
 
-async def test_refused_before_the_handshake(widgets: InProcess) -> None:
-    """What is wrong with a watch itself is told by HTTP."""
+async def test_rejects_before_the_handshake(widgets: InProcess) -> None:
+    """Answer an invalid watch by HTTP."""
     with pytest.raises(WSServerHandshakeError) as refused:
         await _connect(widgets, "labelSelector=a%20b")
 
     assert refused.value.status == 400
 
 
-async def test_clients_may_talk_and_leave(widgets: InProcess) -> None:
-    """What a client says is ignored; that it leaves ends the watch."""
+async def test_ignores_messages_of_clients(widgets: InProcess) -> None:
+    """Ignore messages of the client, and end the watch when it disconnects."""
     socket = await _connect(widgets)
     await socket.send_str("hello")
     await widgets.ask("POST", BASE, _widget("a"))
@@ -89,8 +89,8 @@ async def test_clients_may_talk_and_leave(widgets: InProcess) -> None:
     assert socket.close_code == 1000
 
 
-async def test_one_protocol_is_taken(widgets: InProcess) -> None:
-    """The reference takes whatever protocol a client names, if it is only one."""
+async def test_accepts_one_subprotocol(widgets: InProcess) -> None:
+    """Accept any subprotocol if the client offers only one, as the reference does."""
     socket = await _connect(widgets, "timeoutSeconds=1", protocols=("base64.binary.k8s.io",))
 
     assert socket.protocol == "base64.binary.k8s.io"
@@ -106,16 +106,16 @@ async def test_one_protocol_is_taken(widgets: InProcess) -> None:
         ({"Accept": "application/yaml"}, (), 406),
     ],
 )
-async def test_refused_handshakes(widgets: InProcess, headers: dict[str, str], protocols: tuple[str, ...], code: int) -> None:
-    """No origin, a choice of protocols, an old version and a form that no watch has are refused."""
+async def test_rejects_invalid_handshakes(widgets: InProcess, headers: dict[str, str], protocols: tuple[str, ...], code: int) -> None:
+    """Reject an invalid origin, several subprotocols, an old WebSocket version and a media type that watches do not support."""
     with pytest.raises(WSServerHandshakeError) as refused:
         await _connect(widgets, protocols=protocols, **headers)
 
     assert refused.value.status == code
 
 
-async def test_other_requests_stay_http(widgets: InProcess) -> None:
-    """Only watches leave HTTP."""
+async def test_upgrades_watches_only(widgets: InProcess) -> None:
+    """Answer requests other than watches by HTTP."""
     answer = await widgets.ask("GET", BASE, Connection="Upgrade", Upgrade="websocket", **ORIGIN)
 
     assert (answer.status, answer.json["items"]) == (200, [])

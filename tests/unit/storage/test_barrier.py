@@ -1,4 +1,4 @@
-"""The shared question for the store's revision."""
+"""The shared request for the store's revision."""
 
 import asyncio
 
@@ -10,21 +10,21 @@ from tests.support.servers.memory_backend import MemoryBackend
 
 
 async def settle() -> None:
-    """Let everything run that can."""
+    """Run the event loop until its ready callbacks are done."""
     for _ in range(10):
         await asyncio.sleep(0)
 
 
-async def test_one_reader_asks() -> None:
-    """A reader alone asks for itself."""
+async def test_sends_a_request_for_one_reader() -> None:
+    """Send one request for a single reader."""
     backend = MemoryBackend()
 
     assert await Barrier(backend).revision() == 1
     assert backend.calls == {"revision": 1}
 
 
-async def test_readers_share_the_next_question() -> None:
-    """Whoever comes while a question is on its way waits for the next one, which all of them share."""
+async def test_shares_the_next_request() -> None:
+    """Share the next request among the readers that arrive during one."""
     backend = MemoryBackend()
     barrier = Barrier(backend)
     backend.gate.clear()
@@ -41,8 +41,8 @@ async def test_readers_share_the_next_question() -> None:
     assert backend.calls["revision"] == 2
 
 
-async def test_readers_of_one_moment_share_a_question() -> None:
-    """Those who come before anything is asked, all in one turn of the loop, ask once."""
+async def test_shares_a_request_among_simultaneous_readers() -> None:
+    """Share a request among the readers of one turn of the event loop."""
     backend = MemoryBackend()
     barrier = Barrier(backend)
 
@@ -50,8 +50,8 @@ async def test_readers_of_one_moment_share_a_question() -> None:
     assert backend.calls == {"revision": 1}
 
 
-async def test_a_reader_that_goes_away() -> None:
-    """Neither the one who asks nor one who waits takes the answer from the others by going away."""
+async def test_survives_a_cancelled_reader() -> None:
+    """Answer the other readers when one is cancelled."""
     backend = MemoryBackend()
     barrier = Barrier(backend)
     backend.gate.clear()
@@ -68,8 +68,8 @@ async def test_a_reader_that_goes_away() -> None:
     assert await barrier.revision() == 1
 
 
-async def test_failure_reaches_all() -> None:
-    """When the backend does not answer, everybody who waited learns it, and the next reader asks anew."""
+async def test_raises_the_error_in_all_readers() -> None:
+    """Raise the backend's error in every waiting reader, and send a new request for the next one."""
     backend = MemoryBackend()
     barrier = Barrier(backend)
     backend.gate.clear()
@@ -84,8 +84,8 @@ async def test_failure_reaches_all() -> None:
     assert await barrier.revision() == 1
 
 
-async def test_close() -> None:
-    """Who waits when the barrier is closed does not wait for ever."""
+async def test_close_cancels_readers() -> None:
+    """Cancel the waiting readers on close."""
     backend = MemoryBackend()
     barrier = Barrier(backend)
     backend.gate.clear()

@@ -1,4 +1,4 @@
-"""Continue tokens have the reference's form; the messages were given by kube-apiserver 1.37.1 for the same tokens."""
+"""Continue tokens in the reference's form. The messages are those of kube-apiserver 1.37.1 for the same tokens."""
 
 import base64
 import contextlib
@@ -12,20 +12,20 @@ from apiext.storage import continue_token
 
 
 def token(document: str) -> str:
-    """A token with this content."""
+    """Return a token with the content."""
     return base64.urlsafe_b64encode(document.encode()).rstrip(b"=").decode()
 
 
-def test_form() -> None:
-    """A token is what the reference's cache writes."""
+def test_encodes_as_the_reference_cache() -> None:
+    """Write the token of the reference's cache."""
     written = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MjM5LCJzdGFydCI6Ii93MVx1MDAwMCJ9"
 
     assert continue_token.encode_after("w1", 239) == written
     assert continue_token.decode(written) == ("w1\0", 239)
 
 
-def test_other_form() -> None:
-    """A token without the leading slash, as the reference's store writes it, is read alike."""
+def test_decodes_a_token_without_slash() -> None:
+    """Read a token without the leading slash, which the reference's store writes."""
     assert continue_token.decode(token('{"v":"meta.k8s.io/v1","rv":-1,"start":"a/w1\\u0000"}')) == ("a/w1\0", -1)
 
 
@@ -59,8 +59,8 @@ def test_other_form() -> None:
         (token('{"v":"meta.k8s.io/v1","rv":1,"start":"a/"}'), "a/"),
     ],
 )
-def test_bad_tokens(text: str, message: str) -> None:
-    """A token that no server has made is a bad request in the reference's words."""
+def test_rejects_invalid_tokens(text: str, message: str) -> None:
+    """Reject an invalid token with the reference's message."""
     with pytest.raises(StatusError) as caught:
         continue_token.decode(text)
 
@@ -68,15 +68,15 @@ def test_bad_tokens(text: str, message: str) -> None:
 
 
 @given(st.text(max_size=40))
-def test_any_text(text: str) -> None:
-    """No text makes anything but a decoded token or a bad request."""
+def test_handles_any_text(text: str) -> None:
+    """Return a token or raise a 400 for any text."""
     for tried in (text, token(text)):
         with contextlib.suppress(StatusError):
             assert continue_token.decode(tried).revision
 
 
-def test_too_old() -> None:
-    """The answer to a token whose revision is gone carries one to go on with."""
+def test_offers_an_inconsistent_token() -> None:
+    """Offer a new token in the error about a compacted revision."""
     error = continue_token.too_old("a/x\0")
 
     assert (error.code, error.reason) == (410, "Expired")

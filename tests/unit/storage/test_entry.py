@@ -1,4 +1,4 @@
-"""Entries hold an object once, however often it is shown."""
+"""Entries cache their renderings."""
 
 import gc
 
@@ -6,8 +6,7 @@ import pytest
 
 from apiext.storage.entry import Entry, read
 from apiext.storage.interface import CorruptObjectError
-from apiext.storage.rendering import Renderer
-from apiext.storage.value.identity import IdentityTransformer
+from apiext.storage.rendering import IdentityTransformer, Renderer
 from apiext.storage.view import View
 from tests.support.builders.widgets import WidgetCodec, widget
 
@@ -15,27 +14,27 @@ RENDERER = Renderer(prefix="/registry/example.com/widgets/", transformer=Identit
 
 
 def entry_of(key: str, **spec: str) -> tuple[Entry, bytes]:
-    """An entry at revision 7, and its bytes."""
-    raw = WidgetCodec().encode(widget(key) | {"spec": spec})
+    """Return an entry at revision 7, and its bytes."""
+    raw = WidgetCodec().encode(widget(key) | {"spec": spec}).data
     return Entry(key, 7, raw), raw
 
 
-def test_rendering_is_made_once() -> None:
-    """The same view gets the same item; another, one of its own."""
+def test_renders_once_for_each_view() -> None:
+    """Render an entry once for each view."""
     codec, other = WidgetCodec(), WidgetCodec("v2")
     view, second = View(codec, RENDERER), View(other, RENDERER)
     entry, _ = entry_of("a/x")
 
-    assert entry.ready(view) is None
+    assert entry.cached(view) is None
     item = entry.item(view)
-    assert entry.item(view) is item is entry.ready(view)
+    assert entry.item(view) is item is entry.cached(view)
     assert entry.item(second) is entry.item(second) is not item
     assert (codec.decoded, other.decoded) == (1, 1)
     assert b'"resourceVersion":"7"' in item.data
 
 
-def test_stored_bytes_are_let_go() -> None:
-    """When the rendering holds all that is stored, the bytes are kept once and given back from it."""
+def test_drops_restorable_bytes() -> None:
+    """Drop the stored bytes if they can be restored from the rendering."""
     codec = WidgetCodec()
     entry, raw = entry_of("a/x", text='"resourceVersion":"7",')
     before = entry.size
@@ -46,8 +45,8 @@ def test_stored_bytes_are_let_go() -> None:
     assert entry.size - before < 30
 
 
-def test_stored_bytes_are_kept() -> None:
-    """When the rendering shows something else than what is stored, both are kept."""
+def test_keeps_bytes_that_differ() -> None:
+    """Keep the stored bytes if the rendering differs from them."""
     codec = WidgetCodec("v2")
     entry, raw = entry_of("a/x")
     item = entry.item(View(codec, RENDERER))
@@ -56,11 +55,11 @@ def test_stored_bytes_are_kept() -> None:
     assert entry.size == len(raw) + len(item.data)
 
 
-def test_misleading_content() -> None:
-    """Content that looks like a resourceVersion before the real one does not lead astray."""
+def test_ignores_a_revision_in_the_content() -> None:
+    """Find the resourceVersion in the metadata, not in earlier content."""
     codec = WidgetCodec()
     obj = widget("a/x") | {"data": {"resourceVersion": "7", "z": 1}}
-    raw = codec.encode(obj)
+    raw = codec.encode(obj).data
     entry = Entry("a/x", 7, raw)
     view = View(codec, RENDERER)
     entry.item(view)
@@ -71,8 +70,8 @@ def test_misleading_content() -> None:
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
-def test_at_another_revision(version: str) -> None:
-    """A deletion shows the object under its own revision."""
+def test_renders_another_revision(version: str) -> None:
+    """Show an object at the revision of its deletion."""
     codec = WidgetCodec(version)
     view = View(codec, RENDERER)
     entry, _ = entry_of("a/x")
@@ -82,8 +81,8 @@ def test_at_another_revision(version: str) -> None:
         entry.item(view)
 
 
-def test_forgetting_a_view() -> None:
-    """Renderings of a view that is no more are let go, and the stored bytes survive it."""
+def test_forgets_a_view() -> None:
+    """Drop the renderings of a view without losing the stored bytes."""
     codec, other = WidgetCodec(), WidgetCodec("v2")
     view, second = View(codec, RENDERER), View(other, RENDERER)
     entry, raw = entry_of("a/x")
@@ -92,14 +91,14 @@ def test_forgetting_a_view() -> None:
     entry.forget(view)
     entry.forget(second)
 
-    assert (entry.ready(view), entry.ready(second)) == (None, None)
+    assert (entry.cached(view), entry.cached(second)) == (None, None)
     assert entry.raw == raw
     assert entry.item(second).object()["apiVersion"] == "example.com/v2"
     assert entry.raw == raw
 
 
-def test_view_does_not_keep_its_codec() -> None:
-    """When nobody holds a codec any more, its view is told to be released."""
+def test_releases_a_view_with_its_codec() -> None:
+    """Release a view when its codec is garbage."""
     released: list[View] = []
     codec = WidgetCodec()
     view = View(codec, RENDERER, released.append)
@@ -109,8 +108,8 @@ def test_view_does_not_keep_its_codec() -> None:
     assert released == [view]
 
 
-def test_corrupt_value() -> None:
-    """A value that the transformer refuses fails whoever asks for it, under its full key."""
+def test_raises_the_transformer_s_error() -> None:
+    """Raise an error with the full key for a value that the transformer rejects."""
     entry = read(RENDERER, "a/x", b"k8s:enc:aescbc:v1:key1:secret", 7)
     codec = WidgetCodec()
 
@@ -123,8 +122,8 @@ def test_corrupt_value() -> None:
 @pytest.mark.parametrize(
     "raw", [b"", b"[]", b"null", b"1", b'"x"', b"{}", b'{"kind":"Widget"}', b'{"kind":"Widget","metadata":[]}', b"\xff"]
 )
-def test_undecodable_value(raw: bytes) -> None:
-    """Whatever bytes somebody has stored, a reader gets one kind of error."""
+def test_rejects_undecodable_bytes(raw: bytes) -> None:
+    """Raise CorruptObjectError for any undecodable bytes."""
     codec = WidgetCodec()
 
     with pytest.raises(CorruptObjectError, match="object not decodable revision=7"):

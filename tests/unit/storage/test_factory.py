@@ -1,4 +1,4 @@
-"""What the stores of a factory share, and what a cache does over time."""
+"""Stores of one factory, and caches over time."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ from apiext.storage import factory as factories
 from apiext.storage import watch_queue
 from apiext.storage.backend import CompactedError
 from apiext.storage.cacher.cached_store import CachedStore
-from apiext.storage.compactor import Compactor
-from apiext.storage.factory import StoreFactory
+from apiext.storage.factory import Compactor, StoreFactory
 from apiext.storage.interface import EventType, ListOptions, VersionMatch
 from tests.support.builders.widgets import WIDGETS, Reader, WidgetCodec, change, labelled, watching, widget
 from tests.support.servers.memory_backend import MemoryBackend
 
 
 class Clock:
-    """Time that goes on when told to."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = 1000.0
 
     def __call__(self) -> float:
-        """The time."""
+        """Return the time in seconds."""
         return self.now
 
 
 async def cached(backend: MemoryBackend, clock: Clock | None = None) -> tuple[StoreFactory, CachedStore]:
-    """A factory and its cached store of widgets."""
+    """Return a factory and its cached store of widgets."""
     factory = StoreFactory(backend, compaction_interval=0, clock=clock or Clock())
     await factory.start()
     store = factory.store(WIDGETS)
@@ -42,13 +41,13 @@ async def cached(backend: MemoryBackend, clock: Clock | None = None) -> tuple[St
 
 
 async def settle() -> None:
-    """Let everything run that can."""
+    """Run the event loop until its ready callbacks are done."""
     for _ in range(20):
         await asyncio.sleep(0)
 
 
-async def test_one_store_for_each_resource() -> None:
-    """A resource has one store, until it is dropped."""
+async def test_returns_one_store_for_a_resource() -> None:
+    """Return the same store for a resource until it is dropped."""
     factory, store = await cached(MemoryBackend())
 
     assert factory.store(WIDGETS) is store
@@ -59,8 +58,8 @@ async def test_one_store_for_each_resource() -> None:
     await factory.close()
 
 
-async def test_one_watch_feeds_all_caches() -> None:
-    """However many resources are in use, the backend has one watch, and each cache sees its own resource only."""
+async def test_feeds_all_caches_from_one_watch() -> None:
+    """Open one backend watch for all resources; each cache gets its own changes."""
     backend, codec = MemoryBackend(), WidgetCodec()
     factory, _ = await cached(backend)
     resources = [GroupResource("", "widgets"), GroupResource("example.com", "widgets"), GroupResource("example.com", "w")]
@@ -78,8 +77,8 @@ async def test_one_watch_feeds_all_caches() -> None:
     await factory.close()
 
 
-async def test_reads_from_memory_ask_the_backend_nothing_but_its_revision() -> None:
-    """Once a cache is filled, gets and lists cost the backend no more than the shared question."""
+async def test_reads_from_memory_request_only_the_revision() -> None:
+    """Ask the backend only for its revision once a cache is loaded."""
     backend, codec = MemoryBackend(), WidgetCodec()
     factory, store = await cached(backend)
     await store.create("a/x", widget("a/x", labels={"app": "web"}), codec)
@@ -96,8 +95,8 @@ async def test_reads_from_memory_ask_the_backend_nothing_but_its_revision() -> N
     await factory.close()
 
 
-async def test_objects_are_decoded_once() -> None:
-    """A written object is rendered by its writer: reads, lists and watchers share that rendering."""
+async def test_renders_a_written_object_once() -> None:
+    """Share the rendering of a write among reads, lists and watches."""
     backend, codec = MemoryBackend(), WidgetCodec()
     factory, store = await cached(backend)
     start = (await store.list("", codec, ListOptions())).revision
@@ -116,8 +115,8 @@ async def test_objects_are_decoded_once() -> None:
     await factory.close()
 
 
-async def test_watchers_of_the_same_share_events() -> None:
-    """Watchers that want the same get the very same events: each line is made once."""
+async def test_shares_events_among_equal_watchers() -> None:
+    """Share event objects among watchers with equal interests."""
     factory, store = await cached(MemoryBackend())
     codec = WidgetCodec()
     start = str((await store.list("", codec, ListOptions())).revision)
@@ -127,8 +126,8 @@ async def test_watchers_of_the_same_share_events() -> None:
     await factory.close()
 
 
-async def test_bookmarks() -> None:
-    """Who allows bookmarks gets one each minute, when there is something to tell, with the latest revision."""
+async def test_sends_bookmarks() -> None:
+    """Send a bookmark with the latest revision each minute if there were changes."""
     clock, codec = Clock(), WidgetCodec()
     factory, store = await cached(MemoryBackend(), clock)
     await store.create("b/x", widget("b/x"), codec)
@@ -157,8 +156,8 @@ async def test_bookmarks() -> None:
     await factory.close()
 
 
-async def test_bookmark_before_the_end() -> None:
-    """Two seconds before a watch's time is over, it gets a bookmark, and none after that."""
+async def test_sends_a_bookmark_before_the_end() -> None:
+    """Send a bookmark two seconds before the end of a watch, and none afterwards."""
     clock, codec = Clock(), WidgetCodec()
     factory, store = await cached(MemoryBackend(), clock)
     start = str((await store.list("", codec, ListOptions())).revision)
@@ -175,14 +174,14 @@ async def test_bookmark_before_the_end() -> None:
 
 
 def seen_revisions(reader: Reader) -> list[int]:
-    """The revisions of the events that wait to be read."""
+    """Return the revisions of the queued events."""
     queue = reader.watch
     assert isinstance(queue, watch_queue.WatchQueue)
     return [event.revision for batch in queue._batches for event in batch]
 
 
-async def test_direct_bookmarks() -> None:
-    """Without a cache too, bookmarks come each interval and before the end."""
+async def test_sends_bookmarks_without_a_cache() -> None:
+    """Send bookmarks without a cache, each interval and before the end."""
     codec = WidgetCodec()
     backend = MemoryBackend()
     factory = StoreFactory(backend, watch_cache=False, compaction_interval=0, bookmark_interval=0.01)
@@ -203,8 +202,8 @@ async def test_direct_bookmarks() -> None:
     await factory.close()
 
 
-async def test_slow_watcher(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A watcher that does not read is ended, and those who read the same go on."""
+async def test_ends_a_slow_watcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    """End a watcher that does not read; equal watchers go on."""
     monkeypatch.setattr(watch_queue, "MAX_QUEUED_EVENTS", 10)
     factory, store = await cached(MemoryBackend())
     codec = WidgetCodec()
@@ -214,13 +213,13 @@ async def test_slow_watcher(monkeypatch: pytest.MonkeyPatch) -> None:
             await store.create(f"a/{number:02}", widget(f"a/{number:02}"), codec)
             assert [key for _, key, _ in await fast.take(1)] == [f"a/{number:02}"]
         assert await slow.rest() == []
-        assert len(store.cache.audience) == 1
-    assert len(store.cache.audience) == 0
+        assert len(store.cache.dispatcher) == 1
+    assert len(store.cache.dispatcher) == 0
     await factory.close()
 
 
-async def test_renderings_go_with_their_codec() -> None:
-    """When the last holder of a codec is gone, so is what was rendered with it, and the objects stay."""
+async def test_drops_renderings_with_their_codec() -> None:
+    """Drop the renderings of a codec that is garbage, and keep the objects."""
     factory, store = await cached(MemoryBackend())
     codec, other = WidgetCodec(), WidgetCodec("v2")
     for number in range(5):
@@ -242,8 +241,8 @@ async def test_renderings_go_with_their_codec() -> None:
     await factory.close()
 
 
-async def test_cold_lists_leave_the_loop_free() -> None:
-    """Rendering a large list for the first time lets others run in between, and shows one revision all the same."""
+async def test_renders_large_lists_in_slices() -> None:
+    """Give way to other tasks during the first rendering of a large list, and list one revision."""
     backend, codec = MemoryBackend(), WidgetCodec()
     writer = StoreFactory(backend, watch_cache=False, compaction_interval=0).store(WIDGETS)
     for number in range(2000):
@@ -266,8 +265,8 @@ async def test_cold_lists_leave_the_loop_free() -> None:
     await factory.close()
 
 
-async def test_compactor(caplog: pytest.LogCaptureFixture) -> None:
-    """Each step forgets what was the past at the step before; a step that comes too late does no harm."""
+async def test_compacts_by_age(caplog: pytest.LogCaptureFixture) -> None:
+    """Compact the history before the previous step; ignore a step that comes too late."""
     caplog.set_level(logging.CRITICAL)
     backend = MemoryBackend()
     compactor = Compactor(backend=backend, interval=300)
@@ -282,8 +281,8 @@ async def test_compactor(caplog: pytest.LogCaptureFixture) -> None:
     await compactor.step()
 
 
-async def test_closing_ends_watches() -> None:
-    """When the factory closes, every watch ends, with a cache and without."""
+async def test_close_ends_watches() -> None:
+    """End every watch on close, with and without a cache."""
     codec = WidgetCodec()
     for watch_cache in (False, True):
         factory = StoreFactory(MemoryBackend(), watch_cache=watch_cache, compaction_interval=0)
@@ -295,9 +294,9 @@ async def test_closing_ends_watches() -> None:
             assert await reader.rest() == []
 
 
-async def test_housekeeping_goes_on_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One cache that cannot be looked after does not keep the others from their bookmarks."""
-    monkeypatch.setattr(factories, "_TICK", 0.001)
+async def test_housekeeping_survives_a_failing_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send the bookmarks of other caches after the housekeeping of one failed."""
+    monkeypatch.setattr(factories, "_TICK_SECONDS", 0.001)
     factory, store = await cached(MemoryBackend())
     other = factory.store(GroupResource("example.com", "gadgets"))
     assert isinstance(other, CachedStore)
@@ -315,8 +314,8 @@ async def test_housekeeping_goes_on_whatever_happens(monkeypatch: pytest.MonkeyP
     await factory.close()
 
 
-async def test_compaction_goes_on_whatever_happens() -> None:
-    """A backend that fails in a way of its own is compacted at the next turn."""
+async def test_compaction_survives_unexpected_exceptions() -> None:
+    """Retry a compaction after an unexpected exception."""
     done = asyncio.Event()
 
     class Surprising(MemoryBackend):

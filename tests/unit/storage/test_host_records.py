@@ -1,4 +1,4 @@
-"""A store remembers the cluster that it belongs to."""
+"""Records about the host cluster of a store."""
 
 import asyncio
 
@@ -9,8 +9,8 @@ from apiext.storage.host_records import HostRecords
 from tests.support.servers.memory_backend import MemoryBackend
 
 
-async def test_one_cluster() -> None:
-    """The first cluster that asks has the store, whichever server it asks through, and for ever."""
+async def test_keeps_the_first_cluster() -> None:
+    """Keep the uid of the first cluster for all servers."""
     backend = MemoryBackend()
     servers = [HostRecords(backend, prefix) for prefix in ("/registry", "registry/", "/registry")]
     claimed = await asyncio.gather(*(records.claim(f"uid-{number}") for number, records in enumerate(servers)))
@@ -23,8 +23,8 @@ async def test_one_cluster() -> None:
     assert pair.value == b'{"uid":"%s"}\n' % claimed[0].encode()
 
 
-async def test_authentication() -> None:
-    """What was remembered last is recalled; the same again is not written."""
+async def test_records_the_authentication() -> None:
+    """Return the last recorded ConfigMap; do not write an equal one."""
     backend = MemoryBackend()
     records = HostRecords(backend, "/registry")
     assert await records.authentication() is None
@@ -35,9 +35,9 @@ async def test_authentication() -> None:
         assert (await records.authentication(), await backend.revision()) == (said, revision)
 
 
-@pytest.mark.parametrize("value,problem", [(b"{", "is no JSON"), (b"[]", "is no object"), (b"{}", "does not tell which cluster")])
-async def test_records_that_cannot_be_understood(value: bytes, problem: str) -> None:
-    """They are told with their key, and not overwritten."""
+@pytest.mark.parametrize("value,problem", [(b"{", "is not JSON"), (b"[]", "is not an object"), (b"{}", "has no uid")])
+async def test_rejects_invalid_records(value: bytes, problem: str) -> None:
+    """Name the key of an invalid record, and do not overwrite it."""
     backend = MemoryBackend()
     await backend.create("/registry/apiext.dev/host", value)
     with pytest.raises(BackendError, match=f"/registry/apiext.dev/host {problem}"):

@@ -1,4 +1,4 @@
-"""Whatever happens, what a client has built from a watch equals what a list would give it."""
+"""The state that a client builds from a watch equals a list, whatever fails."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ steps = st.one_of(
 
 
 class Client:
-    """An informer that follows a scope: by initial events, or by a list and a watch from there."""
+    """An informer of a scope, by initial events or by a list and a watch."""
 
     def __init__(self, scope: tuple[str, Selection]) -> None:
         self.prefix, self.selection = scope
@@ -52,7 +52,7 @@ class Client:
         self.task: asyncio.Task[None] | None = None
 
     async def start(self, store: Store, codec: WidgetCodec, *, by_list: bool) -> None:
-        """Begin to follow."""
+        """Start to follow."""
         options = WatchOptions(selection=self.selection, send_initial_events=True, allow_bookmarks=True)
         if by_list and not self.prefix.endswith("1"):
             listed = await store.list(self.prefix, codec, ListOptions(selection=self.selection))
@@ -69,14 +69,14 @@ class Client:
         self.task = asyncio.ensure_future(follow())
 
     async def state(self, store: Store, codec: WidgetCodec) -> dict[str, json_codec.Object]:
-        """What a list says."""
+        """Return the state of a list."""
         prefix = "" if self.prefix.endswith("1") else self.prefix
         listed = await store.list(prefix, codec, ListOptions(selection=self.selection))
         return {item.key: item.object() for item in listed.items if item.key.startswith(self.prefix)}
 
 
 async def play(script: list[tuple[Any, ...]], *, watch_cache: bool) -> None:
-    """Do what the script says and compare in the end."""
+    """Run a script, and compare the states in the end."""
     backend, codec = MemoryBackend(), WidgetCodec()
     factory = StoreFactory(backend, watch_cache=watch_cache, compaction_interval=0)
     await factory.start()
@@ -93,7 +93,7 @@ async def play(script: list[tuple[Any, ...]], *, watch_cache: bool) -> None:
     last = await writer.create("a/last", widget("a/last"), codec)
     if isinstance(store, CachedStore):
         await store._feed.wait(last.revision)
-        store.cache.audience._flush()
+        store.cache.dispatcher._flush()
     for _ in range(50):
         await asyncio.sleep(0)
     for client in clients:
@@ -106,7 +106,7 @@ async def play(script: list[tuple[Any, ...]], *, watch_cache: bool) -> None:
 
 
 async def act(step: tuple[Any, ...], store: Store, codec: WidgetCodec, backend: MemoryBackend, *, watch_cache: bool) -> None:
-    """One step of a script."""
+    """Run one step of a script."""
     try:
         match step:
             case ("create", key):
@@ -136,7 +136,7 @@ async def act(step: tuple[Any, ...], store: Store, codec: WidgetCodec, backend: 
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """Breaks are no news here; other tests read the log."""
+    """Suppress the log of broken watches."""
     logger = logging.getLogger("apiext")
     before = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -147,10 +147,10 @@ def _quiet() -> Iterator[None]:
 @pytest.mark.parametrize("watch_cache", [False, True])
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(script=st.lists(steps, max_size=25))
-def test_informers(*, watch_cache: bool, script: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Informers of all scopes end with the state that a list shows, over breaks of the backend and lost pasts."""
-    monkeypatch.setattr(feed, "_RETRY_AFTER", 0.0001)
-    monkeypatch.setattr(feed, "_MAX_RETRY_AFTER", 0.0001)
-    monkeypatch.setattr(feed, "_PROGRESS_AFTER", 0.0001)
-    monkeypatch.setattr(feed, "_PROGRESS_INTERVAL", 0.0001)
+def test_informers_reach_the_listed_state(*, watch_cache: bool, script: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reach the state of a list in informers of all scopes, over broken watches and compactions."""
+    monkeypatch.setattr(feed, "_MIN_RETRY_SECONDS", 0.0001)
+    monkeypatch.setattr(feed, "_MAX_RETRY_SECONDS", 0.0001)
+    monkeypatch.setattr(feed, "_PROGRESS_AFTER_SECONDS", 0.0001)
+    monkeypatch.setattr(feed, "_PROGRESS_INTERVAL_SECONDS", 0.0001)
     asyncio.run(play(script, watch_cache=watch_cache))

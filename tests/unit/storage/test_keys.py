@@ -1,4 +1,4 @@
-"""Keys are laid out as kube-apiserver lays them out."""
+"""Keys laid out as in kube-apiserver."""
 
 import pytest
 
@@ -22,8 +22,8 @@ from tests.support.builders.widgets import where
         ("", GroupResource("example.com", "widgets"), "/example.com/widgets/"),
     ],
 )
-def test_resource_prefix(prefix: str, resource: GroupResource, expected: str) -> None:
-    """The group stands before the resource, but for the core group, whatever slashes the prefix has."""
+def test_builds_resource_prefixes(prefix: str, resource: GroupResource, expected: str) -> None:
+    """Put the group before the resource, except for the core group, for any slashes in the prefix."""
     assert keys.resource_prefix(prefix, resource) == expected
 
 
@@ -31,8 +31,8 @@ def test_resource_prefix(prefix: str, resource: GroupResource, expected: str) ->
     "scope,key,covered",
     [("", "a/x", True), ("a/", "a/x", True), ("a/", "ab/x", False), ("a/x", "a/x", True), ("a/x", "a/xy", False), ("x", "x", True)],
 )
-def test_covers(scope: str, key: str, *, covered: bool) -> None:
-    """A scope is everything, a namespace, or a single key."""
+def test_covers_keys_of_a_scope(scope: str, key: str, *, covered: bool) -> None:
+    """Match everything, a namespace, or a single key."""
     assert keys.covers(scope, key) is covered
 
 
@@ -51,6 +51,6 @@ def test_covers(scope: str, key: str, *, covered: bool) -> None:
         ("a/x", where("metadata.name=y"), "a/x"),
     ],
 )
-def test_narrow(prefix: str, selection: Selection, expected: str) -> None:
-    """Selectors for one name or namespace narrow the keys to look at, and never widen them."""
+def test_narrows_scopes(prefix: str, selection: Selection, expected: str) -> None:
+    """Narrow a scope by selectors of a name or namespace, and never widen it."""
     assert keys.narrow(prefix, selection) == expected

@@ -1,4 +1,4 @@
-"""Stores whose revisions begin above those of another store that clients have read from."""
+"""Stores whose revisions begin above those of another store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apiext.storage import continue_token
 from apiext.storage.backend import BackendError
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, VersionMatch
-from apiext.storage.revision_offset import BasedBackend, record_key, with_base
+from apiext.storage.revision_offset import OffsetBackend, record_key, with_offset
 from tests.support.builders.widgets import WIDGETS, WidgetCodec, watching, widget
 from tests.support.servers.memory_backend import MemoryBackend
 
@@ -24,15 +24,15 @@ HOST = "987654321"
 
 @pytest.fixture(params=[True, False], ids=["cached", "direct"])
 async def factory(request: pytest.FixtureRequest) -> AsyncIterator[StoreFactory]:
-    """A factory of stores with a base."""
-    factory = StoreFactory(BasedBackend(MemoryBackend(), REVISION_BASE), watch_cache=request.param, compaction_interval=0)
+    """Return a factory of stores with an offset."""
+    factory = StoreFactory(OffsetBackend(MemoryBackend(), REVISION_BASE), watch_cache=request.param, compaction_interval=0)
     await factory.start()
     yield factory
     await factory.close()
 
 
-async def test_revisions_of_the_other_store_have_expired(factory: StoreFactory) -> None:
-    """To watch, to list exactly and to page on from them is 410 in the reference's words."""
+async def test_expires_revisions_of_the_other_store(factory: StoreFactory) -> None:
+    """Answer 410 to watches, exact lists and pages at revisions of the other store."""
     store, codec = factory.store(WIDGETS), WidgetCodec()
     await store.create("a/x", widget("a/x"), codec)
     async with watching(store, codec, resource_version=HOST) as reader:
@@ -53,8 +53,8 @@ async def test_revisions_of_the_other_store_have_expired(factory: StoreFactory) 
         assert (caught.value.code, caught.value.reason) == (410, "Expired")
 
 
-async def test_not_older_than_the_other_store(factory: StoreFactory) -> None:
-    """What only must not be older than a revision of the other store is read as it is now, with a greater revision."""
+async def test_reads_not_older_than_the_other_store(factory: StoreFactory) -> None:
+    """Return the present state, at a greater revision, for reads not older than a revision of the other store."""
     store, codec = factory.store(WIDGETS), WidgetCodec()
     created = await store.create("a/x", widget("a/x"), codec)
     listed = await store.list("", codec, ListOptions(resource_version=HOST, match=VersionMatch.NOT_OLDER_THAN))
@@ -67,12 +67,12 @@ async def test_not_older_than_the_other_store(factory: StoreFactory) -> None:
     assert json_codec.loads(read.data)["metadata"]["resourceVersion"] == str(created.revision)
 
 
-async def test_the_base_is_recorded_once() -> None:
-    """A store is without a base until it is told to begin one; from then on it has it, whoever opens it."""
+async def test_records_the_offset_once() -> None:
+    """Record an offset on request, and use it from then on."""
     backend = MemoryBackend()
-    assert await with_base(backend, "/registry", begin=False) is backend
+    assert await with_offset(backend, "/registry", begin=False) is backend
     before = await backend.revision()
-    opened = [await with_base(backend, "/registry", begin=begin) for begin in (True, True, False)]
+    opened = [await with_offset(backend, "/registry", begin=begin) for begin in (True, True, False)]
     record, _ = await backend.get("/registry/apiext.dev/revision-base")
 
     assert record_key("registry/") == "/registry/apiext.dev/revision-base"
@@ -81,19 +81,19 @@ async def test_the_base_is_recorded_once() -> None:
     assert [await based.revision() for based in opened] == [REVISION_BASE + before + 1] * 3
 
 
-async def test_servers_that_begin_at_once_agree() -> None:
-    """Several that begin a base at the same time have the same one."""
+async def test_concurrent_servers_agree() -> None:
+    """Use the same offset in servers that record one at the same time."""
     backend = MemoryBackend()
-    opened = await asyncio.gather(*(with_base(backend, "/x", begin=True) for _ in range(5)))
+    opened = await asyncio.gather(*(with_offset(backend, "/x", begin=True) for _ in range(5)))
 
     assert len({await based.revision() for based in opened}) == 1
 
 
 @pytest.mark.parametrize("value", [b"", b"[]", b"{}", b'{"base":"7"}', b'{"base":-1}', b"\xff"])
-async def test_a_broken_record_is_an_error(value: bytes) -> None:
-    """A base that cannot be understood is not guessed at."""
+async def test_rejects_an_invalid_record(value: bytes) -> None:
+    """Raise BackendError for an invalid record."""
     backend = MemoryBackend()
     await backend.create(record_key("/registry"), value)
 
-    with pytest.raises(BackendError, match="the base of revisions"):
-        await with_base(backend, "/registry", begin=False)
+    with pytest.raises(BackendError, match="invalid revision offset"):
+        await with_offset(backend, "/registry", begin=False)

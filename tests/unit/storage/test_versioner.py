@@ -1,4 +1,4 @@
-"""resourceVersions are read and refused as the reference does."""
+"""resourceVersions parsed as in the reference."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from apiext.storage import versioner
 
 
 @pytest.mark.parametrize("text,revision", [("", 0), ("0", 0), ("7", 7), ("007", 7), ("0" * 5000 + "1", 1), (str(2**64 - 1), 2**64 - 1)])
-def test_numbers(text: str, revision: int) -> None:
-    """Any number up to uint64 is a revision."""
+def test_parses_numbers(text: str, revision: int) -> None:
+    """Accept any number up to uint64."""
     assert versioner.parse(text) == revision
 
 
@@ -25,8 +25,8 @@ def test_numbers(text: str, revision: int) -> None:
         ("9" * 5000, "value out of range"),
     ],
 )
-def test_other_texts(text: str, why: str) -> None:
-    """Anything else is a bad request that quotes the text; a watch, and a read from the cache, answer it with an error of no kind."""
+def test_rejects_other_texts(text: str, why: str) -> None:
+    """Answer 400 with the quoted text for anything else, and 500 for watches and cached gets."""
     with pytest.raises(StatusError) as caught:
         versioner.parse(text)
 
@@ -34,12 +34,12 @@ def test_other_texts(text: str, why: str) -> None:
     assert (caught.value.code, caught.value.message) == (400, f"invalid resource version: {expected}")
 
     with pytest.raises(StatusError) as caught:
-        versioner.parse_plainly(text)
+        versioner.parse_for_watch(text)
     assert (caught.value.code, caught.value.reason, caught.value.message) == (500, "", expected)
 
 
-def test_require() -> None:
-    """What is older than asked for is a timeout that tells both revisions."""
-    versioner.require(5, 5)
+def test_requires_a_minimum_revision() -> None:
+    """Answer 504 with both revisions if the state is older than requested."""
+    versioner.require_not_older(5, 5)
     with pytest.raises(StatusError, match=r"^Timeout: Too large resource version: 6, current: 5$"):
-        versioner.require(6, 5)
+        versioner.require_not_older(6, 5)

@@ -1,4 +1,4 @@
-"""A watch's queue: order, bounds and ends."""
+"""The queue of a watch: order, limits and end."""
 
 import asyncio
 from collections.abc import Iterator
@@ -12,18 +12,18 @@ from apiext.storage.watch_queue import WatchQueue
 
 
 def event(revision: int) -> Event:
-    """Some event."""
+    """Return an event."""
     return Event(type=EventType.BOOKMARK, item=None, revision=revision, line=b"x" * 10)
 
 
-async def read(queue: WatchQueue) -> list[int]:
-    """The revisions up to the end."""
+async def read(queue: WatchQueue[Event]) -> list[int]:
+    """Return the revisions up to the end."""
     return [event.revision async for batch in queue for event in batch]
 
 
-async def test_backlog_comes_first() -> None:
-    """What lies behind a watch is told before what was pushed meanwhile, in pieces, none of them empty."""
-    queue = WatchQueue(backlog=(event(number) for number in range(1000)))
+async def test_delivers_the_backlog_first() -> None:
+    """Deliver the backlog before pushed events, in chunks that are not empty."""
+    queue = WatchQueue[Event](backlog=(event(number) for number in range(1000)))
     queue.push([event(1000), event(1001)], 20)
     queue.push([event(1002)], 10)
     queue.finish()
@@ -34,9 +34,9 @@ async def test_backlog_comes_first() -> None:
     assert len(batches) > 3
 
 
-async def test_batches_are_shared() -> None:
-    """A batch that nothing else waits with is handed on as it is."""
-    queue, other = WatchQueue(), WatchQueue()
+async def test_shares_batches() -> None:
+    """Deliver a batch unchanged if nothing else is queued."""
+    queue, other = WatchQueue[Event](), WatchQueue[Event]()
     batch = [event(1)]
     for each in (queue, other):
         each.push(batch, 10)
@@ -45,10 +45,10 @@ async def test_batches_are_shared() -> None:
     assert await anext(other) is batch
 
 
-async def test_slow_watcher_is_ended() -> None:
-    """A watcher that has too much waiting is ended when the next batch comes; one that keeps up takes any amount."""
-    closed: list[WatchQueue] = []
-    slow, fast = WatchQueue(closed=closed.append), WatchQueue(closed=closed.append)
+async def test_ends_a_slow_watcher() -> None:
+    """End a watcher whose queue is full; accept any batch of one that keeps up."""
+    closed: list[WatchQueue[Event]] = []
+    slow, fast = WatchQueue[Event](closed=closed.append), WatchQueue[Event](closed=closed.append)
     received = 0
     for number in range(watch_queue.MAX_QUEUED_EVENTS + 2):
         for queue in (slow, fast):
@@ -61,9 +61,9 @@ async def test_slow_watcher_is_ended() -> None:
     assert received == watch_queue.MAX_QUEUED_EVENTS + 2
 
 
-async def test_bytes_are_bounded() -> None:
-    """Large events fill a queue before many of them do."""
-    queue = WatchQueue()
+async def test_limits_bytes() -> None:
+    """Limit the bytes of a queue."""
+    queue = WatchQueue[Event]()
     queue.push([event(1)], watch_queue.MAX_QUEUED_BYTES + 1)
     assert queue.active
     queue.push([event(2)], 10)
@@ -71,9 +71,9 @@ async def test_bytes_are_bounded() -> None:
     assert not queue.active
 
 
-async def test_failure_comes_last() -> None:
-    """A failure is told after what was queued before it, and nothing after it."""
-    queue = WatchQueue()
+async def test_delivers_the_error_last() -> None:
+    """Deliver an error after the queued events, and nothing after it."""
+    queue = WatchQueue[Event]()
     queue.push([event(1)], 10)
     queue.fail(errors.expired("too old"))
     queue.fail(errors.expired("still too old"))
@@ -87,24 +87,24 @@ async def test_failure_comes_last() -> None:
     )
 
 
-async def test_corrupt_backlog() -> None:
-    """An object that cannot be shown ends the watch after what could."""
+async def test_ends_at_a_corrupt_object() -> None:
+    """End the watch with an error after the events before a corrupt object."""
 
     def backlog() -> Iterator[Event]:
         yield event(1)
         raise CorruptObjectError("a/x", "broken")
 
-    queue = WatchQueue(backlog=backlog())
+    queue = WatchQueue[Event](backlog=backlog())
     queue.push([event(2)], 10)
     events = [event async for batch in queue for event in batch]
 
     assert [(event.type, event.revision) for event in events] == [(EventType.BOOKMARK, 1), (EventType.ERROR, 0)]
 
 
-async def test_close_while_waiting() -> None:
-    """Closing wakes whoever waits, once, and tells the owner once."""
-    closed: list[WatchQueue] = []
-    queue = WatchQueue(closed=closed.append)
+async def test_close_wakes_the_reader() -> None:
+    """Wake the waiting reader and notify the owner once on close."""
+    closed: list[WatchQueue[Event]] = []
+    queue = WatchQueue[Event](closed=closed.append)
     waiting = asyncio.ensure_future(anext(queue))
     await asyncio.sleep(0)
     queue.close()
@@ -115,9 +115,9 @@ async def test_close_while_waiting() -> None:
     assert closed == [queue]
 
 
-async def test_a_reader_that_gives_up() -> None:
-    """A reader that stops waiting loses nothing."""
-    queue = WatchQueue(backlog=[event(1)])
+async def test_cancelled_reader_loses_nothing() -> None:
+    """Lose no events when a reader is cancelled."""
+    queue = WatchQueue[Event](backlog=[event(1)])
     for _ in range(3):
         waiting = asyncio.ensure_future(anext(queue))
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Calls of another server."""
+"""The HTTP client."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -14,20 +14,20 @@ from apiext.webhook.kubeconfig import Endpoint
 
 
 class Remote:
-    """A server that answers as it is told, one answer after the other; the last one from then on."""
+    """A server with a list of answers; it repeats the last one."""
 
     def __init__(self, *answers: Callable[[], web.Response]) -> None:
         self._answers = list(answers)
         self.calls: list[tuple[str, str, object]] = []
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Note the call and answer it."""
+        """Record the call and answer it."""
         self.calls.append((request.path, request.headers.get("Authorization", ""), orjson.loads(await request.read() or b"null")))
         return (self._answers.pop(0) if len(self._answers) > 1 else self._answers[0])()
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[WebhookClient]:
-        """A client of the server."""
+        """Yield a client of the server."""
         async with RawTestServer(self) as server:
             url = str(server.make_url("/prefix"))
             client = WebhookClient(Endpoint(url=url, context=None, authorization="Bearer t"), backoff=(0.0, 0.0))
@@ -40,8 +40,8 @@ def _json(body: object, status: int = 200, **headers: str) -> Callable[[], web.R
     return lambda: web.Response(body=orjson.dumps(body), status=status, headers=named)
 
 
-async def test_post() -> None:
-    """JSON goes out with the credentials, and JSON comes back."""
+async def test_posts_json() -> None:
+    """Send JSON with the credentials, and return the JSON of the answer."""
     remote = Remote(_json({"a": 1}, 201))
     async with remote.client() as client:
         assert await client.post("/path", {"b": 2}) == {"a": 1}
@@ -50,8 +50,8 @@ async def test_post() -> None:
 
 
 @pytest.mark.parametrize("broken", [_json({}, 500), _json({}, 504), _json({}, 429), _json({}, 503, Retry_After="1")])
-async def test_calls_are_tried_again(broken: Callable[[], web.Response]) -> None:
-    """Trouble that passes, and an invitation to come back, lead to further calls."""
+async def test_retries(broken: Callable[[], web.Response]) -> None:
+    """Retry after 429, 500, 504, and after any answer with Retry-After."""
     remote = Remote(broken, broken, _json({"a": 1}))
     async with remote.client() as client:
         assert await client.post("/path", {}) == {"a": 1}
@@ -64,12 +64,12 @@ async def test_calls_are_tried_again(broken: Callable[[], web.Response]) -> None
     [
         (_json({"message": "not you"}, 403), 1, "not you"),
         (_json({"message": "broken"}, 500), 3, "broken"),
-        (_json([], 200), 1, "an answer with code 200 that cannot be used"),
-        (lambda: web.Response(text="<html>", status=404), 1, "an answer with code 404 that cannot be used"),
+        (_json([], 200), 1, "invalid answer with code 200"),
+        (lambda: web.Response(text="<html>", status=404), 1, "invalid answer with code 404"),
     ],
 )
-async def test_failures(answer: Callable[[], web.Response], calls: int, message: str) -> None:
-    """What remains is told in the other server's words, where it has some."""
+async def test_reports_failures(answer: Callable[[], web.Response], calls: int, message: str) -> None:
+    """Raise the message of the server's Status, or the code without one."""
     remote = Remote(answer)
     async with remote.client() as client:
         with pytest.raises(WebhookError) as failed:
@@ -79,8 +79,8 @@ async def test_failures(answer: Callable[[], web.Response], calls: int, message:
     assert len(remote.calls) == calls
 
 
-async def test_nobody_listens() -> None:
-    """A server that is not there is told in the reference's words."""
+async def test_reports_an_unreachable_server() -> None:
+    """Raise the reference's text for a refused connection."""
     client = WebhookClient(Endpoint(url="http://127.0.0.1:1", context=None))
     with pytest.raises(WebhookError) as caught:
         await client.get("/path")
@@ -89,8 +89,8 @@ async def test_nobody_listens() -> None:
     assert str(caught.value) == 'Get "http://127.0.0.1:1/path": dial tcp 127.0.0.1:1: connect: connection refused'
 
 
-async def test_get() -> None:
-    """Objects are read, too; a refusal tells its code."""
+async def test_gets_json() -> None:
+    """Return the JSON at a path; an error has the status code."""
     remote = Remote(_json({"a": 1}), _json({"message": "no"}, 403))
     async with remote.client() as client:
         assert await client.get("/path?q=1") == {"a": 1}
@@ -100,8 +100,8 @@ async def test_get() -> None:
     assert failed.value.code == 403
 
 
-async def test_ask() -> None:
-    """The code and the content of one call come back as they are; headers go out with the credentials."""
+async def test_ask_returns_any_answer() -> None:
+    """Return code and content of one attempt; the caller's headers replace the credentials."""
     remote = Remote(lambda: web.Response(text="no", status=503))
     async with remote.client() as client:
         answer = await client.ask("/path", method="PATCH", body=[1], headers={"Authorization": "other"})
@@ -109,8 +109,8 @@ async def test_ask() -> None:
     assert (answer, remote.calls) == ((503, b"no"), [("/prefix/path", "other", [1])])
 
 
-async def test_ask_with_bytes() -> None:
-    """A body of bytes goes out as it is."""
+async def test_ask_sends_bytes() -> None:
+    """Send a body of bytes unchanged."""
     remote = Remote(_json({}))
     async with remote.client() as client:
         await client.ask("/path", method="POST", body=b' {"a": 1}\n')
@@ -118,8 +118,8 @@ async def test_ask_with_bytes() -> None:
     assert remote.calls == [("/prefix/path", "Bearer t", {"a": 1})]
 
 
-async def test_lines() -> None:
-    """An answer comes line by line, whatever the pieces are that it comes in; a refusal is told before the first."""
+async def test_yields_lines() -> None:
+    """Yield whole lines, however they are chunked; raise an error status before the first line."""
     remote = Remote(lambda: web.Response(body=b"one\n" + b"x" * 300_000 + b"\nrest"), _json({"message": "no"}, 403))
     async with remote.client() as client:
         async with client.lines("/path", longest=10, silence=10) as lines:
@@ -129,8 +129,8 @@ async def test_lines() -> None:
                 raise AssertionError
 
 
-async def test_silence() -> None:
-    """An answer that has begun and does not go on is given up."""
+async def test_ends_a_silent_answer() -> None:
+    """Raise an error when no byte arrives for too long."""
 
     async def begin(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse()

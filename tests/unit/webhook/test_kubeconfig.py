@@ -1,4 +1,4 @@
-"""Kubeconfig files as a server reads them."""
+"""Kubeconfig files."""
 
 import base64
 import json
@@ -10,6 +10,8 @@ import pytest
 
 from apiext.webhook.kubeconfig import KubeconfigError, load
 from hack.lib.servers.certificates import Authority
+
+V1 = "client.authentication.k8s.io/v1"
 
 
 def _config(cluster: dict[str, Any], user: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -27,8 +29,8 @@ def _write(folder: Path, config: object) -> Path:
     return path
 
 
-def test_certificates_as_data_and_as_files(tmp_path: Path) -> None:
-    """What stands in the file counts as what it names, relative to its own folder."""
+def test_reads_certificates_as_data_and_as_files(tmp_path: Path) -> None:
+    """Read certificates from the kubeconfig, and from files relative to its folder."""
     authority = Authority(tmp_path / "ca")
     pair = authority.issue("somebody")
     data = {
@@ -50,24 +52,26 @@ def test_certificates_as_data_and_as_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "user,header",
     [
-        ({"token": "t"}, {"Authorization": "Bearer t"}),
-        ({"username": "u", "password": "p"}, {"Authorization": "Basic dTpw"}),
-        ({"tokenFile": "token"}, {"Authorization": "Bearer from a file"}),
-        ({}, {}),
+        ({"token": "t"}, "Bearer t"),
+        ({"username": "u", "password": "p"}, "Basic dTpw"),
+        ({"tokenFile": "token"}, "Bearer from a file"),
+        ({}, ""),
+        ({"exec": None}, ""),
+        ({"token": "t", "exec": {"never": "run"}}, "Bearer t"),
     ],
 )
-def test_credentials(tmp_path: Path, user: dict[str, Any], header: dict[str, str]) -> None:
-    """Tokens, files of tokens and passwords become a header."""
+async def test_reads_static_credentials(tmp_path: Path, user: dict[str, Any], header: str) -> None:
+    """Make a header of tokens, token files and passwords; they take precedence over a plugin."""
     (tmp_path / "token").write_text("from a file\n")
 
     endpoint = load(_write(tmp_path, _config({"server": "http://127.0.0.1:1"}, user)))
 
-    assert endpoint.headers() == header
+    assert (await endpoint.credential()).authorization == header
     assert endpoint.context is None
 
 
-def test_insecure_clusters(tmp_path: Path) -> None:
-    """A cluster may be trusted without a look at its certificate, if the file says so."""
+def test_skips_verification(tmp_path: Path) -> None:
+    """Verify no certificate with insecure-skip-tls-verify."""
     context = load(_write(tmp_path, _config({"server": "https://a", "insecure-skip-tls-verify": True}))).context
 
     assert context is not None
@@ -77,16 +81,24 @@ def test_insecure_clusters(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "config,problem",
     [
-        ([], "it is not a kubeconfig"),
+        ([], "not a kubeconfig"),
         ({}, "contexts has no ''"),
-        (_config({}), "the cluster's server '' is no URL"),
-        (_config({"server": "https://a"}, {"exec": {}}), "the user's exec is not supported"),
+        (_config({}), "the cluster's server '' is not a URL"),
+        (_config({"server": "https://a"}, {"as": "ann"}), "the user's as is not supported"),
+        (_config({"server": "https://a"}, {"exec": {}}), "client.authentication.k8s.io/v1beta1"),
+        (_config({"server": "https://a"}, {"exec": {"apiVersion": "v1"}}), "client.authentication.k8s.io/v1beta1"),
+        (_config({"server": "https://a"}, {"exec": {"apiVersion": V1}}), "the user's exec: malformed request. missing key 'command'"),
+        (_config({"server": "https://a"}, {"exec": {"apiVersion": V1, "interactiveMode": "Always"}}), "and there is no terminal"),
+        (_config({"server": "https://a"}, {"exec": {"command": "a"}, "auth-provider": {"name": "b"}}), "both exec and auth-provider"),
+        (_config({"server": "https://a"}, {"auth-provider": {"name": "azure"}}), "'azure' is not supported; use an exec plugin"),
+        (_config({"server": "https://a"}, {"auth-provider": {"name": "gcp"}}), "the user's auth-provider gcp has no cmd-path"),
+        (_config({"server": "https://a"}, {"auth-provider": {"name": "oidc"}}), "oidc has neither id-token nor refresh-token"),
         (_config({"server": "https://a", "certificate-authority-data": "?"}), "certificate-authority-data is not base64"),
         (_config({"server": "https://a", "certificate-authority": "none"}), "none: No such file or directory"),
     ],
 )
-def test_problems(tmp_path: Path, config: object, problem: str) -> None:
-    """What cannot be used is told in one line."""
+def test_rejects_invalid_files(tmp_path: Path, config: object, problem: str) -> None:
+    """Raise an error with the reason in one line."""
     with pytest.raises(KubeconfigError) as found:
         load(_write(tmp_path, config))
 

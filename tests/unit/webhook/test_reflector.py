@@ -1,4 +1,4 @@
-"""Objects of another server are followed."""
+"""Lists and watches of another server."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -12,26 +12,26 @@ from aiohttp.test_utils import RawTestServer
 
 from apiext.webhook.client import WebhookClient, WebhookError
 from apiext.webhook.kubeconfig import Endpoint
-from apiext.webhook.reflector import Follower, Latest, Link, Reflector, only
+from apiext.webhook.reflector import Follower, Latest, Link, Reflector, single_object
 
 Found = dict[str, Any]
 
 
 def listed(*names: str, more: str = "") -> Found:
-    """A page of a list; `more` is where the next one begins."""
+    """Return a page of a list; `more` is its continue token."""
     items = [{"metadata": {"name": name, "resourceVersion": "4"}, "data": "listed"} for name in names]
     return {"metadata": {"resourceVersion": "5"} | ({"continue": more} if more else {}), "items": items}
 
 
 def event(kind: str, revision: str, data: str, name: str = "it") -> Found:
-    """An event of a watch."""
+    """Return a watch event."""
     return {"type": kind, "object": {"metadata": {"name": name, "resourceVersion": revision}, "data": data}}
 
 
 class Remote:
-    """Answers each list with the same pages, and watches one after the other; the last one stays open. A number is a failure.
+    """A server with the same pages for each list, and one list of events for each watch; the last watch stays open.
 
-    A watch with None at its end breaks off there.
+    A number instead of events is an error code. None at the end of the events breaks the connection.
     """
 
     def __init__(self, *watches: Sequence[Found | None] | int, pages: Sequence[Found] = (listed("it"),)) -> None:
@@ -42,7 +42,7 @@ class Remote:
         self.enough = asyncio.Event()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Note the request and answer it."""
+        """Record the request and answer it."""
         query = request.query
         if "watch" not in query:
             self.limit = query["limit"]
@@ -69,11 +69,11 @@ class Remote:
         return response
 
     @asynccontextmanager
-    async def followed(self, collection: str, follower: Follower, **settings: Any) -> AsyncIterator[None]:
-        """Until the last watch has begun."""
+    async def running(self, collection: str, follower: Follower, **settings: Any) -> AsyncIterator[None]:
+        """Run a reflector, and enter once the last watch has started."""
         async with RawTestServer(self, handler_cancellation=True) as server:
             client = WebhookClient(Endpoint(url=str(server.make_url("/")).rstrip("/"), context=None))
-            task = asyncio.create_task(Reflector(client, collection, follower, shortest=0.0, **settings).run())
+            task = asyncio.create_task(Reflector(client, collection, follower, min_pause=0.0, **settings).run())
             async with asyncio.timeout(10):
                 await self.enough.wait()
             try:
@@ -84,122 +84,122 @@ class Remote:
                 await client.close()
 
 
-class Told:
-    """Keeps what it is told."""
+class Recorder:
+    """A follower that records its calls."""
 
     def __init__(self) -> None:
-        self.news: list[tuple[str, ...]] = []
+        self.calls: list[tuple[str, ...]] = []
 
     def replaced(self, objects: Sequence[Found]) -> None:
-        """All names."""
-        self.news.append(("all", *(found["metadata"]["name"] for found in objects)))
+        """Record the names."""
+        self.calls.append(("all", *(found["metadata"]["name"] for found in objects)))
 
     def changed(self, found: Found) -> None:
-        """Name and content."""
-        self.news.append(("changed", found["metadata"]["name"], found["data"]))
+        """Record name and content."""
+        self.calls.append(("changed", found["metadata"]["name"], found["data"]))
 
     def deleted(self, found: Found) -> None:
-        """Name and last content."""
-        self.news.append(("deleted", found["metadata"]["name"], found["data"]))
+        """Record name and last content."""
+        self.calls.append(("deleted", found["metadata"]["name"], found["data"]))
 
 
-async def test_changes() -> None:
-    """A single object is told as it is listed and after each change; a watch that ends goes on where it was."""
+async def test_passes_on_each_state() -> None:
+    """Pass on the listed object and each change; continue at the last revision when a watch ends."""
     bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "9"}}}
     remote = Remote([event("MODIFIED", "7", "first"), event("DELETED", "8", "gone")], [event("ADDED", "8", "back"), bookmark], [])
     changes: list[str] = []
-    async with remote.followed("/objects", Latest(lambda found: changes.append(found["data"]))):
+    async with remote.running("/objects", Latest(lambda found: changes.append(found["data"]))):
         assert remote.asked == ["list", "watch 5", "watch 8", "watch 9"]
 
     assert changes == ["listed", "first", "back"]
 
 
-async def test_collections() -> None:
-    """Of a collection all pages are told as one, then every object that comes, changes or goes."""
+async def test_passes_on_all_pages_at_once() -> None:
+    """Replace all objects once, after the last page, then pass on additions, changes and deletions."""
     events = [event("ADDED", "6", "new", "c"), event("MODIFIED", "7", "other", "a"), event("DELETED", "8", "last", "b")]
-    remote, told = Remote(events, [], pages=[listed("a", more="1"), listed("b")]), Told()
-    async with remote.followed("/objects?labelSelector=x", told):
+    remote, recorder = Remote(events, [], pages=[listed("a", more="1"), listed("b")]), Recorder()
+    async with remote.running("/objects?labelSelector=x", recorder):
         assert remote.asked == ["list", "list 1", "watch 5", "watch 8"]
 
-    assert told.news == [("all", "a", "b"), ("changed", "c", "new"), ("changed", "a", "other"), ("deleted", "b", "last")]
+    assert recorder.calls == [("all", "a", "b"), ("changed", "c", "new"), ("changed", "a", "other"), ("deleted", "b", "last")]
 
 
-async def test_failures() -> None:
-    """After an error, in a watch or instead of one, it begins with a list."""
+async def test_lists_again_after_an_error() -> None:
+    """List again after an error, in a watch or instead of one."""
     expired = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}}
-    remote, told = Remote([expired], 500, 410, []), Told()
-    async with remote.followed("/objects", told):
+    remote, recorder = Remote([expired], 500, 410, []), Recorder()
+    async with remote.running("/objects", recorder):
         assert remote.asked == ["list", "watch 5"] * 4
 
-    assert told.news == [("all", "it")] * 4
+    assert recorder.calls == [("all", "it")] * 4
 
 
-async def test_interruptions() -> None:
-    """Where the server was not there for a while, or had too much to do, the watch goes on where it was."""
-    remote, told = Remote([event("MODIFIED", "7", "first"), None], 429, []), Told()
-    async with remote.followed("/objects", told):
+async def test_continues_after_an_interruption() -> None:
+    """Continue at the last revision after a broken connection and a 429."""
+    remote, recorder = Remote([event("MODIFIED", "7", "first"), None], 429, []), Recorder()
+    async with remote.running("/objects", recorder):
         assert remote.asked == ["list", "watch 5", "watch 7", "watch 7"]
 
-    assert told.news == [("all", "it"), ("changed", "it", "first")]
+    assert recorder.calls == [("all", "it"), ("changed", "it", "first")]
 
 
-class Watched(Link):
-    """Notes how it goes; `doubts` is how often the server is not the one that is meant."""
+class RecordingLink(Link):
+    """Records its calls; `refusals` is how often it refuses the server."""
 
-    def __init__(self, doubts: int) -> None:
-        self.doubts = doubts
+    def __init__(self, refusals: int) -> None:
+        self.refusals = refusals
         self.notes: list[str] = []
 
     async def confirm(self) -> None:
-        """Have doubts, as long as there are any."""
-        if self.doubts:
-            self.doubts -= 1
+        """Refuse the server as often as planned."""
+        if self.refusals:
+            self.refusals -= 1
             raise WebhookError("another server")
 
     def reached(self) -> None:
-        """Note it."""
+        """Record the call."""
         self.notes.append("reached")
 
     def lost(self, error: WebhookError) -> None:
-        """Note why."""
+        """Record the error."""
         self.notes.append(str(error).rpartition(" with ")[2])
 
 
-async def test_link() -> None:
-    """Nothing is asked of a server that is not confirmed; that it is there, and that it is not, is told."""
-    remote, link = Remote(500, []), Watched(2)
-    async with remote.followed("/objects", Told(), link=link):
+async def test_reports_the_connection() -> None:
+    """Send no request to a server that is refused, and report each success and failure."""
+    remote, link = Remote(500, []), RecordingLink(2)
+    async with remote.running("/objects", Recorder(), link=link):
         assert remote.asked == ["list", "watch 5"] * 2
 
-    lost = "code 500 that cannot be used"
+    lost = "code 500"
     assert link.notes[:5] == ["another server", "another server", "reached", lost, "reached"]
 
 
-async def test_followers_that_fail(caplog: pytest.LogCaptureFixture) -> None:
-    """A follower that fails is told everything anew."""
+async def test_lists_again_after_a_follower_failed(caplog: pytest.LogCaptureFixture) -> None:
+    """List again after a follower raised an exception, and log it."""
 
-    class Failing(Told):
+    class Failing(Recorder):
         def changed(self, found: Found) -> None:
             super().changed(found)
             raise KeyError("oh")
 
-    remote, told = Remote([event("MODIFIED", "7", "first")], []), Failing()
-    async with remote.followed("/objects", told):
+    remote, recorder = Remote([event("MODIFIED", "7", "first")], []), Failing()
+    async with remote.running("/objects", recorder):
         assert remote.asked == ["list", "watch 5"] * 2
 
-    assert told.news == [("all", "it"), ("changed", "it", "first"), ("all", "it")]
+    assert recorder.calls == [("all", "it"), ("changed", "it", "first"), ("all", "it")]
     assert "KeyError" in caplog.text
 
 
-async def test_large_collections() -> None:
-    """Pages are as large as they should be, and of what they bring is kept what is needed."""
-    remote, told = Remote([], pages=[listed("a", more="1"), listed("b")]), Told()
-    async with remote.followed("/objects", told, page=7, reduce=lambda found: {"metadata": {"name": found["metadata"]["name"] * 2}}):
+async def test_reduces_each_object() -> None:
+    """Ask for pages of the given size, and pass on reduced objects."""
+    remote, recorder = Remote([], pages=[listed("a", more="1"), listed("b")]), Recorder()
+    async with remote.running("/objects", recorder, page=7, reduce=lambda found: {"metadata": {"name": found["metadata"]["name"] * 2}}):
         assert remote.limit == "7"
 
-    assert told.news == [("all", "aa", "bb")]
+    assert recorder.calls == [("all", "aa", "bb")]
 
 
-def test_address_of_one() -> None:
-    """A single object is a collection with a selector."""
-    assert only("/api/v1/configmaps", "a-b") == "/api/v1/configmaps?fieldSelector=metadata.name%3Da-b"
+def test_selects_a_single_object() -> None:
+    """Return a path with a field selector."""
+    assert single_object("/api/v1/configmaps", "a-b") == "/api/v1/configmaps?fieldSelector=metadata.name%3Da-b"

@@ -1,14 +1,14 @@
-"""Answers of another server are kept, and shared by those who ask at once."""
+"""The cache of another server's answers."""
 
 import asyncio
 
 import pytest
 
-from apiext.webhook.response_cache import Answers
+from apiext.webhook.response_cache import ResponseCache
 
 
 class Remote:
-    """Answers with the number of the call, and has a clock."""
+    """A server that answers with the number of the call, and a clock."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -18,41 +18,41 @@ class Remote:
         self.called = asyncio.Event()
 
     async def ask(self) -> tuple[int, float]:
-        """The answer, which may be kept for 10 seconds."""
+        """Return the answer and 10 seconds."""
         self.calls += 1
         self.called.set()
         await self.open.wait()
         return self.calls, 10.0
 
 
-async def test_kept_for_a_while() -> None:
-    """An answer is asked for again when its time is over, and by another key."""
+async def test_caches_by_key_until_the_expiry() -> None:
+    """Fetch an answer again after its expiry, and for another key."""
     remote = Remote()
-    answers: Answers[int] = Answers(most=10, clock=lambda: remote.now)
-    found = [await answers.get(b"a", remote.ask), await answers.get(b"a", remote.ask), await answers.get(b"b", remote.ask)]
+    cache: ResponseCache[int] = ResponseCache(max_entries=10, clock=lambda: remote.now)
+    found = [await cache.get(b"a", remote.ask), await cache.get(b"a", remote.ask), await cache.get(b"b", remote.ask)]
     remote.now = 10.0
 
-    assert [*found, await answers.get(b"a", remote.ask)] == [1, 1, 2, 3]
+    assert [*found, await cache.get(b"a", remote.ask)] == [1, 1, 2, 3]
 
 
-async def test_no_more_than_allowed() -> None:
-    """The one that was wanted longest ago goes first."""
+async def test_drops_the_least_recently_used() -> None:
+    """Drop the least recently used entry above the maximum."""
     remote = Remote()
-    answers: Answers[int] = Answers(most=2)
+    cache: ResponseCache[int] = ResponseCache(max_entries=2)
     for key in (b"a", b"b", b"a", b"c", b"a"):
-        await answers.get(key, remote.ask)
+        await cache.get(key, remote.ask)
 
     assert remote.calls == 3
-    await answers.get(b"b", remote.ask)
+    await cache.get(b"b", remote.ask)
     assert remote.calls == 4
 
 
-async def test_shared() -> None:
-    """Those who ask at once share a call, also when the first of them leaves."""
+async def test_shares_concurrent_calls() -> None:
+    """Share a call between concurrent callers, also where the first one is cancelled."""
     remote = Remote()
     remote.open.clear()
-    answers: Answers[int] = Answers(most=10)
-    tasks = [asyncio.create_task(answers.get(b"a", remote.ask)) for _ in range(3)]
+    cache: ResponseCache[int] = ResponseCache(max_entries=10)
+    tasks = [asyncio.create_task(cache.get(b"a", remote.ask)) for _ in range(3)]
     await remote.called.wait()
     tasks[0].cancel()
     remote.open.set()
@@ -60,8 +60,8 @@ async def test_shared() -> None:
     assert await asyncio.gather(*tasks[1:]) == [1, 1]
 
 
-async def test_failures_and_what_must_not_be_kept() -> None:
-    """Neither is kept."""
+async def test_does_not_cache_failures() -> None:
+    """Cache neither a failure nor an answer with 0 seconds."""
     calls = []
 
     async def fails() -> tuple[int, float]:
@@ -72,10 +72,10 @@ async def test_failures_and_what_must_not_be_kept() -> None:
         calls.append("fleeting")
         return 1, 0.0
 
-    answers: Answers[int] = Answers(most=10)
+    cache: ResponseCache[int] = ResponseCache(max_entries=10)
     for _ in range(2):
         with pytest.raises(ValueError, match="no"):
-            await answers.get(b"a", fails)
-        await answers.get(b"a", fleeting)
+            await cache.get(b"a", fails)
+        await cache.get(b"a", fleeting)
 
     assert calls == ["fails", "fleeting"] * 2

@@ -1,4 +1,4 @@
-"""The cluster of a pod."""
+"""The service account of a pod."""
 
 from pathlib import Path
 
@@ -12,8 +12,8 @@ POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 
 
 @pytest.mark.parametrize("host,url", [("10.0.0.1", "https://10.0.0.1:443"), ("fd00::1", "https://[fd00::1]:443")])
-def test_in_a_pod(tmp_path: Path, host: str, url: str) -> None:
-    """The address is in the environment, the authority and the token, which is renewed, in a folder."""
+async def test_reads_the_service_account(tmp_path: Path, host: str, url: str) -> None:
+    """Read the address from the environment, the authority from a file, and the token file for each call."""
     (tmp_path / "ca.crt").write_bytes(Authority(tmp_path / "pki").cert.read_bytes())
     (tmp_path / "token").write_text("one\n")
 
@@ -23,14 +23,14 @@ def test_in_a_pod(tmp_path: Path, host: str, url: str) -> None:
     assert endpoint.url == url
     assert endpoint.context is not None
     assert len(endpoint.context.get_ca_certs()) == 1
-    assert endpoint.headers() == {"Authorization": "Bearer two"}
+    assert (await endpoint.credential()).authorization == "Bearer two"
 
 
-def test_elsewhere(tmp_path: Path) -> None:
-    """What is missing is told."""
+def test_fails_outside_a_pod(tmp_path: Path) -> None:
+    """Raise an error that names what is missing."""
     assert in_cluster(POD)
     assert not in_cluster({"KUBERNETES_SERVICE_HOST": "10.0.0.1"})
-    with pytest.raises(KubeconfigError, match="this is no pod"):
+    with pytest.raises(KubeconfigError, match="this is not a pod"):
         load({}, tmp_path)
     with pytest.raises(KubeconfigError, match="token: No such file"):
         load(POD, tmp_path)

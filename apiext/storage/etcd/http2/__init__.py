@@ -1,8 +1,14 @@
-"""Remote procedure calls as gRPC defines them, over HTTP/2, on the event loop itself: what etcd's API needs and no more.
+"""gRPC calls over HTTP/2 on the asyncio event loop: the part of both protocols that etcd's API uses.
 
-Owns connections, frames, windows and the outcome of a call; must not know what a message means. A library for all of gRPC
-hands every message from a thread of its own to the loop, at several times the price of a small call, and falls behind a busy
-watch; here whatever has arrived is taken at once, where it is needed. Mirrors RFC 9113 and gRPC's "PROTOCOL-HTTP2".
+Owns connections, frames, flow control and the outcome of a call. Must not know what a message means.
+Mirrors RFC 9113 and gRPC's PROTOCOL-HTTP2.md. Tested against `h2` as an independent peer.
 
-Header compression with state is turned off (a table of size 0), so that a header block means the same wherever it stands.
+Why not a library (measured for this project):
+- `grpc.aio` needs three times the processor time for each call, since it passes every message from its own thread to the event loop.
+- Watches over `grpc.aio` fell seconds behind while a hundred clients received events. Here one read takes all messages that have arrived.
+- The client of `aetcd` takes one plain-text endpoint, without TLS and failover.
+- `python-etcd3` 0.12 (2020) can not be imported with protobuf 4 or later, except with protobuf's slow pure-Python runtime: 1,500 puts
+  a second against 7,900.
+
+The client announces a header table of size 0. A header block therefore refers to no earlier block, and repeated blocks are decoded once.
 """

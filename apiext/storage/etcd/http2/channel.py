@@ -1,130 +1,162 @@
-"""A server's address, and the connection to it: made when it is needed, made again when it was lost."""
+"""A server's address and the connection to it, which is made on demand and again after it was lost."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import ssl
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.backoff import Backoff
 from apiext.storage.etcd.http2 import headers
 from apiext.storage.etcd.http2.connection import Connection
-from apiext.storage.etcd.http2.grpc_status import UNAVAILABLE, RpcError
+from apiext.storage.etcd.http2.grpc_status import UNAVAILABLE, RpcError, error_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from apiext.storage.etcd.http2.streams import Duplex
+    from apiext.storage.etcd.http2.streams import DuplexStream
 
-_PAUSE: Final = 0.1
-_LONGEST_PAUSE: Final = 2.0
-_PATIENCE: Final = 5.0
-"""Seconds for a connection to be made."""
+_MIN_PAUSE_SECONDS: Final = 0.1
+_MAX_PAUSE_SECONDS: Final = 2.0
+_CONNECT_SECONDS: Final = 5.0
+"""Time for all addresses of a server to accept a connection and send SETTINGS, in equal parts."""
+_MIN_ADDRESS_SECONDS: Final = 1.0
+_Address = tuple[int, int, int, Any]
+"""Family, type, protocol and socket address."""
 
 
 class Channel:
-    """Calls to one server. `context` gives what TLS needs, anew for each connection: certificates are renewed."""
+    """Calls to one server. `tls_context` returns the context for each new connection; None means plain TCP."""
 
-    def __init__(self, host: str, port: int, context: Callable[[], ssl.SSLContext] | None) -> None:
+    def __init__(self, host: str, port: int, tls_context: Callable[[], ssl.SSLContext] | None) -> None:
         self._host = host
         self._port = port
-        self._context = context
+        self._tls_context = tls_context
         self._authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        self._heads: dict[str, bytes] = {}
+        self._headers: dict[str, bytes] = {}
         self._connection: Connection | None = None
         self._open: set[Connection] = set()
-        self._connecting: asyncio.Task[None] | None = None
+        """Connections with open calls, also those that accept no more."""
+        self._connect_task: asyncio.Task[None] | None = None
+        self._last_address: _Address | None = None
         self._closed = False
-        self.trouble = ""
-        """Why there is no connection, or why the last one was lost."""
+        self.last_error = ""
+        """Why there is no connection, or why the last one ended."""
 
-    def ready(self) -> bool:
-        """Whether it is connected; starts to connect where it is not."""
-        if self._connection is not None and self._connection.usable:
+    def check_connected(self) -> bool:
+        """Return whether the channel is connected. Start to connect if it is not."""
+        if self._connection is not None and self._connection.accepts_calls:
             return True
-        self.connecting()
+        self.connect()
         return False
 
-    def connecting(self) -> asyncio.Task[None]:
-        """Ends when it is connected or closed."""
-        if self._connecting is None or (self._connecting.done() and self._connection is None and not self._closed):
-            self._connecting = asyncio.ensure_future(self._connect())
-        return self._connecting
+    def connect(self) -> asyncio.Task[None]:
+        """Start to connect if needed. Return the task, which ends once the channel is connected or closed."""
+        if self._connect_task is None or (self._connect_task.done() and self._connection is None and not self._closed):
+            self._connect_task = asyncio.ensure_future(self._connect())
+        return self._connect_task
 
-    async def unary(self, path: str, message: bytes, within: float) -> bytes:
-        """Send a message and have one back, within seconds. Raises RpcError."""
-        return await self._current().unary(self._head(path), message, within)
+    async def unary(self, path: str, message: bytes, seconds: float) -> bytes:
+        """Send a message and return the response. `seconds` limits the call.
 
-    def duplex(self, path: str, metadata: dict[str, str]) -> Duplex:
-        """Begin a call with many messages both ways. Raises RpcError."""
-        return self._current().duplex(self._request(path, metadata))
+        Raises:
+            RpcError: the channel is not connected, the call failed, or there was no response in time.
+        """
+        return await self._current().unary(self._header(path), message, seconds)
+
+    async def duplex(self, path: str, metadata: dict[str, str], seconds: float) -> DuplexStream:
+        """Open a call with any number of messages both ways. `seconds` limits only the wait for a free stream.
+
+        Raises:
+            RpcError: the channel is not connected, or no stream became free in time.
+        """
+        return await self._current().duplex(self._request(path, metadata), seconds)
 
     def _current(self) -> Connection:
         if self._connection is None:
-            raise RpcError(UNAVAILABLE, "the channel is closed" if self._closed else self.trouble or "not connected")
+            reason = "the channel is closed" if self._closed else self.last_error or "not connected"
+            raise RpcError(UNAVAILABLE, reason, unprocessed=True)
         return self._connection
 
-    def _head(self, path: str) -> bytes:
-        head = self._heads.get(path)
-        if head is None:
-            head = self._heads[path] = self._request(path, {})
-        return head
+    def _header(self, path: str) -> bytes:
+        header = self._headers.get(path)
+        if header is None:
+            header = self._headers[path] = self._request(path, {})
+        return header
 
     def _request(self, path: str, metadata: dict[str, str]) -> bytes:
-        return headers.request(path, self._authority, secure=self._context is not None, metadata=metadata)
+        return headers.request(path, self._authority, secure=self._tls_context is not None, metadata=metadata)
 
     async def _connect(self) -> None:
-        backoff = Backoff(_PAUSE, _LONGEST_PAUSE)
+        backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
         while not self._closed:
             try:
-                async with asyncio.timeout(_PATIENCE):
-                    await self._dial()
+                async with asyncio.timeout(_CONNECT_SECONDS):
+                    addresses = await self._resolve()
             except TimeoutError:
-                self.trouble = "no connection in time"
-            except (OSError, ssl.SSLError, ValueError) as error:
-                self.trouble = _words(error)
-            else:
-                return
+                self.last_error, addresses = f"no address of {self._host} in time", []
+            except (OSError, UnicodeError) as error:
+                self.last_error, addresses = error_text(error), []
+            for address in addresses:
+                if await self._try(address, max(_CONNECT_SECONDS / len(addresses), _MIN_ADDRESS_SECONDS)):
+                    return
             await backoff.pause()
 
-    async def _dial(self) -> None:
-        """Make a connection that the server has answered on. Raises OSError."""
-        loop = asyncio.get_running_loop()
-        secure = self._context() if self._context is not None else None
-        name = self._host if secure is not None else None
-        connection = Connection(self._lost)
+    async def _resolve(self) -> list[_Address]:
+        """Return all addresses of the server, the one that was connected last first."""
+        found = await asyncio.get_running_loop().getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
+        addresses: list[_Address] = [(family, kind, protocol, address) for family, kind, protocol, _, address in found]
+        return sorted(addresses, key=lambda address: address != self._last_address)
+
+    async def _try(self, address: _Address, seconds: float) -> bool:
+        """Return whether an address accepted a connection and sent SETTINGS within that time; else set `last_error`."""
         try:
-            await loop.create_connection(lambda: connection, self._host, self._port, ssl=secure, server_hostname=name)
-            await connection.started
+            async with asyncio.timeout(seconds):
+                await self._dial(address)
+        except TimeoutError:
+            self.last_error = "no connection in time"
+        except (OSError, ssl.SSLError, ValueError) as error:
+            self.last_error = error_text(error)
+        else:
+            self._last_address = address
+            return True
+        return False
+
+    async def _dial(self, address: _Address) -> None:
+        loop = asyncio.get_running_loop()
+        tls = self._tls_context() if self._tls_context is not None else None
+        connection = Connection(self._retired)
+        family, kind, protocol, target = address
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.setblocking(False)  # noqa: FBT003 -- the signature of the standard library
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await loop.sock_connect(sock, target)
         except BaseException:
-            connection.close("not connected in time")
+            sock.close()
             raise
-        self._open = {other for other in self._open if not other.gone} | {connection}
-        if connection.usable:
+        try:
+            await loop.create_connection(lambda: connection, sock=sock, ssl=tls, server_hostname=self._host if tls else None)
+            await connection.ready
+        except BaseException:
+            connection.close("no connection in time")
+            raise
+        self._open = {other for other in self._open if not other.closed} | {connection}
+        if connection.accepts_calls:
             self._connection = connection
 
-    def _lost(self, connection: Connection, reason: str) -> None:
-        self.trouble = reason
+    def _retired(self, connection: Connection, reason: str) -> None:
+        self.last_error = reason
         if self._connection is connection:
             self._connection = None
 
     async def close(self) -> None:
-        """End all calls and the connection."""
+        """End all calls and connections."""
         self._closed = True
-        if self._connecting is not None:
-            self._connecting.cancel()
-            await asyncio.wait([self._connecting])
+        if self._connect_task is not None:
+            self._connect_task.cancel()
+            await asyncio.wait([self._connect_task])
         for connection in self._open:
             connection.close("the channel is closed")
         self._connection = None
-
-
-def _words(error: Exception) -> str:
-    """A reason in one line."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"the server's certificate cannot be trusted: {error.verify_message}"
-    if isinstance(error, OSError) and error.errno and not isinstance(error, ssl.SSLError | socket.gaierror):
-        return os.strerror(error.errno)
-    return " ".join(str(error).split()) or type(error).__name__

@@ -1,4 +1,4 @@
-"""One connection to a server, and the calls that it carries."""
+"""One HTTP/2 connection to a server, and the calls open on it."""
 
 from __future__ import annotations
 
@@ -7,379 +7,343 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, cast
 
 from apiext.storage.etcd.http2 import frames, headers
-from apiext.storage.etcd.http2.frames import HEAD, HEAD_SIZE, ProtocolError
-from apiext.storage.etcd.http2.grpc_status import DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE, RpcError
-from apiext.storage.etcd.http2.streams import WINDOW, Duplex, Stream, Unary, pack
+from apiext.storage.etcd.http2.frames import HEADER, HEADER_BYTES, Http2ProtocolError
+from apiext.storage.etcd.http2.grpc_status import DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE, RpcError, error_text
+from apiext.storage.etcd.http2.keepalive import Keepalive
+from apiext.storage.etcd.http2.send_queue import SendQueue
+from apiext.storage.etcd.http2.streams import WINDOW_BYTES, DuplexStream, Http2Stream, UnaryStream, pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_KEEPALIVE: Final = 10.0
-"""Seconds of silence after which to ask; etcd allows a ping in 5 seconds, and none while no call is under way."""
-_ANSWER_WITHIN: Final = 0.02
-_MOST_ANSWERS: Final = 1024
-_PING: Final = b"apiext.."
-_MOST: Final = 1 << 30
-_SETTINGS: Final = {frames.HEADER_TABLE_SIZE: 0, frames.ENABLE_PUSH: 0, frames.INITIAL_WINDOW_SIZE: WINDOW}
+_CONNECTION_WINDOW_BYTES: Final = 1 << 30
+"""Bytes that the server may send on all streams before the client grants more; the streams' windows limit it in practice."""
+_UNLIMITED_STREAMS: Final = 1 << 30
+_GOAWAY_SECONDS: Final = 1.0
+"""How long a connection closed with GOAWAY may take to send it."""
+_SETTINGS: Final = {frames.HEADER_TABLE_SIZE: 0, frames.ENABLE_PUSH: 0, frames.INITIAL_WINDOW_SIZE: WINDOW_BYTES}
 
 
 class Connection(asyncio.Protocol):
-    """Speaks HTTP/2 as a client. `lost` is called once, with the reason, when it takes no more calls."""
+    """The client's side of a connection. `on_retired` is called once, with the reason, when it accepts no more calls."""
 
-    def __init__(self, lost: Callable[[Connection, str], None]) -> None:
-        loop = asyncio.get_running_loop()
-        self._loop = loop
-        self._lost = lost
+    def __init__(self, on_retired: Callable[[Connection, str], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._on_retired = on_retired
         self._transport: asyncio.Transport | None = None
         self._buffer = b""
-        self._reader = headers.Reader()
-        self._block: tuple[int, int, bytes] | None = None
-        """A header block that is still coming: its stream, its flags, what has come."""
-        self._streams: dict[int, Stream] = {}
-        self._blocked: dict[int, Stream] = {}
-        """Streams with something to send for which there is no room."""
-        self._queue: deque[asyncio.Future[None]] = deque()
-        """Calls for which the server allows no stream yet."""
-        self._next = 1
-        self._most = _MOST
-        self._frame = frames.DEFAULT_FRAME
-        self._initial = frames.DEFAULT_WINDOW
-        self._window = frames.DEFAULT_WINDOW
-        self._owed = 0
-        self._answers = b""
-        """Acknowledgements of pings, on their way with whatever is sent next."""
-        self._answering = False
-        self._heard = False
-        self._pinged = False
-        self._timer: asyncio.TimerHandle | None = None
+        """The beginning of a frame that has not arrived completely."""
+        self._header_reader = headers.HeaderReader()
+        self._keepalive = Keepalive(self._write, lambda: bool(self._streams), self._ping_timeout)
+        self._send_queue = SendQueue()
+        self._streams: dict[int, Http2Stream] = {}
+        self._slot_waiters: deque[asyncio.Future[None]] = deque()
+        """Calls that wait until the server allows another stream."""
+        self._next_id = 1
+        self._max_streams = _UNLIMITED_STREAMS
+        self._ungranted = 0
         self._reason = ""
-        self.started: asyncio.Future[None] = loop.create_future()
-        """Done when the server has begun to speak; fails with ConnectionError when it ends before."""
-        self.usable = False
-        """Whether calls may begin."""
+        self.ready: asyncio.Future[None] = self._loop.create_future()
+        """Done after the server's SETTINGS; fails with ConnectionError when the connection ends before them."""
+        self.accepts_calls = False
 
     @property
-    def gone(self) -> bool:
-        """Whether it has ended, with all its calls."""
+    def closed(self) -> bool:
+        """Whether the connection and all its calls have ended."""
         return self._transport is None
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
-    async def unary(self, head: bytes, message: bytes, within: float) -> bytes:
-        """Send a message and have one back, within seconds. Raises RpcError."""
-        if len(self._streams) >= self._most:
-            end = self._loop.time() + within
-            await self._room(within)
-            within = end - self._loop.time()
-        answer: asyncio.Future[bytes] = self._loop.create_future()
-        stream = Unary(self._initial, answer)
-        self._open(stream, head + headers.timeout(within), pack(message), last=True)
-        timer = self._loop.call_later(within, self._expire, stream)
+    async def unary(self, header: bytes, message: bytes, seconds: float) -> bytes:
+        """Send a message and return the response. `seconds` limits the call, the wait for a free stream included.
+
+        Raises:
+            RpcError: the call failed, or there was no response in time.
+        """
+        seconds = await self._wait_for_slot(seconds)
+        response: asyncio.Future[bytes] = self._loop.create_future()
+        stream = UnaryStream(self._send_queue.initial_window, response)
+        self._open(stream, header + headers.timeout(seconds), pack(message), last=True)
+        timer = self._loop.call_later(seconds, self._expire, stream)
         try:
-            return await answer
+            return await response
         finally:
             timer.cancel()
             if stream.id in self._streams:
-                self.abandon(stream)
+                self.cancel(stream)
 
-    def duplex(self, head: bytes) -> Duplex:
-        """Begin a call with many messages both ways. Raises RpcError."""
-        stream = Duplex(self._initial, self)
-        self._open(stream, head, b"", last=False)
+    async def duplex(self, header: bytes, seconds: float) -> DuplexStream:
+        """Open a call with any number of messages both ways. `seconds` limits only the wait for a free stream.
+
+        Raises:
+            RpcError: the connection accepts no call, or no stream became free in time.
+        """
+        await self._wait_for_slot(seconds)
+        stream = DuplexStream(self._send_queue.initial_window, self)
+        self._open(stream, header, b"", last=False)
         return stream
 
-    def _open(self, stream: Stream, head: bytes, data: bytes, *, last: bool) -> None:
-        if not self.usable or self._transport is None:
-            raise RpcError(UNAVAILABLE, self._reason or "the connection is closed")
-        identity = stream.id = self._next
-        self._next += 2
-        self._streams[identity] = stream
-        size, length = len(data), len(head)
-        opening = self._answers + HEAD.pack(0, length, frames.HEADERS, frames.END_HEADERS, identity) + head
-        self._answers = b""
-        if last and size <= self._frame and size <= self._window and size <= stream.window and not self._blocked:
-            self._window -= size
-            self._transport.write(b"".join((opening, HEAD.pack(size >> 16, size & 0xFFFF, frames.DATA, frames.END_STREAM, identity), data)))
+    def send(self, stream: Http2Stream, data: bytes, *, last: bool) -> None:
+        """Send data of a stream as soon as the windows allow it."""
+        self._send_queue.add(stream, data, last=last)
+        self._flush()
+
+    def grant(self, stream: Http2Stream, size: int) -> None:
+        """Allow the server to send that many more bytes on a stream."""
+        if size and stream.id in self._streams:
+            self._write(frames.window_update(stream.id, size))
+
+    def cancel(self, stream: Http2Stream, code: int = frames.CANCEL) -> None:
+        """Reset a stream unless it has ended."""
+        if stream.id in self._streams:
+            self._write(frames.reset(stream.id, code))
+            self._remove(stream.id)
+
+    def _open(self, stream: Http2Stream, header: bytes, data: bytes, *, last: bool) -> None:
+        if not self.accepts_calls or self._transport is None:
+            raise RpcError(UNAVAILABLE, self._reason or "the connection is closed", unprocessed=True)
+        stream_id = stream.id = self._next_id
+        self._next_id += 2
+        self._streams[stream_id] = stream
+        size = len(data)
+        opening = self._keepalive.take_acks() + HEADER.pack(0, len(header), frames.HEADERS, frames.END_HEADERS, stream_id) + header
+        if last and self._send_queue.fits(stream, size):
+            self._send_queue.spend(stream, size)
+            data_header = HEADER.pack(size >> 16, size & 0xFFFF, frames.DATA, frames.END_STREAM, stream_id)
+            self._transport.write(b"".join((opening, data_header, data)))
         else:
             self._transport.write(opening)
             if data:
                 self.send(stream, data, last=last)
-        if self._next > frames.LARGEST_STREAM:
-            self._retire("the connection has carried all the calls it can")
+        if self._next_id > frames.MAX_STREAM_ID:
+            self._retire("all stream identifiers of the connection are used")
 
-    def send(self, stream: Stream, data: bytes, *, last: bool) -> None:
-        """Send some bytes of a stream when there is room."""
-        stream.unsent = memoryview(bytes(stream.unsent) + data) if stream.unsent else memoryview(data)
-        stream.closing = last
-        self._blocked[stream.id] = stream
-        self._send_blocked()
-
-    def _send_blocked(self) -> None:
-        if self._transport is None:
-            return
-        for stream in tuple(self._blocked.values()):
-            while stream.unsent:
-                size = min(len(stream.unsent), self._frame, self._window, stream.window)
-                if size <= 0:
-                    break
-                part, stream.unsent = stream.unsent[:size], stream.unsent[size:]
-                self._window -= size
-                stream.window -= size
-                flags = frames.END_STREAM if stream.closing and not stream.unsent else 0
-                self._transport.write(frames.frame(frames.DATA, flags, stream.id, bytes(part)))
-            if not stream.unsent:
-                del self._blocked[stream.id]
-
-    def grant(self, stream: Stream, size: int) -> None:
-        """Let the server send more of a stream."""
-        if size and stream.id in self._streams and self._transport is not None:
-            self._transport.write(frames.window_update(stream.id, size))
-
-    def abandon(self, stream: Stream) -> None:
-        """Let the server know that nobody waits for an answer."""
-        if stream.id in self._streams:
-            if self._transport is not None:
-                self._transport.write(frames.reset(stream.id, frames.CANCEL))
-            self._forget(stream.id)
-
-    def _expire(self, stream: Unary) -> None:
-        if stream.id in self._streams:
-            self.abandon(stream)
-            stream.end(RpcError(DEADLINE_EXCEEDED, "no answer in time"))
-
-    async def _room(self, within: float) -> None:
-        """Wait until the server allows another stream."""
+    async def _wait_for_slot(self, seconds: float) -> float:
+        """Wait until the server allows another stream. Return the seconds left."""
+        if len(self._streams) < self._max_streams:
+            return seconds
+        end = self._loop.time() + seconds
         try:
-            async with asyncio.timeout(within):
-                while self.usable and len(self._streams) >= self._most:
+            async with asyncio.timeout_at(end):
+                while self.accepts_calls and len(self._streams) >= self._max_streams:
                     waiter: asyncio.Future[None] = self._loop.create_future()
-                    self._queue.append(waiter)
-                    await waiter
+                    self._slot_waiters.append(waiter)
+                    try:
+                        await waiter
+                    except asyncio.CancelledError:
+                        if not waiter.cancelled():  # woken and cancelled at once: pass the slot on
+                            self._wake_waiter()
+                        raise
         except TimeoutError as error:
-            raise RpcError(DEADLINE_EXCEEDED, "too many calls are under way") from error
+            raise RpcError(DEADLINE_EXCEEDED, "too many open calls", unprocessed=True) from error
+        return end - self._loop.time()
 
-    def _forget(self, identity: int) -> Stream | None:
-        stream = self._streams.pop(identity, None)
-        if self._blocked:
-            self._blocked.pop(identity, None)
-        if self._queue:
-            self._admit()
-        if not self._streams and not self.usable and self._transport is not None:
-            self._transport.close()
-        return stream
-
-    def _admit(self) -> None:
-        """Wake the first who waits for a stream; one who has gone must not keep the turn."""
-        while self._queue:
-            waiter = self._queue.popleft()
+    def _wake_waiter(self) -> None:
+        while self._slot_waiters:
+            waiter = self._slot_waiters.popleft()
             if not waiter.done():
                 waiter.set_result(None)
                 return
 
-    # --- the connection ---------------------------------------------------------------------------------------------
+    def _expire(self, stream: UnaryStream) -> None:
+        if stream.id in self._streams:
+            self.cancel(stream)
+            stream.end(RpcError(DEADLINE_EXCEEDED, "no answer in time"))
+
+    def _remove(self, stream_id: int) -> None:
+        self._streams.pop(stream_id, None)
+        self._send_queue.discard(stream_id)
+        if self._slot_waiters:
+            self._wake_waiter()
+        if not self._streams and not self.accepts_calls and self._transport is not None:
+            self._transport.close()
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def _flush(self) -> None:
+        if self._transport is not None:
+            self._send_queue.flush(self._transport.write)
+
+    # --- lifecycle --------------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio.Protocol."""
-        # uvloop's transports are no subclasses
+        # uvloop's transports are no subclasses of asyncio.Transport
         transport = self._transport = cast("asyncio.Transport", transport)
-        opening = (frames.PREFACE, frames.settings(_SETTINGS), frames.window_update(0, _MOST))
+        opening = (frames.PREFACE, frames.settings(_SETTINGS), frames.window_update(0, _CONNECTION_WINDOW_BYTES))
         transport.write(b"".join(opening))
-        self._timer = self._loop.call_later(_KEEPALIVE, self._tick)
+        self._keepalive.start()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
         self._transport = None
-        if self._timer is not None:
-            self._timer.cancel()
-        self._retire(f"error reading from server: {_words(exc).lower() or 'EOF'}")
-        if not self.started.done():
-            self.started.set_exception(ConnectionError(self._reason))
-            self.started.exception()  # whoever waited may have gone
+        self._keepalive.stop()
+        self._retire(f"error reading from server: {error_text(exc).lower() if exc else 'EOF'}")
+        if not self.ready.done():
+            self.ready.set_exception(ConnectionError(self._reason))
+            self.ready.exception()  # marks it as retrieved: the caller may have been cancelled
         streams, self._streams = self._streams, {}
-        self._blocked.clear()
+        self._send_queue.clear()
         for stream in streams.values():
-            stream.end(RpcError(UNAVAILABLE, self._reason))
+            # A unary call whose message has not been sent completely can not have been processed.
+            stream.end(RpcError(UNAVAILABLE, self._reason, unprocessed=bool(stream.unsent)))
 
-    def close(self, reason: str) -> None:
-        """End it at once, with all its calls."""
+    def close(self, reason: str, code: int | None = None) -> None:
+        """End the connection and all its calls at once, with GOAWAY if an error code is given."""
         self._reason = self._reason or reason
-        if self._transport is not None:
-            transport = self._transport
-            self.connection_lost(None)
+        if self._transport is None:
+            return
+        transport = self._transport
+        self.connection_lost(None)
+        if code is None:
             transport.abort()
+        else:
+            transport.write(frames.goaway(0, code))
+            transport.close()
+            self._loop.call_later(_GOAWAY_SECONDS, transport.abort)
 
     def _retire(self, reason: str) -> None:
-        """Take no new calls; those under way go on."""
+        """Accept no new calls; open ones continue."""
         self._reason = self._reason or reason
-        if self.usable:
-            self.usable = False
-            self._lost(self, self._reason)
-        for waiter in self._queue:
+        if self.accepts_calls:
+            self.accepts_calls = False
+            self._on_retired(self, self._reason)
+        for waiter in self._slot_waiters:
             if not waiter.done():
                 waiter.set_result(None)
-        self._queue.clear()
+        self._slot_waiters.clear()
         if not self._streams and self._transport is not None:
             self._transport.close()
 
-    def _tick(self) -> None:
-        """Ask a server that has said nothing for a while whether it is there."""
-        if self._pinged and not self._heard:
-            self.close("the server does not answer")
-            return
-        self._pinged = False
-        if not self._heard and self._streams and self._transport is not None:
-            self._transport.write(frames.frame(frames.PING, 0, 0, _PING))
-            self._pinged = True
-        self._heard = False
-        self._timer = self._loop.call_later(_KEEPALIVE, self._tick)
+    def _ping_timeout(self) -> None:
+        self.close("the server does not answer")
 
-    # --- what comes -------------------------------------------------------------------------------------------------
+    # --- received frames --------------------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
-        self._heard = True
+        if self._transport is None:  # closed with GOAWAY
+            return
+        self._keepalive.heard = True
         if self._buffer:
             data = self._buffer + data
         at, end = 0, len(data)
         try:
-            while end - at >= HEAD_SIZE:
-                high, low, kind, flags, identity = HEAD.unpack_from(data, at)
-                stop = at + HEAD_SIZE + (high << 16) + low
-                if high or low > frames.DEFAULT_FRAME:
-                    # the largest frame that is allowed has exactly the default's size
-                    raise ProtocolError("a frame is too long: is this an HTTP/2 server?")
+            while end - at >= HEADER_BYTES:
+                high, low, kind, flags, stream_id = HEADER.unpack_from(data, at)
+                stop = at + HEADER_BYTES + (high << 16) + low
+                if high or low > frames.DEFAULT_FRAME_BYTES:
+                    raise Http2ProtocolError("a frame is too long: is this an HTTP/2 server?", frames.FRAME_SIZE_ERROR)
                 if stop > end:
                     break
-                payload = data[at + HEAD_SIZE : stop]
+                payload = data[at + HEADER_BYTES : stop]
                 at = stop
-                if kind == frames.DATA:
-                    self._data(flags, identity, payload)
-                else:
-                    self._other(kind, flags, identity, payload)
-        except ProtocolError as error:
-            self.close(str(error))
+                self._frame_received(kind, flags, stream_id & frames.UINT31_MASK, payload)
+        except Http2ProtocolError as error:
+            self.close(str(error), error.code)
             return
         self._buffer = data[at:] if at < end else b""
 
-    def _data(self, flags: int, identity: int, payload: bytes) -> None:
-        self._owed += len(payload)
-        if self._owed > _MOST // 2 and self._transport is not None:
-            self._transport.write(frames.window_update(0, self._owed))
-            self._owed = 0
-        stream = self._streams.get(identity)
-        if stream is None:  # abandoned
-            return
-        if flags & frames.PADDED:
-            self.grant(stream, len(payload))
-            payload = frames.content(flags & frames.PADDED, payload)
-        stream.receive(payload, self)
-        if flags & frames.END_STREAM:
-            self._end(identity, RpcError(INTERNAL, "the answer ended without a status"))
-
-    def _other(self, kind: int, flags: int, identity: int, payload: bytes) -> None:
-        if self._block is not None or kind in (frames.HEADERS, frames.CONTINUATION):
-            self._headers(kind, flags, identity, payload)
+    def _frame_received(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
+        if self._header_reader.inside_block or kind in (frames.HEADERS, frames.CONTINUATION):
+            self._headers_received(kind, flags, stream_id, payload)
+        elif kind == frames.DATA:
+            self._data_received(flags, stream_id, payload)
         elif kind == frames.WINDOW_UPDATE:
-            self._widen(identity, frames.number(payload) & frames.LARGEST_WINDOW)
-        elif kind == frames.PING:
-            if not flags & frames.ACK:
-                self._acknowledge(payload)
+            self._window_update_received(stream_id, frames.read_window_update(payload))
         elif kind == frames.RST_STREAM:
-            code = frames.number(payload)
-            refused = code == frames.REFUSED_STREAM
-            self._end(identity, RpcError(UNAVAILABLE if refused else INTERNAL, f"the server reset the stream ({code})"))
-        elif kind == frames.SETTINGS:
-            if not flags & frames.ACK:
-                self._settle(payload)
-        elif kind == frames.GOAWAY:
-            self._go_away(payload)
+            self._reset_received(stream_id, frames.read_error_code(payload))
+        elif kind == frames.PUSH_PROMISE:
+            raise Http2ProtocolError("push is disabled")
+        elif kind in (frames.PING, frames.SETTINGS, frames.GOAWAY):
+            if stream_id:
+                raise Http2ProtocolError("frame of the connection on a stream")
+            if kind == frames.GOAWAY:
+                self._goaway_received(payload)
+            elif not flags & frames.ACK:
+                (self._keepalive.acknowledge if kind == frames.PING else self._settings_received)(payload)
 
-    def _acknowledge(self, payload: bytes) -> None:
-        """Answer a ping, with the next call if there is one soon: etcd sends one for each call, to measure the bandwidth."""
-        if not self._answering:
-            self._answering = True
-            self._loop.call_later(_ANSWER_WITHIN, self._send_answers)
-        self._answers += frames.frame(frames.PING, frames.ACK, 0, payload)
-        if len(self._answers) > _MOST_ANSWERS:
-            raise ProtocolError("too many pings")
+    def _stream(self, stream_id: int) -> Http2Stream | None:
+        """Return an open stream, None if it has ended. Raise Http2ProtocolError if the client never opened it."""
+        stream = self._streams.get(stream_id)
+        if stream is None and (stream_id >= self._next_id or not stream_id & 1):
+            raise Http2ProtocolError(f"frame on stream {stream_id}, which is not open")
+        return stream
 
-    def _send_answers(self) -> None:
-        self._answering = False
-        answers, self._answers = self._answers, b""
-        if answers and self._transport is not None:
-            self._transport.write(answers)
-
-    def _headers(self, kind: int, flags: int, identity: int, payload: bytes) -> None:
-        if self._block is None:
-            if kind != frames.HEADERS:
-                raise ProtocolError("headers go on that have not begun")
-            block, first = frames.content(flags, payload), flags
-        else:
-            begun, first, block = self._block
-            if kind != frames.CONTINUATION or identity != begun or len(block) > 1 << 20:
-                raise ProtocolError("headers do not end")
-            block += payload
-        if not flags & frames.END_HEADERS:
-            self._block = (identity, first, block)
-            return
-        self._block = None
-        head = self._reader.read(block)
-        if first & frames.END_STREAM or head.status is not None:
-            self._end(identity, head.error)
-        elif head.http != "200":
-            stream = self._streams.get(identity)
-            if stream is not None:
-                self.abandon(stream)
-                stream.end(head.error)
-
-    def _end(self, identity: int, error: RpcError | None) -> None:
-        """The server has ended a stream; what has not been sent it does not want."""
-        stream = self._streams.get(identity)
+    def _data_received(self, flags: int, stream_id: int, payload: bytes) -> None:
+        self._ungranted += len(payload)
+        if self._ungranted > _CONNECTION_WINDOW_BYTES // 2:
+            self._write(frames.window_update(0, self._ungranted))
+            self._ungranted = 0
+        stream = self._stream(stream_id)
         if stream is None:
             return
+        if flags & frames.PADDED:
+            content = frames.content(frames.PADDED, payload)
+            self.grant(stream, len(payload) - len(content))  # the stream itself grants the content
+            payload = content
+        stream.receive(payload, self)
+        if flags & frames.END_STREAM:
+            self._end(stream, RpcError(INTERNAL, "response without a gRPC status"))
+
+    def _headers_received(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
+        block = self._header_reader.receive(kind, flags, stream_id, payload)
+        stream = self._stream(stream_id)
+        if block is None or stream is None:
+            return
+        _, last, received = block
+        if last or received.grpc_status is not None:
+            self._end(stream, received.error)
+        elif received.http_status != "200":
+            self.cancel(stream)
+            stream.end(received.error)
+
+    def _reset_received(self, stream_id: int, code: int) -> None:
+        stream = self._stream(stream_id)
+        if stream is not None:
+            refused = code == frames.REFUSED_STREAM
+            text = f"the server reset the stream ({code})"
+            self._end(stream, RpcError(UNAVAILABLE if refused else INTERNAL, text, unprocessed=refused))
+
+    def _end(self, stream: Http2Stream, error: RpcError | None) -> None:
+        """End a stream that the server has ended."""
         if stream.unsent:
-            self.abandon(stream)
+            self.cancel(stream)
         else:
-            self._forget(identity)
+            self._remove(stream.id)
         stream.end(error)
 
-    def _widen(self, identity: int, size: int) -> None:
-        if identity == 0:
-            self._window += size
-        elif identity in self._streams:
-            self._streams[identity].window += size
-        if self._blocked:
-            self._send_blocked()
+    def _window_update_received(self, stream_id: int, increment: int) -> None:
+        if not stream_id:
+            self._send_queue.widen(increment)
+        elif (stream := self._stream(stream_id)) is not None:
+            if 0 < increment <= frames.MAX_WINDOW_BYTES - stream.window:
+                stream.window += increment
+            else:
+                self.cancel(stream, frames.FLOW_CONTROL_ERROR if increment else frames.PROTOCOL_ERROR)
+                stream.end(RpcError(INTERNAL, f"window increment {increment} is out of range"))
+        self._flush()
 
-    def _settle(self, payload: bytes) -> None:
+    def _settings_received(self, payload: bytes) -> None:
         for name, value in frames.read_settings(payload):
             if name == frames.INITIAL_WINDOW_SIZE:
-                for stream in self._streams.values():
-                    stream.window += value - self._initial
-                self._initial = value
+                self._send_queue.resize(value, self._streams.values())
             elif name == frames.MAX_CONCURRENT_STREAMS:
-                self._most = value
+                self._max_streams = value
             elif name == frames.MAX_FRAME_SIZE:
-                self._frame = value
-        if self._transport is not None:
-            self._transport.write(frames.frame(frames.SETTINGS, frames.ACK, 0))
-        if not self.started.done():
-            self.usable = True
-            self.started.set_result(None)
-        for _ in tuple(self._queue):
-            self._admit()
-        self._send_blocked()
+                self._send_queue.max_frame = value
+        self._write(frames.frame(frames.SETTINGS, frames.ACK, 0))
+        if not self.ready.done():
+            self.accepts_calls = True
+            self.ready.set_result(None)
+        for _ in tuple(self._slot_waiters):
+            self._wake_waiter()
+        self._flush()
 
-    def _go_away(self, payload: bytes) -> None:
+    def _goaway_received(self, payload: bytes) -> None:
         last, code, text = frames.read_goaway(payload)
-        self._retire(f"the server goes away: {text or code}")
-        for identity in [identity for identity in self._streams if identity > last]:
-            self._end(identity, RpcError(UNAVAILABLE, self._reason))
-
-
-def _words(error: Exception | None) -> str:
-    """A reason in one line."""
-    if error is None:
-        return ""
-    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return " ".join(str(text).split())
+        self._retire(f"the server closes the connection: {text or code}")
+        for stream_id in [stream_id for stream_id in self._streams if stream_id > last]:
+            self._end(self._streams[stream_id], RpcError(UNAVAILABLE, self._reason, unprocessed=True))

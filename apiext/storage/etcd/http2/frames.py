@@ -1,4 +1,4 @@
-"""Frames: nine bytes of header, then the payload (RFC 9113, 4 and 6)."""
+"""HTTP/2 frames: a header of nine bytes, then the payload (RFC 9113, sections 4 and 6)."""
 
 from __future__ import annotations
 
@@ -7,99 +7,166 @@ from typing import Final
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
+# Frame types.
 DATA: Final = 0
 HEADERS: Final = 1
 RST_STREAM: Final = 3
 SETTINGS: Final = 4
+PUSH_PROMISE: Final = 5
 PING: Final = 6
 GOAWAY: Final = 7
 WINDOW_UPDATE: Final = 8
 CONTINUATION: Final = 9
 
+# Flags.
 END_STREAM: Final = 0x1
 ACK: Final = 0x1
 END_HEADERS: Final = 0x4
 PADDED: Final = 0x8
 PRIORITY: Final = 0x20
 
+# Settings.
 HEADER_TABLE_SIZE: Final = 1
 ENABLE_PUSH: Final = 2
 MAX_CONCURRENT_STREAMS: Final = 3
 INITIAL_WINDOW_SIZE: Final = 4
 MAX_FRAME_SIZE: Final = 5
 
-NO_ERROR: Final = 0
+# Error codes.
+PROTOCOL_ERROR: Final = 1
+FLOW_CONTROL_ERROR: Final = 3
+FRAME_SIZE_ERROR: Final = 6
 REFUSED_STREAM: Final = 7
 CANCEL: Final = 8
+COMPRESSION_ERROR: Final = 9
+ENHANCE_YOUR_CALM: Final = 11
 
-DEFAULT_WINDOW: Final = 65_535
-DEFAULT_FRAME: Final = 16_384
-LARGEST_WINDOW: Final = 2**31 - 1
-LARGEST_STREAM: Final = 2**31 - 1
+DEFAULT_WINDOW_BYTES: Final = 65_535
+MAX_WINDOW_BYTES: Final = 2**31 - 1
+DEFAULT_FRAME_BYTES: Final = 16_384
+"""The largest payload before SETTINGS says otherwise, and the least value that SETTINGS may have."""
+MAX_FRAME_BYTES: Final = 2**24 - 1
+MAX_STREAM_ID: Final = 2**31 - 1
+UINT31_MASK: Final = 2**31 - 1
+"""Clears the reserved bit of a stream identifier or a window increment."""
 
-HEAD: Final = Struct(">BHBBI")
-"""The length in two parts, type, flags, stream."""
-HEAD_SIZE: Final = HEAD.size
-NUMBER: Final = Struct(">I")
+HEADER: Final = Struct(">BHBBI")
+"""The length in two parts, type, flags, stream identifier."""
+HEADER_BYTES: Final = HEADER.size
+UINT32: Final = Struct(">I")
 _SETTING: Final = Struct(">HI")
 _GOAWAY: Final = Struct(">II")
+_PING_BYTES: Final = 8
+_PRIORITY_BYTES: Final = 5
 
 
-class ProtocolError(Exception):
-    """What came is not what HTTP/2 or gRPC allow."""
+class Http2ProtocolError(Exception):
+    """A violation of HTTP/2 or gRPC by the server. It ends the connection; `code` is the error code for GOAWAY."""
+
+    def __init__(self, message: str, code: int = PROTOCOL_ERROR) -> None:
+        super().__init__(message)
+        self.code = code
 
 
-def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """A frame as it is sent."""
+def frame(kind: int, flags: int, stream_id: int, payload: bytes = b"") -> bytes:
+    """Encode a frame."""
     size = len(payload)
-    return HEAD.pack(size >> 16, size & 0xFFFF, kind, flags, stream) + payload
+    return HEADER.pack(size >> 16, size & 0xFFFF, kind, flags, stream_id) + payload
 
 
 def settings(values: dict[int, int]) -> bytes:
-    """A SETTINGS frame."""
+    """Encode a SETTINGS frame."""
     return frame(SETTINGS, 0, 0, b"".join(_SETTING.pack(*item) for item in values.items()))
 
 
+def window_update(stream_id: int, increment: int) -> bytes:
+    """Encode a WINDOW_UPDATE frame for a stream, or for the connection (stream 0). The increment is in bytes."""
+    return frame(WINDOW_UPDATE, 0, stream_id, UINT32.pack(increment))
+
+
+def reset(stream_id: int, code: int) -> bytes:
+    """Encode a RST_STREAM frame."""
+    return frame(RST_STREAM, 0, stream_id, UINT32.pack(code))
+
+
+def goaway(last_stream_id: int, code: int) -> bytes:
+    """Encode a GOAWAY frame."""
+    return frame(GOAWAY, 0, 0, _GOAWAY.pack(last_stream_id, code))
+
+
 def read_settings(payload: bytes) -> list[tuple[int, int]]:
-    """The values of a SETTINGS frame, in their order. Raises ProtocolError."""
+    """Decode a SETTINGS frame into identifiers and values, in their order.
+
+    Raises:
+        Http2ProtocolError: the length is wrong, or a value is outside the range that RFC 9113, section 6.5.2 allows.
+    """
     if len(payload) % _SETTING.size:
-        raise ProtocolError("settings of a wrong length")
-    return list(_SETTING.iter_unpack(payload))
+        raise Http2ProtocolError("SETTINGS frame of a wrong length", FRAME_SIZE_ERROR)
+    values = list(_SETTING.iter_unpack(payload))
+    for name, value in values:
+        if name == MAX_FRAME_SIZE and not DEFAULT_FRAME_BYTES <= value <= MAX_FRAME_BYTES:
+            raise Http2ProtocolError(f"MAX_FRAME_SIZE {value} is out of range")
+        if name == INITIAL_WINDOW_SIZE and value > MAX_WINDOW_BYTES:
+            raise Http2ProtocolError(f"INITIAL_WINDOW_SIZE {value} is out of range", FLOW_CONTROL_ERROR)
+        if name == ENABLE_PUSH and value:
+            raise Http2ProtocolError("a server must not enable push")
+    return values
 
 
-def window_update(stream: int, size: int) -> bytes:
-    """A WINDOW_UPDATE frame, of a stream or of the connection (0)."""
-    return frame(WINDOW_UPDATE, 0, stream, NUMBER.pack(size))
+def read_window_update(payload: bytes) -> int:
+    """Decode the increment of a WINDOW_UPDATE frame, in bytes; 0 is returned, though not allowed.
+
+    Raises:
+        Http2ProtocolError: the length is wrong.
+    """
+    return read_error_code(payload) & UINT31_MASK
 
 
-def reset(stream: int, code: int) -> bytes:
-    """A RST_STREAM frame."""
-    return frame(RST_STREAM, 0, stream, NUMBER.pack(code))
+def read_error_code(payload: bytes) -> int:
+    """Decode the error code of a RST_STREAM frame.
 
-
-def number(payload: bytes) -> int:
-    """The 31 bits that a WINDOW_UPDATE frame holds, or the 32 of RST_STREAM. Raises ProtocolError."""
-    if len(payload) != NUMBER.size:
-        raise ProtocolError("a frame of a wrong length")
-    value: int = NUMBER.unpack(payload)[0]
+    Raises:
+        Http2ProtocolError: the length is wrong.
+    """
+    if len(payload) != UINT32.size:
+        raise Http2ProtocolError("frame of a wrong length", FRAME_SIZE_ERROR)
+    value: int = UINT32.unpack(payload)[0]
     return value
 
 
 def read_goaway(payload: bytes) -> tuple[int, int, str]:
-    """The last stream that the other side has dealt with, the code, and what it says. Raises ProtocolError."""
+    """Decode a GOAWAY frame: the last stream that the server may have processed, the error code, the debug text.
+
+    Raises:
+        Http2ProtocolError: the payload is too short.
+    """
     if len(payload) < _GOAWAY.size:
-        raise ProtocolError("a frame of a wrong length")
+        raise Http2ProtocolError("GOAWAY frame of a wrong length", FRAME_SIZE_ERROR)
     last, code = _GOAWAY.unpack_from(payload)
-    return last & LARGEST_STREAM, code, payload[_GOAWAY.size :].decode(errors="replace")
+    return last & UINT31_MASK, code, payload[_GOAWAY.size :].decode(errors="replace")
+
+
+def check_ping(payload: bytes) -> None:
+    """Check the length of a PING frame.
+
+    Raises:
+        Http2ProtocolError: the length is wrong.
+    """
+    if len(payload) != _PING_BYTES:
+        raise Http2ProtocolError("PING frame of a wrong length", FRAME_SIZE_ERROR)
 
 
 def content(flags: int, payload: bytes) -> bytes:
-    """What a DATA or HEADERS frame holds, without padding and priority. Raises ProtocolError."""
+    """Return the content of a DATA or HEADERS frame, without padding and priority.
+
+    Raises:
+        Http2ProtocolError: the padding is longer than the frame.
+    """
     start, end = 0, len(payload)
     if flags & PADDED:
         start, end = 1, end - payload[0] if payload else -1
     if flags & PRIORITY:
-        start += 5
+        start += _PRIORITY_BYTES
     if end < start:
-        raise ProtocolError("padding longer than its frame")
+        raise Http2ProtocolError("padding longer than its frame")
     return payload[start:end]

@@ -1,7 +1,10 @@
-"""How a call ends: gRPC's codes, and the error that carries one."""
+"""The outcome of a call: gRPC's status codes, and the exception that carries one."""
 
 from __future__ import annotations
 
+import os
+import socket
+import ssl
 from typing import Final
 
 OK: Final = 0
@@ -27,18 +30,28 @@ _NAMES: Final = {
 
 
 def name_of(code: int) -> str:
-    """What others call a code."""
+    """Return grpc-go's name of a status code, "Unknown" for the others."""
     return _NAMES.get(code, "Unknown")
 
 
 class RpcError(Exception):
-    """A call that did not succeed."""
+    """A failed call. `unprocessed` is true only when the server certainly has not processed it: even a write may be sent again."""
 
-    def __init__(self, code: int, details: str) -> None:
+    def __init__(self, code: int, details: str, *, unprocessed: bool = False) -> None:
         super().__init__(details or f"code {code}")
         self.code = code
         self.details = details
+        self.unprocessed = unprocessed
 
-    def again(self) -> RpcError:
-        """The same, to be raised by another: one that is raised keeps whoever raised it."""
-        return RpcError(self.code, self.details)
+    def copy(self) -> RpcError:
+        """Return an equal error to raise elsewhere: a raised exception keeps the frames of its traceback alive."""
+        return RpcError(self.code, self.details, unprocessed=self.unprocessed)
+
+
+def error_text(error: Exception) -> str:
+    """Describe a failure of the connection in one line."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the server's certificate cannot be trusted: {error.verify_message}"
+    if isinstance(error, OSError) and error.errno and not isinstance(error, ssl.SSLError | socket.gaierror):
+        return os.strerror(error.errno)
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,4 +1,4 @@
-"""Header blocks: of requests, made without a table; of answers, read for the outcome of a call."""
+"""Header blocks: encodes those of requests, assembles and decodes those of responses."""
 
 from __future__ import annotations
 
@@ -7,69 +7,99 @@ from urllib.parse import unquote
 
 import hpack
 
-from apiext.storage.etcd.http2.frames import ProtocolError
+from apiext.storage.etcd.http2 import frames
+from apiext.storage.etcd.http2.frames import Http2ProtocolError
 from apiext.storage.etcd.http2.grpc_status import INTERNAL, OK, UNAVAILABLE, UNKNOWN, RpcError
 
-_MAX_KNOWN: Final = 64
-_LARGEST_TIMEOUT: Final = 99_999_999
-_LIMIT: Final = 1 << 16
-"""Bytes of a header block."""
-_PASSING: Final = frozenset({"429", "502", "503", "504"})
+_MAX_CACHED_BLOCKS: Final = 64
+_MAX_TIMEOUT_MILLISECONDS: Final = 99_999_999
+"""gRPC allows eight digits."""
+_MAX_DECODED_BYTES: Final = 1 << 16
+_MAX_BLOCK_BYTES: Final = 1 << 20
+_UNAVAILABLE_HTTP: Final = frozenset({"429", "502", "503", "504"})
+"""HTTP statuses that gRPC maps to UNAVAILABLE (http-grpc-status-mapping.md)."""
 
 
-class Head:
-    """What one header block of an answer says."""
+class ResponseHeaders:
+    """The decoded fields of one header block of a response that matter to a call."""
 
-    __slots__ = ("error", "http", "status")
+    __slots__ = ("error", "grpc_status", "http_status")
 
-    def __init__(self, http: str | None, status: int | None, error: RpcError | None) -> None:
-        self.http = http
-        """HTTP's status; trailers have none."""
-        self.status = status
-        """gRPC's status, at the end of an answer."""
+    def __init__(self, http_status: str | None, grpc_status: int | None, error: RpcError | None) -> None:
+        self.http_status = http_status
+        """None in trailers."""
+        self.grpc_status = grpc_status
+        """None unless the block ends the response."""
         self.error = error
-        """What to raise when the answer ends with this block."""
+        """The error of the call if the response ends with this block."""
 
 
-class Reader:
-    """Reads header blocks. They refer to no table, so those that come again and again are read once."""
+class HeaderReader:
+    """Assembles header blocks from HEADERS and CONTINUATION frames, and decodes them."""
+
+    __slots__ = ("_cache", "_decoder", "_partial")
 
     def __init__(self) -> None:
-        self._decoder = hpack.Decoder(_LIMIT)
+        self._decoder = hpack.Decoder(_MAX_DECODED_BYTES)
         self._decoder.header_table_size = 0
         self._decoder.max_allowed_table_size = 0
-        self._known: dict[bytes, Head] = {}
+        self._cache: dict[bytes, ResponseHeaders] = {}
+        self._partial: tuple[int, int, bytes] | None = None
+        """Stream identifier, flags of HEADERS and the bytes so far of a block that has not ended."""
 
-    def read(self, block: bytes) -> Head:
-        """The block's meaning.
+    @property
+    def inside_block(self) -> bool:
+        """Whether the next frame must be a CONTINUATION."""
+        return self._partial is not None
+
+    def receive(self, kind: int, flags: int, stream_id: int, payload: bytes) -> tuple[int, bool, ResponseHeaders] | None:
+        """Take a frame. Return the stream identifier, whether END_STREAM was set, and the headers once the block is complete.
 
         Raises:
-            ProtocolError: it cannot be understood.
+            Http2ProtocolError: the frame must not come here, or the block cannot be decoded.
         """
-        head = self._known.get(block)
-        if head is None:
+        if self._partial is None:
+            if kind != frames.HEADERS:
+                raise Http2ProtocolError("CONTINUATION frame without HEADERS")
+            block, first = frames.content(flags, payload), flags
+        else:
+            begun, first, block = self._partial
+            if kind != frames.CONTINUATION or stream_id != begun:
+                raise Http2ProtocolError("frame inside of a header block")
+            block += payload
+            if len(block) > _MAX_BLOCK_BYTES:
+                raise Http2ProtocolError("header block too large", frames.ENHANCE_YOUR_CALM)
+        if not flags & frames.END_HEADERS:
+            self._partial = (stream_id, first, block)
+            return None
+        self._partial = None
+        return stream_id, bool(first & frames.END_STREAM), self._decode(block)
+
+    def _decode(self, block: bytes) -> ResponseHeaders:
+        headers = self._cache.get(block)
+        if headers is None:
             try:
-                head = _head({str(name): str(value) for name, value in self._decoder.decode(block)})
+                headers = _response_headers({str(name): str(value) for name, value in self._decoder.decode(block)})
             except (hpack.HPACKError, ValueError, UnicodeError) as error:
-                raise ProtocolError(f"headers that cannot be read: {error}") from error
-            if len(self._known) < _MAX_KNOWN:
-                self._known[block] = head
-        return head
+                raise Http2ProtocolError(f"header block cannot be decoded: {error}", frames.COMPRESSION_ERROR) from error
+            if len(self._cache) < _MAX_CACHED_BLOCKS:
+                self._cache[block] = headers
+        return headers
 
 
-def _head(fields: dict[str, str]) -> Head:
+def _response_headers(fields: dict[str, str]) -> ResponseHeaders:
     http = fields.get(":status")
     if "grpc-status" not in fields:
         error = None
         if http is not None and http != "200":
-            error = RpcError(UNAVAILABLE if http in _PASSING else UNKNOWN, f"answered with HTTP status {http}")
-        return Head(http, None, error or RpcError(INTERNAL, "the answer ended without a status"))
+            error = RpcError(UNAVAILABLE if http in _UNAVAILABLE_HTTP else UNKNOWN, f"unexpected HTTP status {http}")
+        return ResponseHeaders(http, None, error or RpcError(INTERNAL, "response without a gRPC status"))
     status = int(fields["grpc-status"])
-    return Head(http, status, None if status == OK else RpcError(status, unquote(fields.get("grpc-message", ""))))
+    return ResponseHeaders(http, status, None if status == OK else RpcError(status, unquote(fields.get("grpc-message", ""))))
 
 
 def request(path: str, authority: str, *, secure: bool, metadata: dict[str, str]) -> bytes:
-    """The header block of a call; `timeout` may follow."""
+    """Encode the header block of a call. The result of `timeout` may follow it."""
     fields = {
         ":method": "POST",
         ":scheme": "https" if secure else "http",
@@ -83,16 +113,17 @@ def request(path: str, authority: str, *, secure: bool, metadata: dict[str, str]
 
 
 def timeout(seconds: float) -> bytes:
-    """How long the server may take; after that it need not go on."""
-    return _TIMEOUT + _text(b"%dm" % min(max(int(seconds * 1000), 1), _LARGEST_TIMEOUT))
+    """Encode the field grpc-timeout: the server may stop processing the call afterwards."""
+    return _TIMEOUT + _text(b"%dm" % min(max(int(seconds * 1000), 1), _MAX_TIMEOUT_MILLISECONDS))
 
 
 def _literal(name: str, value: str) -> bytes:
-    """A field that refers to no table and enters none (RFC 7541, 6.2.2)."""
+    """Encode a field that refers to no table and enters none (RFC 7541, section 6.2.2)."""
     return b"\0" + _text(name.encode()) + _text(value.encode())
 
 
 def _text(text: bytes) -> bytes:
+    """Encode a string literal without Huffman coding (RFC 7541, section 5.2)."""
     length, sizes = len(text), bytearray()
     if length < 127:
         return bytes((length,)) + text

@@ -1,4 +1,4 @@
-"""Query parameters: decoded as Go does, refused in the reference's words."""
+"""Query parameters, decoded like Go does and rejected with the reference's messages."""
 
 from typing import Any
 
@@ -25,23 +25,23 @@ from apiext.storage.interface import EVERYTHING, Preconditions, VersionMatch
 
 
 def query(text: str) -> Query:
-    """The parameters of a URL."""
+    """Parse the parameters of a URL."""
     return parse_query(make_mocked_request("GET", f"/x?{text}"))
 
 
 def listed(text: str, **more: Any) -> ListQuery:
-    """The options of a list."""
+    """Parse the options of a list."""
     return list_query(query(text), meta_field_label, **more)
 
 
-def test_parameters() -> None:
-    """Values keep their order, plus signs are spaces, and an empty value is one."""
+def test_parses_parameters() -> None:
+    """Keep the order of values, decode plus signs as spaces, and keep empty values."""
     assert query("a=1&b=x+y&a=2&c&d=%FF") == {"a": ["1", "2"], "b": ["x y"], "c": [""], "d": ["\ufffd"]}
     assert query("") == {}
 
 
-def test_list_options() -> None:
-    """Everything that a list can be told reaches the registry."""
+def test_decodes_list_options() -> None:
+    """Decode all options of a list."""
     asked = listed("resourceVersion=5&resourceVersionMatch=Exact&limit=7&continue=&labelSelector=a%3Db&fieldSelector=metadata.name%3Dx")
     options = asked.list_options()
 
@@ -52,8 +52,8 @@ def test_list_options() -> None:
     assert listed("limit=-1").list_options().limit == 0
 
 
-def test_watch_options() -> None:
-    """A boolean is true unless it says 0 or false."""
+def test_decodes_watch_options() -> None:
+    """Decode every boolean except 0 and false as true."""
     asked = listed("watch=true&allowWatchBookmarks&sendInitialEvents=False&resourceVersionMatch=NotOlderThan&timeoutSeconds=3")
     options = asked.watch_options(timeout=3.0)
 
@@ -61,8 +61,8 @@ def test_watch_options() -> None:
     assert (options.allow_bookmarks, options.send_initial_events, options.timeout) == (True, False, 3.0)
 
 
-def test_a_named_watch() -> None:
-    """A name in the path is a field selector; another one in the query contradicts it."""
+def test_selects_the_name_of_the_path() -> None:
+    """Turn the name in the path into a field selector, and reject another one in the query."""
     assert str(listed("", name="x").selection.fields) == "metadata.name=x"
     assert str(listed("fieldSelector=metadata.name%3Dx", name="x").selection.fields) == "metadata.name=x"
     with pytest.raises(StatusError, match=r"fieldSelector metadata\.name doesn't match requested name"):
@@ -80,8 +80,8 @@ def test_a_named_watch() -> None:
         ("fieldSelector=spec.x%3D1", '"spec.x" is not a known field selector: only "metadata.name", "metadata.namespace"'),
     ],
 )
-def test_unreadable(text: str, message: str) -> None:
-    """What cannot be read is 400."""
+def test_rejects_malformed_values(text: str, message: str) -> None:
+    """Return 400 for a malformed value."""
     with pytest.raises(StatusError) as caught:
         listed(text)
 
@@ -113,8 +113,8 @@ def test_unreadable(text: str, message: str) -> None:
         ),
     ],
 )
-def test_contradictions(text: str, causes: list[str]) -> None:
-    """What does not go together is 422, with a cause for each contradiction."""
+def test_rejects_contradictory_options(text: str, causes: list[str]) -> None:
+    """Return 422 with a cause for each contradiction."""
     with pytest.raises(StatusError) as caught:
         listed(text)
 
@@ -125,8 +125,8 @@ def test_contradictions(text: str, causes: list[str]) -> None:
     assert all(expected in message for expected, message in zip(causes, found, strict=True))
 
 
-def test_write_options() -> None:
-    """Without parameters unknown fields are warned of."""
+def test_decodes_write_options() -> None:
+    """Default the field validation to Warn."""
     asked = write_query(query("dryRun=All&fieldManager=me&fieldValidation=Strict"), "CreateOptions")
 
     assert (asked.dry_run, asked.field_manager, asked.field_validation) == (True, "me", STRICT)
@@ -145,8 +145,8 @@ def test_write_options() -> None:
         ("", {"patch": True, "apply": True}, "fieldManager: Required value: is required for apply patch"),
     ],
 )
-def test_wrong_write_options(text: str, options: dict[str, bool], message: str) -> None:
-    """Each wrong parameter is told by its name."""
+def test_rejects_invalid_write_options(text: str, options: dict[str, bool], message: str) -> None:
+    """Name each invalid option."""
     with pytest.raises(StatusError) as caught:
         write_query(query(text), "PatchOptions", **options)
 
@@ -155,13 +155,13 @@ def test_wrong_write_options(text: str, options: dict[str, bool], message: str) 
     assert message in caught.value.message
 
 
-def test_force_is_for_patches() -> None:
-    """Other writes do not know `force`, and ignore it."""
-    assert write_query(query("force=true"), "CreateOptions").force is None
+def test_ignores_force_unless_patching() -> None:
+    """Ignore `force` for other writes than patches."""
+    assert write_query(query("force=true"), "CreateOptions") == write_query(query(""), "CreateOptions")
 
 
-def test_delete_options() -> None:
-    """The options of a delete in its query."""
+def test_decodes_delete_options() -> None:
+    """Decode the options of a delete from the query."""
     asked = delete_query(query("gracePeriodSeconds=5&orphanDependents=0&dryRun=All&uid=u&resourceVersion="))
 
     assert asked == DeleteQuery(grace_period_seconds=5, orphan_dependents=False, dry_run=("All",), preconditions=Preconditions(uid="u"))
@@ -178,16 +178,16 @@ def test_delete_options() -> None:
         ("dryRun=x", 'dryRun: Unsupported value: ["x"]: supported values: "All"'),
     ],
 )
-def test_wrong_delete_options(text: str, message: str) -> None:
-    """Each wrong option is told by its name."""
+def test_rejects_invalid_delete_options(text: str, message: str) -> None:
+    """Name each invalid option."""
     with pytest.raises(StatusError, match=r'DeleteOptions.meta.k8s.io "" is invalid') as caught:
         check_delete(delete_query(query(text)))
 
     assert message in caught.value.message
 
 
-def test_export_is_gone() -> None:
-    """Only a false `export` is let pass."""
+def test_rejects_export() -> None:
+    """Accept only a false `export`."""
     check_export(query("export=0"))
     with pytest.raises(StatusError, match=r"the export parameter, deprecated since v1\.14, is no longer supported"):
         check_export(query("export"))
@@ -203,6 +203,6 @@ def test_export_is_gone() -> None:
         ("", "\u00e9" * 100, "\u00e9" * 64),
     ],
 )
-def test_field_manager(manager: str, agent: str, expected: str) -> None:
-    """Who does not name a manager is known by the program."""
+def test_derives_the_field_manager(manager: str, agent: str, expected: str) -> None:
+    """Derive the field manager from the User-Agent when none is given."""
     assert manager_or_agent(manager, agent) == expected

@@ -1,10 +1,10 @@
-"""Owner references that stand twice."""
+"""Duplicate owner references."""
 
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
 
 
-def test_duplicates_are_dropped() -> None:
-    """Equal references are kept once, with a warning; those that differ in anything are left alone."""
+def test_drops_duplicates() -> None:
+    """Keep one of equal references with a warning, and all that differ in any member."""
     one, other = {"uid": "u", "name": "a"}, {"uid": "u", "name": "b"}
     metadata = {"ownerReferences": [one, other, dict(one)]}
     obj = {"metadata": metadata}
@@ -19,8 +19,8 @@ def test_duplicates_are_dropped() -> None:
     assert warnings[0].endswith("duplicate UID(s) observed: u")
 
 
-def test_without_duplicates_nothing_happens() -> None:
-    """Objects without references, or with different ones, stay the same."""
+def test_keeps_distinct_references() -> None:
+    """Keep objects without duplicate references unchanged."""
     warnings: list[str] = []
     for obj in ({}, {"metadata": None}, {"metadata": {"ownerReferences": [{"uid": "a"}, {"uid": "b"}]}}):
         dedup_owner_references(obj, warnings)
@@ -28,8 +28,8 @@ def test_without_duplicates_nothing_happens() -> None:
     assert warnings == []
 
 
-def test_owners_without_end() -> None:
-    """The time is in proportion to their number."""
+def test_deduplicates_in_linear_time() -> None:
+    """Deduplicate many references in linear time."""
     owners = [{"kind": "Pod", "name": "p", "uid": str(number % 40_000), "controller": True} for number in range(40_001)]
     obj, warnings = {"metadata": {"ownerReferences": owners}}, list[str]()
     dedup_owner_references(obj, warnings)

@@ -39,8 +39,8 @@ OBJECT: dict[str, Any] = {
         ({"status": {"conditions": [{"$patch": "replace"}, {"type": "Z"}]}}, ("status", "conditions"), [{"type": "Z"}]),
     ],
 )
-def test_merging(patch: dict[str, Any], path: tuple[str, str], result: Any) -> None:
-    """Maps merge, lists merge by their key or are replaced, and directives are obeyed; the document stays as it was."""
+def test_merges(patch: dict[str, Any], path: tuple[str, str], result: Any) -> None:
+    """Merge maps, merge lists by their key or replace them, and follow directives, without a change of the original."""
     before = copy.deepcopy(OBJECT)
     merged = strategic_merge(OBJECT, patch, KEYS)
 
@@ -56,8 +56,8 @@ def test_merging(patch: dict[str, Any], path: tuple[str, str], result: Any) -> N
         {"status": {"conditions": [{"status": "True"}]}},
     ],
 )
-def test_nonsense(patch: dict[str, Any]) -> None:
-    """Directives that make no sense are 400."""
+def test_rejects_invalid_directives(patch: dict[str, Any]) -> None:
+    """Return 400 for invalid directives."""
     with pytest.raises(StatusError) as caught:
         strategic_merge(OBJECT, patch, KEYS)
 

@@ -1,4 +1,4 @@
-"""JSON on its way: pieces, compression, other forms."""
+"""Content encoding of JSON: pieces, compression, other formats."""
 
 import gzip
 import zlib
@@ -7,21 +7,21 @@ import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import RawTestServer, make_mocked_request
 
-from apiext.endpoints.responsewriters.content_encoding import GZIP_THRESHOLD, PIECE, joined, send, takes_gzip
+from apiext.endpoints.responsewriters.content_encoding import GZIP_THRESHOLD, PIECE_BYTES, join_items, send, takes_gzip
 from apiext.endpoints.serializers.negotiation import MediaType
 
 
-@pytest.mark.parametrize("sizes", [[], [1], [1, 2, 3], [PIECE, 1], [PIECE // 2] * 5, [1, PIECE * 3, 1]])
-def test_joining(sizes: list[int]) -> None:
-    """Items are joined with commas, whatever pieces they come in."""
+@pytest.mark.parametrize("sizes", [[], [1], [1, 2, 3], [PIECE_BYTES, 1], [PIECE_BYTES // 2] * 5, [1, PIECE_BYTES * 3, 1]])
+def test_joins_items(sizes: list[int]) -> None:
+    """Join items with commas across pieces."""
     items = [bytes([97 + index]) * size for index, size in enumerate(sizes)]
 
-    assert b"".join(joined(items)) == b",".join(items)
+    assert b"".join(join_items(items)) == b",".join(items)
 
 
 @pytest.mark.parametrize("header, takes", [("gzip", True), ("deflate, gzip ", True), ("gzip;q=1", False), ("br", False), ("", False)])
-def test_who_takes_gzip(header: str, *, takes: bool) -> None:
-    """The coding must stand there alone, as the reference looks for it."""
+def test_detects_gzip(header: str, *, takes: bool) -> None:
+    """Accept gzip only without parameters, like the reference."""
     assert takes_gzip(make_mocked_request("GET", "/", headers={"Accept-Encoding": header})) is takes
 
 
@@ -38,16 +38,16 @@ async def _fetch(data: bytes, media: MediaType, method: str = "GET", **headers: 
             return dict(answer.headers), await answer.read()
 
 
-async def test_large_answers_come_whole() -> None:
-    """A body of many pieces has its length told and nothing lost."""
+async def test_sends_large_responses_completely() -> None:
+    """Send a body of many pieces completely, with its length."""
     headers, body = await _fetch(BODY, MediaType())
 
     assert body == BODY
     assert headers["Content-Length"] == str(len(BODY))
 
 
-async def test_compression() -> None:
-    """Above the threshold, and only there, who takes gzip gets it."""
+async def test_compresses_above_the_threshold() -> None:
+    """Compress bodies above the threshold only, for clients that accept gzip."""
     headers, body = await _fetch(BODY, MediaType(), Accept_Encoding="gzip")
 
     assert (headers["Content-Encoding"], headers["Vary"]) == ("gzip", "Accept-Encoding")
@@ -58,16 +58,16 @@ async def test_compression() -> None:
     assert body == b'{"a":1}   \n'
 
 
-async def test_other_forms() -> None:
-    """YAML and indented JSON are made of the JSON; the latter has no line break at its end."""
+async def test_sends_yaml_and_indented_json() -> None:
+    """Send YAML or indented JSON, the latter without a final line break."""
     data = b'{"b":1,"a":{"c":[]}}\n'
 
     assert (await _fetch(data, MediaType("application/yaml")))[1] == b"a:\n  c: []\nb: 1\n"
     assert (await _fetch(data, MediaType(pretty=True)))[1] == b'{\n  "b": 1,\n  "a": {\n    "c": []\n  }\n}'
 
 
-async def test_head_has_no_body() -> None:
-    """HEAD tells the length of what GET would give."""
+async def test_head_sends_no_body() -> None:
+    """Send the length of GET's body and no body for HEAD."""
     headers, body = await _fetch(BODY, MediaType(), method="HEAD")
 
     assert (headers["Content-Length"], body) == (str(len(BODY)), b"")

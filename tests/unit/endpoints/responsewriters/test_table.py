@@ -53,24 +53,24 @@ OBJECT: dict[str, Any] = {
         (".spec.text.x", []),
     ],
 )
-def test_paths(path: str, values: list[Any]) -> None:
-    """Paths select what the reference's do; what is missing is nothing."""
+def test_selects_values(path: str, values: list[Any]) -> None:
+    """Select the reference's values; ignore missing keys."""
     assert compile_path(path)([OBJECT]) == values
 
 
 @pytest.mark.parametrize(
     "path", [".spec.list[5]", "spec", ".spec.text[0]", ".spec.list[?(@.t==1)]", ".spec.text[?(@.x)]", ".spec.list[0:2:0]"]
 )
-def test_paths_that_do_not_fit(path: str) -> None:
-    """A path that does not fit the object makes no cell, but no error either."""
+def test_ignores_values_that_do_not_fit(path: str) -> None:
+    """Return an empty cell for a value that does not fit the path."""
     with pytest.raises(EvalError):
         compile_path(path)([OBJECT])
 
     assert TableConvertor([Column("X", "string", path)]).row(OBJECT, NOW) == [None]
 
 
-def test_what_stands_after_the_first_action() -> None:
-    """Text after an action means nothing; another action has to fit, though nothing of it is shown."""
+def test_shows_only_the_first_action() -> None:
+    """Ignore text after the first action, but require that later actions fit the value."""
     assert compile_path(".spec.text}")([OBJECT]) == ["q"]
     assert compile_path(".spec.text} and {.spec.big")([OBJECT]) == ["q"]
     with pytest.raises(EvalError):
@@ -78,8 +78,8 @@ def test_what_stands_after_the_first_action() -> None:
 
 
 @pytest.mark.parametrize("path", ["[", ".a[x]", ".a[?(@.x", ".a[?(@.x)", "....a", ".a}{[", ".a\\", '"x', "#", ".a[1"])
-def test_malformed_paths(path: str) -> None:
-    """A malformed path ends the columns before it."""
+def test_drops_malformed_columns(path: str) -> None:
+    """Drop a column with a malformed path and all columns after it."""
     with pytest.raises(PathError):
         compile_path(path)
 
@@ -110,8 +110,8 @@ def test_malformed_paths(path: str) -> None:
         ("string", ".nope", None),
     ],
 )
-def test_cells(type: str, path: str, cell: Any) -> None:
-    """A cell has the type of its column, or is empty."""
+def test_converts_cells(type: str, path: str, cell: Any) -> None:
+    """Convert a cell to its column's type, or leave it empty."""
     assert TableConvertor([Column("X", type, path)]).row(OBJECT, NOW) == [cell]
 
 
@@ -137,20 +137,20 @@ def test_cells(type: str, path: str, cell: Any) -> None:
         (8 * 365 * 86400, "8y"),
     ],
 )
-def test_durations(seconds: float, text: str) -> None:
-    """Two or three figures, as kubectl shows ages."""
+def test_prints_durations(seconds: float, text: str) -> None:
+    """Print two or three figures of a duration, like kubectl's ages."""
     assert human_duration(seconds) == text
 
 
-def test_ages() -> None:
-    """Times in any RFC 3339 form count; no time is unknown."""
+def test_prints_ages() -> None:
+    """Print the age of any RFC 3339 timestamp, and `<unknown>` without one."""
     assert age("2026-01-01T12:58:30+01:00", NOW) == "90s"
     assert age("", NOW) == "<unknown>"
     assert age("0001-01-01T01:00:00+01:00", NOW) == "<unknown>"
 
 
-async def test_rows() -> None:
-    """Rows come with the object as it is asked for."""
+async def test_encodes_rows() -> None:
+    """Encode rows with the object in the requested form."""
     convertor = TableConvertor([NAME, AGE])
     data = json_codec.dumps(OBJECT)
     item = Item(key="a", revision=1, data=data, labels={}, fields={})

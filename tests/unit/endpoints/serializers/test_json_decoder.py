@@ -1,4 +1,4 @@
-"""JSON bodies as Go reads them."""
+"""JSON bodies as Go decodes them."""
 
 import json
 
@@ -6,57 +6,58 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiext.endpoints.serializers.json_decoder import GREATEST, DecodeError, NumberError, duplicate_fields, parse
+from apiext.endpoints.serializers.json_decoder import MAX_FLOAT, BodyDecodeError, DepthError, NumberError, duplicate_fields, parse
+from apiext.meta.json_values import MAX_DEPTH
 
 
-def test_replaces_what_is_no_text() -> None:
-    """Each byte of invalid UTF-8, and each lone surrogate, becomes U+FFFD; pairs of surrogates stay what they are."""
+def test_replaces_invalid_text() -> None:
+    """Replace each byte of invalid UTF-8 and each lone surrogate by U+FFFD, and keep pairs of surrogates."""
     assert parse(b'{"a":"\xff\xfe"}') == {"a": "\ufffd\ufffd"}
     assert parse(b'["\\ud800 x", "\\ud83d\\ude00", "\xff"]') == ["\ufffd x", "\U0001f600", "\ufffd"]
     assert parse(b'{"\xff":123456789012345678901234567890}') == {"\ufffd": 1.2345678901234568e29}
 
 
 @pytest.mark.parametrize("data", [b"{", b"NaN", b"[1,]", b'"\xff', b"\xef\xbb\xbf{}"])
-def test_refuses_what_is_no_json(data: bytes) -> None:
-    """The error is that of Go's parser."""
-    with pytest.raises(DecodeError, match=r"unexpected end of JSON input|invalid character"):
+def test_rejects_malformed_json(data: bytes) -> None:
+    """Raise the error of Go's parser for data that is not JSON."""
+    with pytest.raises(BodyDecodeError, match=r"unexpected end of JSON input|invalid character"):
         parse(data)
 
 
 @pytest.mark.parametrize("data", [b'{"a":1e400}', b"-1E+999", b'{"\xff":1e400}'])
-def test_refuses_numbers_beyond_float64(data: bytes) -> None:
-    """A number that no float64 can hold is told as it stands; the same digits in a text are none."""
+def test_rejects_numbers_beyond_float64(data: bytes) -> None:
+    """Report a number beyond float64 as it was sent; the same digits in a string are no number."""
     with pytest.raises(NumberError, match=r"json: cannot unmarshal number \S+ into Go value of type float64"):
         parse(data)
 
     assert parse(b'{"a":"1e400"}') == {"a": "1e400"}
 
 
-def test_depth_is_limited() -> None:
-    """Go's limit is ours; texts that need care change nothing about it."""
+def test_rejects_deeper_bodies() -> None:
+    """Raise DepthError for more than MAX_DEPTH levels, also in bodies that only the tolerant parser reads."""
     for text in (b"", b'"\xff",', b"1e400,"):
-        data = b"[" * 9_999 + b"[" + text + b"1]" + b"]" * 9_999
+        data = b"[" * (MAX_DEPTH - 1) + b"[" + text + b"1]" + b"]" * (MAX_DEPTH - 1)
         if text == b"1e400,":
             with pytest.raises(NumberError):
                 parse(data)
         else:
             assert parse(data)
-        with pytest.raises(DecodeError, match=r"invalid character '\[' exceeded max depth"):
+        with pytest.raises(DepthError, match="nested deeper than 200 levels"):
             parse(b"[" + data + b"]")
 
 
-def test_what_is_unreadable_is_kept() -> None:
-    """A body with a number that nothing holds is known with the greatest number in its place, and the first such number as it stands."""
+def test_keeps_bodies_with_unreadable_numbers() -> None:
+    """Keep a body with a number beyond float64 with the greatest float64 in its place, and the first such number as it was sent."""
     with pytest.raises(NumberError) as caught:
         parse(b'{"a":"1e400","kind":"K","b":[-1E999,1e400],"c":"\xff"}')
 
     assert caught.value.number == "-1E999"
-    assert caught.value.value == {"a": "1e400", "kind": "K", "b": [-GREATEST, GREATEST], "c": "\ufffd"}
+    assert caught.value.value == {"a": "1e400", "kind": "K", "b": [-MAX_FLOAT, MAX_FLOAT], "c": "\ufffd"}
 
 
-@pytest.mark.parametrize("levels", [300, 2000])
-def test_duplicates_far_below(levels: int) -> None:
-    """A field that stands twice is found however deep."""
+@pytest.mark.parametrize("levels", [1, MAX_DEPTH - 1])
+def test_finds_duplicates_at_any_depth(levels: int) -> None:
+    """Report a duplicate field at any depth."""
     data = b'{"a":' * levels + b'{"x":1,"x":2}' + b"}" * levels
 
     assert duplicate_fields(data, parse(data)) == [f'duplicate field "{"a." * levels}x"']
@@ -79,13 +80,13 @@ def test_duplicates_far_below(levels: int) -> None:
         ),
     ],
 )
-def test_duplicate_fields(data: bytes, found: list[str]) -> None:
-    """Fields that stand twice are told once, by their path, in the order of the document."""
+def test_reports_duplicate_fields_once(data: bytes, found: list[str]) -> None:
+    """Report each duplicate field once, by its path, in the order of the document."""
     assert duplicate_fields(data, parse(data)) == [f'duplicate field "{path}"' for path in found]
 
 
-def test_at_most_a_hundred_duplicates() -> None:
-    """A hostile body does not bring a list without end."""
+def test_reports_at_most_a_hundred_duplicates() -> None:
+    """Stop after a hundred duplicate fields."""
     data = b"{" + b",".join(b'"k%d":1,"k%d":2' % (number, number) for number in range(500)) + b"}"
 
     assert len(duplicate_fields(data, parse(data))) == 100
@@ -96,7 +97,7 @@ _PAIRS = st.lists(st.tuples(st.sampled_from(["a", "b", 'q":', "\u00e9"]), st.int
 
 @given(_PAIRS, st.sampled_from([(",", ":"), (", ", ": "), (",", " : ")]))
 def test_finds_every_duplicate(pairs: list[tuple[str, object]], separators: tuple[str, str]) -> None:
-    """The quick check before the exact one never lets a duplicate pass."""
+    """Find every duplicate although the quick check comes first."""
     comma, colon = separators
     members = [json.dumps(key) + colon + json.dumps(value) for key, value in pairs]
     data = ("{" + comma.join(members) + "}").encode()

@@ -1,10 +1,11 @@
-"""Which media type an answer has, and which a body is read as."""
+"""Negotiation of the media types of responses and bodies."""
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from apiext.endpoints.serializers.negotiation import (
     BUILTIN_OFFERS,
+    JSON,
     RESOURCE_OFFERS,
     STATUS_OFFERS,
     Convert,
@@ -40,8 +41,8 @@ PARTIAL = "application/yaml;as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1"
         ("application/yaml;q=x, application/json;q=0.1", "application/json"),
     ],
 )
-def test_media_types(accept: str, expected: str) -> None:
-    """The best clause that can be honoured wins; specific ones go before wildcards of any quality, as in the reference."""
+def test_chooses_the_best_clause(accept: str, expected: str) -> None:
+    """Choose the best clause that the endpoint can honour; specific ones precede wildcards of any quality, as in the reference."""
     assert negotiate(accept).type == expected
 
 
@@ -60,8 +61,8 @@ def test_media_types(accept: str, expected: str) -> None:
         "application/cbor",
     ],
 )
-def test_refused(accept: str) -> None:
-    """What cannot be given is 406 with the list of the reference, which counts Protobuf in."""
+def test_rejects_unavailable_types(accept: str) -> None:
+    """Answer 406 with the reference's list of types, which includes Protobuf."""
     with pytest.raises(StatusError) as caught:
         negotiate(accept)
 
@@ -71,15 +72,15 @@ def test_refused(accept: str) -> None:
     )
 
 
-def test_conversions() -> None:
-    """as, g and v ask for another form, in any order and in JSON or YAML."""
+def test_returns_conversions() -> None:
+    """Return the requested conversion for as, g and v in any order, in JSON or YAML."""
     assert negotiate(TABLE) == MediaType("application/json", Convert("Table", "meta.k8s.io", "v1"))
     assert negotiate(PARTIAL).convert == Convert("PartialObjectMetadata", "meta.k8s.io", "v1beta1")
     assert negotiate(f"{TABLE},application/json", STATUS_OFFERS) == MediaType("application/json")
 
 
-def test_protobuf() -> None:
-    """Built-in kinds are written in Protobuf, custom resources are not, and metadata alone always is; tables never are."""
+def test_offers_protobuf() -> None:
+    """Offer Protobuf for built-in kinds and for metadata, not for custom resources and tables."""
     plain = "application/vnd.kubernetes.protobuf"
     partial = f"{plain};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
     table = f"{plain};as=Table;g=meta.k8s.io;v=v1,application/json"
@@ -90,15 +91,15 @@ def test_protobuf() -> None:
     assert negotiate(table, BUILTIN_OFFERS) == MediaType("application/json")
 
 
-def test_server_versions() -> None:
-    """Objects have one server version to ask for, errors have none."""
+def test_accepts_one_server_version() -> None:
+    """Accept one server version for objects and none for errors."""
     assert negotiate("application/json;sv=v1", RESOURCE_OFFERS).type == "application/json"
     with pytest.raises(StatusError):
         negotiate("application/json;sv=v1", STATUS_OFFERS)
 
 
-def test_hundreds_of_clauses() -> None:
-    """A long header is sorted by quality without taking long."""
+def test_sorts_hundreds_of_clauses() -> None:
+    """Sort a long header by quality within linear time."""
     header = ",".join(f"text/x{number};q=0.{number}" for number in range(1, 900)) + ",application/yaml;q=0.001"
 
     assert negotiate(header).type == "application/yaml"
@@ -118,15 +119,15 @@ def test_hundreds_of_clauses() -> None:
         ("/?pretty=1", "", "application/yaml", False),
     ],
 )
-def test_pretty(path: str, agent: str, accept: str, *, pretty: bool) -> None:
-    """Indented JSON is for who asks for it and for programs that humans use."""
+def test_indents_for_humans(path: str, agent: str, accept: str, *, pretty: bool) -> None:
+    """Indent JSON on request and for user agents of humans."""
     request = make_mocked_request("GET", path, headers={"User-Agent": agent, "Accept": accept})
 
     assert negotiate_output(request, RESOURCE_OFFERS).pretty is pretty
 
 
-def test_watches_are_json() -> None:
-    """A watch cannot be YAML, and says what it can be."""
+def test_rejects_yaml_watches() -> None:
+    """Answer 406 to a watch in YAML, with the types that it can have."""
     request = make_mocked_request("GET", "/", headers={"Accept": "application/yaml"})
     with pytest.raises(StatusError, match="only the following media types are accepted: application/json;stream=watch, ") as caught:
         negotiate_stream(request, RESOURCE_OFFERS)
@@ -142,16 +143,31 @@ def test_watches_are_json() -> None:
         ("Application/YAML", "application/yaml"),
     ],
 )
-def test_bodies(content_type: str, expected: str) -> None:
-    """A body is JSON when nothing is said; parameters and case do not matter."""
+def test_returns_the_type_of_bodies(content_type: str, expected: str) -> None:
+    """Take a body for JSON without a Content-Type; ignore parameters and case."""
     assert input_type(content_type, RESOURCE_OFFERS) == expected
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", ";;", "application/vnd.kubernetes.protobuf", "json"])
-def test_unknown_bodies(content_type: str) -> None:
-    """Other bodies are 415; Protobuf is one of them unless the kind has it."""
+def test_rejects_unknown_body_types(content_type: str) -> None:
+    """Answer 415 to bodies of other types, which include Protobuf unless the kind has it."""
     with pytest.raises(StatusError, match="the body of the request was in an unknown format - accepted media types include: ") as caught:
         input_type(content_type, RESOURCE_OFFERS)
 
     assert caught.value.code == 415
     assert input_type("application/vnd.kubernetes.protobuf", RESOURCE_OFFERS, protobuf=True)
+
+
+@pytest.mark.parametrize("params", ["", ";", "; charset=utf-8", ';a="b;c"', ";a=b; a=b", ';a="\\"" ', ";a=b;", "; a=b ;c=d"])
+def test_ignores_parameters(params: str) -> None:
+    """Ignore well-formed parameters."""
+    assert input_type(JSON + params, RESOURCE_OFFERS) == JSON
+
+
+@pytest.mark.parametrize("params", ["; a", ";a=b;a=c", "; a b=c", ";=b", ';a="b', ";a=b c"])
+def test_rejects_malformed_parameters(params: str) -> None:
+    """Reject a Content-Type with malformed parameters."""
+    with pytest.raises(StatusError) as refused:
+        input_type(JSON + params, RESOURCE_OFFERS)
+
+    assert refused.value.code == 415

@@ -1,15 +1,15 @@
-"""YAML bodies and answers as go-yaml has them."""
+"""YAML bodies and responses."""
 
-import math
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiext.endpoints.serializers.json_decoder import DecodeError
+from apiext.endpoints.serializers.json_decoder import BodyDecodeError
 from apiext.endpoints.serializers.yaml_codec import dumps, parse
-from apiext.meta.deep import MAX_DEPTH
+from apiext.meta.json_values import MAX_DEPTH
+from tests.support.builders.yaml_texts import TYPED, texts
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ from apiext.meta.deep import MAX_DEPTH
         ("{<<: [{a: 1, b: 1}, {a: 2}]}", {"a": 1, "b": 1}),
     ],
 )
-def test_values(text: str, value: Any) -> None:
-    """Plain scalars are what YAML 1.1 as go-yaml knows it makes of them, turned into JSON; one document counts."""
+def test_reads_plain_scalars(text: str, value: Any) -> None:
+    """Read plain scalars as go-yaml's YAML 1.1 does, as JSON values; ignore further documents."""
     parsed, _ = parse(text.encode())
 
     assert parsed == value
@@ -74,36 +74,36 @@ def test_values(text: str, value: Any) -> None:
         ("!!int x", "yaml: cannot decode !!str `x` as a !!int"),
         ("!!binary '*'", "yaml: !!binary value contains invalid base64 data"),
         ("{<<: 1}", "yaml: map merge requires map or sequence of maps as the value"),
-        ("- " * (MAX_DEPTH + 1), f"yaml: exceeded max depth of {MAX_DEPTH}"),
-        ("[" * (MAX_DEPTH + 1), f"yaml: exceeded max depth of {MAX_DEPTH}"),
-        ("{a: " * 20_000, f"yaml: exceeded max depth of {MAX_DEPTH}"),
+        ("- " * MAX_DEPTH + "[]", f"nested deeper than {MAX_DEPTH} levels"),
+        ("[" * (2 * MAX_DEPTH + 1), f"nested deeper than {MAX_DEPTH} levels"),
+        ("{a: " * 20_000, f"nested deeper than {MAX_DEPTH} levels"),
     ],
 )
-def test_errors(text: str, error: str) -> None:
-    """Errors are go-yaml's, with its line numbers."""
-    with pytest.raises(DecodeError) as caught:
+def test_returns_go_yaml_errors(text: str, error: str) -> None:
+    """Raise go-yaml's error with its line number."""
+    with pytest.raises(BodyDecodeError) as caught:
         parse(text.encode())
 
     assert str(caught.value) == error
 
 
-def test_invalid_utf8() -> None:
-    """Bytes that are no UTF-8 are an error in YAML."""
-    with pytest.raises(DecodeError, match="yaml: invalid leading UTF-8 octet"):
+def test_rejects_invalid_utf8() -> None:
+    """Reject bytes that are not UTF-8."""
+    with pytest.raises(BodyDecodeError, match="yaml: invalid leading UTF-8 octet"):
         parse(b"a: \xff")
 
 
-def test_alias_bombs_are_refused() -> None:
-    """A document that grows by its aliases alone is refused before it has grown."""
+def test_rejects_alias_bombs() -> None:
+    """Reject a document that grows by aliases alone, before it has grown."""
     lines = ["a: &a [x,x,x,x,x,x,x,x,x]"]
     lines += [f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]" for old, new in zip("abcdefgh", "bcdefghi", strict=True)]
 
-    with pytest.raises(DecodeError, match="yaml: document contains excessive aliasing"):
+    with pytest.raises(BodyDecodeError, match="yaml: document contains excessive aliasing"):
         parse("\n".join(lines).encode())
 
 
-def test_duplicate_keys() -> None:
-    """A strict parser tells the lines of keys that stand twice; the last value counts."""
+def test_reports_duplicate_keys() -> None:
+    """Report the lines of duplicate keys with `strict`, and keep the last value."""
     value, found = parse(b"a: 1\nb: {c: 1, c: 2}\na: 3\n", strict=True)
 
     assert value == {"a": 3, "b": {"c": 2}}
@@ -111,8 +111,8 @@ def test_duplicate_keys() -> None:
     assert parse(b"a: 1\na: 2\n")[1] == []
 
 
-def test_written_form() -> None:
-    """Texts that YAML would take for something else are in double quotes, long ones folded, many lines literal."""
+def test_writes_block_style() -> None:
+    """Write typed-looking strings in double quotes and strings with line breaks as literals, with sorted keys."""
     value: dict[str, Any] = {
         "b": "2026-11-21T08:44:32Z",
         "a": ["1", "y", "", "x: y", "x\ny\n"],
@@ -132,24 +132,40 @@ _JSON = st.recursive(
     | st.booleans()
     | st.integers(-(2**63), 2**63 - 1)
     | st.floats(allow_nan=False, allow_infinity=False).filter(lambda number: not number.is_integer())
-    | st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\u2028\u2029\ufeff\x85\ufffe\uffff")),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="ascii", categories=["L", "N"])), inner),
+    | texts,
+    lambda inner: st.lists(inner) | st.dictionaries(texts, inner),
     max_leaves=12,
 )
 
 
 @given(_JSON)
-def test_round_trip(value: Any) -> None:
-    """What is written is read back as it was."""
+def test_reads_what_it_writes(value: Any) -> None:
+    """Read the same value from the YAML that is written for it: every string that YAML takes for another type is quoted."""
     parsed, _ = parse(dumps(value))
 
-    assert parsed == value or (isinstance(value, float) and math.isclose(parsed, value))
+    assert parsed == value
+    assert type(parsed) is type(value)
+
+
+@pytest.mark.parametrize("text", TYPED)
+def test_quotes_strings_that_look_typed(text: str) -> None:
+    """Read a string back as this string, as a value, an item and a key."""
+    value = {text: [text, {text: text}]}
+
+    assert parse(dumps(value))[0] == value
+    assert parse(dumps(text))[0] == text
+
+
+@given(st.dictionaries(st.sampled_from(["items", "rows", "kind", "spec"]), _JSON))
+def test_writes_lists_in_pieces(value: dict[str, Any]) -> None:
+    """Read the same value from YAML whose long lists are written member by member."""
+    assert parse(dumps(value))[0] == value
 
 
 @given(st.binary(max_size=80))
-def test_never_fails_otherwise(data: bytes) -> None:
-    """Any bytes are a value or a decode error."""
+def test_raises_only_decode_errors(data: bytes) -> None:
+    """Return a value or raise a decode error for any bytes."""
     try:
         parse(data, strict=True)
-    except DecodeError as error:
+    except BodyDecodeError as error:
         assert str(error)  # noqa: PT017 -- both outcomes are right

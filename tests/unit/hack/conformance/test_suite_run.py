@@ -1,4 +1,4 @@
-"""What the tests of the reference's suite print is read right."""
+"""Tests of the parser of the conformance suite's output."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ TEST = SuiteTest("TestLimits", "limit_test.go", Path("integration.test"), Path()
 
 
 def test_a_test_that_passes() -> None:
-    """Subtests are counted apart from their test."""
+    """Count subtests separately from their test."""
     text = (
         f"{MARK}=== RUN   TestLimits\n{MARK}=== RUN   TestLimits/large\n"
         f"{MARK}--- PASS: TestLimits/large (0.10s)\n{MARK}--- PASS: TestLimits (0.10s)\n{MARK}PASS\n"
@@ -23,7 +23,7 @@ def test_a_test_that_passes() -> None:
 
 
 def test_a_test_that_fails() -> None:
-    """The reason is what the innermost failed test wrote last."""
+    """Report the last message of the innermost failed test as the reason."""
     text = (
         f"{MARK}=== RUN   TestLimits\n    limit_test.go:1: starting\n{MARK}=== RUN   TestLimits/large\n"
         f"    limit_test.go:9: started\n    limit_test.go:10: expected x,\n        but got y\n"
@@ -36,8 +36,8 @@ def test_a_test_that_fails() -> None:
     assert result.reason.split() == ["limit_test.go:10:", "expected", "x,", "but", "got", "y"]
 
 
-def test_a_test_that_is_cut_short() -> None:
-    """A test that began and never ended has failed, and so has its subtest."""
+def test_a_test_without_an_end() -> None:
+    """Report a test and its subtest as failed if they began and never ended."""
     text = f"{MARK}=== RUN   TestLimits\n{MARK}=== RUN   TestLimits/large\npanic: test timed out after 150s\n"
 
     result = read(TEST, text, seconds=150.0)
@@ -47,12 +47,12 @@ def test_a_test_that_is_cut_short() -> None:
 
 
 def test_a_test_that_never_began() -> None:
-    """A program that ends before its test begins has not run it."""
+    """Report a test as not run if the program ends before the test begins."""
     assert read(TEST, "no such file\n", seconds=0.1).outcome is Outcome.NOT_RUN
 
 
 def test_compare() -> None:
-    """Listed tests that ran and did not pass are broken, and passing ones that are not listed are named."""
+    """Report listed tests that ran and did not pass, and passing tests that are not listed."""
     other = SuiteTest("TestYAML", "yaml_test.go", Path("integration.test"), Path())
     results = [Result(TEST, Outcome.FAILED, 1.0), Result(other, Outcome.PASSED, 1.0)]
 
@@ -60,7 +60,7 @@ def test_compare() -> None:
 
 
 def test_scoreboard() -> None:
-    """Each server has a column, and a failure says where the reference fails too."""
+    """Render a column for each server, and mark failures that the reference shares."""
     failed = Result(TEST, Outcome.FAILED, 1.0, {"TestLimits/large": Outcome.FAILED, "TestLimits/small": Outcome.PASSED}, "expected x")
 
     table = scoreboard.render({"apiext": [failed], "reference": [failed]}).splitlines()

@@ -1,4 +1,4 @@
-"""Which program is taken, and what is said when there is none."""
+"""Tests of the choice of a program, and of the errors if there is none."""
 
 import fcntl
 import threading
@@ -11,7 +11,7 @@ from hack.lib.reference import binaries, golang, provide
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache folder, nothing on PATH, and no toolchain."""
+    """Set an empty cache folder, an empty PATH and no toolchain."""
 
     def no_toolchain(*_args: object) -> Path:
         raise golang.BuildError("no Go here")
@@ -32,13 +32,13 @@ def script(path: Path, output: str) -> Path:
 
 
 def test_versions_come_from_the_module() -> None:
-    """The version of a program is the one that go.mod pins."""
+    """Take the version of a program from go.mod."""
     assert binaries.pinned("k8s.io/kubernetes") == "1.37.1"
     assert binaries.PROGRAMS["etcd"].version() == "3.7.0"
 
 
 def test_a_module_that_is_not_pinned_is_an_error() -> None:
-    """A module that go.mod does not require has no version."""
+    """Raise ProvideError for a module that go.mod does not require."""
     with pytest.raises(binaries.ProvideError, match=r"does not require example\.com/none"):
         binaries.pinned("example.com/none")
 
@@ -54,21 +54,21 @@ def test_a_module_that_is_not_pinned_is_an_error() -> None:
     ],
 )
 def test_major_and_minor_version_must_fit(tmp_path: Path, output: str, fits: bool) -> None:  # noqa: FBT001 -- a table
-    """A program fits when its major and minor number are the pinned ones."""
+    """Accept a program whose major and minor version are the pinned ones."""
     program = binaries.PROGRAMS["kube-apiserver"]
 
     assert binaries.fits(script(tmp_path / "kube-apiserver", output), program) is fits
 
 
 def test_a_program_on_path_is_linked(tmp_path: Path) -> None:
-    """A fitting program on PATH is linked into the cache folder."""
+    """Link a fitting program on PATH into the cache folder."""
     found = script(tmp_path / "path" / "etcd", "etcd Version: 3.7.4")
 
     assert binaries.binary("etcd").resolve() == found
 
 
 def test_assets_win_over_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """KUBEBUILDER_ASSETS is asked before PATH."""
+    """Prefer KUBEBUILDER_ASSETS to PATH."""
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path / "assets"))
     script(tmp_path / "path" / "etcd", "etcd Version: 3.7.4")
     found = script(tmp_path / "assets" / "etcd", "etcd Version: 3.7.0")
@@ -76,8 +76,8 @@ def test_assets_win_over_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert binaries.binary("etcd").resolve() == found
 
 
-def test_a_link_is_looked_at_again(tmp_path: Path) -> None:
-    """A linked program whose version changed is not used any more."""
+def test_the_version_of_a_link_is_checked_again(tmp_path: Path) -> None:
+    """Reject a linked program whose version changed."""
     found = script(tmp_path / "path" / "etcd", "etcd Version: 3.7.4")
     binaries.provide(["etcd"])
     script(found, "etcd Version: 3.8.0")
@@ -86,16 +86,16 @@ def test_a_link_is_looked_at_again(tmp_path: Path) -> None:
         binaries.provide(["etcd"])
 
 
-def test_what_was_built_is_taken_as_it_is() -> None:
-    """A program in the cache folder is not started to look at its version."""
+def test_a_built_program_is_not_checked() -> None:
+    """Take a built program in the cache folder without running it."""
     folder = binaries.bin_folder()
     built = script(folder / "etcd", "no version at all")
 
     assert binaries.binary("etcd") == built
 
 
-def test_one_works_and_the_others_wait() -> None:
-    """A second call waits for the first, says so, and then finds the program."""
+def test_a_second_call_waits_for_the_lock() -> None:
+    """Wait for another call, report that, and then find the program."""
     lines: list[str] = []
     waiting = threading.Event()
 
@@ -117,7 +117,7 @@ def test_one_works_and_the_others_wait() -> None:
 
 
 def test_the_command_prints_the_folder(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without --print-path the command prints the folder of the programs."""
+    """Print the folder of the programs without --print-path."""
     script(binaries.bin_folder() / "etcd", "")
 
     assert provide.main(["etcd"]) == 0
@@ -125,7 +125,7 @@ def test_the_command_prints_the_folder(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_the_command_prints_a_path(capsys: pytest.CaptureFixture[str]) -> None:
-    """With --print-path the command prints the path of that program."""
+    """Print the path of the program with --print-path."""
     built = script(binaries.bin_folder() / "etcd", "")
 
     assert provide.main(["--print-path", "etcd"]) == 0
@@ -137,7 +137,7 @@ def test_the_command_prints_a_path(capsys: pytest.CaptureFixture[str]) -> None:
     [("nginx", "hack/provide: unknown program 'nginx': choose from etcd, "), ("etcd", "hack/provide: etcd: no Go here\n")],
 )
 def test_the_command_fails_with_one_line(name: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What cannot be provided is one clear line and exit code 1."""
+    """Print one line and exit with 1 if a program cannot be provided."""
     assert provide.main([name]) == 1
 
     said = capsys.readouterr()

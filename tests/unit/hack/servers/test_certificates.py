@@ -1,4 +1,4 @@
-"""Certificates that tests issue are accepted where they should be."""
+"""Tests of the certificates that other tests issue."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from hack.lib.servers.certificates import Authority, write_key
 
 
 def test_an_issued_certificate_is_signed_by_its_authority(tmp_path: Path) -> None:
-    """What an authority issues verifies with its certificate."""
+    """Verify an issued certificate with the authority's certificate."""
     authority = Authority(tmp_path)
     pair = authority.issue("server")
 
@@ -19,7 +19,7 @@ def test_an_issued_certificate_is_signed_by_its_authority(tmp_path: Path) -> Non
 
 
 def test_user_and_groups_are_the_subject(tmp_path: Path) -> None:
-    """The name is the common name and each group an organization, as Kubernetes reads them."""
+    """Set the name as common name and each group as organization, as Kubernetes reads them."""
     pair = Authority(tmp_path).issue("system:node:one", groups=["a", "b"])
 
     subject = x509.load_pem_x509_certificate(pair.cert.read_bytes()).subject
@@ -30,7 +30,7 @@ def test_user_and_groups_are_the_subject(tmp_path: Path) -> None:
 
 
 def test_keys_are_private(tmp_path: Path) -> None:
-    """Only the owner can read a key."""
+    """Let only the owner read a key."""
     keys = [Authority(tmp_path).issue("server").key, write_key(tmp_path / "sa" / "service-account.key")]
 
     assert [key.stat().st_mode & 0o777 for key in keys] == [0o600, 0o600]

@@ -1,4 +1,4 @@
-"""Programs that tests start end when they should, and say why when they do not start."""
+"""Tests of child processes: start, readiness, stop and error messages."""
 
 import os
 import select
@@ -15,12 +15,12 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def python(code: str, log: Path) -> Process:
-    """A Python program."""
+    """Return a Python program."""
     return Process([sys.executable, "-c", code], log)
 
 
-def test_a_program_that_ends_is_reported_with_its_last_words(tmp_path: Path) -> None:
-    """Waiting for a program that has ended raises its exit code and last lines."""
+def test_an_exited_program_is_reported_with_its_last_lines(tmp_path: Path) -> None:
+    """Raise the exit code and last lines of a program that exited during the wait."""
     process = python("import sys; sys.exit('no such flag')", tmp_path / "log")
     process.start()
 
@@ -29,7 +29,7 @@ def test_a_program_that_ends_is_reported_with_its_last_words(tmp_path: Path) -> 
 
 
 def test_a_program_that_is_not_ready_is_killed(tmp_path: Path) -> None:
-    """A program that does not become ready in time does not stay."""
+    """Kill a program that does not become ready in time."""
     process = python("import time; time.sleep(60)", tmp_path / "log")
     process.start()
 
@@ -39,7 +39,7 @@ def test_a_program_that_is_not_ready_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_program_can_be_started_again(tmp_path: Path) -> None:
-    """After it was stopped a program starts again, as another process."""
+    """Start a stopped program again as another process."""
     process = python("import time; time.sleep(60)", tmp_path / "log")
     process.start()
     first = process.pid
@@ -54,20 +54,20 @@ def test_a_program_can_be_started_again(tmp_path: Path) -> None:
 
 
 def test_a_program_runs_once(tmp_path: Path) -> None:
-    """Starting a program that runs is an error, and so is asking for the id of one that never ran."""
+    """Raise ProcessError for a second start, and for the id of a program that was never started."""
     process = python("import time; time.sleep(60)", tmp_path / "log")
     with pytest.raises(ProcessError, match="has not been started"):
         _ = process.pid
     process.start()
 
-    with pytest.raises(ProcessError, match="runs already"):
+    with pytest.raises(ProcessError, match="already running"):
         process.start()
     process.kill()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a process with its parent")
 def test_a_program_dies_with_its_parent(tmp_path: Path) -> None:
-    """Kill -9 of the process that started a program ends the program."""
+    """End the program when its parent is killed with kill -9."""
     code = f"""
 import sys, time
 from pathlib import Path
@@ -95,10 +95,10 @@ def _ended(descriptor: int) -> bool:
 
 
 def test_free_ports_can_be_listened_on() -> None:
-    """A free port is one of the unprivileged ones."""
+    """Return unprivileged ports."""
     assert free_port() > 1023
 
 
 def test_the_environment_is_bare() -> None:
-    """A program of the reference gets PATH, HOME and what the caller adds, and no KUBECONFIG or proxy."""
+    """Pass PATH, HOME and the given values to a program, without KUBECONFIG or proxies."""
     assert set(environment(EXTRA="1")) == {"PATH", "HOME", "EXTRA"}

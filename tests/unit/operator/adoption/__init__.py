@@ -1,1 +1,1 @@
-"""Adoption: unit tests, with both sides in memory."""
+"""Unit tests of adoption, with both servers in memory."""

@@ -1,30 +1,30 @@
-"""The host's etcd as the world has it."""
+"""Fixtures of the adoption tests: worlds, with the host's etcd in memory."""
 
 from collections.abc import Callable
 
 import pytest
 
 from apiext.operator.adoption.host_etcd import HostStore
-from apiext.operator.api_clients import HostEtcd
+from apiext.operator.options import HostEtcdConfig
 from tests.unit.operator.adoption.world import World
 
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Callable[..., World]:
-    """Makes worlds; the last one's etcd is the host's."""
+    """Return a factory of worlds; the etcd of the last one is the host's."""
     worlds: list[World] = []
 
     def make(*names: str) -> World:
         worlds.append(World(*names))
         return worlds[-1]
 
-    async def opened(_etcd: HostEtcd) -> HostStore:
+    async def opened(_etcd: HostEtcdConfig) -> HostStore:
         return HostStore(worlds[-1].backend, "/registry")
 
     async def close() -> None:
-        """The world goes on."""
+        """Do nothing: the backend is used again."""
 
     monkeypatch.setattr(HostStore, "open", opened)
-    monkeypatch.setattr("apiext.operator.adoption.polling.PATIENCE", 1.0)
+    monkeypatch.setattr("apiext.operator.adoption.polling.TIMEOUT_SECONDS", 1.0)
     monkeypatch.setattr("tests.support.servers.memory_backend.MemoryBackend.close", lambda _self: close())
     return make

@@ -1,4 +1,4 @@
-"""Lists of a server, page by page."""
+"""Lists of objects, page by page."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,66 +7,66 @@ import orjson
 import pytest
 
 from apiext.meta.host_annotations import REVISION_BASE
-from apiext.operator.adoption.object_pages import Collection, resource
-from apiext.operator.adoption.store_diff import Held
-from apiext.operator.api_clients import Api, ApiError
+from apiext.operator.adoption.object_pages import ObjectLister, resource
+from apiext.operator.adoption.store_diff import StoredObject
+from apiext.operator.api_clients import ApiClient, ApiError
 from apiext.webhook.kubeconfig import Endpoint
-from tests.support.servers.in_process import definition, versions
+from tests.support.builders.crds import versions_like, widget_crd
 
 
 class Pages:
-    """Answers one request after the other, and keeps what was asked."""
+    """A server that gives one answer after the other, and keeps the requests."""
 
     def __init__(self, *answers: tuple[int, Any]) -> None:
         self._answers = list(answers)
         self.asked: list[str] = []
 
     async def ask(self, path: str, **_more: Any) -> tuple[int, bytes]:
-        """See WebhookClient."""
+        """Answer as WebhookClient does."""
         self.asked.append(path)
         code, found = self._answers.pop(0)
         return code, found if isinstance(found, bytes) else orjson.dumps(found)
 
     @property
-    def api(self) -> Api:
-        """The server."""
-        api = Api(Endpoint(url="http://host", context=None))
+    def api(self) -> ApiClient:
+        """The client of this server."""
+        api = ApiClient(Endpoint(url="http://host", context=None))
         api.client = self  # type: ignore[assignment]
         return api
 
 
 def page(*names: str, token: str = "", revision: int = 7, remaining: int = 0) -> tuple[int, Any]:
-    """A page of a list."""
+    """Return a page of a list."""
     items = [{"apiVersion": "example.com/v1", "metadata": {"name": name}} for name in names]
     return 200, {"metadata": {"resourceVersion": str(revision), "continue": token, "remainingItemCount": remaining}, "items": items}
 
 
-async def all_of(pages: Pages, **options: Any) -> list[Held]:
-    """What a collection of these pages has."""
-    of = resource(definition())
+async def all_of(pages: Pages, **options: Any) -> list[StoredObject]:
+    """Return the objects of a lister of these pages."""
+    of = resource(widget_crd())
     assert of is not None
-    return [one async for one in Collection(pages.api, of, **options).objects()]
+    return [one async for one in ObjectLister(pages.api, of, **options).objects()]
 
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apiext.operator.adoption.polling._PAUSE", 0.0)
+    monkeypatch.setattr("apiext.operator.adoption.polling._RETRY_SECONDS", 0.0)
 
 
-async def test_pages() -> None:
-    """Pages come one after the other, and it is told how many objects have come, of how many."""
-    told: list[tuple[int, int]] = []
+async def test_reads_all_pages() -> None:
+    """Read all pages, and report how many of how many objects were read."""
+    reported: list[tuple[int, int]] = []
     pages = Pages(page("a", "b", token="x/y", remaining=1), page("c"))
 
-    assert [one.key for one in await all_of(pages, progress=lambda *now: told.append(now))] == ["a", "b", "c"]
+    assert [one.key for one in await all_of(pages, progress=lambda *now: reported.append(now))] == ["a", "b", "c"]
 
-    assert told == [(2, 3), (3, 3)]
+    assert reported == [(2, 3), (3, 3)]
     assert pages.asked[0] == "/apis/example.com/v1/widgets?limit=100"
     assert pages.asked[1].endswith("&continue=x%2Fy") or pages.asked[1].endswith("&continue=x/y")
 
 
-async def test_a_moment_that_has_been_compacted() -> None:
-    """Where the moment of the list is gone, it goes on at another one, as the answer offers."""
+async def test_continues_after_compaction() -> None:
+    """Continue at another revision, with the token of the 410."""
     gone = 410, {"kind": "Status", "code": 410, "metadata": {"continue": "later"}, "message": "too old"}
     pages = Pages(page("a", token="t"), gone, page("b"))
 
@@ -74,8 +74,8 @@ async def test_a_moment_that_has_been_compacted() -> None:
     assert pages.asked[2].endswith("&continue=later")
 
 
-async def test_large_objects_come_in_small_pages() -> None:
-    """A page has some megabytes, however large the objects are."""
+async def test_reads_large_objects_in_small_pages() -> None:
+    """Limit a page to some megabytes, by the size of the objects before."""
     big = page("a", "b", token="t")
     big[1]["items"][0]["spec"] = "x" * 8_000_000
     pages = Pages(big, page("c", token="u"), page("d"))
@@ -84,22 +84,22 @@ async def test_large_objects_come_in_small_pages() -> None:
     assert [path.partition("limit=")[2].partition("&")[0] for path in pages.asked] == ["100", "1", "1000"]
 
 
-async def test_what_passes_is_waited_for() -> None:
-    """A server that begins to serve the resource is asked again."""
+async def test_retries_temporary_errors() -> None:
+    """Repeat the request while a server starts to serve the resource."""
     pages = Pages((429, {"message": "storage is (re)initializing"}), (503, b""), page("a"))
 
     assert [one.key for one in await all_of(pages)] == ["a"]
 
 
 @pytest.mark.parametrize("answer", [(403, {"message": "no"}), (200, b"no"), (200, [1]), (410, {"message": "no", "metadata": {}})])
-async def test_refusals(answer: tuple[int, Any]) -> None:
-    """What cannot be used is told with what was asked."""
+async def test_raises_unusable_responses(answer: tuple[int, Any]) -> None:
+    """Raise an error with the request for a response that is no list."""
     with pytest.raises(ApiError, match=r'GET "http://host/apis/example.com/v1/widgets\?limit=100": '):
         await all_of(Pages(answer))
 
 
-async def test_apiext_in_the_host_s_place() -> None:
-    """A list that apiext has answered is not taken for the host's."""
+async def test_rejects_lists_of_apiext() -> None:
+    """Reject a list that apiext answered in place of the host."""
     with pytest.raises(ApiError, match="what its own store has cannot be read"):
         await all_of(Pages(page("a", revision=REVISION_BASE + 3)), below=REVISION_BASE)
 
@@ -107,15 +107,15 @@ async def test_apiext_in_the_host_s_place() -> None:
 @pytest.mark.parametrize(
     "change,expected",
     [
-        (versions("v1", "v2"), ("v1", "v1")),
-        (versions("v1", "v2", v1={"served": False}), ("v2", "v1")),
-        (versions("v1", v1={"served": False}), None),
+        (versions_like("v1", "v2"), ("v1", "v1")),
+        (versions_like("v1", "v2", v1={"served": False}), ("v2", "v1")),
+        (versions_like("v1", v1={"served": False}), None),
     ],
 )
-def test_resources(change: Callable[[Any], Any], expected: tuple[str, str] | None) -> None:
-    """Objects are listed in the version that is stored, else in another one that is served."""
-    crd = definition()
+def test_prefers_the_storage_version(change: Callable[[Any], Any], expected: tuple[str, str] | None) -> None:
+    """List objects in the storage version, or else in another served version."""
+    crd = widget_crd()
     crd["spec"]["versions"] = change(crd["spec"]["versions"][0])
     found = resource(crd)
 
-    assert (found and (found.version, found.stored)) == expected
+    assert (found and (found.version, found.storage_version)) == expected

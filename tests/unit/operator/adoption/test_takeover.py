@@ -1,4 +1,4 @@
-"""A group on its way to apiext."""
+"""The take-over of a group by apiext."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -7,11 +7,11 @@ import pytest
 
 from apiext.meta import host_annotations
 from apiext.operator.adoption.admission_policy import Policy, probe
-from apiext.operator.adoption.reconcile import take
+from apiext.operator.adoption.reconcile import run
 from apiext.operator.adoption.watch_reset import CATEGORY
 from apiext.operator.api_clients import ApiError
 from apiext.operator.group_state import Routing
-from apiext.operator.reporting.reporter import Reason
+from apiext.operator.reporting.reporter import ConditionReason
 from tests.unit.operator.adoption.world import Stopped, World
 
 Make = Callable[..., World]
@@ -19,7 +19,7 @@ OBJECTS = {f"ns{number % 3}/o{number:02}": {"n": number} for number in range(11)
 
 
 def filled(make: Make, *names: str) -> World:
-    """A world whose host has objects."""
+    """Return a world whose host has objects."""
     world = make(*names)
     for key, spec in OBJECTS.items():
         world.write_at_host(key, spec)
@@ -27,7 +27,7 @@ def filled(make: Make, *names: str) -> World:
 
 
 class Writer:
-    """Writes at every opportunity, and remembers what was acknowledged."""
+    """A client that writes before each call of the operator, and keeps what was acknowledged."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -36,7 +36,7 @@ class Writer:
         world.meanwhile = self
 
     def __call__(self) -> None:
-        """Create, change or delete."""
+        """Create, change or delete an object."""
         self._count += 1
         key = f"ns{self._count % 2}/o{self._count % 13:02}"
         spec = None if self._count % 5 == 0 else {"n": -self._count}
@@ -49,8 +49,8 @@ class Writer:
 Prepare = Callable[[World], Awaitable[None]]
 
 
-async def stopped_anywhere(make: Make, prepare: Prepare | None = None) -> AsyncIterator[tuple[World, Writer, bool]]:
-    """Worlds in which the operator was ended at its first call, its second one, and so on, and whether it was; the last one is done."""
+async def interrupted_worlds(make: Make, prepare: Prepare | None = None) -> AsyncIterator[tuple[World, Writer, bool]]:
+    """Yield worlds whose operator was interrupted at its n-th call, for n = 1, 2, ..., and whether it was; the last one is finished."""
     stops, stopped = 0, True
     while stopped:
         stops += 1
@@ -60,7 +60,7 @@ async def stopped_anywhere(make: Make, prepare: Prepare | None = None) -> AsyncI
             await prepare(one)
         one.calls, one.stop_at = 0, stops
         try:
-            await take(one.way())
+            await run(one.transition())
             stopped = False
         except Stopped:
             one.stop_at = 0
@@ -69,56 +69,56 @@ async def stopped_anywhere(make: Make, prepare: Prepare | None = None) -> AsyncI
     assert stops > 30
 
 
-def adopted(world: World) -> None:
-    """The group is apiext's, wholly."""
+def assert_adopted(world: World) -> None:
+    """Assert that apiext serves the whole group."""
     assert world.phase() == host_annotations.SERVING
     assert world.routed == {"v1": True}
-    assert world.bites
+    assert world.denies_writes
     assert world.crd()["metadata"]["finalizers"] == [host_annotations.INSTANCES_FINALIZER]
     assert CATEGORY not in world.crd()["spec"]["names"].get("categories", [])
-    assert "widgets.example.com" in world.touched
-    assert world.said[-1][0] is Reason.SERVING
+    assert "widgets.example.com" in world.watches_reset
+    assert world.said[-1][0] is ConditionReason.SERVING
 
 
-async def test_adopt(world: Make) -> None:
-    """Objects are copied as they are, and each step is told."""
+async def test_copies_objects_unchanged(world: Make) -> None:
+    """Copy objects unchanged, and report each step."""
     one = filled(world)
 
-    assert (await take(one.way())).routing is Routing.APIEXT
+    assert (await run(one.transition())).routing is Routing.APIEXT
 
-    adopted(one)
+    assert_adopted(one)
     assert one.at_apiext() == one.at_host() == OBJECTS
     assert one.objects["widgets.example.com"]["ns0/o00"]["metadata"]["uid"] == "uid-ns0/o00"
     reasons = [reason for reason, _ in one.said]
-    assert set(reasons[:-1]) == {Reason.ADOPTING}
-    assert (Reason.ADOPTING, "copied 11 of 11 objects") in one.said
+    assert set(reasons[:-1]) == {ConditionReason.ADOPTING}
+    assert (ConditionReason.ADOPTING, "copied 11 of 11 objects") in one.said
 
 
-async def test_nothing_is_left_to_do(world: Make) -> None:
-    """A group that is apiext's is looked at with few questions, and nothing is touched again."""
+async def test_changes_nothing_after_the_take_over(world: Make) -> None:
+    """Send few requests, and write nothing, for a group that apiext serves already."""
     one = filled(world)
-    await take(one.way())
-    calls, touched = one.calls, list(one.touched)
+    await run(one.transition())
+    calls, watches_reset = one.calls, list(one.watches_reset)
 
-    await take(one.way())
+    await run(one.transition())
 
     assert one.calls - calls <= 3
-    assert one.touched == touched
+    assert one.watches_reset == watches_reset
 
 
-async def test_interrupted_anywhere(world: Make) -> None:
-    """Wherever the operator is ended, another one goes on, and every write that was acknowledged is there at the end."""
-    async for one, writer, stopped in stopped_anywhere(world):
+async def test_continues_after_any_interruption(world: Make) -> None:
+    """Finish the take-over with every acknowledged write, wherever the first operator was interrupted."""
+    async for one, writer, stopped in interrupted_worlds(world):
         if stopped:
             assert one.phase() == host_annotations.SERVING or not one.routed["v1"]
-            await take(one.way())
-        adopted(one)
+            await run(one.transition())
+        assert_adopted(one)
         assert one.at_apiext() == writer.held
-        assert len([call for call in one.touched if call == "widgets.example.com"]) >= 2
+        assert len([call for call in one.watches_reset if call == "widgets.example.com"]) >= 2
 
 
-async def test_writes_after_the_first_copy(world: Make) -> None:
-    """What clients change while the first copy is made comes with the next one; what is deleted goes."""
+async def test_copies_changes_during_the_first_copy(world: Make) -> None:
+    """Copy what clients change and delete during the first copy."""
     one = filled(world)
     changes = [("ns0/o00", None), ("ns0/o03", {"n": 99}), ("ns9/new", {"n": 1})]
 
@@ -127,50 +127,50 @@ async def test_writes_after_the_first_copy(world: Make) -> None:
             one.write_at_host(*changes.pop())
 
     one.meanwhile = write
-    await take(one.way())
+    await run(one.transition())
 
     assert one.at_apiext() == one.at_host()
     assert "ns0/o00" not in one.at_apiext()
 
 
-async def test_late_writes_hold_the_flip(world: Make) -> None:
-    """As long as the host's objects still change, although the policy bites, apiext does not begin."""
+async def test_waits_for_late_writes(world: Make) -> None:
+    """Keep the host serving while its objects still change after the policy is enforced."""
     one = filled(world)
     late = [1, 2, 3]
 
     def write() -> None:
-        if one.bites and late and one.phase() == host_annotations.IMPORTING:
+        if one.denies_writes and late and one.phase() == host_annotations.IMPORTING:
             one.write_at_host("ns0/o00", {"n": late.pop()})
 
     one.meanwhile = write
-    await take(one.way())
+    await run(one.transition())
 
     assert one.at_apiext() == one.at_host()
     assert one.at_apiext()["ns0/o00"] == {"n": 1}
 
 
-async def test_two_definitions(world: Make) -> None:
-    """All definitions of a group go together."""
+async def test_moves_all_definitions_together(world: Make) -> None:
+    """Move all definitions of a group together."""
     one = filled(world, "widgets", "gadgets")
     one.write_at_host("a/g", {"n": 1}, "gadgets")
 
-    await take(one.way())
+    await run(one.transition())
 
     assert (one.phase("widgets"), one.phase("gadgets")) == (host_annotations.SERVING, host_annotations.SERVING)
     assert one.at_apiext("gadgets") == {"a/g": {"n": 1}}
 
 
-async def test_another_definition_later(world: Make) -> None:
-    """A definition that joins a group of apiext's has nothing at the host that could be copied, and is served."""
+async def test_serves_a_later_definition(world: Make) -> None:
+    """Serve a definition that joins an adopted group, without a copy."""
     one = filled(world)
-    await take(one.way())
+    await run(one.transition())
     one.define("gadgets")
 
-    await take(one.way())
+    await run(one.transition())
 
     assert one.phase("gadgets") == host_annotations.SERVING
     assert one.at_apiext() == OBJECTS
-    assert "gadgets.example.com" in one.touched
+    assert "gadgets.example.com" in one.watches_reset
 
 
 @pytest.mark.parametrize(
@@ -180,55 +180,55 @@ async def test_another_definition_later(world: Make) -> None:
         ({"versions": [{"name": "v1", "served": False, "storage": True}]}, "no version that is served"),
     ],
 )
-async def test_blocked(world: Make, change: dict[str, Any], message: str) -> None:
-    """A definition that apiext cannot serve is left alone, and it is said why."""
+async def test_blocks_unsupported_definitions(world: Make, change: dict[str, Any], message: str) -> None:
+    """Leave a definition alone that apiext cannot serve, and report the reason."""
     one = filled(world)
     one.crd()["spec"] |= change
 
-    assert (await take(one.way())).routing is Routing.AS_IT_IS
+    assert (await run(one.transition())).routing is Routing.AS_IT_IS
 
-    assert one.said[-1][0] is Reason.BLOCKED
+    assert one.said[-1][0] is ConditionReason.BLOCKED
     assert message in one.said[-1][1]
     assert "finalizers" not in one.crd()["metadata"]
 
 
-async def test_not_established(world: Make) -> None:
-    """A definition without names of its own has nothing to serve."""
+async def test_blocks_definitions_that_are_not_established(world: Make) -> None:
+    """Leave a definition alone that is not Established."""
     one = filled(world)
     one.crd()["status"]["conditions"] = []
 
-    await take(one.way())
+    await run(one.transition())
 
-    assert one.said[-1] == (Reason.BLOCKED, "widgets.example.com is not established by the host: see its conditions")
+    assert one.said[-1] == (ConditionReason.BLOCKED, "widgets.example.com is not established by the host: see its conditions")
 
 
-async def test_not_all_selected(world: Make) -> None:
-    """A group of which a definition is not selected stays where it is."""
+async def test_blocks_partly_selected_groups(world: Make) -> None:
+    """Leave a group alone of which one definition is not selected."""
     one = filled(world, "widgets", "gadgets")
     one.crd("gadgets")["metadata"]["labels"] = {}
 
-    await take(one.way())
+    await run(one.transition())
 
     reason, message = one.said[-1]
-    assert reason is Reason.BLOCKED
+    assert reason is ConditionReason.BLOCKED
     assert "label gadgets.example.com too" in message
     assert not one.routed["v1"]
 
 
-async def test_mirrors_that_do_not_come(world: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where apiext does not follow the host it is said what to look at."""
-    monkeypatch.setattr("apiext.operator.adoption.polling.PATIENCE", 0.0)
+async def test_reports_missing_mirrors(world: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Report a remedy if apiext does not follow the host."""
+    monkeypatch.setattr("apiext.operator.adoption.polling.TIMEOUT_SECONDS", 0.0)
     one = filled(world)
     one.mirrors = {"widgets.example.com": {**one.crd(), "metadata": {"annotations": {host_annotations.HOST_UID: "of-before"}}}}
 
     with pytest.raises(ApiError, match="is it started with --crd-selector"):
-        await take(one.way())
+        await run(one.transition())
 
 
-async def test_the_policy_says_who_refuses(world: Make) -> None:
-    """The policy is about this group's resources, and about the ConfigMap that is asked for."""
+async def test_limits_the_policy_to_the_group(world: Make) -> None:
+    """Limit the policy to the group's resources, and the ConfigMap that tests it."""
     one = filled(world)
-    await take(one.way())
+    await run(one.transition())
 
     [policy] = [found for path, found in one.host.items() if path.endswith("validatingadmissionpolicies/apiext-example.com")]
     rules = policy["spec"]["matchConstraints"]["resourceRules"]
@@ -236,12 +236,12 @@ async def test_the_policy_says_who_refuses(world: Make) -> None:
     assert policy["spec"]["validations"] == [{"expression": "false", "reason": "Forbidden", "message": "apiext serves group example.com"}]
 
 
-async def test_a_policy_of_another_group(world: Make) -> None:
-    """Policies of groups with the same resources are told apart: that another group's bites says nothing."""
+async def test_tells_policies_of_groups_apart(world: Make) -> None:
+    """Do not take the policy of another group with the same resources for the group's own."""
     one = filled(world)
-    await take(one.way())
-    clients = one.way().clients
+    await run(one.transition())
+    clients = one.transition().clients
     other = Policy(clients.host, "other.example.com")
 
-    assert not await other._refuses(probe("other.example.com", ["widgets"]))
-    assert await Policy(clients.host, "example.com")._refuses(probe("example.com", ["widgets"]))
+    assert not await other._denies(probe("other.example.com", ["widgets"]))
+    assert await Policy(clients.host, "example.com")._denies(probe("example.com", ["widgets"]))

@@ -1,4 +1,4 @@
-"""What is not enforced any more for a group that apiext serves."""
+"""The report of features that are not enforced while apiext serves a group."""
 
 import copy
 from collections.abc import Callable
@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from apiext.operator.adoption import unenforced_features
-from apiext.operator.adoption.reconcile import take
+from apiext.operator.adoption.reconcile import run
 from apiext.operator.api_clients import ApiError
 from apiext.operator.group_state import Routing
-from apiext.operator.reporting.reporter import Reason
+from apiext.operator.reporting.reporter import ConditionReason
 from tests.unit.operator.adoption.world import World
 from tests.unit.operator.parts import Json, crd
 
@@ -23,30 +23,30 @@ RULES = [{"rule": "self.replicas > 0"}]
 
 
 def hooks(name: str, *rules: Json) -> Json:
-    """A webhook configuration, with a webhook for each rule."""
+    """Return a webhook configuration with a webhook for each rule."""
     return {"metadata": {"name": name}, "webhooks": [{"name": f"{name}.example.com", "rules": [rule]} for rule in rules]}
 
 
 def policy(name: str, *rules: Json, without: tuple[Json, ...] = ()) -> Json:
-    """A policy of admission."""
+    """Return an admission policy."""
     constraints: Json = {"resourceRules": list(rules)} | ({"excludeResourceRules": list(without)} if without else {})
     return {"metadata": {"name": name}, "spec": {"matchConstraints": constraints}}
 
 
 def with_rules(found: Json, version: int = 0) -> Json:
-    """A definition with CEL rules below the root of a version."""
+    """Return a definition with CEL rules below the root of a version."""
     found["spec"]["versions"][version] = one = copy.deepcopy(found["spec"]["versions"][version])
     one["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] = RULES
     return found
 
 
 def named(*crds: Json, **configured: list[Json]) -> list[str]:
-    """What is named for definitions."""
+    """Return the reported names for definitions."""
     return unenforced_features.unenforced(crds, configured, "apiext-example.com")
 
 
-def caught(rule: Json, **more: Any) -> bool:
-    """Whether a webhook with a rule is about widgets, which have the subresources scale and status."""
+def matches(rule: Json, **more: Any) -> bool:
+    """Return whether a webhook with a rule matches widgets with the subresources scale and status."""
     return named(crd(), MutatingWebhookConfiguration=[hooks("some", WIDGETS | rule | more)]) != []
 
 
@@ -62,9 +62,9 @@ def caught(rule: Json, **more: Any) -> bool:
         {"operations": ["CONNECT", "DELETE"], "apiVersions": ["v9", "v1"], "scope": "Namespaced"},
     ],
 )
-def test_rules_about_the_group(rule: Json) -> None:
-    """Groups, versions, resources, subresources, operations and scopes are matched as kube-apiserver does."""
-    assert caught(rule)
+def test_matches_rules_as_kube_apiserver_does(rule: Json) -> None:
+    """Match groups, versions, resources, subresources, operations and scopes as kube-apiserver does."""
+    assert matches(rule)
 
 
 @pytest.mark.parametrize(
@@ -80,13 +80,13 @@ def test_rules_about_the_group(rule: Json) -> None:
         {"scope": "Cluster"},
     ],
 )
-def test_rules_about_others(rule: Json) -> None:
-    """A rule that no write of the group's objects can match is nobody's loss."""
-    assert not caught(rule)
+def test_ignores_rules_for_other_requests(rule: Json) -> None:
+    """Ignore a rule that matches no write of the group."""
+    assert not matches(rule)
 
 
-def test_rules_that_are_taken_out() -> None:
-    """A policy that leaves all writes of the group out is not about it; one that leaves out some, or single names, is."""
+def test_considers_excluded_rules() -> None:
+    """Ignore a policy that excludes all writes of the group, but not one that excludes some writes or names."""
     some = [WIDGETS, WIDGETS | {"operations": ["*"], "resourceNames": ["one"]}]
     whole = WIDGETS | {"operations": ["*"], "resources": ["widgets/*"]}
     policies = [policy("none", EVERYTHING, without=(whole,)), policy("some", EVERYTHING, without=tuple(some))]
@@ -94,8 +94,8 @@ def test_rules_that_are_taken_out() -> None:
     assert named(crd(), ValidatingAdmissionPolicy=policies) == ["ValidatingAdmissionPolicy some"]
 
 
-def test_rules_of_schemas() -> None:
-    """CEL rules are found at any depth, in versions that are served."""
+def test_finds_cel_rules_at_any_depth() -> None:
+    """Find CEL rules at any depth in served versions."""
     unserved = with_rules(crd("v1", "v2", plural="gadgets"), version=1)
     unserved["spec"]["versions"][1]["served"] = False
 
@@ -103,8 +103,8 @@ def test_rules_of_schemas() -> None:
     assert named(with_rules(crd()), unserved) == ["CEL rules of widgets.example.com"]
 
 
-def test_names_are_sorted() -> None:
-    """Rules of definitions come first, then each kind; the operator's own policy is not named, though a webhook of that name is."""
+def test_sorts_names_by_kind() -> None:
+    """Report rules of definitions first, then each kind; leave out the operator's own policy, but not a webhook of that name."""
     own = "apiext-example.com"
     found = named(
         with_rules(crd()),
@@ -126,8 +126,8 @@ def test_names_are_sorted() -> None:
     ]
 
 
-def test_messages_are_bounded() -> None:
-    """However much there is, an event has room for it, and how much is left out is told."""
+def test_bounds_messages() -> None:
+    """Limit the message to the size of an event, and report how many names are left out."""
     found = [f"ValidatingWebhookConfiguration {number:03}{'x' * 200}" for number in range(300)]
 
     assert len(unenforced_features.warning("g" * 250, found)) <= 1024
@@ -137,15 +137,15 @@ def test_messages_are_bounded() -> None:
 
 
 def configured(world: World) -> World:
-    """A world whose host has CEL rules and a webhook; the other kinds it has not."""
+    """Return a world whose host has CEL rules and a webhook, and not the other kinds."""
     with_rules(world.crd())
     items = [hooks("guard", WIDGETS), hooks("other", WIDGETS | {"apiGroups": []})]
     world.host[f"{API}/validatingwebhookconfigurations"] = {"metadata": {}, "items": items}
     return world
 
 
-async def test_it_is_told_when_the_way_begins(world: Make, caplog: pytest.LogCaptureFixture) -> None:
-    """Each definition gets one event, before anything is copied, and the condition says it at the end."""
+async def test_warns_before_the_take_over(world: Make, caplog: pytest.LogCaptureFixture) -> None:
+    """Record one event for each definition before the copy starts, and repeat the names in the final condition."""
     one = configured(world("widgets", "gadgets"))
     names = "CEL rules of widgets.example.com, ValidatingWebhookConfiguration guard"
 
@@ -153,44 +153,48 @@ async def test_it_is_told_when_the_way_begins(world: Make, caplog: pytest.LogCap
     seen = []
     one.meanwhile = lambda: seen.append((len(one.at_apiext()), len(one.events)))
 
-    await take(one.way())
+    await run(one.transition())
 
     assert [event[:2] for event in one.events] == [("widgets.example.com", "NotEnforced"), ("gadgets.example.com", "NotEnforced")]
     assert {events for copied, events in seen if copied} == {2}
-    assert all(f"nobody enforces {names}; " in message for _, _, message in one.events)
-    assert one.said[-1] == (Reason.SERVING, f"apiext serves the group; not enforced: {names}")
+    assert all(f"it does not enforce {names}; " in message for _, _, message in one.events)
+    assert one.said[-1] == (ConditionReason.SERVING, f"apiext serves the group; not enforced: {names}")
     missing = {"MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"}
-    told = [record for record in caplog.records if record.message == "what will not be enforced cannot be told wholly"]
-    assert {record.fields["kind"] for record in told} == missing  # type: ignore[attr-defined]
+    logged_kinds = [
+        record
+        for record in caplog.records
+        if record.message == "admission configuration cannot be read, report of unenforced features is incomplete"
+    ]
+    assert {record.fields["kind"] for record in logged_kinds} == missing  # type: ignore[attr-defined]
 
 
-async def test_it_is_told_once(world: Make) -> None:
-    """What goes on is not told again, and the condition stays as it is until something else has been said in between."""
+async def test_warns_once(world: Make) -> None:
+    """Record no second event, and keep the condition until another one was set in between."""
     one = configured(world())
-    await take(one.way())
+    await run(one.transition())
     events, said = list(one.events), one.said[-1]
     one.host[f"{API}/validatingwebhookconfigurations"] = {"metadata": {}, "items": []}
 
-    await take(one.way())
+    await run(one.transition())
     assert (one.events, one.said[-1]) == (events, said)
 
-    await one.way().tell(Reason.FAILED, "it is not available")
-    await take(one.way())
-    assert (one.events, one.said[-1]) == (events, (Reason.SERVING, ONLY_RULES))
+    await one.transition().report(ConditionReason.FAILED, "it is not available")
+    await run(one.transition())
+    assert (one.events, one.said[-1]) == (events, (ConditionReason.SERVING, ONLY_RULES))
 
 
-async def test_nothing_is_told_of_nothing(world: Make) -> None:
-    """Where nothing is lost nobody is warned."""
+async def test_warns_of_nothing(world: Make) -> None:
+    """Record no event if nothing is lost."""
     one = world()
 
-    assert (await take(one.way())).routing is Routing.APIEXT
+    assert (await run(one.transition())).routing is Routing.APIEXT
 
     assert one.events == []
-    assert one.said[-1] == (Reason.SERVING, "apiext serves the group")
+    assert one.said[-1] == (ConditionReason.SERVING, "apiext serves the group")
 
 
-async def test_a_host_that_does_not_answer(world: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing begins unsaid where the host has trouble; what it does not allow is no trouble."""
+async def test_waits_for_the_hosts_answer(world: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start no take-over while the host fails; a forbidden list does not prevent it."""
     one = configured(world())
     ask, codes = one.ask_host, [503]
 
@@ -201,10 +205,10 @@ async def test_a_host_that_does_not_answer(world: Make, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(one, "ask_host", answer)
     with pytest.raises(ApiError, match="no"):
-        await take(one.way())
+        await run(one.transition())
     assert one.at_apiext() == {}
     assert "finalizers" not in one.crd()["metadata"]
 
     codes[0] = 403
-    await take(one.way())
-    assert one.said[-1] == (Reason.SERVING, ONLY_RULES)
+    await run(one.transition())
+    assert one.said[-1] == (ConditionReason.SERVING, ONLY_RULES)

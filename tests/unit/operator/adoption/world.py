@@ -1,4 +1,4 @@
-"""A host and apiext in memory, as far as adoption asks them: definitions, objects, policies, routes, and the host's etcd."""
+"""Host and apiext in memory, as far as adoption uses them: definitions, objects, policies, routing, and the host's etcd."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from apiext.meta import host_annotations
 from apiext.meta.host_annotations import REVISION_BASE
 from apiext.meta.selectors import LabelSelector, parse_label_selector
 from apiext.operator import host_definitions
-from apiext.operator.adoption.transition import Way
-from apiext.operator.api_clients import CRDS, Api, Clients, HostEtcd
+from apiext.operator.adoption.transition import Transition
+from apiext.operator.api_clients import CRDS, ApiClient, Clients
 from apiext.operator.group_state import GroupState, Routing
-from apiext.operator.reporting.reporter import Reason
+from apiext.operator.options import HostEtcdConfig
+from apiext.operator.reporting.reporter import ConditionReason
 from apiext.webhook.kubeconfig import Endpoint
-from tests.support.servers.in_process import definition
+from tests.support.builders.crds import widget_crd
 from tests.support.servers.memory_backend import MemoryBackend
 
 GROUP: Final = "example.com"
@@ -31,11 +32,11 @@ Answer = tuple[int, Any]
 
 
 class Stopped(Exception):  # noqa: N818 -- not an error of anything: the operator was ended here
-    """The operator was ended in the middle."""
+    """Ends the operator in the middle of a step."""
 
 
 class World:
-    """What is on both sides. `stop_at` ends the operator at that call; `meanwhile` is called before each call."""
+    """The state of both servers. `stop_at` interrupts the operator at that call; `meanwhile` is called before each call."""
 
     def __init__(self, *names: str) -> None:
         self.backend = MemoryBackend()
@@ -46,14 +47,14 @@ class World:
         """What apiext has, by definition and key."""
         self.routed: dict[str, bool] = {"v1": False}
         """Which versions the host proxies to apiext."""
-        self.said: list[tuple[Reason, str]] = []
+        self.said: list[tuple[ConditionReason, str]] = []
         self.events: list[tuple[str, str, str]] = []
         """What was said of which definition, by which reason."""
-        self.touched: list[str] = []
+        self.watches_reset: list[str] = []
         self.calls = 0
         self.stop_at = 0
         self.meanwhile: Callable[[], None] = lambda: None
-        self.host_etcd: HostEtcd | None = HostEtcd(servers=("http://etcd",))
+        self.host_etcd: HostEtcdConfig | None = HostEtcdConfig(servers=("http://etcd",))
         self._revision = 10
         for name in names or ("widgets",):
             self.define(name)
@@ -61,8 +62,8 @@ class World:
     # --- what a test does ---------------------------------------------------------------------------------------------
 
     def define(self, plural: str, **metadata: Any) -> str:
-        """A definition of the host, selected unless its labels are given, with its mirror."""
-        crd = definition(plural, plural[:-1].capitalize(), group=GROUP)
+        """Create a definition on the host, selected unless labels are given, with its mirror."""
+        crd = widget_crd(plural, plural[:-1].capitalize(), group=GROUP)
         name = crd["metadata"]["name"]
         labels = {
             "labels": {host_annotations.SERVE_LABEL: host_annotations.SERVE_VALUE},
@@ -78,41 +79,41 @@ class World:
         return str(name)
 
     def crd(self, plural: str = "widgets") -> Any:
-        """A definition of the host."""
+        """Return a definition of the host."""
         return self.host[f"{CRDS}/{plural}.{GROUP}"]
 
     def phase(self, plural: str = "widgets") -> str | None:
-        """The phase of a mirror."""
+        """Return the phase of a mirror."""
         mirror = self.mirrors.get(f"{plural}.{GROUP}")
         return mirror and mirror["metadata"]["annotations"].get(host_annotations.PHASE, host_annotations.IMPORTING)
 
     def write_at_host(self, key: str, spec: Any, plural: str = "widgets") -> None:
-        """An object in the host's etcd."""
+        """Write an object to the host's etcd."""
         path = f"/registry/{GROUP}/{plural}/{key}"
         self._put(path, None if spec is None else thing(key, spec))
 
     def at_host(self, plural: str = "widgets") -> dict[str, Any]:
-        """The specs that the host's etcd has."""
+        """Return the specs in the host's etcd."""
         prefix = f"/registry/{GROUP}/{plural}/"
         state = self.backend._state
         return {key.removeprefix(prefix): json.loads(pair.value)["spec"] for key, pair in state.items() if key.startswith(prefix)}
 
     def at_apiext(self, plural: str = "widgets") -> dict[str, Any]:
-        """The specs that apiext has."""
+        """Return the specs in apiext."""
         return {key: one["spec"] for key, one in self.objects[f"{plural}.{GROUP}"].items()}
 
     @property
-    def bites(self) -> bool:
-        """Whether the host refuses writes."""
+    def denies_writes(self) -> bool:
+        """Whether the host denies writes."""
         return any(path.startswith(POLICIES) for path in self.host) and any("bindings/" in path for path in self.host)
 
     def write(self, key: str, spec: Any, plural: str = "widgets") -> bool:
-        """A client's write through the host; whether it is acknowledged."""
+        """Write through the host as a client; return whether the write is acknowledged."""
         name = f"{plural}.{GROUP}"
         if not self.routed["v1"]:
-            if not self.bites:
+            if not self.denies_writes:
                 self.write_at_host(key, spec, plural)
-            return not self.bites
+            return not self.denies_writes
         if self.phase(plural) != host_annotations.SERVING:
             return False
         if spec is None:
@@ -121,51 +122,51 @@ class World:
             self.objects[name][key] = thing(key, spec)
         return True
 
-    def way(self, **options: Any) -> Way:
-        """A way of a new operator."""
+    def transition(self, **options: Any) -> Transition:
+        """Return a transition of a new operator."""
         selector: LabelSelector = parse_label_selector(f"{host_annotations.SERVE_LABEL}={host_annotations.SERVE_VALUE}")
         self._selector = selector
         clients = Clients(host=_api("http://host", self.ask_host), apiext=_api("http://apiext", self.ask_apiext), host_etcd=self.host_etcd)
-        return Way(self.state(), clients, self, self, **{"settle": 0.0, "leave": 0.0} | options)
+        return Transition(self.state(), clients, self, self, **{"settle_seconds": 0.0, "client_restart_seconds": 0.0} | options)
 
     def state(self) -> GroupState:
-        """The group as it is."""
+        """Return the present state of the group."""
         self._mirror()
         crds = {one["metadata"]["name"]: copy.deepcopy(one) for path, one in self.host.items() if path.startswith(CRDS)}
         guarded = any(path.startswith(POLICIES) for path in self.host)
         mirrors = copy.deepcopy(self.mirrors)
         return GroupState(name=GROUP, selector=self._selector, crds=crds, definitions=mirrors, api_services={}, guarded=guarded)
 
-    # --- Hands and Reporter ---------------------------------------------------------------------------------------------
+    # --- GroupActions and Reporter ---------------------------------------------------------------------------------------------
 
     async def read(self) -> GroupState:
-        """See Hands."""
+        """Implement GroupActions."""
         self._called()
         return self.state()
 
     async def route(self, routing: Routing) -> None:
-        """See Hands."""
+        """Implement GroupActions."""
         self._called()
         if routing is not Routing.AS_IT_IS:
             self.routed = dict.fromkeys(self.routed, routing is Routing.APIEXT)
 
-    async def condition(self, crds: Iterable[Any], reason: Reason, message: str) -> None:
-        """See Reporter."""
-        told = list(crds)
-        if told:
+    async def condition(self, crds: Iterable[Any], reason: ConditionReason, message: str) -> None:
+        """Implement Reporter."""
+        reported = list(crds)
+        if reported:
             self.said.append((reason, message))
-        for crd in told:
+        for crd in reported:
             found = self.host.get(f"{CRDS}/{crd['metadata']['name']}", {})
             merge(found, (found and host_definitions.condition(reason, message)(found)) or {})
 
     async def event(self, about: Any, reason: str, message: str, *, warning: bool = False) -> None:
-        """See Reporter."""
+        """Implement Reporter."""
         self.events.append((about["metadata"]["name"], reason, message))
 
     # --- the host ------------------------------------------------------------------------------------------------------
 
     def ask_host(self, method: str, path: str, body: Any) -> Answer:
-        """What the host answers."""
+        """Return the host's answer."""
         self._called()
         parts = urlsplit(path)
         listed = _LIST.fullmatch(parts.path)
@@ -185,7 +186,7 @@ class World:
         for path, policy in self.host.items():
             if (
                 path.startswith(POLICIES)
-                and self.bites
+                and self.denies_writes
                 and name in policy["spec"]["matchConstraints"]["resourceRules"][-1]["resourceNames"]
             ):
                 return _status(403, f"denied request: {policy['spec']['validations'][0]['message']}")
@@ -215,14 +216,14 @@ class World:
         found["metadata"]["resourceVersion"] = self._next()
         if "categories" in body.get("spec", {}).get("names", {}):
             found["status"]["acceptedNames"] = found["spec"]["names"]
-            self.touched.append(found["metadata"]["name"])
+            self.watches_reset.append(found["metadata"]["name"])
         if path.startswith(CRDS) and found["metadata"].get("deletionTimestamp") and not found["metadata"].get("finalizers"):
             del self.host[path]
 
     def _patch_instance(self, path: str, body: Any) -> Answer:
         *_, namespace, plural, name = path.split("/")
         policies = [one for path, one in self.host.items() if path.startswith(POLICIES)]
-        if self.bites and any(plural in policy["spec"]["matchConstraints"]["resourceRules"][0]["resources"] for policy in policies):
+        if self.denies_writes and any(plural in policy["spec"]["matchConstraints"]["resourceRules"][0]["resources"] for policy in policies):
             return _status(403, "denied")
         key = f"/registry/{GROUP}/{plural}/{namespace}/{name}"
         found = orjson.loads(self.backend._state[key].value)
@@ -233,7 +234,7 @@ class World:
     # --- apiext --------------------------------------------------------------------------------------------------------
 
     def ask_apiext(self, method: str, path: str, body: Any) -> Answer:
-        """What apiext answers."""
+        """Return apiext's answer."""
         self._called()
         parts = urlsplit(path)
         if listed := _LIST.fullmatch(parts.path):
@@ -285,7 +286,7 @@ class World:
         return str(self._revision)
 
     def _mirror(self) -> None:
-        """Apiext follows the definitions that are meant for it."""
+        """Create the mirrors of selected definitions, as apiext does."""
         for path, crd in self.host.items():
             metadata = crd["metadata"]
             wanted = metadata.get("labels", {}).get(host_annotations.SERVE_LABEL) and not (metadata.get("annotations") or {}).get(
@@ -300,7 +301,7 @@ class World:
         self._put(f"/registry/apiextensions.k8s.io/customresourcedefinitions/{crd['metadata']['name']}", crd)
 
     def _put(self, key: str, value: Any) -> None:
-        """Write to the host's etcd without waiting."""
+        """Write to the host's etcd synchronously."""
         found = self.backend._state.get(key)
         data = json.dumps(value).encode()
         if value is None:
@@ -327,14 +328,14 @@ class _Client:
         return code, orjson.dumps(found)
 
 
-def _api(url: str, answer: Callable[[str, str, Any], Answer]) -> Api:
-    api = Api(Endpoint(url=url, context=None))
+def _api(url: str, answer: Callable[[str, str, Any], Answer]) -> ApiClient:
+    api = ApiClient(Endpoint(url=url, context=None))
     api.client = _Client(answer)  # type: ignore[assignment]
     return api
 
 
 def thing(key: str, spec: Any) -> dict[str, Any]:
-    """An object."""
+    """Return an object."""
     namespace, _, name = key.partition("/")
     metadata: dict[str, Any] = {"namespace": namespace, "name": name, "uid": f"uid-{key}"}
     if isinstance(spec, dict) and "finalizers" in spec:
@@ -343,7 +344,7 @@ def thing(key: str, spec: Any) -> dict[str, Any]:
 
 
 def merge(found: dict[str, Any], patch: dict[str, Any]) -> None:
-    """A merge patch."""
+    """Apply a merge patch."""
     for key, value in patch.items():
         if value is None:
             found.pop(key, None)

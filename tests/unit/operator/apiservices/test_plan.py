@@ -1,10 +1,10 @@
-"""Which APIServices a group gets."""
+"""The APIServices that a group needs."""
 
 from typing import Any
 
 import pytest
 
-from apiext.operator.apiservices.plan import Act, Owner, owner, plan, unavailable
+from apiext.operator.apiservices.plan import Action, Owner, owner, plan, unavailable
 from apiext.operator.group_state import Routing
 from tests.support.servers.memory_api import merged
 from tests.unit.operator.parts import GROUP, TARGET, api_service, crd, mirror, own, registered, state
@@ -14,14 +14,14 @@ BUILT_IN = api_service(labels={"kube-aggregator.kubernetes.io/automanaged": "ons
 HAND_MADE = registered() | {"metadata": registered()["metadata"] | {"labels": {}}}
 
 
-def _acts(*args: Any, **more: Any) -> list[tuple[Act, str]]:
-    return [(step.act, step.version) for step in plan(state(*args, **more), Routing.AS_IT_IS, TARGET).steps]
+def _acts(*args: Any, **more: Any) -> list[tuple[Action, str]]:
+    return [(step.action, step.version) for step in plan(state(*args, **more), Routing.AS_IT_IS, TARGET).steps]
 
 
 @pytest.mark.parametrize(
     "found,expected",
     [
-        (None, Owner.NOBODY),
+        (None, Owner.NONE),
         (registered(), Owner.APIEXT),
         (HAND_MADE, Owner.APIEXT),
         (api_service(), Owner.HOST),
@@ -30,17 +30,17 @@ def _acts(*args: Any, **more: Any) -> list[tuple[Act, str]]:
         (FOREIGN, Owner.OTHER),
     ],
 )
-def test_owner(found: Any, expected: Owner) -> None:
-    """Apiext's are those with its label or its Service; of the rest only those for definitions of the host may be taken."""
+def test_determines_the_owner(found: Any, expected: Owner) -> None:
+    """Take APIServices with apiext's label or Service for its own, and those of the host's definitions for replaceable."""
     assert owner(found, TARGET) is expected
 
 
-def test_own_definitions_are_registered() -> None:
-    """Each version that apiext serves, with all fields, and nothing of what is as it should be."""
+def test_registers_own_definitions() -> None:
+    """Register each version that apiext serves with all fields, and change no correct APIService."""
     planned = plan(state((), [own("v1", "v2")], [registered("v1")]), Routing.AS_IT_IS, TARGET)
 
     (step,) = planned.steps
-    assert (step.act, step.name) == (Act.REGISTER, f"v2.{GROUP}")
+    assert (step.action, step.name) == (Action.REGISTER, f"v2.{GROUP}")
     assert step.body["metadata"] == {
         "name": f"v2.{GROUP}",
         "labels": {"app.kubernetes.io/managed-by": "apiext"},
@@ -56,20 +56,20 @@ def test_own_definitions_are_registered() -> None:
     }
 
 
-def test_versions_not_served_go() -> None:
-    """What no definition serves any more is removed, if it is still what it was."""
+def test_removes_versions_not_served() -> None:
+    """Remove the APIService of a version that no definition serves, if it is unchanged."""
     crd_of_v1 = own("v1", "v2")
     crd_of_v1["spec"]["versions"][1]["served"] = False
     planned = plan(state((), [crd_of_v1], [registered("v1"), registered("v2")]), Routing.AS_IT_IS, TARGET)
 
     (step,) = planned.steps
-    assert (step.act, step.version) == (Act.REMOVE, "v2")
+    assert (step.action, step.version) == (Action.REMOVE, "v2")
     assert step.body == {"preconditions": {"uid": "uid-v2", "resourceVersion": "7"}}
-    assert _acts((), (), [registered()]) == [(Act.REMOVE, "v1")]
+    assert _acts((), (), [registered()]) == [(Action.REMOVE, "v1")]
 
 
-def test_mirrors_whose_definition_is_lost_stay_registered() -> None:
-    """As long as apiext has it, it is served."""
+def test_keeps_mirrors_without_definition() -> None:
+    """Keep the APIServices of a mirror whose definition is gone, while apiext serves it."""
     assert _acts((), [mirror()], [registered()]) == []
 
 
@@ -84,28 +84,32 @@ def test_mirrors_whose_definition_is_lost_stay_registered() -> None:
         ({"spec": {"service": {"name": "elsewhere"}}}, ("spec.service",)),
     ],
 )
-def test_drift(change: Any, fields: tuple[str, ...]) -> None:
-    """What differs is named, and the patch makes it what it was, for this state of the object alone."""
+def test_repairs_drift(change: Any, fields: tuple[str, ...]) -> None:
+    """Name the wrong fields, and repair them with the resourceVersion as precondition."""
     found = merged(registered(), change)
     (step,) = plan(state((), [own()], [found]), Routing.AS_IT_IS, TARGET).steps
 
-    assert (step.act, step.fields) == (Act.REPAIR, fields)
+    assert (step.action, step.fields) == (Action.REPAIR, fields)
     assert step.body["metadata"]["resourceVersion"] == "7"
     after = merged(found, step.body)
     assert (after["spec"], after["metadata"]["labels"]) == (registered()["spec"], registered()["metadata"]["labels"])
 
 
-def test_labels_of_others_stay() -> None:
-    """Only what apiext says is its matter."""
+def test_keeps_foreign_labels() -> None:
+    """Keep labels and annotations of other owners."""
     assert _acts((), [own()], [merged(registered(), {"metadata": {"labels": {"team": "a"}, "annotations": {"b": "c"}}})]) == []
 
 
-def test_taking_over() -> None:
-    """All versions of a group that is adopted, in place, with those that only the mirror has, and kube-apiserver's label gone."""
+def test_takes_over_in_place() -> None:
+    """Change the APIServices of all versions in place, including those of the mirror alone, and remove kube-apiserver's label."""
     group = state([crd("v1", "v2")], [mirror("v1", "v3")], [api_service("v1"), api_service("v2")])
     planned = plan(group, Routing.APIEXT, TARGET)
 
-    assert [(step.act, step.version) for step in planned.steps] == [(Act.TAKE_OVER, "v1"), (Act.TAKE_OVER, "v2"), (Act.REGISTER, "v3")]
+    assert [(step.action, step.version) for step in planned.steps] == [
+        (Action.TAKE_OVER, "v1"),
+        (Action.TAKE_OVER, "v2"),
+        (Action.REGISTER, "v3"),
+    ]
     assert merged(api_service("v1"), planned.steps[0].body)["spec"] == registered("v1")["spec"]
     assert planned.steps[0].body["metadata"]["labels"] == {
         "app.kubernetes.io/managed-by": "apiext",
@@ -113,53 +117,53 @@ def test_taking_over() -> None:
     }
 
 
-def test_giving_back() -> None:
-    """A group that goes back is never without an APIService: it becomes what kube-apiserver would have made."""
+def test_gives_back_without_a_gap() -> None:
+    """Make APIServices local in place, as kube-apiserver would create them."""
     (step,) = plan(state([crd()], [mirror()], [registered()]), Routing.HOST, TARGET).steps
 
     after = merged(registered(), step.body)
-    assert step.act is Act.GIVE_BACK
+    assert step.action is Action.GIVE_BACK
     assert (after["spec"], after["metadata"]["labels"]) == (api_service()["spec"], api_service()["metadata"]["labels"])
 
 
-def test_as_it_is() -> None:
-    """Until a group's steps decide nothing of the host's is taken, nothing of apiext's is given up, and drift is put right."""
+def test_keeps_the_routing_until_decided() -> None:
+    """Take over and give up nothing until the group's steps decide, but repair drift."""
     assert _acts([crd()], [mirror()], [api_service()]) == []
     assert _acts([crd()], [mirror()], [registered()]) == []
     assert _acts([crd()], (), [registered()]) == []
-    assert _acts([crd()], (), [registered(versionPriority=1)]) == [(Act.REPAIR, "v1")]
+    assert _acts([crd()], (), [registered(versionPriority=1)]) == [(Action.REPAIR, "v1")]
 
 
-def test_foreign_ones_are_left_alone() -> None:
-    """Those of other servers and kube-apiserver's own are told, and nothing else."""
+def test_leaves_foreign_api_services_alone() -> None:
+    """Report APIServices of other servers and of kube-apiserver itself, and change none."""
     for found in (FOREIGN, BUILT_IN):
         planned = plan(state((), [own("v1", "v2")], [found]), Routing.AS_IT_IS, TARGET)
         assert ([step.version for step in planned.steps], planned.foreign) == (["v2"], (found,))
     assert _acts((), (), [FOREIGN]) == []
 
 
-def test_another_installation_of_apiext() -> None:
-    """What carries the label and points elsewhere is somebody's, once nothing here serves it, and left alone where it says whose it is."""
+def test_leaves_other_installations_alone() -> None:
+    """Leave APIServices of another apiext alone."""
     elsewhere = {"namespace": "elsewhere", "name": "apiext", "port": 443}
     assert _acts((), (), [registered(service=elsewhere)]) == []
-    assert _acts((), [own()], [registered(service=elsewhere)]) == [(Act.REPAIR, "v1")]
+    assert _acts((), [own()], [registered(service=elsewhere)]) == [(Action.REPAIR, "v1")]
 
     theirs = registered(service=elsewhere, by="elsewhere/apiext")
     assert owner(theirs, TARGET) is Owner.OTHER
     assert plan(state((), [own()], [theirs]), Routing.AS_IT_IS, TARGET).foreign == (theirs,)
 
 
-def test_definitions_of_both() -> None:
-    """What the host serves from definitions of its own stays with the host, but for versions that only apiext has."""
+def test_leaves_the_hosts_own_definitions_to_the_host() -> None:
+    """Leave versions to the host that it serves from its own definitions, and register versions that only apiext has."""
     planned = plan(state([crd("v1", selected=False)], [own("v1", "v2")], [api_service()]), Routing.AS_IT_IS, TARGET)
-    assert ([(step.act, step.version) for step in planned.steps], planned.kept) == ([(Act.REGISTER, "v2")], ("v1",))
+    assert ([(step.action, step.version) for step in planned.steps], planned.kept) == ([(Action.REGISTER, "v2")], ("v1",))
 
     planned = plan(state([crd("v1", selected=False)], [own("v1")], [registered()]), Routing.AS_IT_IS, TARGET)
     assert (planned.steps, planned.kept) == ((), ())
 
 
-def test_authorities_that_the_host_has_anyway() -> None:
-    """Without authorities of its own apiext has no caBundle."""
+def test_writes_no_ca_bundle_for_system_authorities() -> None:
+    """Write no caBundle without authorities of apiext."""
     target = type(TARGET)(namespace="n", name="s")
     (step,) = plan(state((), [own()]), Routing.AS_IT_IS, target).steps
 
@@ -167,8 +171,8 @@ def test_authorities_that_the_host_has_anyway() -> None:
     assert step.body["spec"]["service"]["port"] == 443
 
 
-def test_unavailable() -> None:
-    """What the host says it cannot reach, of those that point at apiext."""
+def test_finds_unavailable_api_services() -> None:
+    """Return an APIService of apiext that the host reports as unavailable."""
 
     def saying(found: Any, **condition: str) -> Any:
         return found | {"status": {"conditions": [{"type": "Available", **condition}]}}

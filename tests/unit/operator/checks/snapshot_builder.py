@@ -1,4 +1,4 @@
-"""A host and an apiext that answer as they are told; from the start on all is well."""
+"""A host and an apiext with canned answers; all checks pass at first."""
 
 import asyncio
 import base64
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from apiext.operator.api_clients import API_SERVICES, CRDS
-from apiext.operator.checks.connections import Answer, Asks, NoAnswerError
-from apiext.operator.checks.report import Report, examine
-from apiext.operator.checks.snapshot import Look, Service, Target
+from apiext.operator.checks.connections import Answer, Asks
+from apiext.operator.checks.sequence import Report, examine
+from apiext.operator.checks.snapshot import CheckTarget, Service, Snapshot
 from hack.lib.servers.certificates import Authority
 
 GROUP: Final = "g.example.com"
@@ -23,13 +23,13 @@ READY: Final = "[+]ping ok\n[+]etcd ok\n[+]host ok\n[+]shutdown ok\nreadyz check
 ESTABLISHED: Final = [{"type": "NamesAccepted", "status": "True"}, {"type": "Established", "status": "True"}]
 
 
-class Way:
-    """What each server answers, by path; an exception is raised instead. A path of `host` with `as ` before it is for a stranger."""
+class SnapshotBuilder:
+    """The answers of each server by path; an exception is raised. A path of `host` after `as ` is for a user without rights."""
 
     def __init__(self, folder: Path) -> None:
         self.authority = Authority(folder)
         self.pair = self.authority.issue("apiext", hosts=("svc.ns.svc",))
-        self.target = Target(service=Service("ns", "svc"), port=443)
+        self.target = CheckTarget(service=Service("ns", "svc"), port=443)
         self.crd: dict[str, Any] = {
             "metadata": {"name": CRD, "uid": "u", "labels": {"apiext.dev/serve": "true"}, "annotations": {}},
             "spec": {"group": GROUP, "names": {"plural": "widgets"}, "versions": [{"name": "v1", "served": True}]},
@@ -61,11 +61,11 @@ class Way:
         self.asked: list[str] = []
 
     def bundle(self) -> str:
-        """The authority of apiext's certificate, as an APIService has it."""
+        """Return the authority of apiext's certificate, as in an APIService."""
         return base64.b64encode(self.authority.cert.read_bytes()).decode()
 
-    def look(self) -> Look:
-        """A look at the way as it is."""
+    def build(self) -> Snapshot:
+        """Return a snapshot of these answers."""
         self.host = {
             CRDS: {"items": [self.crd]},
             API_SERVICES: {"items": [self.api_service]},
@@ -74,35 +74,35 @@ class Way:
             **self.host,
         }
         self.apiext = {CRDS: {"items": [self.mirror]}, **self.apiext}
-        return Look(self.target, _Connects(self))
+        return Snapshot(self.target, _Connects(self))
 
     async def report(self, *groups: str) -> Report:
-        """All that is found."""
-        return await examine(self.target, self.look().connects, groups)
+        """Return the report of all checks."""
+        return await examine(self.target, self.build().connects, groups)
 
 
 class _Connects:
-    def __init__(self, way: Way) -> None:
-        self._way = way
+    def __init__(self, builder: SnapshotBuilder) -> None:
+        self._builder = builder
 
     def host(self) -> Asks:
-        return _Asks(self._way, self._way.host)
+        return _Asks(self._builder, self._builder.host)
 
     def apiext(self, url: str, *, name: str, authority: str, known: bool) -> Asks:
-        return _Asks(self._way, self._way.apiext if known else self._way.apiext | self._way.unknown)
+        return _Asks(self._builder, self._builder.apiext if known else self._builder.apiext | self._builder.unknown)
 
 
 class _Asks:
-    def __init__(self, way: Way, answers: dict[str, Any]) -> None:
-        self._way = way
+    def __init__(self, builder: SnapshotBuilder, answers: dict[str, Any]) -> None:
+        self._builder = builder
         self._answers = answers
 
     async def __call__(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
         await asyncio.sleep(0)
-        self._way.asked.append(path)
+        self._builder.asked.append(path)
         keys = [f"as {path}"] if headers else []
         found = next((self._answers[key] for key in (*keys, path) if key in self._answers), Answer(404))
-        if isinstance(found, NoAnswerError):
+        if isinstance(found, Exception):
             raise found
         if isinstance(found, Answer):
             return found

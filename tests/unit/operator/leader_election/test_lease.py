@@ -1,4 +1,4 @@
-"""Who acts."""
+"""Leader election."""
 
 import asyncio
 from typing import Any
@@ -6,21 +6,22 @@ from typing import Any
 import pytest
 
 from apiext.operator.api_clients import ApiError
-from apiext.operator.leader_election.lease import NAME, Elector, Observed, Timing
+from apiext.operator.leader_election.lease import NAME, LeaderElector, ObservedLease
+from apiext.operator.options import LeaseTiming
 from tests.support.captured_logs import logged
 from tests.support.servers.memory_api import MemoryApi
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/here/leases"
 LEASE = f"{LEASES}/{NAME}"
-QUICK = Timing(lease=60.0, renew=0.2, retry=0.01)
+QUICK = LeaseTiming(lease=60.0, renew=0.2, retry=0.01)
 
 
 class Actor:
-    """One operator."""
+    """An operator that records when it leads."""
 
-    def __init__(self, host: MemoryApi, identity: str, timing: Timing = QUICK, clock: Any = None) -> None:
+    def __init__(self, host: MemoryApi, identity: str, timing: LeaseTiming = QUICK, clock: Any = None) -> None:
         more = {"clock": clock} if clock else {}
-        self.elector = Elector(host, namespace="here", identity=identity, timing=timing, **more)
+        self.elector = LeaderElector(host, namespace="here", identity=identity, timing=timing, **more)
         self.acts = asyncio.Event()
         self.ended = asyncio.Event()
         self.task = asyncio.create_task(self.elector.run(self._lead))
@@ -34,7 +35,7 @@ class Actor:
             self.ended.set()
 
     async def stop(self) -> None:
-        """As SIGTERM does."""
+        """Stop as after SIGTERM."""
         self.task.cancel()
         await asyncio.gather(self.task, return_exceptions=True)
 
@@ -44,8 +45,8 @@ def _spec(host: MemoryApi) -> dict[str, Any]:
     return found
 
 
-async def test_one_of_two_acts() -> None:
-    """The first one has it and renews it; the other waits, and has it as soon as the first one says that it goes."""
+async def test_one_of_two_leads() -> None:
+    """Keep the lease with the first operator while it renews it, and pass it to the second at its release."""
     host = MemoryApi()
     first = Actor(host, "first")
     await first.acts.wait()
@@ -62,8 +63,8 @@ async def test_one_of_two_acts() -> None:
     assert _spec(host)["holderIdentity"] == ""
 
 
-async def test_who_goes_without_a_word() -> None:
-    """A lease that is not renewed for its time, by this operator's own clock, is free."""
+async def test_takes_an_expired_lease() -> None:
+    """Take a lease that was not renewed for its duration, by the own clock."""
     host, moment = MemoryApi(), 100.0
     host.put_in(LEASE, {"spec": {"holderIdentity": "gone", "leaseDurationSeconds": 15, "renewTime": "1999-01-01T00:00:00.000000Z"}})
     actor = Actor(host, "me", clock=lambda: moment)
@@ -75,8 +76,8 @@ async def test_who_goes_without_a_word() -> None:
     await actor.stop()
 
 
-async def test_who_cannot_renew_stops() -> None:
-    """When the host has not answered for the time to renew nothing is done any more, and it acts again when it answers."""
+async def test_stops_after_the_renew_deadline() -> None:
+    """Stop when the lease cannot be renewed before the deadline, and lead again when the host answers."""
     host = MemoryApi()
     actor = Actor(host, "me")
     await actor.acts.wait()
@@ -89,8 +90,8 @@ async def test_who_cannot_renew_stops() -> None:
     await actor.stop()
 
 
-async def test_who_has_lost_it_stops() -> None:
-    """Where somebody else has the lease nothing is done any more, and the lease is his."""
+async def test_stops_when_another_operator_holds_the_lease() -> None:
+    """Stop when another operator holds the lease, and do not take it."""
     host = MemoryApi()
     actor = Actor(host, "me")
     await actor.acts.wait()
@@ -101,8 +102,8 @@ async def test_who_has_lost_it_stops() -> None:
     assert _spec(host)["holderIdentity"] == "other"
 
 
-async def test_what_fails_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    """A namespace that is not there is told, and tried again."""
+async def test_logs_a_problem_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Log a missing namespace once, and retry."""
     host = MemoryApi()
     host.refused["POST", LEASES] = ApiError('namespaces "here" not found', code=404)
     actor = Actor(host, "me")
@@ -111,11 +112,13 @@ async def test_what_fails_is_told_once(caplog: pytest.LogCaptureFixture) -> None
     await actor.acts.wait()
     await actor.stop()
 
-    assert [line["error"] for line in logged(caplog) if line["event"] == "the lease cannot be had"] == ['namespaces "here" not found']
+    assert [line["error"] for line in logged(caplog) if line["event"] == "leader lease cannot be acquired or renewed"] == [
+        'namespaces "here" not found'
+    ]
 
 
-async def test_acting_that_fails_begins_anew(caplog: pytest.LogCaptureFixture) -> None:
-    """The lease is given back, and taken again."""
+async def test_starts_over_after_a_failure(caplog: pytest.LogCaptureFixture) -> None:
+    """Release the lease after a failure, and acquire it again."""
     host, times, done = MemoryApi(), 0, asyncio.Event()
 
     async def lead() -> None:
@@ -126,21 +129,21 @@ async def test_acting_that_fails_begins_anew(caplog: pytest.LogCaptureFixture) -
         done.set()
         await asyncio.Event().wait()
 
-    task = asyncio.create_task(Elector(host, namespace="here", identity="me", timing=QUICK).run(lead))
+    task = asyncio.create_task(LeaderElector(host, namespace="here", identity="me", timing=QUICK).run(lead))
     await done.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
-    assert [line["error"] for line in logged(caplog) if line["event"] == "acting failed"] == ["RuntimeError: defect"]
+    assert [line["error"] for line in logged(caplog) if line["event"] == "leader session failed, retrying"] == ["RuntimeError: defect"]
 
 
-def test_observed() -> None:
-    """The time of a lease begins when it was first seen so."""
+def test_counts_from_the_first_observation() -> None:
+    """Count the duration of a lease from its first observation."""
     lease = {"spec": {"holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "x"}}
-    first = Observed().seen(lease, 10.0)
+    first = ObservedLease().update(lease, 10.0)
 
-    assert first.seen(lease, 20.0) is first
-    assert not first.free_for("b", 24.9)
-    assert first.free_for("b", 25.0)
-    assert first.free_for("a", 11.0)
-    assert not first.seen({"spec": lease["spec"] | {"renewTime": "y"}}, 24.0).free_for("b", 30.0)
+    assert first.update(lease, 20.0) is first
+    assert not first.is_free_for("b", 24.9)
+    assert first.is_free_for("b", 25.0)
+    assert first.is_free_for("a", 11.0)
+    assert not first.update({"spec": lease["spec"] | {"renewTime": "y"}}, 24.0).is_free_for("b", 30.0)

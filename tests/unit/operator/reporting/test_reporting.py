@@ -1,12 +1,12 @@
-"""What people are told on the host."""
+"""Conditions and events on the host."""
 
 import pytest
 
 from apiext.operator import host_definitions
 from apiext.operator.api_clients import CRDS, ApiError
-from apiext.operator.reporting.event_recorder import Recorder
+from apiext.operator.reporting.event_recorder import EventRecorder
 from apiext.operator.reporting.group_reporter import GroupReporter
-from apiext.operator.reporting.reporter import Reason
+from apiext.operator.reporting.reporter import ConditionReason
 from tests.support.captured_logs import logged
 from tests.support.servers.memory_api import Json, MemoryApi
 from tests.unit.operator.parts import crd, registered
@@ -16,12 +16,12 @@ PATH = f"{CRDS}/widgets.example.com"
 
 
 class Moment:
-    """A clock that stands still."""
+    """A clock that is set by the test."""
 
     now = 1000.0
 
     def __call__(self) -> float:
-        """The time."""
+        """Return the time."""
         return self.now
 
 
@@ -29,10 +29,10 @@ def _events(host: MemoryApi) -> list[tuple[str, str, int]]:
     return [(one["reason"], one["type"], one["count"]) for one in host.under(EVENTS).values()]
 
 
-async def test_events() -> None:
-    """They name the object so that kubectl describe finds them; the same is counted, not sooner than after minutes."""
+async def test_counts_repeated_events() -> None:
+    """Refer to the object as kubectl describe needs it, and count a repeated event after some minutes."""
     host, clock = MemoryApi(), Moment()
-    recorder = Recorder(host, instance="me", clock=clock)
+    recorder = EventRecorder(host, instance="me", clock=clock)
     await recorder.record(registered(), "Repaired", "a")
     await recorder.record(registered(), "Repaired", "a")
     await recorder.record(crd(), "Failed", "b", warning=True)
@@ -52,10 +52,10 @@ async def test_events() -> None:
     assert second["involvedObject"]["kind"] == "CustomResourceDefinition"
 
 
-async def test_events_that_are_gone_or_refused(caplog: pytest.LogCaptureFixture) -> None:
-    """One that has ended is recorded anew; what cannot be recorded is logged, and nothing fails."""
+async def test_survives_missing_and_rejected_events(caplog: pytest.LogCaptureFixture) -> None:
+    """Record an expired event again, and log an event that is rejected."""
     host, clock = MemoryApi(), Moment()
-    recorder = Recorder(host, instance="me", clock=clock)
+    recorder = EventRecorder(host, instance="me", clock=clock)
     await recorder.record(crd(), "Failed", "b")
     host.objects.clear()
     clock.now += 301
@@ -64,57 +64,57 @@ async def test_events_that_are_gone_or_refused(caplog: pytest.LogCaptureFixture)
 
     host.refused["POST", EVENTS] = ApiError("forbidden", code=403)
     await recorder.record(crd(), "Other", "c")
-    assert [line["event"] for line in logged(caplog)] == ["an event cannot be recorded"]
+    assert [line["event"] for line in logged(caplog)] == ["event cannot be recorded"]
 
 
 class Reporting:
-    """A reporter with a definition to speak of."""
+    """A reporter with a definition."""
 
     def __init__(self) -> None:
         self.host = MemoryApi()
         self.clock = Moment()
         self.known = self.host.put_in(PATH, crd())
-        self.reporter = GroupReporter(self.host, Recorder(self.host, instance="me", clock=self.clock), self._written, self.clock)
+        self.reporter = GroupReporter(self.host, EventRecorder(self.host, instance="me", clock=self.clock), self._written, self.clock)
 
     def _written(self, found: Json) -> None:
         self.known = found
 
-    async def say(self, reason: Reason, message: str) -> tuple[str, str]:
-        """Say it, and what the condition is then."""
+    async def report(self, reason: ConditionReason, message: str) -> tuple[str, str]:
+        """Report a condition, and return the definition's condition."""
         await self.reporter.condition([self.known], reason, message)
         said = host_definitions.condition_of(self.host.objects[PATH]) or {}
         return said.get("reason", ""), said.get("message", "")
 
 
-async def test_progress_is_told_now_and_then() -> None:
-    """Messages of one reason change the condition every other second; another reason does at once, and is an event."""
+async def test_limits_progress_messages() -> None:
+    """Change the message of one reason every other second, and another reason at once with an event."""
     reporting = Reporting()
-    assert await reporting.say(Reason.ADOPTING, "1 of 3") == ("Adopting", "1 of 3")
-    assert await reporting.say(Reason.ADOPTING, "2 of 3") == ("Adopting", "1 of 3")
+    assert await reporting.report(ConditionReason.ADOPTING, "1 of 3") == ("Adopting", "1 of 3")
+    assert await reporting.report(ConditionReason.ADOPTING, "2 of 3") == ("Adopting", "1 of 3")
     reporting.clock.now += 3
-    assert await reporting.say(Reason.ADOPTING, "3 of 3") == ("Adopting", "3 of 3")
-    assert await reporting.say(Reason.SERVING, "all") == ("Serving", "all")
+    assert await reporting.report(ConditionReason.ADOPTING, "3 of 3") == ("Adopting", "3 of 3")
+    assert await reporting.report(ConditionReason.SERVING, "all") == ("Serving", "all")
 
     assert _events(reporting.host) == [("Adopting", "Normal", 1), ("Serving", "Normal", 1)]
 
 
-async def test_what_is_served_and_cannot_be_reached() -> None:
-    """With an obstacle the group is not served, whatever its steps say, and that is not written again and again."""
+async def test_reports_an_obstacle_once() -> None:
+    """Report Failed instead of Serving while there is an obstacle, and write it once."""
     reporting = Reporting()
     reporting.reporter.obstacle = "connection: refused"
-    assert await reporting.say(Reason.SERVING, "all") == ("Failed", "connection: refused")
+    assert await reporting.report(ConditionReason.SERVING, "all") == ("Failed", "connection: refused")
     before = len(reporting.host.written())
-    assert await reporting.say(Reason.SERVING, "all") == ("Failed", "connection: refused")
+    assert await reporting.report(ConditionReason.SERVING, "all") == ("Failed", "connection: refused")
     assert len(reporting.host.written()) == before
 
     reporting.reporter.obstacle = ""
-    assert await reporting.say(Reason.SERVING, "all") == ("Serving", "all")
+    assert await reporting.report(ConditionReason.SERVING, "all") == ("Serving", "all")
 
 
-async def test_a_condition_that_cannot_be_set(caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged with what it would have said."""
+async def test_logs_a_rejected_condition(caplog: pytest.LogCaptureFixture) -> None:
+    """Log a condition that is rejected."""
     reporting = Reporting()
     reporting.host.refused["PATCH", f"{PATH}/status"] = ApiError("forbidden", code=403)
-    await reporting.say(Reason.BLOCKED, "why")
+    await reporting.report(ConditionReason.BLOCKED, "why")
 
-    assert [(line["event"], line["message"]) for line in logged(caplog)] == [("a condition cannot be set", "why")]
+    assert [(line["event"], line["message"]) for line in logged(caplog)] == [("condition cannot be set", "why")]

@@ -1,4 +1,4 @@
-"""The life of a serving certificate whose authority's key nobody keeps."""
+"""The rotation of the serving certificate."""
 
 import datetime
 from typing import Final
@@ -7,112 +7,112 @@ import pytest
 
 from apiext.cert import certificate, issuing
 from apiext.cert.issuing import Pem
-from apiext.operator.serving_certificate.rotation import NOTHING, Kept, advance
+from apiext.operator.serving_certificate.rotation import NOTHING, CertificateState, advance
 
 HOSTS: Final = ["apiext.apiext-system.svc", "127.0.0.1"]
 DAY: Final = datetime.timedelta(days=1)
 START: Final = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC)
 
 
-def _authorities(kept: Kept) -> list[str]:
-    return certificate.certificates(kept.authorities)
+def _authorities(kept: CertificateState) -> list[str]:
+    return certificate.certificates(kept.ca_bundle)
 
 
-def _believes(kept: Kept, pair: Pem) -> bool:
+def _believes(kept: CertificateState, pair: Pem) -> bool:
     return any(certificate.is_issued_by(pair.cert, authority) for authority in _authorities(kept))
 
 
-def _first() -> Kept:
-    return advance(Kept(), HOSTS, START, believed=False)
+def _first() -> CertificateState:
+    return advance(CertificateState(), HOSTS, START, trusted=False)
 
 
-def test_the_first() -> None:
-    """Where there is nothing, a certificate is shown at once, and nothing changes while it is good."""
+def test_issues_the_first_certificate() -> None:
+    """Issue the first certificate at once, and change nothing while it is fresh."""
     kept = _first()
 
-    assert certificate.covers(kept.shown.cert, HOSTS)
-    assert _believes(kept, kept.shown)
-    assert (len(_authorities(kept)), kept.coming) == (1, NOTHING)
-    for days, believed in ((0, False), (1, True), (291, True)):
-        assert advance(kept, HOSTS, START + days * DAY, believed=believed) == kept
+    assert certificate.covers(kept.current.cert, HOSTS)
+    assert _believes(kept, kept.current)
+    assert (len(_authorities(kept)), kept.next) == (1, NOTHING)
+    for days, trusted in ((0, False), (1, True), (291, True)):
+        assert advance(kept, HOSTS, START + days * DAY, trusted=trusted) == kept
 
 
-def test_renewal_in_steps() -> None:
-    """The next authority is made known first, then what it has issued is shown, and the old one is known until it ends."""
+def test_renews_in_steps() -> None:
+    """Publish the next authority, then use its certificate, and keep the old authority until it expires."""
     first = _first()
 
-    known = advance(first, HOSTS, START + 293 * DAY, believed=True)
-    assert known.shown == first.shown
+    known = advance(first, HOSTS, START + 293 * DAY, trusted=True)
+    assert known.current == first.current
     assert _authorities(known)[1:] == _authorities(first)
-    assert _believes(known, known.coming)
-    assert advance(known, HOSTS, START + 300 * DAY, believed=False) == known
+    assert _believes(known, known.next)
+    assert advance(known, HOSTS, START + 300 * DAY, trusted=False) == known
 
-    shown = advance(known, HOSTS, START + 300 * DAY, believed=True)
-    assert shown == Kept(known.coming, known.authorities)
-    assert advance(shown, HOSTS, START + 364 * DAY, believed=True) == shown
-    assert advance(shown, HOSTS, START + 366 * DAY, believed=True) == Kept(shown.shown, _authorities(shown)[0])
+    shown = advance(known, HOSTS, START + 300 * DAY, trusted=True)
+    assert shown == CertificateState(known.next, known.ca_bundle)
+    assert advance(shown, HOSTS, START + 364 * DAY, trusted=True) == shown
+    assert advance(shown, HOSTS, START + 366 * DAY, trusted=True) == CertificateState(shown.current, _authorities(shown)[0])
 
 
-def test_hosts_that_change() -> None:
-    """Another name of the Service takes the same way."""
+def test_renews_for_other_hosts() -> None:
+    """Renew in the same steps for another name."""
     first = _first()
 
-    known = advance(first, [*HOSTS, "other"], START, believed=True)
+    known = advance(first, [*HOSTS, "other"], START, trusted=True)
 
-    assert known.shown == first.shown
-    assert certificate.covers(known.coming.cert, [*HOSTS, "other"])
+    assert known.current == first.current
+    assert certificate.covers(known.next.cert, [*HOSTS, "other"])
 
 
-def test_years_without_a_gap() -> None:
-    """Whatever the moment, what is shown is valid and believed, for one who believed what was published at the last look too."""
+def test_stays_trusted_for_years() -> None:
+    """Present at any time a valid certificate that clients with the previous CA bundle trust."""
     kept = before = _first()
     for hours in range(0, 24 * 1500, 60):
         moment = START + hours * DAY / 24
-        kept = advance(before, HOSTS, moment, believed=hours % 7 > 0)
+        kept = advance(before, HOSTS, moment, trusted=hours % 7 > 0)
 
-        life = certificate.validity(kept.shown.cert)
+        life = certificate.validity(kept.current.cert)
         assert life is not None
         assert life[0] <= moment < life[1]
-        assert _believes(before, kept.shown)
-        assert _believes(kept, before.shown)
+        assert _believes(before, kept.current)
+        assert _believes(kept, before.current)
         assert len(_authorities(kept)) <= 3
         before = kept
 
 
 @pytest.mark.parametrize("broken", ["cert", "key", "other key", "ended", "authority"])
-def test_what_nobody_can_use(broken: str) -> None:
-    """A certificate that no client gets on with is replaced without waiting."""
+def test_replaces_an_unusable_certificate(broken: str) -> None:
+    """Replace a certificate that no client accepts without waiting."""
     first, other = _first(), _first()
     moment = START + 400 * DAY if broken == "ended" else START
     kept = {
-        "cert": Kept(first.shown._replace(cert="rubbish"), first.authorities),
-        "key": Kept(first.shown._replace(key="rubbish"), first.authorities),
-        "other key": Kept(first.shown._replace(key=other.shown.key), first.authorities),
+        "cert": CertificateState(first.current._replace(cert="rubbish"), first.ca_bundle),
+        "key": CertificateState(first.current._replace(key="rubbish"), first.ca_bundle),
+        "other key": CertificateState(first.current._replace(key=other.current.key), first.ca_bundle),
         "ended": first,
-        "authority": Kept(first.shown, other.authorities),
+        "authority": CertificateState(first.current, other.ca_bundle),
     }[broken]
 
-    new = advance(kept, HOSTS, moment, believed=False)
+    new = advance(kept, HOSTS, moment, trusted=False)
 
-    assert new.shown.cert != first.shown.cert
-    assert issuing.belong_together(new.shown)
-    assert _believes(new, new.shown)
-    assert new.coming == NOTHING
-
-
-def test_a_coming_one_that_waited_too_long() -> None:
-    """What was to be shown and has grown old is made anew."""
-    known = advance(_first(), [*HOSTS, "other"], START, believed=False)
-
-    later = advance(known, [*HOSTS, "other"], START + 300 * DAY, believed=True)
-
-    assert later.coming not in {known.coming, NOTHING}
-    assert later.shown == known.shown
+    assert new.current.cert != first.current.cert
+    assert issuing.belong_together(new.current)
+    assert _believes(new, new.current)
+    assert new.next == NOTHING
 
 
-def test_halves_that_do_not_belong_together() -> None:
-    """A key of another kind, or of another certificate, is told."""
-    one, other = _first().shown, _first().shown
+def test_replaces_an_old_next_certificate() -> None:
+    """Replace a next certificate that became old before its use."""
+    known = advance(_first(), [*HOSTS, "other"], START, trusted=False)
+
+    later = advance(known, [*HOSTS, "other"], START + 300 * DAY, trusted=True)
+
+    assert later.next not in {known.next, NOTHING}
+    assert later.current == known.current
+
+
+def test_detects_a_foreign_key() -> None:
+    """Detect a key of another kind or of another certificate."""
+    one, other = _first().current, _first().current
 
     pairs = [one, Pem(one.cert, other.key), Pem("", ""), Pem(one.cert, "rubbish"), Pem("rubbish", one.key)]
     assert [issuing.belong_together(pair) for pair in pairs] == [True, False, False, False, False]

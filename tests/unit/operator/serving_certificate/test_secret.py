@@ -1,4 +1,4 @@
-"""The Secret with the servers' certificate, against a host that keeps one object."""
+"""The Secret of the servers' certificate, against a host with one object."""
 
 import asyncio
 import base64
@@ -11,9 +11,7 @@ import pytest
 
 from apiext.cert import certificate
 from apiext.operator.api_clients import ApiError
-from apiext.operator.serving_certificate.factory import hosts_of
-from apiext.operator.serving_certificate.secret import SETTLING, ServingSecret
-from apiext.operator.serving_certificate.trust_bundle import OVERLAP, Trust
+from apiext.operator.serving_certificate.secret import OVERLAP_SECONDS, PROPAGATION_SECONDS, ServingSecret, TrustBundle, hosts_of
 
 DAY: Final = 86400.0
 START: Final = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC)
@@ -21,29 +19,29 @@ PATH: Final = "/api/v1/namespaces/apiext-system/secrets"
 
 
 class Host:
-    """Keeps the Secret, and tells of changes."""
+    """A host that stores the Secret, and reports its changes."""
 
     def __init__(self) -> None:
         self.secret: dict[str, Any] | None = None
         self.writes = 0
         self.seconds = 0.0
         self.errors: list[ApiError] = []
-        self._told: Callable[[], None] = lambda: None
+        self._on_change: Callable[[], None] = lambda: None
 
     async def find(self, path: str) -> dict[str, Any] | None:
-        """What is there."""
+        """Return the Secret."""
         assert path == f"{PATH}/apiext-serving"
         return self.secret
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Create it."""
+        """Create the Secret."""
         assert path == PATH
         if self.secret is not None:
             raise ApiError("it is there", code=409, reason="AlreadyExists")
         return self.change({**body, "metadata": {**body["metadata"], "resourceVersion": "0"}})
 
     async def put(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Replace it."""
+        """Replace the Secret."""
         assert path == f"{PATH}/apiext-serving"
         if self.errors:
             raise self.errors.pop()
@@ -52,26 +50,26 @@ class Host:
         return self.change(body)
 
     def change(self, secret: dict[str, Any] | None) -> dict[str, Any]:
-        """Anybody's write."""
+        """Write as another client."""
         self.writes += 1
         if secret is not None:
             secret = {**secret, "metadata": {**secret["metadata"], "resourceVersion": str(self.writes)}}
         self.secret = secret
-        self._told()
+        self._on_change()
         return secret or {}
 
     async def watch(self, changed: Callable[[], None]) -> None:
-        """Tell of writes from now on."""
-        self._told = changed
+        """Report writes from now on."""
+        self._on_change = changed
         await asyncio.Event().wait()
 
     def text(self, field: str) -> str:
-        """A field of it."""
+        """Return the text of a key."""
         assert self.secret is not None
         return base64.b64decode(self.secret["data"].get(field, "")).decode()
 
     def opened(self, *, manage: bool = True) -> ServingSecret:
-        """An operator's part."""
+        """Return the ServingSecret of an operator."""
         return ServingSecret(
             self,
             self.watch,
@@ -93,8 +91,8 @@ async def _running(serving: ServingSecret) -> AsyncIterator[None]:
         await task
 
 
-async def test_the_first_secret() -> None:
-    """It is made with what a Secret of its type must have, for the names of the Service; its authority is told."""
+async def test_creates_the_secret() -> None:
+    """Create the Secret for the names of the Service, and publish its authority."""
     host = Host()
     serving = host.opened()
 
@@ -108,63 +106,63 @@ async def test_the_first_secret() -> None:
     assert bundle == host.text("ca.crt")
 
 
-async def test_renewal_waits_for_the_host() -> None:
-    """The next certificate is shown when the host has been told of its authority, and has had time to believe it."""
+async def test_waits_until_the_host_trusts_the_authority() -> None:
+    """Use the next certificate when its authority was distributed, after the propagation time."""
     host = Host()
     serving = host.opened()
-    await serving.look()
+    await serving.reconcile()
     first = host.text("tls.crt")
-    serving.spread(serving.bundle)
+    serving.mark_distributed(serving.bundle)
     host.seconds += 300 * DAY
 
-    await serving.look()
+    await serving.reconcile()
     assert (host.text("tls.crt"), len(certificate.certificates(serving.bundle))) == (first, 2)
     following = host.text("next.crt")
-    await serving.look()
+    await serving.reconcile()
     assert host.text("tls.crt") == first
 
-    serving.spread(serving.bundle)
-    assert await serving.look() == SETTLING
+    serving.mark_distributed(serving.bundle)
+    assert await serving.reconcile() == PROPAGATION_SECONDS
     assert host.text("tls.crt") == first
-    host.seconds += SETTLING
-    await serving.look()
+    host.seconds += PROPAGATION_SECONDS
+    await serving.reconcile()
     assert (host.text("tls.crt"), host.text("next.crt")) == (following, "")
     assert len(certificate.certificates(serving.bundle)) == 2
 
 
-async def test_others_data_stays() -> None:
-    """A write keeps fields, labels and annotations that somebody else has set."""
+async def test_keeps_foreign_data() -> None:
+    """Keep data, labels and annotations of other writers."""
     host = Host()
-    await host.opened().look()
+    await host.opened().reconcile()
     assert host.secret is not None
     mine = {"metadata": {**host.secret["metadata"], "annotations": {"mine": "yes"}}, "data": {**host.secret["data"], "mine": "eQ=="}}
     host.change({**host.secret, **mine})
     host.seconds += 300 * DAY
 
-    await host.opened().look()
+    await host.opened().reconcile()
 
     assert (host.secret["metadata"]["annotations"], host.secret["data"]["mine"]) == ({"mine": "yes"}, "eQ==")
     assert "next.crt" in host.secret["data"]
 
 
-async def test_a_write_in_between() -> None:
-    """Of two operators that write at once one is refused, and takes over what the other has written."""
+async def test_accepts_a_concurrent_write() -> None:
+    """Accept the Secret of another operator after a conflict."""
     host = Host()
-    await host.opened().look()
+    await host.opened().reconcile()
     host.seconds += 300 * DAY
-    host.errors = [ApiError("somebody was quicker", code=409, reason="Conflict")]
+    host.errors = [ApiError("conflict", code=409, reason="Conflict")]
 
     with pytest.raises(ApiError):
-        await host.opened().look()
+        await host.opened().reconcile()
     one, other = host.opened(), host.opened()
-    await one.look()
-    await other.look()
+    await one.reconcile()
+    await other.reconcile()
 
     assert one.bundle == other.bundle == host.text("ca.crt")
 
 
-async def test_a_secret_that_is_deleted() -> None:
-    """It is made anew at once; its former authority is believed for as long as servers may show what they have read."""
+async def test_recreates_a_deleted_secret() -> None:
+    """Create a deleted Secret again, and trust its former authority for the overlap."""
     host = Host()
     serving = host.opened()
     async with _running(serving):
@@ -176,10 +174,10 @@ async def test_a_secret_that_is_deleted() -> None:
     assert both == host.text("ca.crt") + before
 
 
-async def test_cert_managers_secret(caplog: pytest.LogCaptureFixture) -> None:
-    """What cert-manager makes is read and never written, and said where it was to be managed here."""
+async def test_only_reads_cert_managers_secret(caplog: pytest.LogCaptureFixture) -> None:
+    """Read a Secret of cert-manager and never write it; log an error if it was to be managed."""
     host, maker = Host(), Host()
-    await maker.opened().look()
+    await maker.opened().reconcile()
     assert maker.secret is not None
     metadata = {"annotations": {"cert-manager.io/certificate-name": "apiext-serving"}}
     host.change({**maker.secret, "metadata": metadata})
@@ -187,43 +185,43 @@ async def test_cert_managers_secret(caplog: pytest.LogCaptureFixture) -> None:
 
     for manage in (True, False):
         serving = host.opened(manage=manage)
-        await serving.look()
-        await serving.look()
+        await serving.reconcile()
+        await serving.reconcile()
         assert serving.bundle == maker.text("ca.crt")
 
     assert host.writes == 1
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == [
-        "the serving certificate is not as it should be"
+        "serving certificate Secret unusable, retrying"
     ]
 
 
-async def test_a_secret_of_somebody_else() -> None:
-    """With nobody's Secret yet there is nothing to believe; then its authority, and others as they come."""
+async def test_follows_an_unmanaged_secret() -> None:
+    """Publish nothing without a Secret, then its authorities as they change."""
     host, maker = Host(), Host()
     serving = host.opened(manage=False)
-    await serving.look()
+    await serving.reconcile()
     assert (serving.bundle, host.writes) == ("", 0)
 
     async with _running(serving):
-        await maker.opened().look()
+        await maker.opened().reconcile()
         host.change(maker.secret)
         first = await serving.changed("")
         maker.change(None)
-        await maker.opened().look()
+        await maker.opened().reconcile()
         host.change(maker.secret)
         second = await serving.changed(first)
 
     assert second == maker.text("ca.crt") + first
 
 
-def test_trust_ends() -> None:
-    """What is not published any more is believed for a while; where nothing is published, what was stays."""
+def test_ends_trust_after_the_overlap() -> None:
+    """Trust a removed authority for the overlap, and keep the last bundle if none is left."""
     seconds = 0.0
-    trust = Trust(clock=lambda: seconds)
+    trust = TrustBundle(clock=lambda: seconds)
 
     assert trust.bundle(["a"]) == "a"
     assert trust.bundle(["b"]) == "ba"
-    seconds = OVERLAP - 1
+    seconds = OVERLAP_SECONDS - 1
     assert trust.bundle(["b"]) == "ba"
-    seconds = OVERLAP
+    seconds = OVERLAP_SECONDS
     assert (trust.bundle([]), trust.bundle(["b"])) == ("ba", "b")

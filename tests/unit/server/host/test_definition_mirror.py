@@ -1,4 +1,4 @@
-"""Definitions of a host are mirrored here, and follow."""
+"""Mirrors of the host's definitions."""
 
 from contextlib import AsyncExitStack
 from typing import Any
@@ -7,17 +7,18 @@ import pytest
 
 from apiext.meta.host_annotations import HAND_OVER, HOST_REVISION, HOST_UID, PHASE
 from apiext.server.definition_files import DefinitionWriter
+from tests.support.builders.crds import widget_crd
 from tests.support.servers.fake_host import FakeHost
 from tests.support.servers.host_follower import NAME, ONE, SERVED, Replica, annotations_of, crd, short_named
-from tests.support.servers.in_process import InProcess, definition
+from tests.support.servers.in_process import InProcess
 from tests.unit.definitions.recorded import decoded
 
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 MERGE = {"Content_Type": "application/merge-patch+json"}
 
 
-async def test_what_is_mirrored(replica: Replica) -> None:
-    """A selected definition is served, with its labels and annotations but for those of apiext and kubectl; others are not."""
+async def test_mirrors_selected_definitions(replica: Replica) -> None:
+    """Serve a selected definition with its labels and annotations, without those of apiext and kubectl."""
     await replica.until(lambda: replica.server.catalog.lookup("example.com", "widgets") is not None)
     metadata = (await replica.mirror())["metadata"]
 
@@ -28,8 +29,8 @@ async def test_what_is_mirrored(replica: Replica) -> None:
     assert (replica.source.problems, replica.definitions.remarks()) == ([], [])
 
 
-async def test_changes(replica: Replica) -> None:
-    """Spec, labels and annotations follow; the phase, and what else is apiext's, stays."""
+async def test_updates_the_mirror(replica: Replica) -> None:
+    """Update spec, labels and annotations; keep the phase and other annotations of apiext."""
     await replica.server.ask("PATCH", ONE, {"metadata": {"annotations": {PHASE: "Serving"}}}, **MERGE)
     changed = short_named(crd(annotations={"note": "b", PHASE: "Frozen"}), "wd")
     await replica.host.put(changed)
@@ -41,18 +42,18 @@ async def test_changes(replica: Replica) -> None:
     assert metadata["generation"] == 2
 
 
-async def test_nothing_to_follow(replica: Replica) -> None:
-    """A change of the host's that concerns nobody here is not written."""
+async def test_skips_irrelevant_changes(replica: Replica) -> None:
+    """Write nothing for a change outside spec, labels and annotations."""
     before = (await replica.mirror())["metadata"]["resourceVersion"]
     status = replica.host.definitions[NAME] | {"status": {"conditions": []}}
     await replica.host.put(status)
-    await replica.stays()
+    await replica.wait_for_later_change()
 
     assert (await replica.mirror())["metadata"]["resourceVersion"] == before
 
 
-async def test_clients_of_the_mirror(replica: Replica) -> None:
-    """What clients do to the spec and the labels comes back, and a mirror stays one; its phase is theirs."""
+async def test_reverts_changes_of_clients(replica: Replica) -> None:
+    """Revert changes of clients to spec and labels, but not to the phase."""
     body = await replica.mirror()
     body["metadata"]["labels"], body["metadata"]["annotations"] = {"mine": "x"}, {}
     answer = await replica.server.ask("PUT", ONE, short_named(body, "mine"))
@@ -70,23 +71,23 @@ async def test_clients_of_the_mirror(replica: Replica) -> None:
 
 
 @pytest.mark.parametrize("given", [{"labels": {}}, {"annotations": {HAND_OVER: "true"}}])
-async def test_given_back(replica: Replica, given: dict[str, Any]) -> None:
-    """A mirror stays and follows when its group is asked back, and none is made for such a definition."""
+async def test_updates_a_returned_mirror(replica: Replica, given: dict[str, Any]) -> None:
+    """Keep and update the mirror of a group that is given back, and create none for it."""
     await replica.host.put(short_named(crd(**given), "wd"))
     await replica.until(lambda: replica.shows("wd"))
     await replica.host.put(crd("others", "Other", **given))
-    await replica.stays()
+    await replica.wait_for_later_change()
     assert replica.server.catalog.get("others.example.com") is None
 
     await replica.server.ask("DELETE", ONE)
     await replica.until(lambda: replica.server.catalog.get(NAME) is None)
-    await replica.stays()
+    await replica.wait_for_later_change()
     assert replica.server.catalog.get(NAME) is None
     assert replica.source.problems == []
 
 
-async def test_the_end(replica: Replica) -> None:
-    """A definition that terminates on the host ends here too, with its instances; its successor is mirrored after that."""
+async def test_deletes_the_mirror(replica: Replica) -> None:
+    """Delete the mirror and its instances when the definition terminates on the host, then mirror its successor."""
     widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a", "finalizers": ["example.com/x"]}}
     await replica.until(lambda: replica.server.catalog.lookup("example.com", "widgets") is not None)
     await replica.server.ask("PATCH", ONE, {"metadata": {"annotations": {PHASE: "Serving"}}}, **MERGE)
@@ -95,7 +96,7 @@ async def test_the_end(replica: Replica) -> None:
     await replica.until(lambda: (found := replica.server.catalog.get(NAME)) is not None and found.is_terminating)
     await replica.host.remove(NAME)
     await replica.host.put(short_named(crd(), "next"))
-    await replica.stays()
+    await replica.wait_for_later_change()
     assert replica.source.problems == []
 
     await replica.server.ask("PATCH", f"{WIDGETS}/a", {"metadata": {"finalizers": None}}, **MERGE)
@@ -112,8 +113,8 @@ async def test_the_end(replica: Replica) -> None:
         ({"versions": 5}, "json: cannot unmarshal number into"),
     ],
 )
-async def test_refused(replica: Replica, spec: dict[str, Any], problem: str) -> None:
-    """A spec that is refused here is told until it changes; the mirror stays as it was."""
+async def test_reports_an_invalid_spec(replica: Replica, spec: dict[str, Any], problem: str) -> None:
+    """Report a spec that fails validation until it changes, and keep the mirror unchanged."""
     bad = crd()
     bad["spec"] |= spec
     await replica.host.put(bad)
@@ -126,23 +127,23 @@ async def test_refused(replica: Replica, spec: dict[str, Any], problem: str) -> 
     await replica.until(lambda: replica.source.problems == [])
 
 
-async def test_refused_and_gone(replica: Replica) -> None:
-    """Nothing is told any more of a definition that was never taken and is not there any more."""
+async def test_forgets_a_removed_problem(replica: Replica) -> None:
+    """Report no problem for a definition that was never mirrored and is removed."""
     bad = crd("others", "Other")
     bad["spec"]["scope"] = "Wide"
     await replica.host.put(bad)
     await replica.until(lambda: bool(replica.source.problems))
-    await replica.host.vanish("others.example.com")
+    await replica.host.drop_history("others.example.com")
     await replica.until(lambda: replica.source.problems == [])
 
 
-async def test_definitions_of_this_server(host: FakeHost, server: InProcess) -> None:
-    """A definition that was here before is left alone and told; when it goes there is room for the mirror."""
-    own = definition()
+async def test_keeps_own_definitions(host: FakeHost, server: InProcess) -> None:
+    """Keep and report a definition that is no mirror; mirror the host's after its deletion."""
+    own = widget_crd()
     await server.define(short_named(own, "own"))
     async with Replica(host, server) as replica:
         await replica.until(lambda: bool(replica.source.problems))
-        assert replica.source.problems == [f"{NAME}: another definition of this name is here, which is not the host's"]
+        assert replica.source.problems == [f"{NAME}: a definition of this name exists in apiext that does not mirror the host's"]
         assert replica.shows("own")
 
         await server.ask("DELETE", ONE)
@@ -150,28 +151,28 @@ async def test_definitions_of_this_server(host: FakeHost, server: InProcess) -> 
         await replica.until(lambda: replica.source.problems == [])
 
 
-async def test_files(replica: Replica) -> None:
-    """A file does not change a mirror, nor make one."""
+async def test_rejects_files_for_mirrors(replica: Replica) -> None:
+    """Reject a definition file that changes or creates a mirror."""
     writer = DefinitionWriter(replica.rest)
-    with pytest.raises(Exception, match="it is read from the host, and not changed by files"):
-        await writer.apply(decoded(short_named(definition(), "file")))
-    fake = definition("others", "Other")
+    with pytest.raises(Exception, match="it is a mirror of a host definition, and cannot be changed by files"):
+        await writer.apply(decoded(short_named(widget_crd(), "file")))
+    fake = widget_crd("others", "Other")
     fake["metadata"]["annotations"] = {HOST_UID: "x"}
-    with pytest.raises(Exception, match="is for definitions that are read from a host"):
+    with pytest.raises(Exception, match="is reserved for mirrors of host definitions"):
         await writer.apply(decoded(fake))
 
     assert replica.shows()
 
 
-async def test_several_servers(replica: Replica) -> None:
-    """Servers that follow at once agree; one that lags behind neither undoes what is newer, nor makes what is gone."""
+async def test_several_servers_agree(replica: Replica) -> None:
+    """Agree between servers; one that lags behind neither reverts a newer state nor creates a deleted mirror."""
     async with AsyncExitStack() as stack:
         others = [await stack.enter_async_context(Replica(replica.host, replica.server)) for _ in range(3)]
         for number in range(10):
             await replica.host.put(short_named(crd(), f"n{number}"))
         for one in (replica, *others):
             await one.until(lambda: replica.shows("n9"))
-            await one.stays()
+            await one.wait_for_later_change()
         assert replica.shows("n9")
         assert (await replica.mirror())["metadata"]["generation"] <= 11
 

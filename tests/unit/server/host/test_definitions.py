@@ -1,4 +1,4 @@
-"""The host of definitions: how it changes, goes away and comes back."""
+"""The host's definitions while the host changes, disappears and returns."""
 
 import pytest
 
@@ -10,25 +10,27 @@ from tests.support.servers.host_follower import NAME, ONE, SERVED, Replica, anno
 from tests.support.servers.in_process import InProcess
 
 
-async def test_disappeared(replica: Replica, caplog: pytest.LogCaptureFixture) -> None:
-    """What has gone without an end that anybody saw takes nothing with it, nor does another definition of its name."""
-    await replica.host.vanish(NAME)
-    gone = f"{NAME}: it is gone from the host, where nobody has seen it terminate; what there is of it here stays"
+async def test_keeps_the_mirror_of_a_vanished_definition(replica: Replica, caplog: pytest.LogCaptureFixture) -> None:
+    """Keep a mirror whose definition vanished unseen, also where a new one has its name."""
+    await replica.host.drop_history(NAME)
+    gone = f"{NAME}: missing on the host without having been seen terminating; its mirror and the instances are kept"
     await replica.until(lambda: replica.source.problems == [gone])
     assert [line["problem"] for line in logged(caplog) if "problem" in line] == [gone]
     replica.definitions.check()
-    assert replica.definitions.remarks() == ["1 of its definitions not followed", gone]
+    assert replica.definitions.remarks() == ["1 of its definitions not mirrored", gone]
 
     await replica.host.put(short_named(crd(), "next"))
-    await replica.until(lambda: "on the host it is another one now, with uid uid-104 instead of uid-102" in replica.source.problems[0])
+    await replica.until(
+        lambda: "the host has a new definition of this name with uid uid-104 instead of uid-102" in replica.source.problems[0]
+    )
     assert replica.shows()
     await replica.server.ask("DELETE", ONE)
     await replica.until(lambda: replica.shows("next"))
     await replica.until(lambda: replica.source.problems == [])
 
 
-async def test_removed_unseen(replica: Replica) -> None:
-    """A definition that was never terminating may be removed there, and stays here."""
+async def test_keeps_the_mirror_of_a_removed_definition(replica: Replica) -> None:
+    """Keep the mirror of a definition that is removed without having been terminating."""
     await replica.host.remove(NAME)
     await replica.until(lambda: bool(replica.source.problems))
 
@@ -39,31 +41,31 @@ async def test_removed_unseen(replica: Replica) -> None:
     await replica.until(lambda: replica.source.problems == [])
 
 
-async def test_a_restored_host(replica: Replica) -> None:
-    """A host that has gone back to an earlier state is followed there."""
+async def test_follows_a_restored_host(replica: Replica) -> None:
+    """Update mirrors to the earlier state of a restored host."""
     await replica.host.put(short_named(crd(), "late"))
     await replica.until(lambda: replica.shows("late"))
-    await replica.host.go()
-    await replica.until(lambda: bool(replica.source.unreached))
+    await replica.host.stop()
+    await replica.until(lambda: bool(replica.source.unreachable_since))
     replica.host.definitions[NAME]["spec"]["names"].pop("shortNames")
     replica.host.restore()
     replica.source._reflector._revision = ""
-    await replica.host.come()
+    await replica.host.start()
 
     await replica.until(replica.shows)
     assert annotations_of(replica.server, NAME)[HOST_REVISION] == "10"
 
 
-async def test_a_host_that_is_away(replica: Replica) -> None:
-    """Since when it is away is told, to everybody; why, to those who are known. When it is back what was missed follows."""
-    await replica.host.go()
-    await replica.until(lambda: bool(replica.source.unreached))
+async def test_reports_an_unreachable_host(replica: Replica) -> None:
+    """Report since when the host is unreachable to all, the reason to authenticated users; catch up when it returns."""
+    await replica.host.stop()
+    await replica.until(lambda: bool(replica.source.unreachable_since))
     replica.definitions.check()
     short, reason = replica.definitions.remarks()
-    assert short == f"not reached since {replica.source.unreached}"
+    assert short == f"not reached since {replica.source.unreachable_since}"
     assert "127.0.0.1" in reason
     await replica.host.put(short_named(crd(), "back"))
-    await replica.host.come()
+    await replica.host.start()
 
     await replica.until(lambda: replica.shows("back"))
     assert replica.definitions.remarks() == []
@@ -71,33 +73,33 @@ async def test_a_host_that_is_away(replica: Replica) -> None:
     assert "resourceVersion=102" in watches[-1]
 
 
-async def test_a_host_that_is_not_there_at_first(server: InProcess) -> None:
-    """Without any definition nobody can be served; with those of last time everybody can."""
+async def test_starts_without_the_host(server: InProcess) -> None:
+    """Become ready without the host only where the store has definitions."""
     host = FakeHost()
-    await host.come()
+    await host.start()
     await host.put(crd())
-    await host.go()
+    await host.stop()
     async with Replica(host, server) as replica:
         with pytest.raises(UnhealthyError, match="namespaces/kube-system"):
             replica.definitions.check()
-        await host.come()
+        await host.start()
         await replica.until(replica.shows)
-        await replica.until(lambda: not replica.source.unreached)
+        await replica.until(lambda: not replica.source.unreachable_since)
         replica.definitions.check()
-        await host.go()
+        await host.stop()
 
     async with Replica(host, server) as replica:
         replica.definitions.check()
         assert replica.definitions.remarks()[0].startswith("not reached since ")
 
 
-async def test_another_host(replica: Replica) -> None:
-    """Another cluster in the place of the host is not followed, and the server is not ready; the right one is followed again."""
+async def test_refuses_another_host(replica: Replica) -> None:
+    """Mirror nothing of another cluster and report not ready, until the right one returns."""
     replica.host.uid = "host-2"
-    await replica.host.vanish(NAME)
-    await replica.until(lambda: replica.source.is_stranger)
+    await replica.host.drop_history(NAME)
+    await replica.until(lambda: replica.source.is_other_cluster)
     await replica.host.put(short_named(crd("others", "Other"), "x"))
-    with pytest.raises(UnhealthyError, match="uid host-2, and not host-1; its definitions are not followed"):
+    with pytest.raises(UnhealthyError, match="uid host-2, and not host-1; its definitions are not mirrored"):
         replica.definitions.check()
     assert [found.name for found in replica.server.catalog.all()] == [NAME]
     assert replica.source.problems == []
@@ -107,8 +109,8 @@ async def test_another_host(replica: Replica) -> None:
     replica.definitions.check()
 
 
-async def test_large_hosts(server: InProcess) -> None:
-    """Of many definitions those are kept that matter."""
+async def test_strips_other_definitions(server: InProcess) -> None:
+    """Keep only the needed fields of definitions that are not selected."""
     async with FakeHost() as host:
         for number in range(60):
             await host.put(crd(f"many{number}", f"Many{number}", labels={} if number % 20 else SERVED))

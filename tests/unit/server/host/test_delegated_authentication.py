@@ -1,4 +1,4 @@
-"""The cluster's word on clients is believed where the options leave it to the cluster."""
+"""The extension-apiserver-authentication ConfigMap becomes the client trust, as far as no option sets it."""
 
 import asyncio
 from pathlib import Path
@@ -6,13 +6,13 @@ from typing import Any, cast
 
 import pytest
 
-from apiext.authentication.client_certificate import Authorities, PeerIdentification
+from apiext.authentication.client_certificate import CertificateAuthorities, PeerIdentification
 from apiext.authentication.request_header import RequestHeaders
-from apiext.server.host.delegated_authentication import Lookup
+from apiext.server.host.delegated_authentication import ConfigMapLookup
 from apiext.server.options import AuthenticationOptions
 from apiext.server.start_error import StartError
 from apiext.server.tls.context import TLSError
-from apiext.server.tls.dynamic_tls import Entrance
+from apiext.server.tls.dynamic_tls import DynamicTLS
 from apiext.storage.host_records import HostRecords
 from apiext.webhook.client import WebhookClient, WebhookError
 from hack.lib.servers.certificates import Authority
@@ -20,28 +20,28 @@ from tests.support.captured_logs import logged
 from tests.support.servers.memory_backend import MemoryBackend
 
 
-class Believer:
-    """Stands for the entrance."""
+class FakeTLS:
+    """Stands for DynamicTLS; `broken` makes it reject everything."""
 
     def __init__(self) -> None:
-        self.identification = PeerIdentification(clients=Authorities(b"own"))
-        self.doubts = False
+        self.identification = PeerIdentification(clients=CertificateAuthorities(b"own"))
+        self.broken = False
 
-    def believe(self, identification: PeerIdentification) -> None:
-        """Take it over."""
-        if self.doubts:
+    def set_client_trust(self, identification: PeerIdentification) -> None:
+        """Record the trust."""
+        if self.broken:
             raise TLSError("no")
         self.identification = identification
 
 
 class Remote:
-    """Stands for the cluster."""
+    """A cluster with one answer."""
 
     def __init__(self, answer: Any) -> None:
         self._answer = answer
 
     async def get(self, path: str) -> Any:
-        """The ConfigMap."""
+        """Return the ConfigMap."""
         assert path == "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
         if isinstance(self._answer, Exception):
             raise self._answer
@@ -58,126 +58,126 @@ def _config_map(folder: Path) -> dict[str, Any]:
     return {"metadata": {"resourceVersion": "1"}, "data": data}
 
 
-def _lookup(**options: Any) -> tuple[Lookup, Believer]:
-    believer = Believer()
-    return Lookup(AuthenticationOptions(**options), cast("Entrance", believer)), believer
+def _lookup(**options: Any) -> tuple[ConfigMapLookup, FakeTLS]:
+    tls = FakeTLS()
+    return ConfigMapLookup(AuthenticationOptions(**options), cast("DynamicTLS", tls)), tls
 
 
-async def _begin(lookup: Lookup, answer: Any) -> None:
-    await lookup.begin(cast("WebhookClient", Remote(answer)))
+async def _read(lookup: ConfigMapLookup, answer: Any) -> None:
+    await lookup.read(cast("WebhookClient", Remote(answer)))
 
 
-async def test_what_no_option_names(tmp_path: Path) -> None:
-    """Both authorities, the proxies' names and their headers are the cluster's."""
-    lookup, believer = _lookup()
+async def test_uses_the_config_map(tmp_path: Path) -> None:
+    """Take both authorities, the names of front proxies and their headers from the ConfigMap."""
+    lookup, tls = _lookup()
     config_map = _config_map(tmp_path)
 
-    await _begin(lookup, config_map)
+    await _read(lookup, config_map)
 
-    found, data = believer.identification, config_map["data"]
+    found, data = tls.identification, config_map["data"]
     assert found.clients.pem.decode() == data["client-ca-file"]
-    assert found.proxies == Authorities(data["requestheader-client-ca-file"].encode())
+    assert found.proxies == CertificateAuthorities(data["requestheader-client-ca-file"].encode())
     assert found.proxy_names == {"front"}
     assert lookup.headers.current == RequestHeaders(username=("X-User",))
 
 
 @pytest.mark.parametrize("named", ["client_ca_file", "front_proxy_ca_file"])
-async def test_what_an_option_names(tmp_path: Path, named: str) -> None:
-    """It stays as the option has it."""
-    lookup, believer = _lookup(**{named: tmp_path})
+async def test_prefers_options(tmp_path: Path, named: str) -> None:
+    """Keep the authority that an option sets."""
+    lookup, tls = _lookup(**{named: tmp_path})
 
-    await _begin(lookup, _config_map(tmp_path))
+    await _read(lookup, _config_map(tmp_path))
 
-    assert (believer.identification.clients == Authorities(b"own")) is (named == "client_ca_file")
-    assert (believer.identification.proxies is None) is (named == "front_proxy_ca_file")
+    assert (tls.identification.clients == CertificateAuthorities(b"own")) is (named == "client_ca_file")
+    assert (tls.identification.proxies is None) is (named == "front_proxy_ca_file")
 
 
-async def test_a_cluster_that_does_not_say(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The server does not start, unless that is tolerated, nothing of it is needed, or there is nothing yet."""
+async def test_fails_without_the_config_map(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Raise an error, unless that is tolerated, an option sets the front proxy's authority, or the ConfigMap does not exist."""
     refused, missing = WebhookError("forbidden", code=403), WebhookError("not found", code=404)
     with pytest.raises(
         StartError, match=r"configmap kube-system/extension-apiserver-authentication cannot be read: forbidden \(see --auth"
     ):
-        await _begin(_lookup()[0], refused)
+        await _read(_lookup()[0], refused)
     assert not logged(caplog)
 
     for options in ({"tolerate_lookup_failure": True}, {"front_proxy_ca_file": tmp_path}):
-        await _begin(_lookup(**options)[0], refused)
+        await _read(_lookup(**options)[0], refused)
     assert len(logged(caplog)) == 2
 
-    await _begin(_lookup()[0], missing)
+    await _read(_lookup()[0], missing)
     assert len(logged(caplog)) == 2
 
 
-async def test_what_cannot_be_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged, and all stays as it was until it can be."""
-    lookup, believer = _lookup()
+async def test_keeps_the_last_valid_state(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Log an invalid ConfigMap, and keep the last valid one until the next."""
+    lookup, tls = _lookup()
     config_map = _config_map(tmp_path)
-    believer.doubts = True
-    lookup.changed(config_map)
+    tls.broken = True
+    lookup.update(config_map)
 
-    assert believer.identification.clients == Authorities(b"own")
+    assert tls.identification.clients == CertificateAuthorities(b"own")
     assert [line["error"] for line in logged(caplog)] == ["no"]
     assert lookup.headers.current == RequestHeaders()
 
-    believer.doubts = False
-    lookup.changed(config_map)
+    tls.broken = False
+    lookup.update(config_map)
     assert lookup.headers.current != RequestHeaders()
 
 
-async def _remembered(records: HostRecords, *, expected: Any) -> None:
+async def _until_recorded(records: HostRecords, *, expected: Any) -> None:
     async with asyncio.timeout(10):
         while await records.authentication() != expected:  # noqa: ASYNC110 -- there is no event for it
             await asyncio.sleep(0)
 
 
-async def test_what_the_store_remembers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A cluster that is away is known as it was; what it says next holds, and is remembered in turn."""
+async def test_recalls_the_recorded_state(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Use the recorded ConfigMap where the cluster is not reachable, then apply and record the next valid state."""
     records, config_map, refused = HostRecords(MemoryBackend(), "/registry"), _config_map(tmp_path), WebhookError("away")
     first, _ = _lookup()
-    await first.begin(cast("WebhookClient", Remote(config_map)), recalls=True)
+    await first.read(cast("WebhookClient", Remote(config_map)), recalls=True)
     await first.recall(records)
-    await _remembered(records, expected={"data": config_map["data"]})
+    await _until_recorded(records, expected={"data": config_map["data"]})
 
-    lookup, believer = _lookup()
-    await lookup.begin(cast("WebhookClient", Remote(refused)), recalls=True)
+    lookup, tls = _lookup()
+    await lookup.read(cast("WebhookClient", Remote(refused)), recalls=True)
     await lookup.recall(records)
-    assert believer.identification.clients.pem.decode() == config_map["data"]["client-ca-file"]
+    assert tls.identification.clients.pem.decode() == config_map["data"]["client-ca-file"]
     assert lookup.headers.current == RequestHeaders(username=("X-User",))
-    assert [line["event"] for line in logged(caplog)] == ["the cluster does not say how clients are known; what it said last holds"]
+    assert [line["event"] for line in logged(caplog)] == ["extension-apiserver-authentication ConfigMap not read, using the recorded one"]
 
     broken = {"metadata": {}, "data": config_map["data"] | {"requestheader-allowed-names": "{"}}
-    lookup.changed(broken)
+    lookup.update(broken)
     other = {"data": config_map["data"] | {"requestheader-allowed-names": "[]"}}
-    lookup.changed(other)
-    await _remembered(records, expected=other)
+    lookup.update(other)
+    await _until_recorded(records, expected=other)
 
 
-async def test_nothing_is_remembered(caplog: pytest.LogCaptureFixture) -> None:
-    """Without anything to recall a cluster that is away is what it is without a store."""
+async def test_fails_without_a_recorded_state(caplog: pytest.LogCaptureFixture) -> None:
+    """Raise an error where neither the cluster nor the store has the ConfigMap, unless that is tolerated."""
     records, refused = HostRecords(MemoryBackend(), "/registry"), WebhookError("away")
     strict, _ = _lookup()
-    await strict.begin(cast("WebhookClient", Remote(refused)), recalls=True)
+    await strict.read(cast("WebhookClient", Remote(refused)), recalls=True)
     with pytest.raises(StartError, match="cannot be read: away"):
         await strict.recall(records)
 
     tolerant, _ = _lookup(tolerate_lookup_failure=True)
-    await tolerant.begin(cast("WebhookClient", Remote(refused)), recalls=True)
+    await tolerant.read(cast("WebhookClient", Remote(refused)), recalls=True)
     await tolerant.recall(records)
     assert len(logged(caplog)) == 1
 
 
-async def test_a_store_that_cannot_remember(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """It is told, and tried again with what the cluster says next."""
+async def test_records_again_after_a_failure(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Log a failure of the store, and record the next state."""
     backend, config_map = MemoryBackend(), _config_map(tmp_path)
     records, (lookup, _) = HostRecords(backend, "/registry"), _lookup()
     await lookup.recall(records)
     await backend.change(broken=True)
-    lookup.changed(config_map)
+    lookup.update(config_map)
     async with asyncio.timeout(10):
         while not logged(caplog):  # noqa: ASYNC110 -- as above
             await asyncio.sleep(0)
     await backend.change(broken=False)
-    lookup.changed(config_map)
+    lookup.update(config_map)
 
-    await _remembered(records, expected={"data": config_map["data"]})
+    await _until_recorded(records, expected={"data": config_map["data"]})

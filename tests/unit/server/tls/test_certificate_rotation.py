@@ -1,4 +1,4 @@
-"""Files that change under a running server, and certificates whose time comes."""
+"""Reloading of certificate files, and renewal of own certificates."""
 
 import logging
 import os
@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from apiext.authentication.client_certificate import Authorities, PeerIdentification
+from apiext.authentication.client_certificate import CertificateAuthorities, PeerIdentification
 from apiext.server.start_error import StartError
-from apiext.server.tls.certificate_rotation import Upkeep
-from apiext.server.tls.context import Keys
-from apiext.server.tls.credential_files import CredentialFiles
-from apiext.server.tls.dynamic_tls import Entrance
+from apiext.server.tls.certificate_rotation import CertificateRotation
+from apiext.server.tls.context import CertKey
+from apiext.server.tls.credentials import CredentialFiles
+from apiext.server.tls.dynamic_tls import DynamicTLS
 from apiext.server.tls.server_pki import KeyPair
 from hack.lib.servers.certificates import Authority
 
 
 class Mounted:
-    """Files as a mounted Secret has them: links into a folder of the moment, which is exchanged as a whole."""
+    """Files of a mounted Secret: links into a directory that is replaced atomically."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -32,10 +32,10 @@ class Mounted:
             (folder / name).symlink_to(Path("..data") / name)
         self.put(0)
         self.keys = KeyPair(folder / "tls.crt", folder / "tls.key")
-        clients = PeerIdentification(clients=Authorities((folder / "ca.crt").read_bytes()))
-        self.entrance = Entrance([Keys.read(self.keys)], clients, min_version="VersionTLS12")
+        clients = PeerIdentification(clients=CertificateAuthorities((folder / "ca.crt").read_bytes()))
+        self.dynamic_tls = DynamicTLS([CertKey.read(self.keys)], clients, min_version="VersionTLS12")
         files = CredentialFiles([(self.keys, ())], folder / "ca.crt", folder / "ca.crt")
-        self.upkeep = Upkeep(files.followed_by(self.entrance), self._renew, clock=lambda: self.time)
+        self.rotation = CertificateRotation(files.watched_by(self.dynamic_tls), self._renew, clock=lambda: self.time)
 
     def _renew(self) -> None:
         self.renewals += 1
@@ -43,7 +43,7 @@ class Mounted:
             raise StartError(self.cannot_renew)
 
     def put(self, number: int) -> None:
-        """Put an authority's files in place, all at once."""
+        """Replace all files with those of an authority."""
         self.version += 1
         data = self.folder / f"..{self.version}"
         data.mkdir()
@@ -56,86 +56,86 @@ class Mounted:
 
     @property
     def is_current(self) -> bool:
-        """Whether the entrance goes by what the files hold now."""
+        """Return whether the content of the files is in use."""
         pem = (self.folder / "ca.crt").read_bytes()
-        shown, believed = self.entrance.keys == (Keys.read(self.keys),), self.entrance.identification
-        return shown and believed.clients.pem == pem and believed.proxies == Authorities(pem)
+        shown, believed = self.dynamic_tls.keys == (CertKey.read(self.keys),), self.dynamic_tls.identification
+        return shown and believed.clients.pem == pem and believed.proxies == CertificateAuthorities(pem)
 
 
 @pytest.fixture
 def mounted(tmp_path: Path) -> Mounted:
-    """Files that an entrance was made from."""
+    """Return the files of a DynamicTLS."""
     return Mounted(tmp_path / "mounted")
 
 
-async def test_files_that_change(mounted: Mounted, caplog: pytest.LogCaptureFixture) -> None:
-    """Links that lead to other files from now on are noticed at the next look, and what they lead to is used."""
-    await mounted.upkeep.look()
+async def test_reloads_changed_files(mounted: Mounted, caplog: pytest.LogCaptureFixture) -> None:
+    """Reload files at the next check after their links change."""
+    await mounted.rotation.check()
     assert mounted.is_current
     caplog.set_level(logging.INFO)
 
     mounted.put(1)
-    await mounted.upkeep.look()
+    await mounted.rotation.check()
 
     assert mounted.is_current
-    assert [record.message for record in caplog.records] == ["changed files are used from now on"] * 3
+    assert [record.message for record in caplog.records] == ["certificate files reloaded"] * 3
 
 
-async def test_nothing_happens_while_nothing_changes(mounted: Mounted) -> None:
-    """Files that are written again as they were change nothing."""
-    await mounted.upkeep.look()
-    context = mounted.entrance.context.current
+async def test_ignores_equal_content(mounted: Mounted) -> None:
+    """Keep the TLS context if files are rewritten with the same content."""
+    await mounted.rotation.check()
+    context = mounted.dynamic_tls.context.current
     data = mounted.keys.cert.read_bytes()
     mounted.keys.cert.write_bytes(data)
     mounted.time += 100
 
-    await mounted.upkeep.look()
+    await mounted.rotation.check()
 
-    assert mounted.entrance.context.current is context
+    assert mounted.dynamic_tls.context.current is context
 
 
 @pytest.mark.parametrize("name", ["tls.crt", "tls.key", "ca.crt"])
 @pytest.mark.parametrize("damage", ["cut", "empty", "gone"])
-async def test_broken_files(mounted: Mounted, caplog: pytest.LogCaptureFixture, name: str, damage: str) -> None:
-    """What cannot be used is told once by name and what was there stays, until the file is whole."""
-    await mounted.upkeep.look()
-    kept = mounted.entrance.keys, mounted.entrance.identification, mounted.entrance.context.current
+async def test_keeps_the_previous_content(mounted: Mounted, caplog: pytest.LogCaptureFixture, name: str, damage: str) -> None:
+    """Log an invalid file once, and keep the previous content until it is valid."""
+    await mounted.rotation.check()
+    kept = mounted.dynamic_tls.keys, mounted.dynamic_tls.identification, mounted.dynamic_tls.context.current
     path = (mounted.folder / name).resolve()
     whole = path.read_bytes()
     path.unlink() if damage == "gone" else path.write_bytes(whole[: len(whole) // 2] if damage == "cut" else b"")
 
     for _ in range(3):
         mounted.time += 61
-        await mounted.upkeep.look()
+        await mounted.rotation.check()
 
-    assert (mounted.entrance.keys, mounted.entrance.identification, mounted.entrance.context.current) == kept
-    told = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert len(told) == (2 if name == "ca.crt" else 1)
-    assert all(name in record.fields["error"] for record in told)  # type: ignore[attr-defined]
+    assert (mounted.dynamic_tls.keys, mounted.dynamic_tls.identification, mounted.dynamic_tls.context.current) == kept
+    records = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert len(records) == (2 if name == "ca.crt" else 1)
+    assert all(name in record.fields["error"] for record in records)  # type: ignore[attr-defined]
     path.write_bytes(whole)
     mounted.put(1)
-    await mounted.upkeep.look()
+    await mounted.rotation.check()
     assert mounted.is_current
 
 
-async def test_pair_that_does_not_match_yet(mounted: Mounted) -> None:
-    """A certificate whose key is written later is used with its key."""
-    await mounted.upkeep.look()
-    before = mounted.entrance.keys
+async def test_waits_for_the_key(mounted: Mounted) -> None:
+    """Use a new certificate once its key is written."""
+    await mounted.rotation.check()
+    before = mounted.dynamic_tls.keys
     pair = mounted.authorities[0].issue("next")
 
     mounted.keys.cert.write_bytes(pair.cert.read_bytes())
-    await mounted.upkeep.look()
-    assert mounted.entrance.keys == before
+    await mounted.rotation.check()
+    assert mounted.dynamic_tls.keys == before
     mounted.keys.key.write_bytes(pair.key.read_bytes())
-    await mounted.upkeep.look()
+    await mounted.rotation.check()
 
-    assert mounted.entrance.keys == (Keys.read(mounted.keys),)
+    assert mounted.dynamic_tls.keys == (CertKey.read(mounted.keys),)
 
 
-async def test_changes_that_the_system_does_not_tell(mounted: Mounted) -> None:
-    """Once a minute files are looked into, whatever the system says of them."""
-    await mounted.upkeep.look()
+async def test_reads_files_periodically(mounted: Mounted) -> None:
+    """Read the files once a minute even if their attributes do not change."""
+    await mounted.rotation.check()
     path = mounted.keys.cert.resolve(), mounted.keys.key.resolve()
     stamps = [file.stat() for file in path]
     pair = mounted.authorities[0].issue("server1")
@@ -145,19 +145,19 @@ async def test_changes_that_the_system_does_not_tell(mounted: Mounted) -> None:
         os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
 
     mounted.time += 59
-    await mounted.upkeep.look()
+    await mounted.rotation.check()
     mounted.time += 1
-    await mounted.upkeep.look()
+    await mounted.rotation.check()
 
-    assert mounted.entrance.keys == (Keys.read(mounted.keys),)
+    assert mounted.dynamic_tls.keys == (CertKey.read(mounted.keys),)
 
 
-async def test_own_certificates_are_looked_after(mounted: Mounted, caplog: pytest.LogCaptureFixture) -> None:
-    """Once a minute own certificates are renewed where they are due; that they cannot be is told once."""
-    mounted.cannot_renew = "certificates cannot be kept in /x: Read-only file system"
+async def test_renews_own_certificates(mounted: Mounted, caplog: pytest.LogCaptureFixture) -> None:
+    """Renew own certificates once a minute if necessary, and log a failure once."""
+    mounted.cannot_renew = "cannot store certificates in /x: Read-only file system"
     for second in range(125):
         mounted.time = float(second)
-        await mounted.upkeep.look()
+        await mounted.rotation.check()
 
     assert mounted.renewals == 3
     assert [record.fields for record in caplog.records] == [{"error": mounted.cannot_renew}]  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What lets clients in is kept up while the server runs."""
+"""Renewal of the server's own credentials."""
 
 import base64
 import time
@@ -7,58 +7,58 @@ from pathlib import Path
 import pytest
 import yaml
 
-from apiext.server.options import Options, ServingOptions, StorageOptions
-from apiext.server.tls.credentials import Credentials, load_credentials
+from apiext.server.options import ServerOptions, ServingOptions, StorageOptions
+from apiext.server.tls.credentials import ServerCredentials, load_credentials
 from apiext.server.tls.server_pki import KeyPair
 
 URL = "https://127.0.0.1:6443"
 
 
 @pytest.fixture
-def options(tmp_path: Path) -> Options:
-    """A server that has all certificates of its own."""
-    return Options(serving=ServingOptions(cert_dir=tmp_path / "pki"), storage=StorageOptions(data_dir=tmp_path))
+def options(tmp_path: Path) -> ServerOptions:
+    """Return options of a server with only own certificates."""
+    return ServerOptions(serving=ServingOptions(cert_dir=tmp_path / "pki"), storage=StorageOptions(data_dir=tmp_path))
 
 
 @pytest.fixture
-def credentials(options: Options) -> Credentials:
-    """Those of a server that has started."""
+def credentials(options: ServerOptions) -> ServerCredentials:
+    """Return the credentials of a started server."""
     loaded = load_credentials(options)
     loaded.write_kubeconfig(URL)
     return loaded
 
 
-def _kubeconfig(options: Options) -> tuple[str, bytes, bytes]:
+def _kubeconfig(options: ServerOptions) -> tuple[str, bytes, bytes]:
     config = yaml.safe_load((options.serving.cert_dir / "apiext.kubeconfig").read_text())
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     trust, cert = (base64.b64decode(text) for text in (cluster["certificate-authority-data"], user["client-certificate-data"]))
     return cluster["server"], trust, cert
 
 
-async def test_all_is_renewed(options: Options, credentials: Credentials) -> None:
-    """When own certificates are made anew the server shows and believes them, and the kubeconfig has them."""
-    before = credentials.entrance.keys[0], credentials.entrance.identification, _kubeconfig(options)
+async def test_renews_everything(options: ServerOptions, credentials: ServerCredentials) -> None:
+    """Use renewed certificates and authorities, and write them to the kubeconfig."""
+    before = credentials.dynamic_tls.keys[0], credentials.dynamic_tls.identification, _kubeconfig(options)
     folder = options.serving.cert_dir
     (folder / "apiext-ca.key").unlink()
 
-    await credentials.upkeep(options, URL).look()
+    await credentials.rotation(options, URL).check()
 
     authority, admin = (KeyPair.named(folder, name).cert.read_bytes() for name in ("apiext-ca", "apiext-admin"))
-    assert credentials.entrance.keys[0].cert == (folder / "apiserver.crt").read_bytes() != before[0].cert
-    assert credentials.entrance.identification.clients.pem == authority != before[1].clients.pem
+    assert credentials.dynamic_tls.keys[0].cert == (folder / "apiserver.crt").read_bytes() != before[0].cert
+    assert credentials.dynamic_tls.identification.clients.pem == authority != before[1].clients.pem
     assert _kubeconfig(options) == (URL, authority, admin) != before[2]
 
 
-def test_when_they_end(credentials: Credentials) -> None:
-    """It is told of the certificate that is shown, and of the authority."""
-    ends = credentials.ends()
+def test_reports_expirations(credentials: ServerCredentials) -> None:
+    """Report the expirations of the serving certificate and of the CA."""
+    ends = credentials.expirations()
 
     assert set(ends) == {"serving", "ca"}
     assert time.time() + 364 * 86400 < ends["serving"] < ends["ca"]
 
 
-def test_kubeconfig_of_another_server(options: Options, credentials: Credentials) -> None:
-    """A server that shares the folder, and started later, keeps the kubeconfig."""
+def test_keeps_the_kubeconfig_of_another_server(options: ServerOptions, credentials: ServerCredentials) -> None:
+    """Keep the kubeconfig of a server that shares the directory and started later."""
     other = load_credentials(options)
     other.write_kubeconfig("https://127.0.0.1:6444")
     (options.serving.cert_dir / "apiext-admin.key").unlink()

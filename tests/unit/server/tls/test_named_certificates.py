@@ -1,4 +1,4 @@
-"""Which certificate is shown to whom."""
+"""Selection of certificates by server name."""
 
 import asyncio
 import ssl
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from apiext.authentication.client_certificate import Authorities, PeerIdentification
+from apiext.authentication.client_certificate import CertificateAuthorities, PeerIdentification
 from apiext.meta.flags import OptionsError
 from apiext.server.flags import read_options
-from apiext.server.options import NamedFiles
-from apiext.server.tls.context import Keys
-from apiext.server.tls.dynamic_tls import Entrance
+from apiext.server.options import NamedCertificateFiles
+from apiext.server.tls.context import CertKey
+from apiext.server.tls.dynamic_tls import DynamicTLS
 from apiext.server.tls.server_pki import KeyPair
 from hack.lib.servers.certificates import Authority
 
@@ -28,14 +28,14 @@ NAMES = [
     ("x.wild.example.com", "given"),
     ("exact.wild.example.com", "later"),
     ("both.example.com", "given"),
-    # who is given names goes by its own ones only where nobody else has them
+    # with given names, own names match only if no other certificate has them
     ("later", "default"),
     ("later.example.com", "later"),
 ]
 
 
 class Several:
-    """An entrance with several certificates."""
+    """A DynamicTLS with several certificates."""
 
     def __init__(self, folder: Path) -> None:
         self.authority = Authority(folder)
@@ -45,18 +45,18 @@ class Several:
             self.issue("given", ["given.example.com"], "own.example.com", "*.wild.example.com", "both.example.com", "10.0.0.1"),
             self.issue("later", ["later.example.com"], "exact.wild.example.com", "both.example.com"),
         ]
-        trust = PeerIdentification(clients=Authorities(self.authority.cert.read_bytes()))
-        self.entrance = Entrance(self.keys, trust, min_version="VersionTLS12", address="10.0.0.1")
+        trust = PeerIdentification(clients=CertificateAuthorities(self.authority.cert.read_bytes()))
+        self.dynamic_tls = DynamicTLS(self.keys, trust, min_version="VersionTLS12", address="10.0.0.1")
 
-    def issue(self, name: str, hosts: list[str], *names: str) -> Keys:
-        """A certificate, perhaps for given names."""
+    def issue(self, name: str, hosts: list[str], *names: str) -> CertKey:
+        """Return a new certificate, optionally for given names."""
         pair = self.authority.issue(name, hosts=hosts)
-        return Keys.read(KeyPair(pair.cert, pair.key), names)
+        return CertKey.read(KeyPair(pair.cert, pair.key), names)
 
     async def shown(self, name: str) -> str:
-        """The common name of the certificate that a client sees who asks for a name."""
+        """Return the common name of the certificate that a client of a server name receives."""
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(asyncio.Protocol, "127.0.0.1", 0, ssl=self.entrance.context)
+        server = await loop.create_server(asyncio.Protocol, "127.0.0.1", 0, ssl=self.dynamic_tls.context)
         context = ssl.create_default_context(cafile=self.authority.cert)
         context.check_hostname = False
         port = server.sockets[0].getsockname()[1]
@@ -70,41 +70,41 @@ class Several:
 
 @pytest.fixture
 def several(tmp_path: Path) -> Several:
-    """An entrance with several certificates."""
+    """Return a DynamicTLS with several certificates."""
     return Several(tmp_path)
 
 
 @pytest.mark.parametrize("name, expected", NAMES)
-async def test_by_name(several: Several, name: str, expected: str) -> None:
-    """The names decide as in the reference."""
+async def test_selects_by_name(several: Several, name: str, expected: str) -> None:
+    """Select certificates by server name as the reference does."""
     assert await several.shown(name) == expected
 
 
-async def test_without_a_name(several: Several) -> None:
-    """Who sends no name is shown what is given for the address that the server listens on, else the default."""
+async def test_selects_by_address(several: Several) -> None:
+    """Select the certificate of the listening address without a server name, else the default."""
     assert await several.shown("") == "given"
-    default = Entrance(several.keys, several.entrance.identification, min_version="VersionTLS12", address="10.0.0.2")
-    several.entrance = default
+    default = DynamicTLS(several.keys, several.dynamic_tls.identification, min_version="VersionTLS12", address="10.0.0.2")
+    several.dynamic_tls = default
     assert await several.shown("") == "default"
 
 
-async def test_exchanged_one_by_one(several: Several) -> None:
-    """Each certificate can be exchanged without the others, and who is believed without any."""
-    assert several.entrance.show(several.issue("new", ["new.example.com"]), place=1)
-    several.entrance.believe(PeerIdentification(clients=Authorities(b"")))
+async def test_replaces_single_certificates(several: Several) -> None:
+    """Replace one certificate without the others, and authorities without certificates."""
+    assert several.dynamic_tls.set_certificate(several.issue("new", ["new.example.com"]), place=1)
+    several.dynamic_tls.set_client_trust(PeerIdentification(clients=CertificateAuthorities(b"")))
 
     assert [await several.shown(name) for name in ("new", "own", "default", "later.example.com")] == ["new", "default", "default", "later"]
 
 
-def test_flag(tmp_path: Path) -> None:
-    """The flag may be repeated; names are optional."""
+def test_parses_the_flag(tmp_path: Path) -> None:
+    """Parse repeated values with optional names."""
     cert, key = tmp_path / "a.crt", tmp_path / "a.key"
     cert.touch()
     key.touch()
 
     options = read_options({"tls_sni_cert_key": (f"{cert},{key}", f" {cert} , {key} : *.foo.com, foo.com ")})
 
-    assert options.serving.named == (NamedFiles(cert, key), NamedFiles(cert, key, ("*.foo.com", "foo.com")))
+    assert options.serving.named == (NamedCertificateFiles(cert, key), NamedCertificateFiles(cert, key, ("*.foo.com", "foo.com")))
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,8 @@ def test_flag(tmp_path: Path) -> None:
         ("/none/a,/none/b", "/none/a: No such file or directory"),
     ],
 )
-def test_flag_that_cannot_be_used(text: str, problem: str) -> None:
-    """What is wrong is told."""
+def test_rejects_invalid_values(text: str, problem: str) -> None:
+    """Report invalid values."""
     with pytest.raises(OptionsError) as raised:
         read_options({"tls_sni_cert_key": (text,)})
 

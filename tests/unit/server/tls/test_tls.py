@@ -9,9 +9,9 @@ import pytest
 from cryptography import x509
 
 from apiext.cert.certificate import covers, end_of_validity
-from apiext.server.admin_kubeconfig import write_kubeconfig
 from apiext.server.tls import server_pki
-from apiext.server.tls.context import Keys, TLSError, read_authorities, server_context
+from apiext.server.tls.context import CertKey, TLSError, read_authorities, server_context
+from apiext.server.tls.credentials import write_kubeconfig
 from apiext.server.tls.server_pki import KeyPair, ensure_pki
 from hack.lib.servers.certificates import Authority
 
@@ -26,8 +26,8 @@ def _certificate(pair: KeyPair) -> x509.Certificate:
     return x509.load_pem_x509_certificate(pair.cert.read_bytes())
 
 
-def test_made_once(tmp_path: Path) -> None:
-    """The first start makes everything, the next one finds it good; keys are the user's alone."""
+def test_creates_certificates_once(tmp_path: Path) -> None:
+    """Create all files at the first start, and reuse them at the next; only the user can read keys."""
     folder = tmp_path / "pki"
     ensure_pki(folder, HOSTS)
     before = _files(folder)
@@ -40,8 +40,8 @@ def test_made_once(tmp_path: Path) -> None:
     assert modes == {".crt": 0o644, ".key": 0o600}
 
 
-def test_what_is_in_them(tmp_path: Path) -> None:
-    """The serving certificate names the hosts, the admin's the group of masters; both are the authority's."""
+def test_names_hosts_and_groups(tmp_path: Path) -> None:
+    """Name the hosts in the serving certificate and system:masters in the admin's, both signed by the CA."""
     made = ensure_pki(tmp_path, HOSTS)
 
     names = _certificate(made.serving).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -52,8 +52,8 @@ def test_what_is_in_them(tmp_path: Path) -> None:
         _certificate(pair).verify_directly_issued_by(_certificate(made.authority))
 
 
-def test_other_hosts(tmp_path: Path) -> None:
-    """With other hosts the server gets a new certificate; the admin keeps the old one."""
+def test_adds_hosts(tmp_path: Path) -> None:
+    """Replace the serving certificate for other hosts, and keep the admin's."""
     made = ensure_pki(tmp_path, HOSTS)
     before = _files(tmp_path)
 
@@ -65,19 +65,19 @@ def test_other_hosts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["apiserver.crt", "apiserver.key", "apiext-admin.crt", "apiext-ca.crt"])
-def test_what_is_lost_or_broken_is_made_anew(tmp_path: Path, name: str) -> None:
-    """A missing or damaged file does not stop the next start."""
+def test_replaces_missing_and_damaged_files(tmp_path: Path, name: str) -> None:
+    """Replace a missing or damaged file at the next start."""
     made = ensure_pki(tmp_path, HOSTS)
     (tmp_path / name).write_text("") if name.endswith(".crt") else (tmp_path / name).unlink()
 
     ensure_pki(tmp_path, HOSTS)
 
-    server_context(Keys.read(made.serving), authorities=made.authority.cert.read_bytes(), min_version="VersionTLS12")
+    server_context(CertKey.read(made.serving), authorities=made.authority.cert.read_bytes(), min_version="VersionTLS12")
     _certificate(made.admin).verify_directly_issued_by(_certificate(made.authority))
 
 
-def test_no_half_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When a file cannot be put in its place nothing of it stays."""
+def test_leaves_no_partial_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave no temporary file if a file cannot be replaced."""
 
     def fail(*_args: object) -> None:
         raise PermissionError(13, "Permission denied")
@@ -90,8 +90,8 @@ def test_no_half_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
 
 
-def test_validity_without_a_library(tmp_path: Path) -> None:
-    """The end of a certificate is found as the library finds it; what is no certificate has none."""
+def test_reads_the_expiration(tmp_path: Path) -> None:
+    """Return the expiration of a certificate, and None for invalid PEM."""
     made = ensure_pki(tmp_path, HOSTS)
 
     for pair in (made.authority, made.serving, made.admin):
@@ -100,29 +100,29 @@ def test_validity_without_a_library(tmp_path: Path) -> None:
     assert end_of_validity("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----") is None
 
 
-def test_context(tmp_path: Path) -> None:
-    """Clients may show a certificate, TLS is 1.2 at least, HTTP/1.1 is spoken."""
+def test_configures_the_context(tmp_path: Path) -> None:
+    """Accept client certificates, require at least the minimum TLS version, and offer HTTP/1.1."""
     made = ensure_pki(tmp_path, HOSTS)
 
-    context = server_context(Keys.read(made.serving), authorities=made.authority.cert.read_bytes(), min_version="VersionTLS13")
+    context = server_context(CertKey.read(made.serving), authorities=made.authority.cert.read_bytes(), min_version="VersionTLS13")
 
     assert (context.verify_mode, context.minimum_version) == (ssl.CERT_OPTIONAL, ssl.TLSVersion.TLSv1_3)
 
 
-def test_unusable_files(tmp_path: Path) -> None:
-    """A key that is not the certificate's, and an authority that is none, are told by name."""
+def test_names_invalid_files(tmp_path: Path) -> None:
+    """Name the files of a mismatched key and of an invalid CA."""
     one, other = Authority(tmp_path / "one").issue("a"), Authority(tmp_path / "other").issue("b")
     broken = tmp_path / "broken"
     broken.write_text("x")
 
-    with pytest.raises(TLSError, match="are no certificate and its key"):
-        server_context(Keys.read(KeyPair(one.cert, other.key)), authorities=b"", min_version="VersionTLS12")
+    with pytest.raises(TLSError, match="are not a certificate and its key"):
+        server_context(CertKey.read(KeyPair(one.cert, other.key)), authorities=b"", min_version="VersionTLS12")
     with pytest.raises(TLSError, match=f"{broken} holds no certificates"):
         read_authorities(broken)
 
 
-def test_kubeconfig(tmp_path: Path) -> None:
-    """It holds everything, is the user's alone, and is written only when it changes."""
+def test_writes_the_kubeconfig(tmp_path: Path) -> None:
+    """Embed all certificates, restrict the file to the user, and write it only if it changes."""
     import yaml
 
     made = ensure_pki(tmp_path, HOSTS)
@@ -139,6 +139,6 @@ def test_kubeconfig(tmp_path: Path) -> None:
     assert stat.S_IMODE(first.st_mode) == 0o600
 
 
-def test_module_is_loaded_late() -> None:
-    """Whoever finds certificates in place does not load the library for them."""
+def test_imports_the_library_lazily() -> None:
+    """Import no library to issue certificates if all are present."""
     assert "cryptography" not in vars(server_pki)

@@ -1,4 +1,4 @@
-"""What tests of the watch cache share."""
+"""Fixtures of the watch cache."""
 
 import logging
 
@@ -10,14 +10,14 @@ from tests.support.servers.memory_backend import MemoryBackend
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """Retries follow at once, and are not shown."""
-    monkeypatch.setattr(feed, "_RETRY_AFTER", 0.001)
-    monkeypatch.setattr(feed, "_PROGRESS_AFTER", 0.001)
-    monkeypatch.setattr(feed, "_PROGRESS_INTERVAL", 0.001)
+    """Retry at once, and suppress the log."""
+    monkeypatch.setattr(feed, "_MIN_RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(feed, "_PROGRESS_AFTER_SECONDS", 0.001)
+    monkeypatch.setattr(feed, "_PROGRESS_INTERVAL_SECONDS", 0.001)
     caplog.set_level(logging.CRITICAL)
 
 
 @pytest.fixture
 def backend() -> MemoryBackend:
-    """A backend that can be told to misbehave."""
+    """Return a backend that can be made to fail."""
     return MemoryBackend()

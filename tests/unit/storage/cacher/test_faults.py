@@ -1,4 +1,4 @@
-"""A cache when something goes wrong beside it: converters that refuse, a past that is lost, stores that are dropped."""
+"""Failures around a cache: failing converters, compacted history, dropped stores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apiext.meta import errors, json_codec
 from apiext.storage.backend import Backend, RangeResult
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
-from apiext.storage.interface import EventType, ListOptions, VersionMatch
+from apiext.storage.interface import EventType, ListOptions, VersionMatch, WriteOptions
 from apiext.storage.sqlite.backend import SQLiteBackend
 from tests.support.builders.widgets import WIDGETS, WidgetCodec, change, watching, widget
 from tests.support.servers.memory_backend import MemoryBackend
@@ -21,10 +21,14 @@ pytestmark = pytest.mark.usefixtures("impatient")
 
 
 class RefusingCodec(WidgetCodec):
-    """Cannot show what is red: its converter does not answer."""
+    """A codec that cannot decode red widgets, as with a converter that does not answer."""
 
     def decode(self, data: bytes) -> json_codec.Object:
-        """Raises StatusError for what is red."""
+        """Decode a widget.
+
+        Raises:
+            StatusError: the widget is red.
+        """
         obj = super().decode(data)
         if obj["spec"].get("color") == "red":
             raise errors.service_unavailable("no converter")
@@ -33,7 +37,7 @@ class RefusingCodec(WidgetCodec):
 
 @pytest.fixture
 async def factory(backend: MemoryBackend) -> AsyncIterator[StoreFactory]:
-    """A factory with caches."""
+    """Return a factory with caches."""
     factory = StoreFactory(backend, compaction_interval=0)
     await factory.start()
     yield factory
@@ -41,19 +45,19 @@ async def factory(backend: MemoryBackend) -> AsyncIterator[StoreFactory]:
 
 
 def writer(backend: Backend) -> StoreFactory:
-    """Another server on the same backend."""
+    """Return another server on the same backend."""
     return StoreFactory(backend, watch_cache=False, compaction_interval=0)
 
 
-async def lose_the_past(backend: MemoryBackend) -> None:
-    """Compact all, while the watch is broken."""
+async def compact_during_disconnect(backend: MemoryBackend) -> None:
+    """Compact the history while the watch is broken."""
     await backend.compact(await backend.revision())
     await backend.change(broken=True, deaf=False)
     await backend.change(broken=False)
 
 
-async def test_a_converter_that_refuses_ends_the_watch_that_needs_it(factory: StoreFactory) -> None:
-    """Watchers of the version that cannot be shown are told why; all others, and other caches, go on."""
+async def test_ends_only_watches_of_a_failing_version(factory: StoreFactory) -> None:
+    """End the watches of the version that cannot be decoded; other watches and caches go on."""
     store, codec, refusing = factory.store(WIDGETS), WidgetCodec(), RefusingCodec("v2")
     start = str((await store.list("", codec, ListOptions())).revision)
     async with (
@@ -68,8 +72,8 @@ async def test_a_converter_that_refuses_ends_the_watch_that_needs_it(factory: St
 
 
 @pytest.mark.parametrize("cached", [True, False])
-async def test_a_converter_that_refuses_what_was_missed(backend: MemoryBackend, cached: bool) -> None:  # noqa: FBT001
-    """A watch that begins with what it cannot show ends with the reason, with and without a cache."""
+async def test_ends_a_watch_that_begins_with_a_failing_object(backend: MemoryBackend, cached: bool) -> None:  # noqa: FBT001
+    """End a watch that begins with an undecodable object with its error, with and without a cache."""
     factory, codec, refusing = StoreFactory(backend, watch_cache=cached, compaction_interval=0), WidgetCodec(), RefusingCodec("v2")
     await factory.start()
     store = factory.store(WIDGETS)
@@ -82,27 +86,27 @@ async def test_a_converter_that_refuses_what_was_missed(backend: MemoryBackend, 
     await factory.close()
 
 
-async def test_a_converter_that_refuses_does_not_stop_the_catching_up(backend: MemoryBackend, factory: StoreFactory) -> None:
-    """Changes that were lost are made up for, though a watcher cannot be shown them."""
+async def test_reload_survives_a_failing_version(backend: MemoryBackend, factory: StoreFactory) -> None:
+    """Reload lost changes though a watcher fails on them."""
     store, codec, refusing = factory.store(WIDGETS), WidgetCodec(), RefusingCodec("v2")
     start = str((await store.list("", codec, ListOptions())).revision)
     async with watching(store, refusing, resource_version=start) as broken:
         await backend.change(deaf=True)
         await writer(backend).store(WIDGETS).create("a/red", widget("a/red", color="red"), codec)
-        await lose_the_past(backend)
+        await compact_during_disconnect(backend)
         assert [event.type for event in await broken.rest()] == [EventType.ERROR]
     red = await store.get("a/red", codec, resource_version=str(await backend.revision()))
     assert red.object()["spec"] == {"color": "red"}
 
 
-async def test_nobody_resumes_within_a_lost_past(backend: MemoryBackend, factory: StoreFactory) -> None:
-    """A client that another server has brought up to a revision within the gap is told to list anew: it would miss a deletion."""
+async def test_rejects_resuming_within_lost_changes(backend: MemoryBackend, factory: StoreFactory) -> None:
+    """Answer 410 to a watch from a revision within the lost changes, which would miss a deletion."""
     store, other, codec = factory.store(WIDGETS), writer(backend).store(WIDGETS), WidgetCodec()
     await store.list("", codec, ListOptions())
     await backend.change(deaf=True)
     created = await other.create("a/x", widget("a/x"), codec)
     await other.delete("a/x", codec)
-    await lose_the_past(backend)
+    await compact_during_disconnect(backend)
     await store.create("a/y", widget("a/y"), codec)
     await store.list("", codec, ListOptions())
 
@@ -114,8 +118,8 @@ async def test_nobody_resumes_within_a_lost_past(backend: MemoryBackend, factory
         await store.list("", codec, ListOptions(resource_version=str(created.revision), match=VersionMatch.EXACT))
 
 
-async def test_a_list_of_a_cache_that_has_caught_up_tells_its_revision(backend: MemoryBackend, factory: StoreFactory) -> None:
-    """The state of a cache that was made up by a list is told under the revision of that list, also while others still catch up."""
+async def test_lists_at_the_revision_of_a_reload(backend: MemoryBackend, factory: StoreFactory) -> None:
+    """List a reloaded cache at the revision of its reload while other caches still reload."""
     store, codec = factory.store(WIDGETS), WidgetCodec()
     assert isinstance(store, CachedStore)
     await store.list("", codec, ListOptions())
@@ -130,10 +134,10 @@ async def test_a_list_of_a_cache_that_has_caught_up_tells_its_revision(backend: 
 
 
 class SlowToCancel(MemoryBackend):
-    """Takes its time to leave a list."""
+    """A backend whose lists end slowly when cancelled."""
 
     async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
-        """Implements Backend.list."""
+        """Implement Backend.list."""
         try:
             return await super().list(prefix, start=start, revision=revision, limit=limit)
         finally:
@@ -141,8 +145,8 @@ class SlowToCancel(MemoryBackend):
                 await asyncio.sleep(0)
 
 
-async def test_a_dropped_cache_does_not_silence_its_successor() -> None:
-    """A cache that is let go while it is being filled takes nothing from the one that comes after it."""
+async def test_feeds_the_successor_of_a_dropped_cache() -> None:
+    """Deliver changes to the successor of a cache that was dropped while loading."""
     backend, codec = SlowToCancel(), WidgetCodec()
     factory = StoreFactory(backend, compaction_interval=0)
     await factory.start()
@@ -163,8 +167,8 @@ async def test_a_dropped_cache_does_not_silence_its_successor() -> None:
     await factory.close()
 
 
-async def test_a_watch_of_a_store_dropped_meanwhile_ends(backend: MemoryBackend, factory: StoreFactory) -> None:
-    """Whoever is still waiting for the state to begin from is not left with a watch that nobody feeds."""
+async def test_ends_a_watch_of_a_dropped_store(backend: MemoryBackend, factory: StoreFactory) -> None:
+    """End a watch, and answer reads from the backend, when the store is dropped while they wait."""
     store, codec = factory.store(WIDGETS), WidgetCodec()
     await store.list("", codec, ListOptions())
     backend.gate.clear()
@@ -191,8 +195,8 @@ async def _create_behind(backend: MemoryBackend, codec: WidgetCodec) -> int:
     return (await writer(backend).store(WIDGETS).create("a/x", widget("a/x"), codec)).revision
 
 
-async def test_a_dry_run_sees_the_latest_state(backend: MemoryBackend, factory: StoreFactory) -> None:
-    """What is only tried is tried on the state that a real write would meet, not on what the cache remembers."""
+async def test_dry_run_uses_the_latest_state(backend: MemoryBackend, factory: StoreFactory) -> None:
+    """Run a dry run on the state of the backend, not of the cache."""
     store, codec = factory.store(WIDGETS), WidgetCodec()
     await store.create("a/x", widget("a/x"), codec)
     await store.list("", codec, ListOptions())
@@ -204,14 +208,14 @@ async def test_a_dry_run_sees_the_latest_state(backend: MemoryBackend, factory: 
         seen.append(revision)
         return obj
 
-    await store.guaranteed_update("a/x", codec, update, dry_run=True)
-    deleted = await store.delete("a/x", codec, dry_run=True)
+    await store.guaranteed_update("a/x", codec, update, WriteOptions(dry_run=True))
+    deleted = await store.delete("a/x", codec, WriteOptions(dry_run=True))
     assert seen == [changed.revision]
     assert deleted.object()["spec"] == {"color": "red"}
 
 
-async def test_a_deletion_whose_object_was_compacted_away(tmp_path: Path) -> None:
-    """A watch without a cache does not pass over a deletion that it cannot show: it tells the client to list anew."""
+async def test_expires_at_a_compacted_deletion(tmp_path: Path) -> None:
+    """Answer 410 to a direct watch at a deletion whose previous value is compacted."""
     backend, codec = await SQLiteBackend.open(tmp_path / "store.db"), WidgetCodec()
     store = writer(backend).store(WIDGETS)
     created = await store.create("a/x", widget("a/x"), codec)

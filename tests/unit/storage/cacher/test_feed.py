@@ -1,4 +1,4 @@
-"""The feed of the caches over backends that fail: nothing is lost, and nobody waits for ever."""
+"""The feed of the caches over failing backends."""
 
 import asyncio
 from typing import Any
@@ -16,14 +16,14 @@ pytestmark = pytest.mark.usefixtures("impatient")
 
 
 async def started(backend: MemoryBackend, **settings: Any) -> StoreFactory:
-    """A factory with caches."""
+    """Return a started factory with caches."""
     factory = StoreFactory(backend, compaction_interval=0, **settings)
     await factory.start()
     return factory
 
 
-async def test_start_without_a_backend(backend: MemoryBackend) -> None:
-    """A backend that is not there is told at the start."""
+async def test_start_fails_without_a_backend(backend: MemoryBackend) -> None:
+    """Raise the backend's error at the start."""
     backend.broken = True
     factory = StoreFactory(backend, compaction_interval=0)
 
@@ -32,8 +32,8 @@ async def test_start_without_a_backend(backend: MemoryBackend) -> None:
     await factory.close()
 
 
-async def test_broken_watch(backend: MemoryBackend) -> None:
-    """After the backend's watch broke, it is resumed where it was: watchers see every change."""
+async def test_resumes_a_broken_watch(backend: MemoryBackend) -> None:
+    """Resume a broken backend watch without losing a change."""
     factory, codec = await started(backend), WidgetCodec()
     store = factory.store(WIDGETS)
     await store.create("a/x", widget("a/x"), codec)
@@ -49,8 +49,8 @@ async def test_broken_watch(backend: MemoryBackend) -> None:
     await factory.close()
 
 
-async def test_lost_past(backend: MemoryBackend) -> None:
-    """Changes that were compacted before the cache saw them reach the watchers as the difference they make."""
+async def test_reloads_after_a_compaction(backend: MemoryBackend) -> None:
+    """Deliver compacted changes as the difference between the states."""
     factory, codec = await started(backend), WidgetCodec()
     store, writer = factory.store(WIDGETS), StoreFactory(backend, watch_cache=False, compaction_interval=0).store(WIDGETS)
     informer = Informer()
@@ -80,8 +80,8 @@ async def test_lost_past(backend: MemoryBackend) -> None:
     await factory.close()
 
 
-async def test_late_cache(backend: MemoryBackend) -> None:
-    """While the cache lags behind, reads that need the latest state get it from the backend."""
+async def test_reads_the_backend_while_the_cache_lags(backend: MemoryBackend) -> None:
+    """Read the latest state from the backend while the cache lags."""
     factory, codec = await started(backend, max_wait=0.01), WidgetCodec()
     store = factory.store(WIDGETS)
     await store.create("a/x", widget("a/x"), codec)
@@ -99,8 +99,8 @@ async def test_late_cache(backend: MemoryBackend) -> None:
     await factory.close()
 
 
-async def test_progress_is_asked_for(backend: MemoryBackend) -> None:
-    """A read that waits for a revision used up elsewhere has the backend say that there is nothing else to come."""
+async def test_requests_progress(backend: MemoryBackend) -> None:
+    """Request progress for a read that waits for a revision written elsewhere."""
     factory, codec = await started(backend), WidgetCodec()
     store = factory.store(WIDGETS)
     await store.create("a/x", widget("a/x"), codec)
@@ -113,8 +113,8 @@ async def test_progress_is_asked_for(backend: MemoryBackend) -> None:
     await factory.close()
 
 
-async def test_cache_that_cannot_be_filled(backend: MemoryBackend) -> None:
-    """When the first list fails, the request that needed it fails, and the next one tries again."""
+async def test_retries_a_failed_load(backend: MemoryBackend) -> None:
+    """Fail the read whose load failed, and load again for the next one."""
     factory, codec = await started(backend), WidgetCodec()
     store = factory.store(WIDGETS)
     await store.create("a/x", widget("a/x"), codec)
@@ -129,8 +129,8 @@ async def test_cache_that_cannot_be_filled(backend: MemoryBackend) -> None:
     await factory.close()
 
 
-async def test_backend_that_never_answers(backend: MemoryBackend) -> None:
-    """What is in memory is served while the backend says nothing, to those who take it at any age."""
+async def test_serves_any_age_without_the_backend(backend: MemoryBackend) -> None:
+    """Serve reads of any age from memory while the backend does not answer."""
     factory, codec = await started(backend), WidgetCodec()
     store = factory.store(WIDGETS)
     await store.create("a/x", widget("a/x"), codec)
@@ -146,8 +146,8 @@ async def test_backend_that_never_answers(backend: MemoryBackend) -> None:
     await factory.close()
 
 
-async def test_large_batches_leave_room(backend: MemoryBackend) -> None:
-    """Many changes at once are taken in steps, each revision whole, while others have their turn."""
+async def test_applies_large_batches_in_slices(backend: MemoryBackend) -> None:
+    """Apply a large batch in slices, each revision as a whole."""
     factory, codec = await started(backend), WidgetCodec()
     store = factory.store(WIDGETS)
     start = (await store.list("", codec, ListOptions())).revision

@@ -1,36 +1,36 @@
-"""What a cache remembers of the past."""
+"""The history of a cache."""
 
 import pytest
 
 from apiext.meta.errors import StatusError
-from apiext.storage.cacher.history import KEPT_FOR, MIN_CHANGES, History
+from apiext.storage.cacher.history import KEPT_SECONDS, MIN_CHANGES, History
 from apiext.storage.change import Change
 from apiext.storage.entry import Entry
 
 
 class Clock:
-    """Time that stands still."""
+    """A clock that stands still."""
 
     def __init__(self) -> None:
         self.now = 0.0
 
     def __call__(self) -> float:
-        """The time."""
+        """Return the time in seconds."""
         return self.now
 
 
 def changed(key: str, revision: int, size: int = 10) -> Change:
-    """A change that made an entry of a size."""
+    """Return a change with an entry of a size."""
     return Change(key=key, revision=revision, entry=Entry(key, revision, b"x" * size), previous=None)
 
 
 def revisions(history: History, since: int) -> list[int]:
-    """The revisions of the changes since one."""
+    """Return the revisions of the changes since one."""
     return [change.revision for change in history.since(since)]
 
 
-def test_since() -> None:
-    """All changes after a revision are given, in order, from the beginning on."""
+def test_returns_changes_since_a_revision() -> None:
+    """Return all changes after a revision, in order."""
     history = History(clock=Clock())
     history.begin(10)
     for revision in (12, 14, 14, 19):
@@ -45,15 +45,15 @@ def test_since() -> None:
     assert (caught.value.code, caught.value.reason) == (410, "Expired")
 
 
-def test_age() -> None:
-    """Changes are kept for a while, and the latest hundred for ever."""
+def test_limits_the_age() -> None:
+    """Keep changes for 75 seconds, and always the latest hundred."""
     clock = Clock()
     history = History(clock=clock)
     history.begin(0)
     for revision in range(1, 501):
         history.add(changed("a", revision))
     assert len(history) == 500
-    clock.now = KEPT_FOR + 1
+    clock.now = KEPT_SECONDS + 1
     history.trim()
 
     assert len(history) == MIN_CHANGES
@@ -63,8 +63,8 @@ def test_age() -> None:
         history.since(399)
 
 
-def test_bytes() -> None:
-    """The bytes of changes beyond the latest hundred are bounded."""
+def test_limits_bytes() -> None:
+    """Limit the bytes of changes beyond the latest hundred."""
     history = History(clock=Clock(), max_bytes=200 * 10)
     history.begin(0)
     for revision in range(1, 5001):
@@ -76,8 +76,8 @@ def test_bytes() -> None:
     assert len(history.all()) == 200
 
 
-def test_undo() -> None:
-    """What stood at a revision is what the first change after it replaced."""
+def test_undoes_changes() -> None:
+    """Return the entries replaced by the first changes after a revision."""
     history = History(clock=Clock())
     history.begin(1)
     first, second = Entry("a", 2, b""), Entry("a", 3, b"")

@@ -1,4 +1,4 @@
-"""The indexes of a shelf by the values of a label and of a field."""
+"""Indexes of items by label and field."""
 
 from apiext.storage.cacher.selector_index import FieldIndex, LabelIndex
 from apiext.storage.interface import Item
@@ -12,15 +12,15 @@ def _keys(index: LabelIndex, value: str) -> list[str]:
     return [item.key for item in index.items(value)]
 
 
-def test_items_by_value() -> None:
-    """A value gives the items that have it, in order; items without the label are in none."""
+def test_returns_items_by_value() -> None:
+    """Return the items with a value in order, without those that lack the label."""
     index = LabelIndex("tier", [_item("a", tier="x"), _item("b", tier="y"), _item("c"), _item("d", tier="x")])
 
     assert (_keys(index, "x"), _keys(index, "y"), _keys(index, "z")) == (["a", "d"], ["b"], [])
 
 
-def test_changes() -> None:
-    """Items come, change, move to another value and go, each in its place."""
+def test_applies_changes() -> None:
+    """Add, change, move and remove items in order."""
     index = LabelIndex("tier", [old := _item("b", tier="x"), _item("d", tier="x")])
 
     index.replace(None, new := _item("c", tier="x"))
@@ -37,8 +37,8 @@ def test_changes() -> None:
     assert _keys(index, "y") == []
 
 
-def test_lists_do_not_change() -> None:
-    """A list that was handed out stays as it was."""
+def test_keeps_returned_lists() -> None:
+    """Leave returned lists unchanged."""
     index = LabelIndex("tier", [old := _item("b", tier="x")])
     before = index.items("x")
 
@@ -48,8 +48,8 @@ def test_lists_do_not_change() -> None:
     assert list(before) == [old]
 
 
-def test_fields() -> None:
-    """A field that is absent counts as empty, as selectors see it."""
+def test_indexes_absent_fields_as_empty() -> None:
+    """Treat an absent field as empty, as selectors do."""
     items = [Item(key=key, revision=1, data=b"{}", labels={}, fields=fields) for key, fields in (("a", {}), ("b", {"spec.size": "m"}))]
     index = FieldIndex("spec.size", items)
 

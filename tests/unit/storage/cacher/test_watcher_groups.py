@@ -1,4 +1,4 @@
-"""Which watchers a change is offered to."""
+"""Matching of changes with groups of watchers."""
 
 import random
 
@@ -6,12 +6,11 @@ import pytest
 
 from apiext.meta import json_codec
 from apiext.meta.selectors import parse_field_selector, parse_label_selector
-from apiext.storage.cacher.watcher_groups import Groups
+from apiext.storage.cacher.watcher_groups import WatcherGroups
 from apiext.storage.change import Change, Interest
 from apiext.storage.entry import Entry, read
-from apiext.storage.interface import EVERYTHING, Selection
-from apiext.storage.rendering import Renderer
-from apiext.storage.value.identity import IdentityTransformer
+from apiext.storage.interface import EVERYTHING, Event, Selection
+from apiext.storage.rendering import IdentityTransformer, Renderer
 from apiext.storage.view import View
 from apiext.storage.watch_queue import WatchQueue
 from tests.support.builders.widgets import WidgetCodec, widget
@@ -35,12 +34,12 @@ def _entry(revision: int, color: str) -> Entry:
 
 @pytest.fixture
 def view() -> View:
-    """What the watchers see."""
+    """Return a view."""
     return View(CODEC, RENDERER)
 
 
-def test_everybody_concerned_is_found(view: View) -> None:
-    """Whoever comes and goes, a change reaches all whom it means something to."""
+def test_matches_every_group(view: View) -> None:
+    """Match a change with every group that selects it while watchers join and leave."""
     chance = random.Random(3)  # noqa: S311 -- the same choices on every run
     selections = [
         EVERYTHING,
@@ -49,45 +48,45 @@ def test_everybody_concerned_is_found(view: View) -> None:
         Selection(fields=parse_field_selector("spec.color!=red")),
         *map(_color, COLORS),
     ]
-    groups, present = Groups(), list[tuple[WatchQueue, Interest]]()
+    groups, present = WatcherGroups(), list[tuple[WatchQueue[Event], Interest]]()
     for revision in range(1, 200):
         if present and chance.random() < 0.4:
             assert groups.leave(*present.pop(chance.randrange(len(present))))
         else:
-            present.append((WatchQueue(), _interest(chance.choice(selections), view, after=chance.choice((0, 150)))))
+            present.append((WatchQueue[Event](), _interest(chance.choice(selections), view, after=chance.choice((0, 150)))))
             groups.join(*present[-1])
         now, before = (_entry(revision, chance.choice(COLORS)) if chance.random() < 0.8 else None for _ in range(2))
         if now is None and before is None:
             continue
         change = Change(key="default/a", revision=revision, entry=now, previous=before)
-        told = {watch for group in groups.concerned(change) for watch in group.watchers}
+        told = {watch for group in groups.matching(change) for watch in group.watchers}
         assert told >= {watch for watch, interest in present if interest.event(change) is not None}
         assert {watch for group in groups for watch in group.watchers} == {watch for watch, _ in present}
 
 
-def test_only_the_values_of_a_change_are_asked_for(view: View) -> None:
-    """Of those who each want another value, a change is offered to two at most."""
-    groups = Groups()
+def test_matches_only_the_values_of_a_change(view: View) -> None:
+    """Match a change with at most two of many groups that select different values."""
+    groups = WatcherGroups()
     for number in range(100):
-        groups.join(WatchQueue(), _interest(_color(f"c{number}"), view))
+        groups.join(WatchQueue[Event](), _interest(_color(f"c{number}"), view))
     change = Change(key="default/a", revision=2, entry=_entry(2, "c5"), previous=_entry(1, "c7"))
 
-    assert {str(group.interest.selection.fields) for group in groups.concerned(change)} == {"spec.color=c5", "spec.color=c7"}
+    assert {str(group.interest.selection.fields) for group in groups.matching(change)} == {"spec.color=c5", "spec.color=c7"}
 
 
-def test_what_cannot_be_read_concerns_all(view: View) -> None:
-    """Nobody can say whether they wanted it."""
-    groups = Groups()
+def test_matches_an_undecodable_object_with_all_groups(view: View) -> None:
+    """Match an undecodable object with all groups."""
+    groups = WatcherGroups()
     for color in COLORS:
-        groups.join(WatchQueue(), _interest(_color(color), view))
+        groups.join(WatchQueue[Event](), _interest(_color(color), view))
     change = Change(key="default/a", revision=2, entry=read(RENDERER, "default/a", b"garbage", 2), previous=None)
 
-    assert len(groups.concerned(change)) == len(COLORS)
+    assert len(groups.matching(change)) == len(COLORS)
 
 
-def test_nothing_is_left_behind(view: View) -> None:
-    """Groups without watchers are forgotten; who has left cannot leave again."""
-    groups, watch, interest = Groups(), WatchQueue(), _interest(_color("red"), view)
+def test_drops_empty_groups(view: View) -> None:
+    """Drop groups without watchers; ignore a second leave."""
+    groups, watch, interest = WatcherGroups(), WatchQueue[Event](), _interest(_color("red"), view)
     groups.join(watch, interest)
 
     assert groups.group(interest) is not None

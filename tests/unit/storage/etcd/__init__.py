@@ -1,1 +1,1 @@
-"""Tests of apiext.storage.etcd that need no etcd."""
+"""Tests of apiext.storage.etcd without an etcd."""

@@ -1,4 +1,4 @@
-"""A server that says just what a test has it say."""
+"""A scripted HTTP/2 server: it sends exactly the bytes that a test gives it."""
 
 import asyncio
 import contextlib
@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 from apiext.storage.etcd.http2 import frames
 from apiext.storage.etcd.http2.channel import Channel
 
-OK = b"\0\x0bgrpc-status\x010"
-BEGIN = b"\x88"
+TRAILERS = b"\0\x0bgrpc-status\x010"
+HEADERS = b"\x88"
 
 
 def message(content: bytes) -> bytes:
-    """A message with its prefix."""
+    """Add gRPC's prefix to a message."""
     return b"\0" + len(content).to_bytes(4, "big") + content
 
 
@@ -25,35 +25,35 @@ class Peer:
         self._writer = writer
 
     async def frame(self, kind: int) -> tuple[int, int, bytes]:
-        """The next frame of a kind: flags, stream, payload; others are passed over."""
+        """Return flags, stream and payload of the next frame of a type; skip other frames."""
         while True:
-            high, low, found, flags, stream = frames.HEAD.unpack(await self._reader.readexactly(frames.HEAD_SIZE))
+            high, low, found, flags, stream = frames.HEADER.unpack(await self._reader.readexactly(frames.HEADER_BYTES))
             payload = await self._reader.readexactly((high << 16) + low)
             if found == kind:
                 return flags, stream, payload
 
     async def greet(self, settings: dict[int, int] | None = None) -> None:
-        """Begin to speak."""
+        """Read the client's preface and send SETTINGS."""
         assert await self._reader.readexactly(len(frames.PREFACE)) == frames.PREFACE
-        self.say(frames.settings(settings or {}))
+        self.send(frames.settings(settings or {}))
 
-    def say(self, *parts: bytes) -> None:
-        """Send something."""
+    def send(self, *parts: bytes) -> None:
+        """Send bytes."""
         self._writer.write(b"".join(parts))
 
     def data(self, stream: int, content: bytes) -> None:
-        """Send a part of an answer, in frames that are not too long."""
-        for at in range(0, len(content), frames.DEFAULT_FRAME):
-            self.say(frames.frame(frames.DATA, 0, stream, content[at : at + frames.DEFAULT_FRAME]))
+        """Send a part of a response in DATA frames of the allowed size."""
+        for at in range(0, len(content), frames.DEFAULT_FRAME_BYTES):
+            self.send(frames.frame(frames.DATA, 0, stream, content[at : at + frames.DEFAULT_FRAME_BYTES]))
 
     def answer(self, stream: int, content: bytes) -> None:
-        """Answer a call."""
-        self.say(frames.frame(frames.HEADERS, frames.END_HEADERS, stream, BEGIN))
+        """Send a complete response."""
+        self.send(frames.frame(frames.HEADERS, frames.END_HEADERS, stream, HEADERS))
         self.data(stream, message(content))
-        self.say(frames.frame(frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, stream, OK))
+        self.send(frames.frame(frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, stream, TRAILERS))
 
     async def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._writer.close()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
@@ -61,7 +61,7 @@ class Peer:
 
 @asynccontextmanager
 async def connected(settings: dict[int, int] | None = None) -> AsyncGenerator[tuple[Channel, Peer]]:
-    """A channel and the server that it is connected to."""
+    """Yield a connected channel and its server."""
     peers: list[Peer] = []
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -73,7 +73,7 @@ async def connected(settings: dict[int, int] | None = None) -> AsyncGenerator[tu
     channel = Channel("127.0.0.1", server.sockets[0].getsockname()[1], None)
     try:
         async with asyncio.timeout(30):
-            await channel.connecting()
+            await channel.connect()
             yield channel, peers[0]
     finally:
         await channel.close()

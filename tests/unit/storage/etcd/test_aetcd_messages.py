@@ -6,8 +6,8 @@ import sys
 _SCRIPT = "import sys, apiext.storage.etcd.backend; print(*sorted({'aetcd', 'grpc'} & sys.modules.keys()))"
 
 
-def test_nothing_but_the_messages_is_loaded() -> None:
-    """What comes with aetcd beside its messages, grpc above all, costs a start nothing."""
+def test_loads_only_the_messages() -> None:
+    """Import neither aetcd nor grpc with the etcd backend."""
     done = subprocess.run([sys.executable, "-c", _SCRIPT], capture_output=True, text=True, check=True)
 
     assert done.stdout.split() == []

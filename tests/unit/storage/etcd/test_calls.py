@@ -1,4 +1,4 @@
-"""Writes to servers that may not be able to do them."""
+"""Retries of writes."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -12,19 +12,19 @@ from apiext.storage.etcd.calls import Calls
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.etcd.http2 import frames
 from apiext.storage.etcd.servers import Servers
-from tests.unit.storage.etcd.peer import BEGIN, Peer
+from tests.unit.storage.etcd.peer import HEADERS, Peer
 
 END = frames.END_HEADERS | frames.END_STREAM
 TXN = rpc.TxnRequest()
 
 
 class _Member(Peer):
-    """Refuses writes with a status as long as it has any, then does them."""
+    """A server that rejects writes with the given statuses one after the other, then performs them."""
 
     refusals: list[tuple[int, str]]
 
     async def serve(self) -> None:
-        """Answer one call after the other, until the client is gone."""
+        """Answer calls until the client disconnects."""
         with suppress(asyncio.IncompleteReadError):
             await self._serve()
         await self.close()
@@ -38,12 +38,12 @@ class _Member(Peer):
             code, text = self.refusals.pop(0)
             status = b"\0\x0bgrpc-status" + bytes((len(str(code)),)) + str(code).encode()
             said = b"\0\x0cgrpc-message" + bytes((len(text),)) + text.encode()
-            self.say(frames.frame(frames.HEADERS, END, stream, BEGIN + status + said))
+            self.send(frames.frame(frames.HEADERS, END, stream, HEADERS + status + said))
 
 
 @asynccontextmanager
 async def calls(*refusals: tuple[int, str]) -> AsyncGenerator[Calls]:
-    """Calls to a member that refuses the first writes."""
+    """Yield calls to a server that rejects the first writes."""
     left = list(refusals)
     serving: list[asyncio.Task[None]] = []
 
@@ -64,15 +64,15 @@ async def calls(*refusals: tuple[int, str]) -> AsyncGenerator[Calls]:
         await asyncio.gather(*serving)
 
 
-async def test_without_a_leader() -> None:
-    """A write that could not be proposed, as there was no leader, is sent again."""
+async def test_retries_a_write_without_a_leader() -> None:
+    """Send a write again that the server could not propose without a leader."""
     async with calls((4, "context deadline exceeded"), (4, "context deadline exceeded")) as to:
         assert (await to.write(TXN)).succeeded
 
 
 @pytest.mark.parametrize("refusal", [(14, "etcdserver: request timed out"), (14, "etcdserver: leader changed"), (4, "no answer in time")])
-async def test_of_unknown_outcome(refusal: tuple[int, str]) -> None:
-    """A write that may have been done is not sent again, and ends in etcd's words."""
+async def test_does_not_retry_an_unknown_outcome(refusal: tuple[int, str]) -> None:
+    """Raise etcd's error for a write that may have been done, without a second attempt."""
     async with calls(refusal) as to:
         with pytest.raises(UnavailableError) as caught:
             await to.write(TXN)

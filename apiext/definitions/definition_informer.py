@@ -1,0 +1,130 @@
+"""Informer of CustomResourceDefinitions: lists and watches the store, and keeps the catalog up to date.
+
+All changes of definitions reach the catalog through this informer, and other parts through `Catalog.subscribe`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from apiext.definitions.codec import CRDCodec
+from apiext.definitions.definition import Definition
+from apiext.meta.backoff import Backoff
+from apiext.meta.errors import StatusError
+from apiext.meta.log import get_logger
+from apiext.meta.tasks import end_tasks
+from apiext.storage.backend import BackendError
+from apiext.storage.interface import EventType, KeyNotFoundError, ListOptions, StorageError, WatchOptions
+
+if TYPE_CHECKING:
+    from apiext.definitions.catalog import Catalog
+    from apiext.storage.interface import Event, Item, Store, Watch
+
+_LOG: Final = get_logger(__name__)
+_MIN_PAUSE_SECONDS: Final = 0.05
+_MAX_PAUSE_SECONDS: Final = 5.0
+"""Seconds before the first and before later attempts to list and watch again."""
+FAILURES: Final = (BackendError, StorageError, StatusError)
+"""Expected exceptions of reads and writes in the store."""
+
+
+class DefinitionInformer:
+    """Keeps a catalog equal to the definitions in the store."""
+
+    def __init__(self, store: Store, catalog: Catalog) -> None:
+        self.store = store
+        self.catalog = catalog
+        self.codec = CRDCodec()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """List all definitions into the catalog, then watch for changes.
+
+        Raises:
+            BackendError, StorageError: the list failed.
+        """
+        revision = await self._list()
+        self._task = asyncio.create_task(self._follow(revision), name="definition-informer")
+
+    async def close(self) -> None:
+        """Stop the watch."""
+        if self._task is not None:
+            await end_tasks(self._task)
+
+    def observe(self, item: Item) -> None:
+        """Put a definition that was just read or written into the catalog, ahead of its watch event."""
+        definition = _definition(item)
+        if definition is not None:
+            self.catalog.put(definition)
+
+    def forget(self, name: str, revision: int) -> None:
+        """Remove a definition that was deleted at a revision from the catalog, ahead of its watch event."""
+        self.catalog.remove(name, revision)
+
+    async def refresh(self, name: str) -> None:
+        """Read a definition from the store into the catalog, ahead of its watch events.
+
+        Raises:
+            BackendError, StorageError: the read failed.
+        """
+        known = self.catalog.get(name)
+        try:
+            self.observe(await self.store.get(name, self.codec))
+        except KeyNotFoundError:
+            if known is not None:
+                # The revision of the deletion is unknown, but later than the known one. The watch event brings it.
+                self.forget(name, known.revision)
+
+    async def _list(self) -> int:
+        """List all definitions into the catalog; return the revision of the list."""
+        result = await self.store.list("", self.codec, ListOptions())
+        definitions = [definition for item in result.items if (definition := _definition(item)) is not None]
+        self.catalog.replace(definitions, result.revision)
+        return result.revision
+
+    async def _follow(self, revision: int) -> None:
+        """Watch for changes after a revision until cancelled; list again after each failure."""
+        backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
+        while True:
+            try:
+                if revision < 0:
+                    revision = await self._list()
+                backoff.reset()
+                await self._watch(revision)
+            except FAILURES as error:
+                _LOG.warning("definition informer disconnected, retrying", error=str(error), retry_after=backoff.next)
+            except Exception:  # noqa: BLE001 -- without the informer, the server would serve no new definition until it restarts
+                _LOG.exception("definition informer failed, retrying", retry_after=backoff.next)
+            await backoff.pause()
+            revision = -1
+
+    async def _watch(self, revision: int) -> None:
+        """Apply watch events until the watch ends."""
+        options = WatchOptions(resource_version=str(revision), allow_bookmarks=True)
+        watch: Watch = await self.store.watch("", self.codec, options)
+        try:
+            async for batch in watch:
+                for event in batch:
+                    if event.type is EventType.ERROR:
+                        return
+                    self._apply(event)
+        finally:
+            watch.close()
+
+    def _apply(self, event: Event) -> None:
+        if event.item is not None:
+            if event.type is EventType.DELETED:
+                self.forget(event.item.key, event.revision)
+            else:
+                self.observe(event.item)
+        self.catalog.advance(event.revision)
+
+
+def _definition(item: Item) -> Definition | None:
+    """Return the definition in an item; log an error and return None if the stored object is not a valid definition."""
+    try:
+        return Definition.from_item(item)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        _LOG.error("invalid stored definition ignored", definition=item.key, error=str(error))
+        return None

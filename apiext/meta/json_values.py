@@ -1,0 +1,98 @@
+"""JSON values as Python data: the depth limit, copies and equality.
+
+A JSON value is None, a bool, an int, a float, a str, a list of JSON values or a dict from str to JSON values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import orjson
+
+MAX_DEPTH: Final = 200
+"""Levels of nested objects and lists that a request body, a patch, the result of a patch and a schema may have.
+
+orjson writes 254 levels; the difference leaves room for what apiext wraps around an object (lists, events, OpenAPI documents). Every
+recursive function of apiext handles this many levels within Python's default recursion limit of 1000 frames.
+"""
+_NESTED: Final = frozenset({dict, list})
+
+
+def is_deeper(value: Any, levels: int) -> bool:
+    """Return whether a JSON value has more than `levels` levels of nested objects and lists."""
+    return any(number >= levels for number in _levels(value))
+
+
+def depth(value: Any) -> int:
+    """Return the number of levels of nested objects and lists; 0 for a scalar."""
+    return sum(1 for _ in _levels(value))
+
+
+def _levels(value: Any) -> Iterator[int]:
+    """Yield the number of each level of nested objects and lists, from 0.
+
+    Iterative, so that any depth can be measured.
+    """
+    level = [value] if type(value) in _NESTED else []
+    number = 0
+    while level:
+        yield number
+        number += 1
+        level = [member for nested in level for member in (nested.values() if type(nested) is dict else nested) if type(member) in _NESTED]
+
+
+def copy(value: Any) -> Any:
+    """Return a JSON value that shares no object or list with the given one."""
+    if type(value) not in _NESTED:
+        return value
+    # One frame for each level; a comprehension would be a second one.
+    copied = value.copy()
+    for key, member in value.items() if type(value) is dict else enumerate(value):
+        if type(member) in _NESTED:
+            copied[key] = copy(member)
+    return copied
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Return whether two JSON values are equal as Go's reflect.DeepEqual compares them: true, 1 and 1.0 differ from each other.
+
+    The order of members does not matter.
+    """
+    if left is right:
+        return True
+    if type(left) is not type(right) or left != right:
+        return False
+    if type(left) not in _NESTED:
+        return True
+    # Python's comparison takes true for 1 and 1.0 for 1.
+    try:
+        if orjson.dumps(left, option=orjson.OPT_SORT_KEYS) == orjson.dumps(right, option=orjson.OPT_SORT_KEYS):
+            return True
+    except orjson.JSONEncodeError:
+        pass
+    return _same_types(left, right)
+
+
+def _same_types(left: Any, right: Any) -> bool:
+    """Compare the types in two values that Python finds equal."""
+    pending = [(left, right)]
+    while pending:
+        one, other = pending.pop()
+        if type(one) is not type(other):
+            return False
+        if type(one) is dict:
+            pending += [(member, other[key]) for key, member in one.items()]
+        elif type(one) is list:
+            pending += zip(one, other, strict=True)
+    return True
+
+
+def transform(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a copy of a JSON value with `change` applied to each scalar."""
+    if type(value) not in _NESTED:
+        return change(value)
+    changed = value.copy()
+    for key, member in value.items() if type(value) is dict else enumerate(value):
+        changed[key] = transform(member, change)
+    return changed

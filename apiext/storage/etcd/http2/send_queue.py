@@ -1,0 +1,86 @@
+"""DATA frames to send, within the windows that the server grants (RFC 9113, section 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from apiext.storage.etcd.http2 import frames
+from apiext.storage.etcd.http2.frames import FLOW_CONTROL_ERROR, MAX_WINDOW_BYTES, Http2ProtocolError
+from apiext.storage.etcd.http2.streams import Http2Stream
+
+
+class SendQueue:
+    """The windows of a connection, and the streams with data that they do not allow to send yet. All sizes are in bytes."""
+
+    __slots__ = ("_blocked", "initial_window", "max_frame", "window")
+
+    def __init__(self) -> None:
+        self.window = frames.DEFAULT_WINDOW_BYTES
+        """Bytes that the server allows to send on the connection now."""
+        self.initial_window = frames.DEFAULT_WINDOW_BYTES
+        """The window of a new stream."""
+        self.max_frame = frames.DEFAULT_FRAME_BYTES
+        self._blocked: dict[int, Http2Stream] = {}
+
+    def fits(self, stream: Http2Stream, size: int) -> bool:
+        """Return whether that many bytes can be sent at once, in one frame and ahead of no other stream."""
+        return size <= self.max_frame and size <= self.window and size <= stream.window and not self._blocked
+
+    def spend(self, stream: Http2Stream, size: int) -> None:
+        """Take sent bytes off both windows."""
+        self.window -= size
+        stream.window -= size
+
+    def add(self, stream: Http2Stream, data: bytes, *, last: bool) -> None:
+        """Append data to what a stream has to send; `last` ends the stream after it."""
+        stream.unsent = memoryview(bytes(stream.unsent) + data) if stream.unsent else memoryview(data)
+        stream.closing = last
+        self._blocked[stream.id] = stream
+
+    def discard(self, stream_id: int) -> None:
+        """Drop a stream that has ended."""
+        if self._blocked:
+            self._blocked.pop(stream_id, None)
+
+    def clear(self) -> None:
+        """Drop all streams."""
+        self._blocked.clear()
+
+    def flush(self, write: Callable[[bytes], None]) -> None:
+        """Write what the windows allow."""
+        for stream in tuple(self._blocked.values()):
+            while stream.unsent:
+                size = min(len(stream.unsent), self.max_frame, self.window, stream.window)
+                if size <= 0:
+                    break
+                part, stream.unsent = stream.unsent[:size], stream.unsent[size:]
+                self.spend(stream, size)
+                flags = frames.END_STREAM if stream.closing and not stream.unsent else 0
+                write(frames.frame(frames.DATA, flags, stream.id, bytes(part)))
+            if not stream.unsent:
+                del self._blocked[stream.id]
+
+    def widen(self, increment: int) -> None:
+        """Add to the connection's window.
+
+        Raises:
+            Http2ProtocolError: the increment is 0, or the window exceeds 2^31-1.
+        """
+        if not increment:
+            raise Http2ProtocolError("window increment of 0")
+        if self.window + increment > MAX_WINDOW_BYTES:
+            raise Http2ProtocolError("connection window above 2^31-1", FLOW_CONTROL_ERROR)
+        self.window += increment
+
+    def resize(self, initial_window: int, streams: Iterable[Http2Stream]) -> None:
+        """Change the initial window, and the windows of open streams by the difference (RFC 9113, section 6.9.2).
+
+        Raises:
+            Http2ProtocolError: the window of a stream exceeds 2^31-1.
+        """
+        difference = initial_window - self.initial_window
+        for stream in streams:
+            stream.window += difference
+            if stream.window > MAX_WINDOW_BYTES:
+                raise Http2ProtocolError("stream window above 2^31-1", FLOW_CONTROL_ERROR)
+        self.initial_window = initial_window

@@ -1,0 +1,138 @@
+"""Auth providers gcp and oidc of kubeconfigs (client-go plugin/pkg/client/auth, gcp as before release 1.26).
+
+Written here although kubernetes.aio has them: its gcp loses the program's stderr and exit code, and its oidc sends the refresh
+token over TLS without verifying the certificate. Renewed tokens stay in memory; the kubeconfig is not written.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import shlex
+import ssl
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import aiohttp
+
+from apiext.webhook.credentials import EXPIRY_MARGIN, Credential, CredentialError, basic_authorization
+from apiext.webhook.exec_plugin import run_command, seconds_since_epoch
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+_TIMEOUT: Final = 30.0
+"""Seconds for one call of an identity provider."""
+_TOKEN_KEY: Final = "{.access_token}"  # noqa: S105 -- a JSONPath
+_EXPIRY_KEY: Final = "{.token_expiry}"
+
+
+def auth_provider(section: Mapping[str, Any], folder: Path) -> Callable[[], Awaitable[Credential]]:
+    """Return what fetches the credential of a user's auth-provider section.
+
+    Raises:
+        ValueError: the provider is not supported, or its config is incomplete.
+    """
+    name, config = section.get("name"), dict(section.get("config") or {})
+    if name == "gcp":
+        if not config.get("cmd-path"):
+            raise ValueError("the user's auth-provider gcp has no cmd-path")
+        return _Google(config).fetch
+    if name == "oidc":
+        return _OpenID(config, folder).fetch
+    raise ValueError(f"the user's auth-provider {name!r} is not supported; use an exec plugin")
+
+
+class _Google:
+    """Runs gcloud; the first credential may be the cached one of the kubeconfig."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._config = config
+        self._cached = str(config.get("access-token") or "")
+
+    async def fetch(self) -> Credential:
+        cached, self._cached = self._cached, ""
+        if cached:
+            credential = _bearer(cached, seconds_since_epoch(self._config.get("expiry")))
+            if time.time() < credential.expires - EXPIRY_MARGIN:
+                return credential
+        command = [str(self._config["cmd-path"]), *shlex.split(str(self._config.get("cmd-args") or ""))]
+        try:
+            answer = json.loads(await run_command(command))
+            token = _at(answer, self._config.get("token-key") or _TOKEN_KEY)
+            expiry = _at(answer, self._config.get("expiry-key") or _EXPIRY_KEY)
+            return _bearer(token, seconds_since_epoch(expiry))
+        except OSError as error:
+            raise CredentialError(f"auth-provider gcp: executable {command[0]}: {error.strerror or error}") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise CredentialError(f"auth-provider gcp: executable {command[0]} printed no token: {error}") from error
+
+
+class _OpenID:
+    """Uses the ID token of the kubeconfig, and the refresh token once it has expired or was rejected."""
+
+    def __init__(self, config: dict[str, Any], folder: Path) -> None:
+        self._config = config
+        self._cached = str(config.get("id-token") or "")
+        self._refresh_token = str(config.get("refresh-token") or "")
+        if not self._cached and not self._refresh_token:
+            raise ValueError("the user's auth-provider oidc has neither id-token nor refresh-token")
+        self._tls = _trust(config, folder)
+
+    async def fetch(self) -> Credential:
+        cached, self._cached = self._cached, ""
+        if cached and time.time() < _expiry(cached) - EXPIRY_MARGIN:
+            return _bearer(cached, _expiry(cached))
+        if not self._refresh_token:
+            raise CredentialError("auth-provider oidc: the ID token has expired or was rejected, and there is no refresh-token")
+        try:
+            answer = await self._refresh()
+            token = str(answer["id_token"])
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError) as error:
+            raise CredentialError(f"auth-provider oidc: the ID token cannot be refreshed: {str(error) or type(error).__name__}") from error
+        self._refresh_token = str(answer.get("refresh_token") or self._refresh_token)
+        return _bearer(token, _expiry(token))
+
+    async def _refresh(self) -> dict[str, Any]:
+        issuer = str(self._config.get("idp-issuer-url") or "").rstrip("/")
+        client = basic_authorization(str(self._config.get("client-id") or ""), str(self._config.get("client-secret") or ""))
+        async with aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(ssl=self._tls), timeout=aiohttp.ClientTimeout(total=_TIMEOUT), raise_for_status=True
+        ) as session:
+            async with session.get(f"{issuer}/.well-known/openid-configuration") as response:
+                url = str((await response.json(content_type=None))["token_endpoint"])
+            form = {"grant_type": "refresh_token", "refresh_token": self._refresh_token}
+            async with session.post(url, data=form, headers={"Authorization": client}) as response:
+                answer: dict[str, Any] = await response.json(content_type=None)
+                return answer
+
+
+def _trust(config: Mapping[str, Any], folder: Path) -> ssl.SSLContext:
+    """Return a context that trusts the identity provider's authority, else the system's. Raises ValueError, OSError or ssl.SSLError."""
+    data, path = config.get("idp-certificate-authority-data"), config.get("idp-certificate-authority")
+    if data:
+        return ssl.create_default_context(cadata=base64.b64decode(data, validate=True).decode())
+    return ssl.create_default_context(cafile=folder / path if path else None)
+
+
+def _bearer(token: str, expires: float) -> Credential:
+    return Credential(authorization=f"Bearer {token}", expires=expires)
+
+
+def _expiry(token: str) -> float:
+    """Return the expiry of a JWT in seconds since the epoch, infinity without one, 0 where it is no JWT."""
+    try:
+        payload = token.split(".")[1]
+        return float(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))).get("exp") or math.inf)
+    except (ValueError, TypeError, IndexError, AttributeError, binascii.Error):
+        return 0.0
+
+
+def _at(answer: Any, json_path: str) -> str:
+    """Return the text at a JSONPath of field names, such as {.credential.access_token}. Raises KeyError or TypeError without one."""
+    for name in json_path.strip("{}").strip(".").split("."):
+        answer = answer[name]
+    return str(answer)

@@ -1,0 +1,88 @@
+"""Credentials that expire: those of exec plugins and auth providers (client-go plugin/pkg/client/auth)."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import math
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+EXPIRY_MARGIN: Final = 10.0
+"""Seconds before its expiry from which a credential is renewed."""
+REJECTION_INTERVAL: Final = 10.0
+"""Seconds after a rejected credential in which a further rejection renews nothing."""
+
+
+class CredentialError(Exception):
+    """A plugin or an identity provider returned no credential. The message is one line with the reason, and a plugin's stderr."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What authenticates requests; without any value requests are anonymous."""
+
+    authorization: str = ""
+    """The Authorization header."""
+    certificate: bytes = b""
+    """A client certificate and its key, in PEM."""
+    expires: float = math.inf
+    """Seconds since the epoch."""
+
+
+class CachedCredential:
+    """Keeps a credential until it expires or is rejected. Concurrent callers share one call of `fetch`, and no failure is cached."""
+
+    def __init__(self, fetch: Callable[[], Awaitable[Credential]], *, clock: Callable[[], float] = time.time) -> None:
+        self._fetch = fetch
+        self._clock = clock
+        self._credential: Credential | None = None
+        self._fetching: asyncio.Task[Credential] | None = None
+        self._rejected = -math.inf
+
+    async def get(self) -> Credential:
+        """Return the credential, fetched where there is none that is valid for EXPIRY_MARGIN seconds.
+
+        Raises:
+            CredentialError: `fetch` failed.
+        """
+        credential = self._credential
+        if credential is not None and self._clock() < credential.expires - EXPIRY_MARGIN:
+            return credential
+        # a caller that is cancelled must not cancel the fetch of the others
+        return await asyncio.shield(self._running())
+
+    def reject(self, credential: Credential) -> bool:
+        """Drop a credential that a server answered 401 to; return whether the request may be sent again with a new one."""
+        if self._credential is credential:
+            if self._clock() - self._rejected < REJECTION_INTERVAL:
+                return False
+            self._rejected = self._clock()
+            self._credential = None
+        return True
+
+    def _running(self) -> asyncio.Task[Credential]:
+        """Return the fetch in progress on this event loop, else a new one."""
+        loop = asyncio.get_running_loop()
+        task = self._fetching
+        if task is None or task.done() or task.get_loop() is not loop:
+            task = self._fetching = loop.create_task(self._renew())
+            task.add_done_callback(_retrieve_exception)
+        return task
+
+    async def _renew(self) -> Credential:
+        credential = self._credential = await self._fetch()
+        return credential
+
+
+def basic_authorization(user: str, password: str) -> str:
+    """Return the Authorization header of HTTP basic authentication."""
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def _retrieve_exception(task: asyncio.Task[Credential]) -> None:
+    """Avoid asyncio's log about an exception that no caller awaits any more."""
+    if not task.cancelled():
+        task.exception()

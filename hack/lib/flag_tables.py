@@ -1,0 +1,45 @@
+"""Write the tables of command line flags in the documents from the commands themselves: `python -m hack.lib.flag_tables`."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+
+from apiext.cli.doctor import doctor
+from apiext.cli.operate import operate
+from apiext.cli.serve import serve
+
+DOCUMENT: Final = Path(__file__).resolve().parents[2] / "manifests" / "README.md"
+COMMANDS: Final = {"serve": serve, "operate": operate, "doctor": doctor}
+_TABLE: Final = re.compile(r"(<!-- flags: (\w+) -->\n).*?(<!-- /flags -->)", re.DOTALL)
+
+
+def with_tables(text: str) -> str:
+    """Return the document with its tables of flags brought up to date."""
+    return _TABLE.sub(lambda found: f"{found[1]}{table(COMMANDS[found[2]])}{found[3]}", text)
+
+
+def table(command: click.Command) -> str:
+    """Return a command's flags as a Markdown table, in the order of `--help`."""
+    rows = [f"| {_names(option)} | {(option.help or '').replace('|', chr(92) + '|')} |" for option in _flags(command)]
+    return "\n".join(["| flag | meaning |", "| --- | --- |", *rows, ""])
+
+
+def _flags(command: click.Command) -> Iterator[click.Option]:
+    for option in command.params:
+        if isinstance(option, click.Option) and not option.hidden and option.name != "help":
+            yield option
+
+
+def _names(option: click.Option) -> str:
+    long = [name for name in [*option.opts, *option.secondary_opts] if name.startswith("--")]
+    short = [name for name in option.opts if not name.startswith("--")]
+    metavar = "" if option.is_flag or not option.metavar else option.metavar
+    joined = metavar if metavar.startswith("[") else f" {metavar}" if metavar else ""
+    return ", ".join([f"`{long[0]}{joined}`", *(f"`{name}`" for name in [*long[1:], *short])])
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(with_tables(DOCUMENT.read_text()))

@@ -1,0 +1,37 @@
+"""Bodies in Protobuf."""
+
+from __future__ import annotations
+
+import pytest
+
+from apiext.endpoints.handlers.body import parse_body
+from apiext.endpoints.serializers.json_decoder import BodyDecodeError
+from apiext.endpoints.serializers.negotiation import PROTOBUF
+from apiext.registry.core_types import NAMESPACE_WIRE
+
+
+@pytest.mark.parametrize(
+    "data,text",
+    [
+        (b"", "empty data"),
+        (b"k8s\0", "empty body"),
+        (b"abc", "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"),
+        (b"k8s\0\x0a\x40v1", "unexpected EOF"),
+    ],
+)
+async def test_rejects_bad_protobuf(data: bytes, text: str) -> None:
+    """Reject a body in the words of kube-apiserver 1.37.1."""
+    with pytest.raises(BodyDecodeError) as raised:
+        await parse_body(data, PROTOBUF, NAMESPACE_WIRE)
+
+    assert str(raised.value) == text
+
+
+async def test_reads_envelope_and_object() -> None:
+    """Take the kind from the envelope and the members from the object in it."""
+    data = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12\x05\x0a\x03\x0a\x01n"
+
+    assert await parse_body(data, PROTOBUF, NAMESPACE_WIRE) == (
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}},
+        [],
+    )

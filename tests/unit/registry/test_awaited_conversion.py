@@ -1,0 +1,249 @@
+"""Custom resources of a CRD whose converter has to be awaited, with and without a cache."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+
+from apiext.meta import errors, patch
+from apiext.meta.gvk import GroupVersionKind
+from apiext.meta.json_codec import Object
+from apiext.meta.request import UserInfo
+from apiext.registry.customresource import CustomResourceStrategy
+from apiext.registry.customresource_codec import CustomResourceCodec
+from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
+from apiext.registry.rest import ResourceRest
+from apiext.schema.compiled import CompiledSchema
+from apiext.storage.factory import StoreFactory
+from apiext.storage.interface import EventType, ListOptions, Store, WatchOptions
+from tests.support.builders.widgets import WIDGETS, Reader, labelled, where
+from tests.support.servers.memory_backend import MemoryBackend
+
+SCHEMA = CompiledSchema({"type": "object", "properties": {"spec": {"type": "object", "properties": {"color": {"type": "string"}}}}})
+UNAVAILABLE = "conversion webhook does not answer"
+
+
+class ColorConverter:
+    """Upper-cases colors towards v2 and lower-cases them towards v1, after a task switch."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+        self.refused = ""
+        """A color that fails its batch with 503."""
+
+    async def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Object]:
+        """Implement Converter.convert."""
+        self.batches.append(len(objects))
+        await asyncio.sleep(0)
+        converted = []
+        for obj in objects:
+            color = obj["spec"]["color"]
+            if color.lower() == self.refused:
+                raise errors.service_unavailable(UNAVAILABLE)
+            if color.lower() == "odd":
+                raise ValueError("odd color")
+            color = color.upper() if api_version.endswith("v2") else color.lower()
+            converted.append({**obj, "apiVersion": api_version, "spec": {"color": color}})
+        return converted
+
+
+class Versions:
+    """The same widgets in v1, which is stored, and in v2."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.converter = ColorConverter()
+        self.v1, self.v2 = self._rest("v1"), self._rest("v2")
+        self.ctx = RequestContext(user=UserInfo("tester"), namespace="default")
+
+    def _rest(self, version: str) -> ResourceRest:
+        kind = GroupVersionKind("example.com", version, "Widget")
+        schemas = {"v1": SCHEMA, "v2": SCHEMA}
+        codec = CustomResourceCodec(
+            kind=kind,
+            storage_version="v1",
+            shapes=schemas,
+            converter=self.converter,
+            namespaced=True,
+            selectable_fields=[".spec.color"],
+        )
+        strategy = CustomResourceStrategy(kind=kind, namespaced=True, rules=SCHEMA)
+        return ResourceRest(store=self.store, codec=codec, strategy=strategy, resource=WIDGETS, kind=kind, namespaced=True)
+
+    async def create(self, name: str, color: str, rest: ResourceRest | None = None) -> Object:
+        """Create a widget, in v1 unless told otherwise."""
+        rest = rest or self.v1
+        metadata: Object = {"name": name, "labels": {"name": name}}
+        obj = {"apiVersion": rest.kind.api_version, "kind": "Widget", "metadata": metadata, "spec": {"color": color}}
+        return (await rest.create(self.ctx, obj, CreateOptions())).object()
+
+    async def colors(self, **options: Any) -> list[str]:
+        """List the colors in v2."""
+        return [item.object()["spec"]["color"] for item in (await self.v2.list(self.ctx, ListOptions(**options))).items]
+
+    async def watch(self, **options: Any) -> Reader:
+        """Watch v2."""
+        return Reader(await self.v2.watch(self.ctx, WatchOptions(**options)))
+
+
+@pytest.fixture
+def backend() -> MemoryBackend:
+    """Return an empty backend."""
+    return MemoryBackend()
+
+
+@pytest.fixture(params=["direct", "cached"])
+async def versions(request: pytest.FixtureRequest, backend: MemoryBackend) -> AsyncIterator[Versions]:
+    """Return widgets over a store without and with a cache."""
+    factory = StoreFactory(backend, watch_cache=request.param == "cached", compaction_interval=0)
+    await factory.start()
+    yield Versions(factory.store(WIDGETS))
+    await factory.close()
+
+
+async def test_creates_and_gets_in_another_version(versions: Versions) -> None:
+    """Store an object of v2 as v1, and read it in both versions at the same revision."""
+    created = await versions.create("a", "RED", versions.v2)
+    read = (await versions.v2.get(versions.ctx, "a")).object()
+    stored = (await versions.v1.get(versions.ctx, "a")).object()
+
+    assert created == read
+    assert (read["apiVersion"], read["spec"]["color"]) == ("example.com/v2", "RED")
+    assert (stored["apiVersion"], stored["spec"]["color"]) == ("example.com/v1", "red")
+    assert stored["metadata"] == read["metadata"]
+
+
+async def test_updates_and_patches_in_another_version(versions: Versions) -> None:
+    """Give an updater the object of v2, and store what it makes as v1."""
+    before = await versions.create("a", "red")
+
+    async def merge(existing: Object) -> Object:
+        assert existing["spec"]["color"] == "RED"
+        merged: Object = patch.merge_patch(existing, {"spec": {"color": "BLUE"}})
+        return merged
+
+    item, created = await versions.v2.update(versions.ctx, "a", merge, UpdateOptions())
+    shown, stored = item.object(), (await versions.v1.get(versions.ctx, "a")).object()
+
+    assert not created
+    assert (shown["spec"]["color"], stored["spec"]["color"]) == ("BLUE", "blue")
+    assert shown["metadata"] == stored["metadata"]
+    assert int(shown["metadata"]["resourceVersion"]) > int(before["metadata"]["resourceVersion"])
+    assert (await versions.v2.update(versions.ctx, "a", _unchanged, UpdateOptions()))[0].revision == item.revision
+    assert (await versions.v2.delete(versions.ctx, "a", DeleteOptions()))[0].object()["spec"]["color"] == "BLUE"
+
+
+async def _unchanged(existing: Object) -> Object:
+    return existing
+
+
+async def test_lists_by_one_conversion(versions: Versions) -> None:
+    """Convert all objects of a list by one call, and select by their converted fields."""
+    for name, color in (("a", "red"), ("b", "blue"), ("c", "red")):
+        await versions.create(name, color)
+    versions.converter.batches.clear()
+
+    assert await versions.colors() == ["RED", "BLUE", "RED"]
+    assert versions.converter.batches == [3]
+    assert await versions.colors(selection=where("spec.color=RED")) == ["RED", "RED"]
+    assert await versions.colors(selection=labelled("name=b"), limit=1) == ["BLUE"]
+    await versions.create("d", "green")
+    assert await versions.colors() == ["RED", "BLUE", "RED", "GREEN"]
+    assert await versions.colors(limit=2) == ["RED", "BLUE"]
+
+
+@pytest.mark.parametrize("field", ["", "spec.color=RED"])
+async def test_watches_another_version(versions: Versions, field: str) -> None:
+    """Send initial and later events of v2 in order, also to a watch that selects by a converted field."""
+    selection = {"selection": where(field)} if field else {}
+    await versions.create("a", "red")
+    reader = await versions.watch(send_initial_events=True, allow_bookmarks=True, **selection)
+    assert [event.type for event in (await reader.next(), await reader.next())] == [EventType.ADDED, EventType.BOOKMARK]
+    created = await versions.create("b", "red")
+
+    async def paint(existing: Object) -> Object:
+        return {**existing, "spec": {"color": "BLUE"}}
+
+    painted, _ = await versions.v2.update(versions.ctx, "b", paint, UpdateOptions())
+    deleted, _ = await versions.v2.delete(versions.ctx, "a", DeleteOptions())
+    kind = EventType.DELETED if field else EventType.MODIFIED
+
+    assert await reader.take(3) == [
+        ("ADDED", "default/b", int(created["metadata"]["resourceVersion"])),
+        (kind, "default/b", painted.revision),
+        ("DELETED", "default/a", deleted.revision),
+    ]
+    reader.watch.close()
+    resumed = await versions.watch(resource_version=created["metadata"]["resourceVersion"])
+    line = (await resumed.next()).line
+    assert b'"apiVersion":"example.com/v2"' in line
+    assert b'"color":"BLUE"' in line
+    assert (await resumed.next()).type is EventType.DELETED
+    resumed.watch.close()
+
+
+async def test_ends_a_watch_with_the_converter_s_error(versions: Versions) -> None:
+    """End the watches that need the conversion with its Status, after the earlier events; other versions go on."""
+    start = str((await versions.store.list("", versions.v1.codec, ListOptions())).revision)
+    broken, whole = (
+        await versions.watch(resource_version=start),
+        Reader(await versions.v1.watch(versions.ctx, WatchOptions(resource_version=start))),
+    )
+    await versions.create("a", "red")
+    first = await broken.next()
+    versions.converter.refused = "blue"
+    await versions.create("b", "blue")
+
+    assert first.type is EventType.ADDED
+    (error,) = await broken.rest()
+    assert error.type is EventType.ERROR
+    assert UNAVAILABLE.encode() in error.line
+    assert [key for _, key, _ in await whole.take(2)] == ["default/a", "default/b"]
+    whole.watch.close()
+    again = await versions.watch(send_initial_events=True)
+    assert (await again.rest())[-1].type is EventType.ERROR
+
+
+async def test_fails_reads_and_writes_with_the_converter_s_error(versions: Versions) -> None:
+    """Answer 503 for a converter that cannot be used and 500 for an object that it refuses, and write nothing."""
+    await versions.create("a", "red")
+    versions.converter.refused = "red"
+    for call in (
+        versions.v2.get(versions.ctx, "a"),
+        versions.v2.list(versions.ctx, ListOptions()),
+        versions.v2.update(versions.ctx, "a", _unchanged, UpdateOptions()),
+        versions.v2.delete(versions.ctx, "a", DeleteOptions()),
+        versions.create("b", "RED", versions.v2),
+    ):
+        with pytest.raises(errors.StatusError, match=UNAVAILABLE) as refused:
+            await call
+        assert refused.value.code == 503
+    versions.converter.refused = ""
+    assert await versions.colors() == ["RED"]
+    await versions.create("c", "odd")
+    with pytest.raises(errors.StatusError, match="odd color") as corrupt:
+        await versions.colors()
+    assert corrupt.value.code == 500
+
+
+async def test_converts_once_for_many_readers(backend: MemoryBackend) -> None:
+    """Share the conversion of an object among the watches and reads of a cache; a cancelled reader does not end it."""
+    factory = StoreFactory(backend, compaction_interval=0)
+    await factory.start()
+    versions = Versions(factory.store(WIDGETS))
+    await versions.colors()
+    readers = [await versions.watch() for _ in range(5)]
+    versions.converter.batches.clear()
+    created = await versions.create("a", "red")
+    cancelled = asyncio.create_task(readers[0].next())
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    seen = await asyncio.gather(*(reader.next() for reader in readers))
+
+    assert {event.revision for event in seen} == {int(created["metadata"]["resourceVersion"])}
+    assert (await versions.v2.get(versions.ctx, "a")).object()["spec"]["color"] == "RED"
+    assert versions.converter.batches == [1]
+    await factory.close()

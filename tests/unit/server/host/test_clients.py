@@ -1,0 +1,50 @@
+"""Clients of other servers."""
+
+import json
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from apiext.server.host.clients import HostClients, open_reviews
+from apiext.server.options import AuthorizationOptions, KubeconfigSource
+from apiext.server.start_error import StartError
+
+
+def _kubeconfig(path: Path) -> Path:
+    config = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+    }
+    path.write_text(json.dumps(config))
+    return path
+
+
+async def test_shares_the_client_of_a_kubeconfig(tmp_path: Path) -> None:
+    """Return the same client for the same kubeconfig, whatever flag and path names it."""
+    one, other = _kubeconfig(tmp_path / "one"), _kubeconfig(tmp_path / "other")
+    (tmp_path / "link").symlink_to(one)
+    async with AsyncExitStack() as stack:
+        clients = HostClients(stack)
+        found = [clients.client(KubeconfigSource(f"--{number}", path)) for number, path in enumerate((one, tmp_path / "link", other))]
+
+    assert [client is found[0] for client in found] == [True, True, False]
+
+
+async def test_rejects_an_invalid_kubeconfig(tmp_path: Path) -> None:
+    """Name the flag and the reason."""
+    (tmp_path / "kubeconfig").write_text("[]")
+    async with AsyncExitStack() as stack:
+        with pytest.raises(StartError, match=r"--authorization-kubeconfig: .*/kubeconfig: not a kubeconfig"):
+            HostClients(stack).client(KubeconfigSource("--authorization-kubeconfig", tmp_path / "kubeconfig"))
+
+
+async def test_opens_reviews_with_mode_webhook(tmp_path: Path) -> None:
+    """Review requests only with authorization mode Webhook."""
+    delegate = KubeconfigSource("--kubeconfig", _kubeconfig(tmp_path / "one"))
+    async with AsyncExitStack() as stack:
+        clients = HostClients(stack)
+
+        assert open_reviews(AuthorizationOptions(modes=("AlwaysAllow",), delegate=delegate), clients) is None
+        assert open_reviews(AuthorizationOptions(modes=("Webhook",), delegate=delegate), clients) is not None

@@ -1,0 +1,103 @@
+"""An HTTP server on a plain socket, and raw connections to it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest_asyncio
+from aiohttp import web
+
+from apiext.server.http.connection import HTTPConnection
+from apiext.server.http.server import HTTPServer
+from apiext.server.tls.dynamic_tls import DynamicTLS
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Return once a condition holds."""
+    while not condition():  # noqa: ASYNC110 -- aiohttp has no event for it
+        await asyncio.sleep(0)
+
+
+class _NoTLS:
+    """Replaces the TLS settings where no connection uses TLS."""
+
+    def subscribe(self, on_change: object) -> None:
+        """Accept a subscriber."""
+
+
+@dataclass
+class Wire:
+    """A connection of a client."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def send(self, *pieces: bytes) -> None:
+        """Send pieces one after the other. The server may receive several at once."""
+        for piece in pieces:
+            self.writer.write(piece)
+            await self.writer.drain()
+            await asyncio.sleep(0)
+
+    async def rest(self) -> bytes:
+        """Return what the server sends until it closes the connection."""
+        return await self.reader.read()
+
+    async def answer(self) -> tuple[bytes, bytes]:
+        """Return the status line and the body of one answer."""
+        head = await self.reader.readuntil(b"\r\n\r\n")
+        length = next(int(line.partition(b":")[2]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length"))
+        return head.partition(b"\r\n")[0], await self.reader.readexactly(length)
+
+
+@dataclass
+class Plain:
+    """An HTTP server whose handler answers with the request's method, path and body."""
+
+    server: HTTPServer
+    port: int = 0
+    seen: list[str] = field(default_factory=list)
+    """The paths of requests that reached the handler."""
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    """What requests for /wait wait for."""
+    broken: list[str] = field(default_factory=list)
+    """The errors of bodies that could not be read."""
+    wires: list[Wire] = field(default_factory=list)
+    """All connections; the fixture closes them."""
+
+    async def connect(self) -> Wire:
+        """Open a connection."""
+        self.wires.append(Wire(*await asyncio.open_connection("127.0.0.1", self.port)))
+        return self.wires[-1]
+
+    async def connection(self) -> HTTPConnection:
+        """Return the server's side of the only connection, once it is open."""
+        await until(lambda: self.server.connections)
+        (connection,) = self.server.connections
+        return cast("HTTPConnection", connection)
+
+
+@pytest_asyncio.fixture
+async def plain() -> AsyncIterator[Plain]:
+    """Return a running server."""
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        state.seen.append(request.path)
+        try:
+            body = await request.read()
+        except web.RequestPayloadError as error:
+            state.broken.append(str(error))
+            return web.Response(status=400, text="broken body")
+        if request.path == "/wait":
+            await state.gate.wait()
+        return web.Response(body=f"{request.method} {request.rel_url.raw_path} ".encode() + body)
+
+    state = Plain(HTTPServer(handle, cast("DynamicTLS", _NoTLS())))
+    server = await asyncio.get_running_loop().create_server(state.server, "127.0.0.1", 0)
+    state.port = server.sockets[0].getsockname()[1]
+    yield state
+    for wire in state.wires:
+        wire.writer.close()
+    server.close()
+    await state.server.shutdown(1)

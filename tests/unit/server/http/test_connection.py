@@ -1,0 +1,259 @@
+"""Requests on a raw connection: limits, malformed requests, and the end of a connection."""
+
+import asyncio
+
+import pytest
+
+from apiext.server.http import connection, request_parser
+from apiext.server.http.request_parser import MAX_FIELDS, MAX_HEAD, MAX_LINE
+from tests.unit.server.http.conftest import Plain, until
+
+GET = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
+LAST = b"GET /last HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+CHUNKED = b"POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def _head(*lines: bytes) -> bytes:
+    return b"\r\n".join([b"GET /a HTTP/1.1", b"Host: h", *lines, b"Connection: close", b"", b""])
+
+
+def _pieces(data: bytes, size: int) -> list[bytes]:
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+def _field(name: bytes, size: int) -> bytes:
+    return name + b": " + b"a" * size
+
+
+@pytest.mark.parametrize("size", [1, 7, 50, 100_000])
+async def test_answers_requests_in_pieces_of_any_size(plain: Plain, size: int) -> None:
+    """Answer pipelined requests with and without a body in order, however the bytes arrive."""
+    sized = b"PUT /b HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody"
+    chunks = CHUNKED + b"3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n"
+    wire = await plain.connect()
+
+    await wire.send(*_pieces(GET + sized + chunks + b"\r\n" + LAST, size))
+    received = await wire.rest()
+
+    bodies = [part.rpartition(b"\r\n\r\n")[2].partition(b"HTTP/1.1")[0] for part in received.split(b"HTTP/1.1 200 OK")[1:]]
+    assert bodies == [b"GET /a ", b"PUT /b body", b"POST /a abcd", b"GET /last "]
+
+
+@pytest.mark.parametrize(
+    "data,answer",
+    [
+        (_head(_field(b"A", MAX_LINE - 1)), b"HTTP/1.1 200 "),
+        (_head(_field(b"A", MAX_LINE + 1)), b"HTTP/1.1 431 "),
+        (b"GET /" + b"a" * MAX_LINE + b" HTTP/1.1\r\nHost: h\r\n\r\n", b"HTTP/1.1 431 "),
+        (_head(*(_field(b"A%d" % number, 60_000) for number in range(4))), b"HTTP/1.1 200 "),
+        (_head(*(_field(b"A%d" % number, 60_000) for number in range(5))), b"HTTP/1.1 431 "),
+        (_head(*(b"X-Remote-Group: %d" % number for number in range(MAX_FIELDS - 2))), b"HTTP/1.1 200 "),
+        (_head(*(b"X-Remote-Group: %d" % number for number in range(MAX_FIELDS - 1))), b"HTTP/1.1 431 "),
+        (_head(*(b"A:" for _ in range(20 * MAX_FIELDS))), b"HTTP/1.1 431 "),
+    ],
+    ids=["line", "long line", "long path", "head", "large head", "fields", "too many fields", "far too many fields"],
+)
+@pytest.mark.parametrize("size", [9000, 1_000_000])
+async def test_limits_heads(plain: Plain, data: bytes, answer: bytes, size: int) -> None:
+    """Accept a head of exactly the limits; refuse a longer line, a larger head and more fields with 431."""
+    wire = await plain.connect()
+
+    await wire.send(*_pieces(data, size))
+    status, _ = await wire.answer()
+
+    assert status.startswith(answer)
+    assert plain.seen == (["/a"] if answer.endswith(b"200 ") else [])
+
+
+async def test_refuses_a_head_without_an_end(plain: Plain) -> None:
+    """Refuse a head as soon as it exceeds the limit, so that each connection holds a bounded part of one."""
+    wire = await plain.connect()
+    fields = [_field(b"A%d" % number, 50_000) + b"\r\n" for number in range(6)]
+
+    await wire.send(b"GET /a HTTP/1.1\r\nHost: h\r\n", *fields)
+
+    assert sum(map(len, fields)) > MAX_HEAD
+    assert await wire.answer() == (b"HTTP/1.1 431 Request Header Fields Too Large", b"431 Request Header Fields Too Large")
+
+
+async def test_closes_a_connection_with_a_slow_head(plain: Plain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Close a connection whose head is not complete in time, without an answer."""
+    monkeypatch.setattr(request_parser, "HEAD_TIMEOUT", 0.01)
+    wire = await plain.connect()
+
+    await wire.send(GET[:10])
+
+    assert await wire.rest() == b""
+
+
+async def test_keeps_a_connection_between_requests(plain: Plain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stop the time limit with the end of the head, and start none for line ends after a body."""
+    monkeypatch.setattr(request_parser, "HEAD_TIMEOUT", 0.05)
+    wire = await plain.connect()
+
+    await wire.send(GET[:10], GET[10:])
+    assert await wire.answer() == (b"HTTP/1.1 200 OK", b"GET /a ")
+    await wire.send(b"\r\n")
+    await asyncio.sleep(0.1)
+    await wire.send(LAST)
+
+    assert (await wire.answer())[1] == b"GET /last "
+
+
+async def test_answers_a_request_whose_successor_is_slow(plain: Plain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answer the current request before the connection ends for an incomplete head behind it."""
+    monkeypatch.setattr(request_parser, "HEAD_TIMEOUT", 0.01)
+    wire = await plain.connect()
+    await wire.send(b"GET /wait HTTP/1.1\r\nHost: h\r\n\r\n")
+    await until(lambda: plain.seen)
+    await wire.send(GET[:10])
+    served = await plain.connection()
+    await until(lambda: served._close)
+
+    plain.gate.set()
+
+    assert (await wire.answer())[1] == b"GET /wait "
+    assert await wire.rest() == b""
+
+
+@pytest.mark.parametrize(
+    "data,text",
+    [
+        (b"\x16\x03\x01\r\n\r\n", b"400 Bad Request: "),
+        (b"GET /a b c HTTP/1.1\r\nHost: h\r\n\r\n", b"400 Bad Request: "),
+        (b"GET / HTTP/9.9\r\nHost: h\r\n\r\n", b"400 Bad Request: "),
+        (b"GET / HTTP/1.1\r\nnothing\r\n\r\n", b"400 Bad Request: "),
+        (b"GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", b"400 Bad Request"),
+        (b"CONNECT h:443 HTTP/1.1\r\nHost: h\r\n\r\n", b"400 Bad Request: CONNECT is not supported"),
+        (b"GET / HTTP/1.1\r\nHost: h\r\nExpect: x\r\n\r\n", b""),
+    ],
+)
+async def test_refuses_malformed_requests(plain: Plain, monkeypatch: pytest.MonkeyPatch, data: bytes, text: bytes) -> None:
+    """Refuse a malformed request with one line of text, close the connection, and ignore what follows."""
+    monkeypatch.setattr(connection, "_REFUSAL_LINGER", 0.01)
+    wire = await plain.connect()
+
+    await wire.send(data, GET)
+    head, _, body = (await wire.rest()).partition(b"\r\n\r\n")
+
+    assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n" if text else b"HTTP/1.1 417 Expectation Failed\r\n")
+    assert b"\r\nConnection: close" in head
+    assert body.startswith(text)
+    assert b"\n" not in body
+    assert plain.seen == []
+
+
+async def test_fails_the_reader_of_a_broken_body(plain: Plain) -> None:
+    """Fail the request with a malformed chunk, and close the connection after its answer."""
+    wire = await plain.connect()
+    await wire.send(CHUNKED)
+    await until(lambda: plain.seen)
+
+    await wire.send(b"zz\r\n", GET)
+    received = await wire.rest()
+
+    assert received.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert received.count(b"HTTP/1.1") == 1
+    assert b"\r\nConnection: close\r\n" in received
+    assert (len(plain.broken), plain.seen) == (1, ["/a"])
+
+
+@pytest.mark.parametrize("head", [CHUNKED + b"3\r\nab", b"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabc"])
+async def test_never_completes_a_body_cut_off(plain: Plain, head: bytes) -> None:
+    """Cancel the request of a client that disconnects in the middle of a body; its handler never sees the end."""
+    wire = await plain.connect()
+    await wire.send(head)
+    await until(lambda: plain.seen)
+    served = await plain.connection()
+    task = served._task_handler
+    assert task is not None
+
+    wire.writer.close()
+    await asyncio.wait([task])
+
+    assert task.cancelled()
+    assert not plain.broken
+
+
+async def test_speaks_older_http(plain: Plain) -> None:
+    """Close the connection after an HTTP/1.0 request, or keep it where the client asks for that."""
+    wire = await plain.connect()
+
+    await wire.send(b"GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+    assert (await wire.answer())[1] == b"GET /a "
+    await wire.send(b"GET /b HTTP/1.0\r\n\r\n")
+
+    assert (await wire.rest()).endswith(b"GET /b ")
+
+
+@pytest.mark.parametrize("path", ["/a%2Fb", "//a", "/a/../b", "/%E4%B8%AD", "/a%20b", "/a;b"])
+async def test_keeps_paths_as_sent(plain: Plain, path: str) -> None:
+    """Leave escapes, dots and slashes of a path alone."""
+    wire = await plain.connect()
+
+    await wire.send(f"GET {path} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+
+    assert (await wire.answer())[1] == f"GET {path} ".encode()
+
+
+@pytest.mark.parametrize(
+    "sent,is_idle",
+    [
+        (b"", True),
+        (GET, True),
+        (GET[:10], False),
+        (GET + GET[:10], True),
+        (CHUNKED[:-1], False),
+        (CHUNKED, False),
+        (CHUNKED + b"0\r\n\r\n", True),
+    ],
+    ids=["new", "answered", "in a head", "answered, in a head", "before a body", "in a body", "after a body"],
+)
+async def test_knows_idle_connections(plain: Plain, sent: bytes, *, is_idle: bool) -> None:
+    """Count a connection as idle only between two requests; this pins the private attributes of aiohttp that it reads."""
+    wire = await plain.connect()
+    served = await plain.connection()
+    await wire.send(sent)
+    await until(lambda: served.is_idle() == is_idle)
+
+    assert plain.server.close_idle() == int(not is_idle)
+    if is_idle:
+        await wire.rest()
+
+
+async def test_finishes_the_current_request(plain: Plain) -> None:
+    """Answer a request in progress with `Connection: close` once the server drains, then close the connection."""
+    wire = await plain.connect()
+    await wire.send(b"GET /wait HTTP/1.1\r\nHost: h\r\n\r\n")
+    await until(lambda: plain.seen)
+
+    plain.server.drain()
+    assert plain.server.close_idle() == 1
+    plain.gate.set()
+
+    assert b"\r\nConnection: close\r\n" in await wire.rest()
+
+
+async def test_ends_after_the_current_request(plain: Plain) -> None:
+    """Answer the current request, then close the connection."""
+    wire = await plain.connect()
+    await wire.send(b"GET /wait HTTP/1.1\r\nHost: h\r\n\r\n")
+    await until(lambda: plain.seen)
+
+    (await plain.connection()).end()
+    plain.gate.set()
+    received = await wire.rest()
+
+    assert b"\r\nConnection: close\r\n" in received
+    assert received.endswith(b"GET /wait ")
+
+
+async def test_ends_idle_connections_at_once(plain: Plain) -> None:
+    """Close an idle connection without an answer."""
+    wire = await plain.connect()
+    served = await plain.connection()
+    await until(served.is_idle)
+
+    served.end()
+
+    assert await wire.rest() == b""
