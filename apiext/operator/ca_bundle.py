@@ -36,7 +36,7 @@ class CABundleSource(Protocol):
 
 
 class PublishedBundle:
-    """A CA bundle, and the notification of those who wait for its change."""
+    """A CA bundle whose changes can be awaited."""
 
     def __init__(self) -> None:
         self.bundle = ""

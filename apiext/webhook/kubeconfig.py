@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _UNSUPPORTED: Final = ("as", "as-uid", "as-groups", "as-user-extra")
-"""Fields of a user that would change who sends the requests."""
+"""Fields of a user that request impersonation; a kubeconfig with one of them is refused."""
 
 
 class KubeconfigError(Exception):
