@@ -6,34 +6,46 @@ from typing import Final
 
 from aiohttp import web
 
-from apiext.authorization.authorizer import ALLOWED, Authorizer, Decision, Verdict
-from apiext.authorization.forbidden import forbidden
+from apiext.authorization.authorizer import AuthorizationModes, Decision, ReviewError, Verdict
+from apiext.authorization.forbidden import forbidden, sanitized
 from apiext.endpoints.request import AUTHORIZE, INFO, USER, Handler
-from apiext.endpoints.responsewriters.status import status_reply
-from apiext.filters.step import FilterStep
-from apiext.meta.request import RequestInfo, UserInfo
+from apiext.endpoints.responsewriters.status import status_reply, text_reply
+from apiext.filters.step import FilterStep, StepResult
+from apiext.meta import go_format
 
 _DELETIONS: Final = ("delete", "deletecollection")
 _NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
 
 
 class Authorization(FilterStep):
-    """Passes requests that the authorizer allows, and answers 403 to others."""
+    """Passes requests that one of the modes allows.
 
-    def __init__(self, handler: Handler, *, authorizer: Authorizer, unsafe_deletion: bool = True) -> None:
+    Answers 403 to others, and 500 if no mode allows the request and its SubjectAccessReview failed.
+    """
+
+    def __init__(self, handler: Handler, *, modes: AuthorizationModes, unsafe_deletion: bool = True) -> None:
         super().__init__(handler)
-        self._authorizer = authorizer
+        self._modes = modes
         self._unsafe_deletion = unsafe_deletion
 
-    def enter(self, request: web.BaseRequest) -> web.StreamResponse | None:
-        """Return 403 unless the user is authorized."""
-        user, info = request[USER], request[INFO]
-        verdict = self._authorizer.authorize(user, info)
-        if verdict is ALLOWED or verdict.decision is Decision.ALLOW:
-            if info.verb in _DELETIONS and self._unsafe_deletion:
-                request[AUTHORIZE] = self._decide
-            return None
-        return status_reply(request, forbidden(user, info, verdict.reason), _NO_SNIFFING)
+    def enter(self, request: web.BaseRequest) -> StepResult:
+        """Return 403 or 500 unless the user is authorized; waits only if another server decides."""
+        if self._modes.delegate is not None:
+            return self._review(request)
+        return self._answer(request, self._modes.before.authorize(request[USER], request[INFO]))
 
-    async def _decide(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        return self._authorizer.authorize(user, info)
+    async def _review(self, request: web.BaseRequest) -> web.StreamResponse | None:
+        try:
+            verdict = await self._modes.authorize(request[USER], request[INFO])
+        except ReviewError as failure:
+            uri = go_format.quote(str(request.rel_url))
+            return text_reply(sanitized(f"Internal Server Error: {uri}: {failure}"), status=500)
+        return self._answer(request, verdict)
+
+    def _answer(self, request: web.BaseRequest, verdict: Verdict) -> web.StreamResponse | None:
+        user, info = request[USER], request[INFO]
+        if verdict.decision is not Decision.ALLOW:
+            return status_reply(request, forbidden(user, info, verdict.reason), _NO_SNIFFING)
+        if info.verb in _DELETIONS and self._unsafe_deletion:
+            request[AUTHORIZE] = self._modes.authorize
+        return None

@@ -98,7 +98,11 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
             in_flight=parts.in_flight,
             stats=parts.stats,
         ),
-        _authorization(modes, unsafe_deletion=options.feature_gates.get("AllowUnsafeMalformedObjectDeletion", True)),
+        partial(
+            Authorization,
+            modes=modes,
+            unsafe_deletion=options.feature_gates.get("AllowUnsafeMalformedObjectDeletion", True),
+        ),
         partial(RequestMetrics, stats=parts.stats),
     ]
 
@@ -133,13 +137,3 @@ def _modes(options: AuthorizationOptions, reviews: SubjectAccessReviews | None) 
     first = allowing and options.modes.index("AlwaysAllow") < options.modes.index("Webhook")
     before, after = [*always, *(authenticated if first else [])], authenticated if allowing else []
     return AuthorizationModes(before=Union(before), delegate=reviews, after=Union(after))
-
-
-def _authorization(modes: AuthorizationModes, *, unsafe_deletion: bool) -> Callable[[Handler], Handler]:
-    """Return the authorization filter for the modes."""
-    if modes.delegate is None:
-        return partial(Authorization, authorizer=modes.before, unsafe_deletion=unsafe_deletion)
-    # few servers delegate authorization
-    from apiext.filters.delegated_authorization import DelegatedAuthorization
-
-    return partial(DelegatedAuthorization, modes=modes, unsafe_deletion=unsafe_deletion)

@@ -15,7 +15,7 @@ from aiohttp.test_utils import RawTestServer
 
 from apiext.admission.chain import Chain
 from apiext.admission.lifecycle import NamespaceLifecycle
-from apiext.authorization.authorizer import Authorizer, PrivilegedGroup
+from apiext.authorization.authorizer import AuthorizationModes, Authorizer, PrivilegedGroup
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.controllers import DefinitionControllers
 from apiext.definitions.definition_informer import DefinitionInformer
@@ -92,7 +92,9 @@ class InProcess:
         self.definitions = own = definitions_endpoint(self.informer, admission, Watches())
         handler = ResourceHandler(self.catalog, self.cache, BuiltinEndpoints([*core, own]))
         routes = _Routes(handler, ImportHandler(self.cache))
-        authorization = Authorization(routes, authorizer=authorizer or PrivilegedGroup(), unsafe_deletion=unsafe_deletion)
+        authorization = Authorization(
+            routes, modes=AuthorizationModes(before=authorizer or PrivilegedGroup()), unsafe_deletion=unsafe_deletion
+        )
         chain: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = _Identity(authorization)
         for wrap in (WarningRecorder, ErrorRendering, WithRequestInfo, _Headers):
             chain = wrap(chain)

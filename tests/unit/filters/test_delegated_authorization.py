@@ -16,7 +16,7 @@ from apiext.authorization.authorizer import (
     Union,
     Verdict,
 )
-from apiext.filters.delegated_authorization import DelegatedAuthorization
+from apiext.filters.authorization import Authorization
 from apiext.meta.request import ANONYMOUS, RequestInfo, UserInfo, authenticated
 from tests.unit.filters.conftest import ADMIN, Make, hello
 
@@ -48,7 +48,7 @@ class FixedAuthorizer:
 )
 async def test_returns_403_with_the_reason(exchange: Make, answer: Verdict, code: int, message: str) -> None:
     """Return 403 with the reason if the other server denies the request."""
-    chain = DelegatedAuthorization(hello, modes=AuthorizationModes(before=BEFORE, delegate=FixedAuthorizer(answer), after=Union([])))
+    chain = Authorization(hello, modes=AuthorizationModes(before=BEFORE, delegate=FixedAuthorizer(answer), after=Union([])))
 
     done = await exchange("/apis/example.com/v1/widgets", user=ANN).through(chain)
 
@@ -62,7 +62,7 @@ async def test_returns_403_with_the_reason(exchange: Make, answer: Verdict, code
 
 async def test_allows_masters_without_the_other_server(exchange: Make) -> None:
     """Allow masters and the exempt paths while the other server is unavailable; return the reference's 500 to others."""
-    chain = DelegatedAuthorization(
+    chain = Authorization(
         hello, modes=AuthorizationModes(before=BEFORE, delegate=FixedAuthorizer(ReviewError("no <route>")), after=Union([]))
     )
 
@@ -85,6 +85,6 @@ async def test_allows_masters_without_the_other_server(exchange: Make) -> None:
 )
 async def test_tries_the_next_mode(exchange: Make, answer: Verdict | ReviewError, code: int) -> None:
     """Let a later mode allow what the other server does not deny."""
-    chain = DelegatedAuthorization(hello, modes=AuthorizationModes(before=BEFORE, delegate=FixedAuthorizer(answer), after=Authenticated()))
+    chain = Authorization(hello, modes=AuthorizationModes(before=BEFORE, delegate=FixedAuthorizer(answer), after=Authenticated()))
 
     assert (await exchange(user=ANN).through(chain)).status == code

@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from apiext.authentication.request_header import RequestHeaders
-from apiext.authorization.authorizer import AlwaysAllowPaths, Authenticated, Union
+from apiext.authorization.authorizer import AlwaysAllowPaths, Authenticated, AuthorizationModes, Union
 from apiext.endpoints.request import USER
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.authentication import Authentication
@@ -114,7 +114,7 @@ async def test_ignores_headers_of_other_clients(exchange: Make) -> None:
 
 async def test_returns_403(exchange: Make) -> None:
     """Return 403 with a message that browsers do not render."""
-    chain = Authorization(hello, authorizer=Union([Authenticated(), AlwaysAllowPaths(["/healthz"])]))
+    chain = Authorization(hello, modes=AuthorizationModes(before=Union([Authenticated(), AlwaysAllowPaths(["/healthz"])])))
 
     refused = await exchange("/", user=ANONYMOUS).through(chain)
     allowed = await exchange("/healthz", user=ANONYMOUS).through(chain)
