@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PLUGIN_TIMEOUT: Final = 60.0
 """Seconds that a plugin may run."""
+_KILL_TIMEOUT: Final = 1.0
+"""Seconds that a killed plugin's pipes may stay open."""
 _VERSIONS: Final = tuple(f"client.authentication.k8s.io/{version}" for version in ("v1", "v1beta1"))
 _CLUSTER_FIELDS: Final = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
 _EXTENSION: Final = "client.authentication.k8s.io/exec"
@@ -90,8 +92,7 @@ async def run_command(command: Sequence[str], environment: Mapping[str, str] | N
         async with asyncio.timeout(timeout):
             output, errors = await process.communicate()
     except BaseException as error:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        await _kill(process)
         if isinstance(error, TimeoutError):
             raise CredentialError(f"exec: executable {command[0]} did not end within {timeout:g} s") from error
         raise
@@ -99,6 +100,16 @@ async def run_command(command: Sequence[str], environment: Mapping[str, str] | N
         text = " ".join(errors.decode(errors="replace").split())
         raise CredentialError(f"exec: executable {command[0]} failed with exit code {process.returncode}{f': {text}' if text else ''}")
     return output
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """Kill a program with its process group, and wait until it is gone and its pipes are closed."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    # a child that left the group may keep the pipes open
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_KILL_TIMEOUT):
+            await process.communicate()
 
 
 def _spec(config: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -199,7 +199,7 @@ async def test_reports_a_missing_plugin(plugin: FakePlugin) -> None:
 async def test_kills_a_plugin_that_hangs(tmp_path: Path) -> None:
     """Raise an error at the deadline, kill the plugin with its children, and keep the event loop running meanwhile."""
     plugin = FakePlugin(tmp_path)
-    plugin.script(f"sleep 600 & echo $! > {tmp_path}/child; wait")
+    plugin.script(f"echo $$ > {tmp_path}/parent; sleep 600 & echo $! > {tmp_path}/child; wait")
     run = exec_plugin({"apiVersion": V1, "command": "./plugin"}, {}, tmp_path, timeout=0.5)
     ticks = 0
 
@@ -212,6 +212,7 @@ async def test_kills_a_plugin_that_hangs(tmp_path: Path) -> None:
     ticking = asyncio.create_task(tick())
     with pytest.raises(CredentialError, match=r"did not end within 0\.5 s"):
         await run()
+    assert not _is_running(int((tmp_path / "parent").read_text()))
     ticking.cancel()
 
     child = int((tmp_path / "child").read_text())
