@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
 
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
 from apiext.meta.json_codec import Object
-from apiext.meta.request import UserInfo
-
-OperationName = Literal["CREATE", "UPDATE", "DELETE"]
-CREATE: Final = "CREATE"
-UPDATE: Final = "UPDATE"
-DELETE: Final = "DELETE"
+from apiext.meta.request import AdmissionOperation, UserInfo
 
 
 @dataclass(slots=True)
 class Attributes:
     """One write. Mutating plug-ins change `new` in place or replace it; `old` is never changed."""
 
-    operation: OperationName
+    operation: AdmissionOperation
     kind: GroupVersionKind
     resource: GroupVersionResource
     user: UserInfo
@@ -43,12 +37,14 @@ class Attributes:
         return str(metadata.get("name") or metadata.get("generateName") or "Unknown")
 
 
-class Admission(Protocol):
-    """One plug-in, or a chain of them."""
+class Admission:
+    """One plug-in, or a chain of them; admits everything unless a subclass rejects it."""
 
-    def handles(self, operation: str) -> bool:
+    operations = frozenset(AdmissionOperation)
+
+    def handles(self, operation: AdmissionOperation) -> bool:
         """Return whether admission applies to an operation."""
-        ...
+        return operation in self.operations
 
     async def admit(self, attributes: Attributes) -> None:
         """Mutate the object of a write.
@@ -56,7 +52,6 @@ class Admission(Protocol):
         Raises:
             StatusError: the write is rejected.
         """
-        ...
 
     async def validate(self, attributes: Attributes) -> None:
         """Validate a write after all mutations.
@@ -64,20 +59,3 @@ class Admission(Protocol):
         Raises:
             StatusError: the write is rejected.
         """
-        ...
-
-
-class Plugin:
-    """A plug-in that admits everything; the base class of the others."""
-
-    operations: frozenset[str] = frozenset({CREATE, UPDATE, DELETE})
-
-    def handles(self, operation: str) -> bool:
-        """Return whether admission applies to an operation."""
-        return operation in self.operations
-
-    async def admit(self, attributes: Attributes) -> None:
-        """Admit the write unchanged."""
-
-    async def validate(self, attributes: Attributes) -> None:
-        """Admit the write."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from apiext.meta import errors, json_codec
 from apiext.webhook.client import WebhookError
-
-_OK: Final = 200
-_BAD: Final = 300
 
 
 class HostRequest(Protocol):
@@ -35,6 +32,6 @@ async def ask_for(ask: HostRequest, path: str, *, method: str = "GET", body: Any
         answer = None
     if not isinstance(answer, dict):
         raise errors.unknown(f"invalid answer with code {code}")
-    if not _OK <= code < _BAD:
+    if not 200 <= code < 300:
         raise errors.StatusError(code, str(answer.get("reason", "")), str(answer.get("message", "")), answer.get("details"))
     return answer

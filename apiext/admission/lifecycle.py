@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from apiext.admission.attributes import CREATE, DELETE, Attributes, Plugin
+from apiext.admission.attributes import Admission, Attributes
 from apiext.meta import errors
 from apiext.meta.gvk import GroupResource
+from apiext.meta.request import AdmissionOperation
 
 IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 _NAMESPACES: Final = GroupResource("", "namespaces")
@@ -36,11 +37,11 @@ class NamespacePhase(Protocol):
         ...
 
 
-class NamespaceLifecycle(Plugin):
+class NamespaceLifecycle(Admission):
     """Rejects creates in missing (404) and terminating (403) namespaces, and the deletion of system namespaces (403)."""
 
     NAME: Final = "NamespaceLifecycle"
-    operations = frozenset({CREATE, DELETE})
+    operations = frozenset({AdmissionOperation.CREATE, AdmissionOperation.DELETE})
 
     def __init__(self, phase: NamespacePhase, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._phase = phase
@@ -55,11 +56,11 @@ class NamespaceLifecycle(Plugin):
         """
         if attributes.kind.group == "" and attributes.kind.kind == "Namespace":
             self._admit_namespace(attributes)
-        elif attributes.operation == CREATE and attributes.namespace:
+        elif attributes.operation == AdmissionOperation.CREATE and attributes.namespace:
             await self._admit_content(attributes)
 
     def _admit_namespace(self, attributes: Attributes) -> None:
-        if attributes.operation != DELETE:
+        if attributes.operation != AdmissionOperation.DELETE:
             return
         if attributes.name in IMMORTAL:
             raise errors.forbidden(_NAMESPACES, attributes.name, "this namespace may not be deleted")

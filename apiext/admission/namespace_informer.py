@@ -17,7 +17,6 @@ _MISSING_WAIT: Final = 0.05
 """Seconds to wait for the event of a namespace that was just created (upstream missingNamespaceWait)."""
 _READY_WAIT: Final = 10.0
 """Seconds to wait for the first list."""
-_NOT_FOUND: Final = 404
 
 
 class NamespaceInformer:
@@ -72,7 +71,7 @@ class NamespaceInformer:
         try:
             return _phase(await ask_for(self._ask, f"{COLLECTION}/{quote(name, safe='')}"))
         except errors.StatusError as error:
-            if error.code == _NOT_FOUND:
+            if error.code == 404:
                 return None
             raise errors.internal(error.message) from error
 

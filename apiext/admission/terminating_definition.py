@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apiext.admission.attributes import CREATE, Admission, Attributes
+from apiext.admission.attributes import Admission, Attributes
 from apiext.meta import errors
+from apiext.meta.request import AdmissionOperation
 
 
 @dataclass(slots=True)
@@ -18,18 +19,16 @@ class Termination:
     started: bool = False
 
 
-class ForbidCreate:
+class ForbidCreate(Admission):
     """Rejects creates after the deletion has started, also those in progress, and delegates everything else."""
-
-    __slots__ = ("_delegate", "_termination")
 
     def __init__(self, delegate: Admission, termination: Termination) -> None:
         self._delegate = delegate
         self._termination = termination
 
-    def handles(self, operation: str) -> bool:
+    def handles(self, operation: AdmissionOperation) -> bool:
         """Return whether admission applies to an operation; to creates always, since the deletion may start during one."""
-        return operation == CREATE or self._delegate.handles(operation)
+        return operation == AdmissionOperation.CREATE or self._delegate.handles(operation)
 
     async def admit(self, attributes: Attributes) -> None:
         """Reject a create, else delegate.
@@ -51,7 +50,7 @@ class ForbidCreate:
         self._reject_create(attributes)
 
     def _reject_create(self, attributes: Attributes) -> None:
-        if self._termination.started and attributes.operation == CREATE:
+        if self._termination.started and attributes.operation == AdmissionOperation.CREATE:
             raise errors.forbidden(
                 attributes.resource.group_resource,
                 attributes.name,

@@ -78,7 +78,8 @@ class PeerIdentification:
 
     def identify(self, certificate: Mapping[str, Any], der: bytes) -> Peer:
         """Return the peer of a connection by its certificate, in the form of `ssl.SSLObject.getpeercert()` and in DER."""
-        ends = _not_after(certificate)
+        end = certificate.get("notAfter")
+        ends = ssl.cert_time_to_seconds(end) if end else math.inf
         if self.proxies is None:
             return Peer(user=_authenticated_user(certificate, der), ends=ends)
         named = not self.proxy_names or _common_name(certificate) in self.proxy_names
@@ -90,32 +91,18 @@ class PeerIdentification:
 
 
 def _authenticated_user(certificate: Mapping[str, Any], der: bytes) -> UserInfo | None:
-    user = certificate_user(certificate, der)
-    return authenticated(user) if user else None
-
-
-def certificate_user(certificate: Mapping[str, Any], der: bytes) -> UserInfo | None:
-    """Return the user of a verified certificate, in the form of `ssl.SSLObject.getpeercert()` and in DER; None without a common name."""
+    """Return the user of a verified certificate, None without a common name."""
     name = _common_name(certificate)
     if not name:
         return None
-    return UserInfo(
-        name=name,
-        groups=tuple(_attributes(certificate, "organizationName")),
-        extra={CREDENTIAL_ID: (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)},
-    )
+    groups = tuple(_attributes(certificate, "organizationName"))
+    return authenticated(UserInfo(name, groups, extra={CREDENTIAL_ID: (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)}))
 
 
 def _common_name(certificate: Mapping[str, Any]) -> str:
     """Return the last common name of the subject, as Go does, empty without one."""
     names = _attributes(certificate, "commonName")
     return names[-1] if names else ""
-
-
-def _not_after(certificate: Mapping[str, Any]) -> float:
-    """Return the end of validity in seconds since the epoch, infinity without one."""
-    end = certificate.get("notAfter")
-    return ssl.cert_time_to_seconds(end) if end else math.inf
 
 
 def _attributes(certificate: Mapping[str, Any], name: str) -> list[str]:

@@ -34,32 +34,22 @@ class RequestHeaders:
         if not name:
             return None
         groups = [text for header in self.group for text in _all(headers, header) if text]
-        return UserInfo(name=name, uid=_first(headers, self.uid), groups=tuple(groups), extra=self._extra(headers))
-
-    def _extra(self, headers: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-        extra: dict[str, tuple[str, ...]] = {}
-        for prefix in map(str.lower, self.extra_prefixes):
-            for header, text in headers.items():
-                if header.lower().startswith(prefix):
-                    key = _unescaped(header.lower()[len(prefix) :])
-                    extra[key] = (*extra.get(key, ()), text)
-        return extra
+        return UserInfo(name=name, uid=_first(headers, self.uid), groups=tuple(groups), extra=extra_fields(headers, self.extra_prefixes))
 
 
-class DynamicRequestHeaders:
-    """Header names that may change while the server runs."""
+def extra_fields(headers: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the texts of headers by the rest of their names after a prefix, in lower case.
 
-    def __init__(self, current: RequestHeaders) -> None:
-        self.current = current
-
-    def user(self, headers: Mapping[str, str]) -> UserInfo | None:
-        """Return the user that the current headers name, None without a user name."""
-        return self.current.user(headers)
-
-
-def _unescaped(key: str) -> str:
-    """Return the key with percent-escapes decoded, unchanged where one is invalid."""
-    return key if _MALFORMED.search(key) else unquote(key)
+    Percent-escapes in a name are decoded, unless one is invalid.
+    """
+    extra: dict[str, tuple[str, ...]] = {}
+    for prefix in map(str.lower, prefixes):
+        for header, text in headers.items():
+            if header.lower().startswith(prefix):
+                key = header.lower()[len(prefix) :]
+                key = key if _MALFORMED.search(key) else unquote(key)
+                extra[key] = (*extra.get(key, ()), text)
+    return extra
 
 
 def _first(headers: Mapping[str, str], names: Iterable[str]) -> str:

@@ -9,16 +9,15 @@ import asyncio
 import hashlib
 import secrets
 import time
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.log import get_logger
 from apiext.meta.request import UserInfo
-from apiext.webhook.client import WebhookError
+from apiext.webhook.client import Post, WebhookError
 from apiext.webhook.response_cache import ResponseCache
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 PATH: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
 TIMEOUT: Final = 10.0
@@ -26,9 +25,6 @@ TIMEOUT: Final = 10.0
 _LOG: Final = get_logger(__name__)
 _MAX_ENTRIES: Final = 32_768
 """Cached reviews."""
-
-Post = Callable[[str, Any], Awaitable[Any]]
-"""Sends JSON to a path and returns the JSON answer. Raises WebhookError."""
 
 
 class TokenReviewError(Exception):

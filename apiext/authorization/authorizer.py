@@ -1,18 +1,16 @@
-"""Authorizers without another server, their union, and the authorization modes of a server in their order.
+"""Rules that allow requests without another server, and the authorization modes of a server in their order.
 
 Mirrors apiserver pkg/authorization (authorizer, authorizerfactory, path, union).
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final
 
 from apiext.meta.request import MASTERS, UNAUTHENTICATED, RequestInfo, UserInfo
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 class Decision(Enum):
@@ -43,101 +41,62 @@ class ReviewError(Exception):
         self.denied = denied
 
 
-class Authorizer(Protocol):
-    """Decides about requests."""
-
-    def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """Return the verdict; NO_OPINION leaves the decision to the next authorizer."""
-        ...
+Authorize = Callable[[UserInfo, RequestInfo], Awaitable[Verdict]]
+"""Decides whether a user may make a request. Raises ReviewError if that cannot be decided."""
+Rule = Callable[[UserInfo, RequestInfo], bool]
+"""Returns whether it allows a request; otherwise a later rule may."""
 
 
-class PrivilegedGroup:
-    """Allows all requests of the members of system:masters."""
-
-    def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """Return the verdict."""
-        return ALLOWED if MASTERS in user.groups else NO_OPINION
+def is_master(user: UserInfo, _info: RequestInfo) -> bool:
+    """Allow all requests of the members of system:masters."""
+    return MASTERS in user.groups
 
 
-class Authenticated:
-    """Allows all requests of authenticated users."""
-
-    def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """Return the verdict."""
-        return NO_OPINION if UNAUTHENTICATED in user.groups else ALLOWED
+def is_authenticated(user: UserInfo, _info: RequestInfo) -> bool:
+    """Allow all requests of authenticated users."""
+    return UNAUTHENTICATED not in user.groups
 
 
-class AlwaysAllowPaths:
-    """Allows non-resource paths to all users. A path that ends with `*` is a prefix."""
+def always_allow_paths(paths: Iterable[str]) -> Rule:
+    """Return a rule that allows non-resource paths to all users. A path that ends with `*` is a prefix."""
+    texts = [f"/{path.lstrip('/')}" for path in paths]
+    exact = frozenset(text for text in texts if not text.endswith("*"))
+    prefixes = tuple(text[:-1] for text in texts if text.endswith("*"))
 
-    def __init__(self, paths: Iterable[str]) -> None:
-        texts = [f"/{path.lstrip('/')}" for path in paths]
-        self._paths = frozenset(text for text in texts if not text.endswith("*"))
-        self._prefixes = tuple(text[:-1] for text in texts if text.endswith("*"))
-
-    def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """Return the verdict."""
-        if info.is_resource:
-            return NO_OPINION
+    def allows(_user: UserInfo, info: RequestInfo) -> bool:
         path = f"/{info.path.lstrip('/')}"
-        return ALLOWED if path in self._paths or path.startswith(self._prefixes) else NO_OPINION
+        return not info.is_resource and (path in exact or path.startswith(prefixes))
 
-
-class Union:
-    """Asks authorizers in order; the first opinion decides."""
-
-    def __init__(self, authorizers: Sequence[Authorizer]) -> None:
-        self._authorizers = tuple(authorizers)
-
-    def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """Return the first opinion, else NO_OPINION with the reasons of all authorizers."""
-        reasons: list[str] = []
-        for authorizer in self._authorizers:
-            verdict = authorizer.authorize(user, info)
-            if verdict is ALLOWED:
-                return verdict
-            if verdict.decision is not Decision.NO_OPINION:
-                return verdict
-            if verdict.reason:
-                reasons.append(verdict.reason)
-        return Verdict(Decision.NO_OPINION, "\n".join(reasons)) if reasons else NO_OPINION
-
-
-class AsyncAuthorizer(Protocol):
-    """Decides with the help of another server."""
-
-    async def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """Return the verdict.
-
-        Raises:
-            ReviewError: the other server does not decide.
-        """
-        ...
+    return allows
 
 
 class AuthorizationModes:
-    """A union of `before`, the delegate and `after`, in this order."""
+    """The rules `before`, another server's decision, and the rules `after`, in this order."""
 
-    def __init__(self, *, before: Authorizer, delegate: AsyncAuthorizer | None = None, after: Authorizer | None = None) -> None:
-        self.before = before
+    def __init__(self, *, before: Sequence[Rule], delegate: Authorize | None = None, after: Sequence[Rule] = ()) -> None:
+        self._before = before
         self.delegate = delegate
         self._after = after
+
+    def authorize_here(self, user: UserInfo, info: RequestInfo) -> Verdict:
+        """Return the verdict of the rules `before`."""
+        return ALLOWED if any(rule(user, info) for rule in self._before) else NO_OPINION
 
     async def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
         """Return the first opinion.
 
         Raises:
-            ReviewError: the delegate failed, and no authorizer allows the request.
+            ReviewError: the delegate failed, and no rule allows the request.
         """
-        verdict, failure = self.before.authorize(user, info), None
-        if verdict.decision is Decision.NO_OPINION and self.delegate is not None:
-            try:
-                verdict = await self.delegate.authorize(user, info)
-            except ReviewError as error:
-                failure = error
-        if verdict.decision is Decision.NO_OPINION and self._after is not None and not (failure and failure.denied):
-            other = self._after.authorize(user, info)
-            verdict = other if other.decision is not Decision.NO_OPINION else verdict
-        if failure is not None and verdict.decision is not Decision.ALLOW:
-            raise failure
+        verdict = self.authorize_here(user, info)
+        if verdict is ALLOWED or self.delegate is None:
+            return verdict
+        try:
+            verdict = await self.delegate(user, info)
+        except ReviewError as error:
+            if error.denied or not any(rule(user, info) for rule in self._after):
+                raise
+            return ALLOWED
+        if verdict.decision is Decision.NO_OPINION and any(rule(user, info) for rule in self._after):
+            return ALLOWED
         return verdict

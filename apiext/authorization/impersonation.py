@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from apiext.authorization.authorizer import Decision, ReviewError, Verdict
+from apiext.authorization.authorizer import Authorize, Decision, ReviewError
 from apiext.authorization.forbidden import forbidden
 from apiext.meta import errors, field, go_format
 from apiext.meta.names import dns1123_label, dns1123_subdomain, regex_error
@@ -19,9 +18,6 @@ from apiext.meta.request import ANONYMOUS, AUTHENTICATED, MASTERS, UNAUTHENTICAT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-Decide = Callable[[UserInfo, RequestInfo], Awaitable[Verdict]]
-"""Authorizes a request of a user. Raises ReviewError."""
 
 _GROUP: Final = "authentication.k8s.io"
 _NODE: Final = "system:node:"
@@ -32,6 +28,8 @@ _NODE_NAME: Final = "authentication.kubernetes.io/node-name"
 _NODE_KEYS: Final = "authentication.kubernetes.io/associated-node-keys"
 _ASSOCIATED: Final = "associated-node"
 _LEGACY: Final = "legacy"
+_MODES: Final = (_ASSOCIATED, "arbitrary-node", "serviceaccount", "user-info", _LEGACY)
+"""From the most to the least constrained."""
 _MAX_LAST_MODES: Final = 10_000
 """Users whose last mode is cached."""
 _WILDCARD_FROM: Final = 4
@@ -47,9 +45,9 @@ class Impersonation:
     Without `constrained` there is only the legacy mode, whose permissions apply to every request.
     """
 
-    def __init__(self, decide: Decide, *, constrained: bool = True) -> None:
-        self._decide = decide
-        self._modes = tuple(_MODES) if constrained else (_LEGACY,)
+    def __init__(self, authorize: Authorize, *, constrained: bool = True) -> None:
+        self._authorize = authorize
+        self._modes = _MODES if constrained else (_LEGACY,)
         self._last: OrderedDict[str, str] = OrderedDict()
         """The last mode of a requestor, by name."""
 
@@ -61,7 +59,7 @@ class Impersonation:
         """
         first: errors.StatusError | None = None
         for mode in self._order(requestor):
-            if not _MODES[mode](wanted, requestor):
+            if not _applies(mode, wanted, requestor):
                 continue
             try:
                 user = await self._impersonated(mode, requestor, wanted, info)
@@ -84,14 +82,11 @@ class Impersonation:
 
     async def _impersonated(self, mode: str, requestor: UserInfo, wanted: UserInfo, info: RequestInfo) -> UserInfo:
         if mode == _LEGACY:
-            return await _Checks(self._decide, requestor, "impersonate", constrained=False).user(wanted)
-        return await self._constrained(mode, requestor, wanted, info)
-
-    async def _constrained(self, mode: str, requestor: UserInfo, wanted: UserInfo, info: RequestInfo) -> UserInfo:
+            return await _Checks(self._authorize, requestor, "impersonate", constrained=False).user(wanted)
         if mode == _ASSOCIATED:
             # the node itself does not matter, only that it is the requestor's own
             requestor = replace(requestor, extra={_NODE_KEYS: tuple(sorted(requestor.extra))})
-        checks = _Checks(self._decide, requestor, f"impersonate:{mode}", constrained=True)
+        checks = _Checks(self._authorize, requestor, f"impersonate:{mode}", constrained=True)
         await checks.check(replace(info, verb=f"impersonate-on:{mode}:{info.verb}"))
         return await checks.user(wanted)
 
@@ -100,7 +95,7 @@ class Impersonation:
 class _Checks:
     """The permissions that a requestor needs to impersonate a user with one verb."""
 
-    decide: Decide
+    authorize: Authorize
     requestor: UserInfo
     verb: str
     constrained: bool
@@ -124,7 +119,7 @@ class _Checks:
             StatusError: 403, the requestor does not have it.
         """
         try:
-            verdict = await self.decide(self.requestor, info)
+            verdict = await self.authorize(self.requestor, info)
         except ReviewError as error:
             raise forbidden(self.requestor, info, str(error)) from error
         if verdict.decision is not Decision.ALLOW:
@@ -191,19 +186,18 @@ class _Checks:
 
 def _extra_problem(extra: Mapping[str, tuple[str, ...]]) -> str:
     """Return why extra may not be impersonated, empty where it may."""
-    return next((problem for key, texts in extra.items() if (problem := _extra_entry_problem(key, texts))), "")
-
-
-def _extra_entry_problem(key: str, texts: tuple[str, ...]) -> str:
-    if not key:
-        return "impersonating the empty string key in extra is not allowed"
-    if problems := _extra_key_problems(key):
-        return f"impersonating an invalid key in extra is not allowed: {field.aggregate(problems)}"
-    if key != key.lower():
-        return f"impersonating a non-lowercase key in extra is not allowed: {go_format.quote(key)}"
-    if not texts:
-        return "impersonating empty values in extra is not allowed"
-    return "impersonating the empty string value in extra is not allowed" if "" in texts else ""
+    for key, texts in extra.items():
+        if not key:
+            return "impersonating the empty string key in extra is not allowed"
+        if problems := _extra_key_problems(key):
+            return f"impersonating an invalid key in extra is not allowed: {field.aggregate(problems)}"
+        if key != key.lower():
+            return f"impersonating a non-lowercase key in extra is not allowed: {go_format.quote(key)}"
+        if not texts:
+            return "impersonating empty values in extra is not allowed"
+        if "" in texts:
+            return "impersonating the empty string value in extra is not allowed"
+    return ""
 
 
 def _extra_key_problems(key: str) -> list[field.FieldError]:
@@ -239,28 +233,18 @@ def _with(groups: tuple[str, ...], group: str) -> tuple[str, ...]:
     return groups if group in groups else (*groups, group)
 
 
-def _applies_to_associated(wanted: UserInfo, requestor: UserInfo) -> bool:
-    node = _node_name(wanted.name)
-    own = requestor.extra.get(_NODE_NAME, ())
-    return _is_bare(wanted) and bool(node) and _service_account(requestor.name) is not None and own == (node,)
-
-
-def _applies_to_node(wanted: UserInfo, _requestor: UserInfo) -> bool:
-    return _is_bare(wanted) and bool(_node_name(wanted.name))
-
-
-def _applies_to_account(wanted: UserInfo, _requestor: UserInfo) -> bool:
-    return _is_bare(wanted) and _service_account(wanted.name) is not None
-
-
-def _applies_to_user(wanted: UserInfo, _requestor: UserInfo) -> bool:
-    return not _node_name(wanted.name) and _service_account(wanted.name) is None
-
-
-_MODES: Final[Mapping[str, Callable[[UserInfo, UserInfo], bool]]] = {
-    _ASSOCIATED: _applies_to_associated,
-    "arbitrary-node": _applies_to_node,
-    "serviceaccount": _applies_to_account,
-    "user-info": _applies_to_user,
-    _LEGACY: lambda _wanted, _requestor: True,
-}
+def _applies(mode: str, wanted: UserInfo, requestor: UserInfo) -> bool:
+    """Return whether a mode is for the wanted user."""
+    node, account = _node_name(wanted.name), _service_account(wanted.name)
+    match mode:
+        case "associated-node":
+            is_own = requestor.extra.get(_NODE_NAME, ()) == (node,) and _service_account(requestor.name) is not None
+            return _is_bare(wanted) and bool(node) and is_own
+        case "arbitrary-node":
+            return _is_bare(wanted) and bool(node)
+        case "serviceaccount":
+            return _is_bare(wanted) and account is not None
+        case "user-info":
+            return not node and account is None
+        case _:
+            return True

@@ -6,16 +6,17 @@ Mirrors apiserver plugin/pkg/authorizer/webhook/webhook.go and pkg/endpoints/fil
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.authorization.authorizer import ALLOWED, NO_OPINION, Decision, ReviewError, Verdict
+from apiext.authorization.authorizer import ALLOWED, Decision, ReviewError, Verdict
 from apiext.meta import json_codec
 from apiext.meta.selectors import Operator, parse_field_selector, parse_label_selector
-from apiext.webhook.client import WebhookError
+from apiext.webhook.client import Post, WebhookError
 from apiext.webhook.response_cache import ResponseCache
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from apiext.meta.request import RequestInfo, UserInfo
 
 PATH: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -25,9 +26,6 @@ _MAX_ENTRIES: Final = 8192
 """Cached decisions."""
 _MAX_CACHED_LENGTH: Final = 10_000
 """Characters of the request's attributes above which a decision is not cached (upstream maxControlledAttrCacheSize)."""
-
-Post = Callable[[str, Any], Awaitable[Any]]
-"""Sends JSON to a path and returns the JSON answer. Raises WebhookError."""
 
 _OPERATORS: Final = {
     Operator.EQUALS: "In",
@@ -71,16 +69,10 @@ class SubjectAccessReviews:
         allowed, denied, reason = bool(status.get("allowed")), bool(status.get("denied")), str(status.get("reason") or "")
         if allowed and denied:
             raise ReviewError("webhook subject access review returned both allow and deny response", denied=True)
-        seconds = self._authorized_ttl if allowed else self._unauthorized_ttl
-        return _verdict(allowed=allowed, denied=denied, reason=reason), seconds if cache else 0
-
-
-def _verdict(*, allowed: bool, denied: bool, reason: str) -> Verdict:
-    if denied:
-        return Verdict(Decision.DENY, reason)
-    if allowed:
-        return ALLOWED
-    return Verdict(Decision.NO_OPINION, f"{NAME}: {reason}") if reason else NO_OPINION
+        if allowed:
+            return ALLOWED, self._authorized_ttl if cache else 0
+        verdict = Verdict(Decision.DENY, reason) if denied else Verdict(Decision.NO_OPINION, f"{NAME}: {reason}" if reason else "")
+        return verdict, self._unauthorized_ttl if cache else 0
 
 
 def _is_cacheable(info: RequestInfo) -> bool:

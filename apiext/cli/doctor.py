@@ -41,7 +41,9 @@ def doctor(group: tuple[str, ...], output: str, **flags: Any) -> int:
     """
     report = asyncio.run(_examine(_target(flags), _credentials(flags["kubeconfig"]), group))
     if output == "json":
-        _print_json(report)
+        import orjson
+
+        click.echo(orjson.dumps(report.as_json(), option=orjson.OPT_INDENT_2))
     else:
         _print(report)
     return 0 if report.ok else 1
@@ -61,7 +63,8 @@ async def _examine(target: CheckTarget, load: Callable[[], Endpoint], group: Seq
 def _target(flags: dict[str, Any]) -> CheckTarget:
     """Return the target of the flags. Raise UsageError for an invalid flag."""
     from apiext.meta.selectors import parse_label_selector
-    from apiext.operator.checks.snapshot import CheckTarget, Service
+    from apiext.operator.checks.snapshot import CheckTarget
+    from apiext.operator.names import NamespacedName
 
     try:
         parse_label_selector(flags["crd_selector"])
@@ -75,7 +78,7 @@ def _target(flags: dict[str, Any]) -> CheckTarget:
         raise click.UsageError(f"--server: {server!r} does not begin with https://")
     return CheckTarget(
         selector=flags["crd_selector"],
-        service=Service(namespace, name) if slash else None,
+        service=NamespacedName(namespace, name) if slash else None,
         port=flags["service_port"],
         server=server,
         authority=_text("--ca-file", flags["ca_file"]),
@@ -108,12 +111,6 @@ def _credentials(given: str | None) -> Callable[[], Endpoint]:
     except kubeconfig.KubeconfigError as error:
         raise click.UsageError(f"--kubeconfig: {error}") from error
     return load
-
-
-def _print_json(report: Report) -> None:
-    import orjson
-
-    click.echo(orjson.dumps(report.as_json(), option=orjson.OPT_INDENT_2))
 
 
 def _print(report: Report) -> None:

@@ -5,12 +5,9 @@ Values are strings here; server/flags.py parses them. Boolean flags have Go's sy
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import click
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _SINGLE: Final = {
     # listener
@@ -41,7 +38,7 @@ _SINGLE: Final = {
     "authorization-webhook-cache-unauthorized-ttl": ("DURATION", "How long denied decisions are cached (default 10s)."),
     "kubeconfig": (
         "FILE",
-        ("Host cluster, whose namespaces and quotas apply; the default of --authentication-kubeconfig and --authorization-kubeconfig."),
+        "Host cluster, whose namespaces and quotas apply; the default of --authentication-kubeconfig and --authorization-kubeconfig.",
     ),
     # limits, tracing, shutdown
     "request-timeout": ("DURATION", "Timeout of requests except watches (default 1m)."),
@@ -82,15 +79,9 @@ _SWITCHES: Final = {
     "enable-priority-and-fairness": "Accepted for compatibility; --max-requests-inflight sets the limits.",
 }
 
-
-def serve_flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add all flags to a command."""
-    options = [
-        *(click.option(f"--{name}", metavar=kind, help=text) for name, (kind, text) in _SINGLE.items()),
-        *(click.option(f"--{name}", metavar=kind, help=text, multiple=True) for name, (kind, text) in _LISTS.items()),
-        *(click.option(f"--{name}", metavar="[=BOOL]", help=text, is_flag=False, flag_value="true") for name, text in _SWITCHES.items()),
-        click.option("-v", "--v", "v", metavar="N", help="Log verbosity; from 3 on, every request is logged (default 0)."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+FLAGS: Final = [
+    *(click.Option([f"--{name}"], metavar=kind, help=text) for name, (kind, text) in _SINGLE.items()),
+    *(click.Option([f"--{name}"], metavar=kind, help=text, multiple=True) for name, (kind, text) in _LISTS.items()),
+    *(click.Option([f"--{name}"], metavar="[=BOOL]", help=text, is_flag=False, flag_value="true") for name, text in _SWITCHES.items()),
+    click.Option(["-v", "--v", "v"], metavar="N", help="Log verbosity; from 3 on, every request is logged (default 0)."),
+]

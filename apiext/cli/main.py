@@ -38,11 +38,7 @@ def main() -> NoReturn:
     except click.exceptions.Abort:
         code = 130
     except click.ClickException as error:
-        _print_problems(error.format_message())
+        for line in error.format_message().splitlines():
+            click.echo(f"apiext: {line}", err=True)
         code = error.exit_code
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _print_problems(text: str) -> None:
-    for line in text.splitlines():
-        click.echo(f"apiext: {line}", err=True)

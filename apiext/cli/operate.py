@@ -10,66 +10,41 @@ import click
 from apiext.meta.host_annotations import SERVE_SELECTOR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from apiext.operator.options import OperatorOptions
 
-_HOST: Final = (
-    (
-        "kubeconfig",
-        "FILE",
-        "",
-        "Kubeconfig of the host cluster, also used for apiext (default the pod's service account).",
-    ),
-    ("crd-selector", "SELECTOR", SERVE_SELECTOR, "Labels of the host's CRDs that apiext serves; empty for all."),
-    ("service", "NAMESPACE/NAME", "", "Service by which the host reaches apiext."),
-    ("service-port", "PORT", "443", "Port of --service."),
-    ("server", "URL", "", "URL of apiext for the operator (default https://NAME.NAMESPACE.svc:PORT of --service)."),
-    ("ca-file", "FILE", "", "CA of apiext's certificate, reloaded when the file changes (default the system's authorities)."),
-    ("serving-secret", "NAMESPACE/NAME", "", "Secret of the host with the CA as ca.crt, instead of --ca-file."),
-)
-_MANAGE: Final = ("manage-serving-secret/--no-manage-serving-secret", False, "Create --serving-secret, and renew its certificates.")
-_LEADER_ELECT: Final = ("leader-elect/--no-leader-elect", True, "Reconcile only while this operator holds the lease.")
-_LEASE: Final = (
-    ("namespace", "NAMESPACE", "apiext-system", "Namespace of the lease apiext-operator."),
-    ("leader-elect-lease-duration", "DURATION", "15s", "Time without renewal after which another operator may take the lease."),
-    ("leader-elect-renew-deadline", "DURATION", "10s", "Time without renewal after which the leader stops reconciling."),
-    ("leader-elect-retry-period", "DURATION", "2s", "Time between attempts to acquire or renew the lease."),
-)
-_ETCD: Final = (
-    ("host-etcd-servers", "URLS", "", "The host's etcd, as https://host:port,...; handover writes objects there."),
-    ("host-etcd-prefix", "PREFIX", "/registry", "Prefix of the host's keys."),
-    ("host-etcd-cafile", "FILE", "", "CA of the host's etcd."),
-    ("host-etcd-certfile", "FILE", "", "Client certificate for the host's etcd."),
-    ("host-etcd-keyfile", "FILE", "", "Key of --host-etcd-certfile."),
-)
+
+def _text(name: str, kind: str, default: str, text: str) -> click.Option:
+    return click.Option([f"--{name}"], metavar=kind, default=default, help=f"{text[:-1]} (default {default})." if default else text)
 
 
-def _flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add all flags to a command, in the order of --help."""
-    options = [
-        *(_text(*flag) for flag in _HOST),
-        _switch(*_MANAGE),
-        _switch(*_LEADER_ELECT),
-        *(_text(*flag) for flag in (*_LEASE, *_ETCD)),
-        _text("v", "N", "0", "Log verbosity; from 2 on, actions are logged."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+def _switch(names: str, text: str, *, default: bool) -> click.Option:
+    return click.Option([f"--{names}"], default=default, help=f"{text[:-1]} (default {str(default).lower()}).")
 
 
-def _text(name: str, kind: str, default: str, text: str) -> Callable[..., Any]:
-    names = ("-v", "--v", "v") if name == "v" else (f"--{name}",)
-    return click.option(*names, metavar=kind, default=default, help=f"{text[:-1]} (default {default})." if default else text)
+_FLAGS: Final = [
+    _text("kubeconfig", "FILE", "", "Kubeconfig of the host cluster, also used for apiext (default the pod's service account)."),
+    _text("crd-selector", "SELECTOR", SERVE_SELECTOR, "Labels of the host's CRDs that apiext serves; empty for all."),
+    _text("service", "NAMESPACE/NAME", "", "Service by which the host reaches apiext."),
+    _text("service-port", "PORT", "443", "Port of --service."),
+    _text("server", "URL", "", "URL of apiext for the operator (default https://NAME.NAMESPACE.svc:PORT of --service)."),
+    _text("ca-file", "FILE", "", "CA of apiext's certificate, reloaded when the file changes (default the system's authorities)."),
+    _text("serving-secret", "NAMESPACE/NAME", "", "Secret of the host with the CA as ca.crt, instead of --ca-file."),
+    _switch("manage-serving-secret/--no-manage-serving-secret", "Create --serving-secret, and renew its certificates.", default=False),
+    _switch("leader-elect/--no-leader-elect", "Reconcile only while this operator holds the lease.", default=True),
+    _text("namespace", "NAMESPACE", "apiext-system", "Namespace of the lease apiext-operator."),
+    _text("leader-elect-lease-duration", "DURATION", "15s", "Time without renewal after which another operator may take the lease."),
+    _text("leader-elect-renew-deadline", "DURATION", "10s", "Time without renewal after which the leader stops reconciling."),
+    _text("leader-elect-retry-period", "DURATION", "2s", "Time between attempts to acquire or renew the lease."),
+    _text("host-etcd-servers", "URLS", "", "The host's etcd, as https://host:port,...; handover writes objects there."),
+    _text("host-etcd-prefix", "PREFIX", "/registry", "Prefix of the host's keys."),
+    _text("host-etcd-cafile", "FILE", "", "CA of the host's etcd."),
+    _text("host-etcd-certfile", "FILE", "", "Client certificate for the host's etcd."),
+    _text("host-etcd-keyfile", "FILE", "", "Key of --host-etcd-certfile."),
+    click.Option(["-v", "--v", "v"], metavar="N", default="0", help="Log verbosity; from 2 on, actions are logged (default 0)."),
+]
 
 
-def _switch(names: str, default: bool, text: str) -> Callable[..., Any]:  # noqa: FBT001 -- a row of the tables above
-    return click.option(f"--{names}", default=default, help=f"{text[:-1]} (default {str(default).lower()}).")
-
-
-@click.command()
-@_flags
+@click.command(params=_FLAGS)
 def operate(**flags: Any) -> None:
     """Register apiext with a host cluster, and adopt the selected CRDs.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from apiext.cli.flags import serve_flags
+from apiext.cli.flags import FLAGS
 
 if TYPE_CHECKING:
     from apiext.server.options import ServerOptions
@@ -18,8 +18,7 @@ _GC_THRESHOLDS: Final = (50_000, 20, 50)
 """Allocations, and collections of younger generations. Requests create few reference cycles."""
 
 
-@click.command()
-@serve_flags
+@click.command(params=FLAGS)
 def serve(**flags: Any) -> None:
     """Serve until SIGTERM or SIGINT.
 

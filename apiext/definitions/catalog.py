@@ -93,9 +93,7 @@ class Catalog:
     def remove(self, name: str, revision: int) -> bool:
         """Remove a definition that was deleted at a revision. Returns False if it is missing or newer."""
         known = self._by_name.get(name)
-        if known is None:
-            return False
-        if known.revision > revision:
+        if known is None or known.revision > revision:
             return False
         del self._by_name[name]
         self._served.pop(_key(name, known.group), None)

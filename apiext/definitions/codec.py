@@ -43,16 +43,9 @@ class CRDCodec:
     """Storage codec of apiextensions.k8s.io/v1 definitions. The stored form is JSON of the v1beta1 type, as in kube-apiserver."""
 
     __slots__ = ("__weakref__",)
-
-    @property
-    def gvk(self) -> GroupVersionKind:
-        """Return the kind of the objects."""
-        return GVK
-
-    @property
-    def conversion(self) -> None:
-        """None: the codec converts by itself."""
-        return
+    gvk: Final = GVK
+    conversion: Final = None
+    """The codec converts by itself."""
 
     def decode_body(self, obj: Object, report: bool) -> list[str]:  # noqa: FBT001
         """Convert a parsed request body to canonical form, in place.

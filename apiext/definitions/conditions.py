@@ -51,7 +51,10 @@ def is_true(crd: Object, condition_type: str) -> bool:
 
 
 def put(crd: Object, condition: Condition) -> None:
-    """Set a condition. Its time changes only with its status. Replaces the list of conditions instead of changing it."""
+    """Set a condition, unless it is equal already. Replaces the list of conditions instead of changing it."""
+    existing = find(crd, condition.type)
+    if condition.equals(existing):
+        return
     fresh: dict[str, Any] = {
         "type": condition.type,
         "status": condition.status,
@@ -60,28 +63,17 @@ def put(crd: Object, condition: Condition) -> None:
         "message": condition.message,
     }
     conditions = list(crd["status"]["conditions"] or [])
-    for index, existing in enumerate(conditions):
-        if existing["type"] == condition.type:
-            if existing["status"] == condition.status and existing.get("lastTransitionTime"):
-                fresh["lastTransitionTime"] = existing["lastTransitionTime"]
-            conditions[index] = existing | fresh
-            break
-    else:
+    if existing is None:
         conditions.append(fresh)
+    else:
+        if existing["status"] == condition.status and existing.get("lastTransitionTime"):
+            fresh["lastTransitionTime"] = existing["lastTransitionTime"]
+        conditions[conditions.index(existing)] = existing | fresh
     crd["status"] = crd["status"] | {"conditions": conditions}
 
 
 def remove(crd: Object, condition_type: str) -> None:
-    """Remove a condition."""
-    conditions = [condition for condition in crd["status"]["conditions"] or [] if condition["type"] != condition_type]
-    crd["status"] = crd["status"] | {"conditions": conditions}
-
-
-def has_cleanup_finalizer(crd: Object) -> bool:
-    """Report whether a definition has the cleanup finalizer: its instances are deleted before it is removed."""
-    return CLEANUP_FINALIZER in crd["metadata"].get("finalizers", ())
-
-
-def is_being_deleted(crd: Object) -> bool:
-    """Report whether a definition has a deletion timestamp."""
-    return crd["metadata"].get("deletionTimestamp") is not None
+    """Remove a condition, if it exists. Replaces the list of conditions instead of changing it."""
+    if find(crd, condition_type) is not None:
+        conditions = [condition for condition in crd["status"]["conditions"] if condition["type"] != condition_type]
+        crd["status"] = crd["status"] | {"conditions": conditions}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions import conditions
@@ -108,28 +109,15 @@ class Definition:
         return self.read()
 
     @classmethod
-    def from_object(cls, crd: Object, *, revision: int = 0) -> Definition:
-        """Create a definition from its canonical form; revision 0 stands for the one in the metadata.
-
-        Raises:
-            ValueError: the definition has no storage version.
-        """
-        return cls._make(crd, lambda: crd, revision or int(crd["metadata"].get("resourceVersion") or 0))
-
-    @classmethod
     def from_item(cls, item: Item) -> Definition:
         """Create a definition from a stored item. Keeps the item's bytes instead of the schemas.
 
         Raises:
             ValueError: the definition has no storage version.
         """
-        return cls._make(item.object(), item.object, item.revision)
-
-    @classmethod
-    def _make(cls, crd: Object, read: Callable[[], Object], revision: int) -> Definition:
-        head = _without_schemas(crd)
+        head = _without_schemas(item.object())
         spec, metadata = head["spec"], head["metadata"]
-        versions = tuple(_version(version, _schema_of(read, index)) for index, version in enumerate(spec["versions"] or ()))
+        versions = tuple(_version(version, partial(_schema, item, index)) for index, version in enumerate(spec["versions"] or ()))
         storage_version = next((version for version in versions if version.storage), None)
         if storage_version is None:
             msg = "invalid CustomResourceDefinition, no storage version"
@@ -145,12 +133,12 @@ class Definition:
             storage_version=storage_version,
             preserve_unknown_fields=spec.get("preserveUnknownFields", False),
             conversion_strategy=spec["conversion"]["strategy"],
-            revision=revision,
+            revision=item.revision,
             is_established=conditions.is_true(head, conditions.ESTABLISHED),
-            is_terminating=conditions.is_being_deleted(head),
+            is_terminating=metadata.get("deletionTimestamp") is not None,
             phase=_phase(metadata.get("annotations") or {}),
             head=head,
-            read=read,
+            read=item.object,
         )
 
     @property
@@ -209,12 +197,9 @@ def _without_schemas(crd: Object) -> Object:
     return crd | {"spec": crd["spec"] | {"versions": bare}}
 
 
-def _schema_of(read: Callable[[], Object], index: int) -> Callable[[], Mapping[str, Any] | None]:
-    def schema() -> Mapping[str, Any] | None:
-        validation = read()["spec"]["versions"][index].get("schema") or {}
-        found: Mapping[str, Any] | None = validation.get("openAPIV3Schema")
-        return found
-
+def _schema(item: Item, index: int) -> Mapping[str, Any] | None:
+    validation = item.object()["spec"]["versions"][index].get("schema") or {}
+    schema: Mapping[str, Any] | None = validation.get("openAPIV3Schema")
     return schema
 
 

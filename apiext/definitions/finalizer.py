@@ -6,13 +6,14 @@ Mirrors apiextensions-apiserver pkg/controller/finalizer/crd_finalizer.go.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.definitions import conditions
 from apiext.definitions.conditions import CLEANUP_FINALIZER, TERMINATING, Condition
 from apiext.definitions.definition_informer import FAILURES
 from apiext.meta.backoff import Backoff
+from apiext.meta.field import aggregate
 from apiext.meta.log import get_logger
 from apiext.meta.workqueue import RequeueError, WorkQueue
 from apiext.storage.interface import InvalidObjectError, KeyNotFoundError, Preconditions, WriteOptions
@@ -55,10 +56,6 @@ _OVERLAPS: Final = Condition(TERMINATING, "False", "OverlappingBuiltInResource",
 
 class _HasOtherFinalizersError(Exception):
     """Other finalizers keep the definition."""
-
-
-class _InstancesRemainError(RequeueError):
-    """Instances remain after the timeout."""
 
 
 class Finalizer:
@@ -111,7 +108,7 @@ class Finalizer:
         try:
             namespaces = await self._instances.namespaces(definition)
         except FAILURES as error:
-            await self._report_failure(definition, "InstanceDeletionFailed", f"could not list instances: {_text([error])}")
+            await self._report_failure(definition, "InstanceDeletionFailed", f"could not list instances: {error}")
             raise
         failures: list[Exception] = []
         for namespace in namespaces:
@@ -120,22 +117,22 @@ class Finalizer:
             except FAILURES as error:
                 failures.append(error)
         if failures:
-            await self._report_failure(definition, "InstanceDeletionFailed", f"could not issue all deletes: {_text(failures)}")
+            await self._report_failure(definition, "InstanceDeletionFailed", f"could not issue all deletes: {aggregate(failures)}")
             raise failures[0]
         try:
             await self._wait_until_deleted(definition)
-        except (*FAILURES, _InstancesRemainError) as error:
-            message = f"could not confirm zero CustomResources remaining: {_text([error])}"
+        except (*FAILURES, RequeueError) as error:
+            message = f"could not confirm zero CustomResources remaining: {error}"
             await self._report_failure(definition, "InstanceDeletionCheck", message)
             raise
 
     async def _wait_until_deleted(self, definition: Definition) -> None:
-        """Wait until no instance is left. Raises _InstancesRemainError after `_TIMEOUT` seconds."""
+        """Wait until no instance is left. Raises RequeueError after `_TIMEOUT` seconds."""
         loop, backoff = asyncio.get_running_loop(), Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
         deadline = loop.time() + _TIMEOUT
         while await self._instances.namespaces(definition):
             if loop.time() >= deadline:
-                raise _InstancesRemainError("context deadline exceeded")
+                raise RequeueError("context deadline exceeded")
             await backoff.pause()
 
     async def _report_failure(self, definition: Definition, reason: str, message: str) -> None:
@@ -146,8 +143,7 @@ class Finalizer:
 
         async def update(existing: Object, _revision: int) -> Object:
             crd = dict(existing)
-            if not condition.equals(conditions.find(existing, TERMINATING)):
-                conditions.put(crd, condition)
+            conditions.put(crd, condition)
             return crd
 
         await self._update(definition, update)
@@ -182,10 +178,4 @@ class Finalizer:
 
 def needs_cleanup(definition: Definition) -> bool:
     """Report whether a definition is being deleted and has the cleanup finalizer."""
-    return definition.is_terminating and conditions.has_cleanup_finalizer(definition.head)
-
-
-def _text(failures: Sequence[Exception]) -> str:
-    """Return the distinct messages of failures in the format of apimachinery's aggregate error."""
-    texts = list(dict.fromkeys(map(str, failures)))
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    return definition.is_terminating and CLEANUP_FINALIZER in definition.head["metadata"].get("finalizers", ())

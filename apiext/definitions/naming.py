@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from apiext.definitions.conditions import NAMES_ACCEPTED, Condition
 from apiext.meta import go_format, json_values
+from apiext.meta.field import aggregate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,9 +67,8 @@ def _problem(wanted: str, has: str, used: set[str]) -> str:
 
 def _short_names_problem(wanted: Object, has: Object, used: set[str]) -> str:
     mine = has.get("shortNames") or ()
-    problems = [_problem(name, "", used) for name in wanted.get("shortNames") or () if name not in mine]
-    problems = list(dict.fromkeys(filter(None, problems)))
-    return problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]" if problems else ""
+    problems = [problem for name in wanted.get("shortNames") or () if name not in mine and (problem := _problem(name, "", used))]
+    return aggregate(problems) if problems else ""
 
 
 def _copy(source: Object, target: Object, key: str) -> None:

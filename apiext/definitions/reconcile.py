@@ -31,10 +31,14 @@ def reconcile_status(crd: Object, taken: AcceptedNames) -> Object:
     out = dict(crd)
     _accept_names(out, taken)
     _establish(out)
-    _set_condition(out, _non_structural(out), NON_STRUCTURAL_SCHEMA)
+    violations = _non_structural(out)
+    if violations is None:
+        conditions.remove(out, NON_STRUCTURAL_SCHEMA)
+    else:
+        conditions.put(out, violations)
     approved = approval.condition(out)
     if approved is not None:
-        _set_condition(out, approved, approved.type)
+        conditions.put(out, approved)
     return crd if out["status"] is status else out
 
 
@@ -44,15 +48,6 @@ def depends_on_schemas(crd: Object) -> bool:
     Validation requires structural schemas unless preserveUnknownFields is set. A definition from an older server may have the condition.
     """
     return bool(crd["spec"].get("preserveUnknownFields")) or conditions.find(crd, NON_STRUCTURAL_SCHEMA) is not None
-
-
-def _set_condition(crd: Object, condition: Condition | None, condition_type: str) -> None:
-    existing = conditions.find(crd, condition_type)
-    if condition is None:
-        if existing is not None:
-            conditions.remove(crd, condition_type)
-    elif not condition.equals(existing):
-        conditions.put(crd, condition)
 
 
 def _accept_names(crd: Object, taken: AcceptedNames) -> None:
@@ -72,13 +67,13 @@ def _establish(crd: Object) -> None:
         return
     webhook = crd["spec"]["conversion"].get("webhook") or {}
     bundle = (webhook.get("clientConfig") or {}).get("caBundle")
-    _set_condition(crd, _BAD_CA_BUNDLE if bundle and _is_malformed(bundle) else _ESTABLISHED, ESTABLISHED)
+    condition = _ESTABLISHED
+    if bundle:
+        from apiext.definitions.validation.ca_bundle import ca_bundle_errors
 
-
-def _is_malformed(bundle: str) -> bool:
-    from apiext.definitions.validation.ca_bundle import ca_bundle_errors
-
-    return bool(ca_bundle_errors(bundle, field.ROOT))
+        if ca_bundle_errors(bundle, field.ROOT):
+            condition = _BAD_CA_BUNDLE
+    conditions.put(crd, condition)
 
 
 def _non_structural(crd: Object) -> Condition | None:

@@ -8,7 +8,6 @@ Fields have the order of the Go structs, in which they are encoded.
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Any, Final
 
 from apiext.meta.go_times import Time
@@ -25,34 +24,30 @@ class Bytes(GoType):
         super().__init__("[]uint8")
 
     def check(self, value: Any, decoder: Decoder) -> None:
-        if value is None:
-            return
         if isinstance(value, list):
             _OCTETS.check(value, decoder)
-            return
-        if not isinstance(value, str):
+        elif isinstance(value, str):
+            if _decode_base64(value) is None:
+                decoder.save(DecodeError(f"illegal base64 data at input byte {_bad_base64(value)}"))
+        elif value is not None:
             decoder.mismatch(value, self.name)
-            return
-        try:
-            _decode_base64(value)
-        except (ValueError, binascii.Error):
-            decoder.save(DecodeError(f"illegal base64 data at input byte {_bad_base64(value)}"))
 
     def canonical(self, value: Any) -> Any:
-        if isinstance(value, list):
-            return base64.b64encode(bytes(_OCTETS.canonical(value))).decode()
-        try:
-            return base64.b64encode(_decode_base64(value)).decode() if isinstance(value, str) else None
-        except (ValueError, binascii.Error):
-            return None
+        octets = _OCTETS.canonical(value)
+        data = bytes(octets) if octets is not None else _decode_base64(value)
+        return None if data is None else base64.b64encode(data).decode()
 
 
 _OCTETS: Final = Slice(Int(8, signed=False))
 
 
-def _decode_base64(text: str) -> bytes:
-    plain = text.replace("\n", "").replace("\r", "")
-    return base64.b64decode(plain.encode(), validate=True)
+def _decode_base64(value: Any) -> bytes | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        return base64.b64decode(value.replace("\n", "").replace("\r", "").encode(), validate=True)
+    except ValueError:
+        return None
 
 
 def _bad_base64(text: str) -> int:
@@ -81,22 +76,22 @@ class SchemaOrBool(GoType):
 class SchemaOrList(GoType):
     """Go types JSONSchemaPropsOrArray and JSONSchemaPropsOrStringArray. Other values count as empty, and are encoded as null."""
 
-    __slots__ = ("_list",)
+    __slots__ = ("list_type",)
 
-    def __init__(self, name: str, list_: Slice) -> None:
+    def __init__(self, name: str, list_type: Slice) -> None:
         super().__init__(name)
-        self._list = list_
+        self.list_type = list_type
 
     def check(self, value: Any, decoder: Decoder) -> None:
         if isinstance(value, dict):
             decoder.nested(SCHEMA, value)
         elif isinstance(value, list):
-            decoder.nested(self._list, value)
+            decoder.nested(self.list_type, value)
 
     def canonical(self, value: Any) -> Any:
         if isinstance(value, dict):
             return SCHEMA.canonical(value)
-        return self._list.canonical(value) if isinstance(value, list) and value else None
+        return self.list_type.canonical(value) if isinstance(value, list) and value else None
 
 
 class ExplicitSlice(Slice):
@@ -137,7 +132,7 @@ BOOL: Final = Bool()
 INT64: Final = Int(64)
 JSON: Final = Raw("v1.JSON")
 SCHEMA: Final = Struct("JSONSchemaProps")
-SCHEMAS: Final = Slice(SCHEMA)
+SCHEMA_OR_ARRAY: Final = SchemaOrList("v1.JSONSchemaPropsOrArray", Slice(SCHEMA))
 _COUNT: Final = Pointer(INT64)
 _NUMBER: Final = Pointer(Float())
 _TEXT: Final = Pointer(STRING)
@@ -180,7 +175,7 @@ SCHEMA.define(
     Field("maxProperties", _COUNT),
     Field("minProperties", _COUNT),
     Field("required", _NAMES),
-    Field("items", NonNilPointer(SchemaOrList("v1.JSONSchemaPropsOrArray", SCHEMAS))),
+    Field("items", NonNilPointer(SCHEMA_OR_ARRAY)),
     Field("allOf", _LISTED_SCHEMAS),
     Field("oneOf", _LISTED_SCHEMAS),
     Field("anyOf", _LISTED_SCHEMAS),
@@ -227,8 +222,6 @@ def column(path: str) -> Struct:
         Field(path, STRING, omit_empty=False),
     )
 
-
-COLUMN: Final = column("jsonPath")
 
 SCALE: Final = Struct("CustomResourceSubresourceScale").define(
     Field("specReplicasPath", STRING, omit_empty=False),
@@ -285,14 +278,20 @@ CONVERSION: Final = Struct("CustomResourceConversion").define(
     ),
 )
 
-SPEC: Final = Struct("CustomResourceDefinitionSpec").define(
-    Field("group", STRING, omit_empty=False),
-    Field("names", NAMES, omit_empty=False),
-    Field("scope", String("v1.ResourceScope"), omit_empty=False),
-    Field("versions", Slice(version(Pointer(SCHEMA), COLUMN)), omit_empty=False),
-    Field("conversion", Pointer(CONVERSION)),
-    Field("preserveUnknownFields", BOOL),
-)
+
+def spec(schema: GoType) -> Struct:
+    """Return the type CustomResourceDefinitionSpec with a given schema type."""
+    return Struct("CustomResourceDefinitionSpec").define(
+        Field("group", STRING, omit_empty=False),
+        Field("names", NAMES, omit_empty=False),
+        Field("scope", String("v1.ResourceScope"), omit_empty=False),
+        Field("versions", Slice(version(schema, column("jsonPath"))), omit_empty=False),
+        Field("conversion", Pointer(CONVERSION)),
+        Field("preserveUnknownFields", BOOL),
+    )
+
+
+SPEC: Final = spec(Pointer(SCHEMA))
 
 CONDITION: Final = Struct("CustomResourceDefinitionCondition").define(
     Field("type", String("v1.CustomResourceDefinitionConditionType"), omit_empty=False),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 API_VERSION: Final = "apiextensions.k8s.io/v1beta1"
 
-SHARED: Final = {
+_SHARED: Final = {
     "validation": "schema",
     "subresources": "subresources",
     "additionalPrinterColumns": "additionalPrinterColumns",
@@ -52,16 +52,7 @@ _SPEC: Final = Struct("CustomResourceDefinitionSpec", "v1beta1").define(
 
 _STORED: Final = types.definition(_SPEC)
 
-READ: Final = types.definition(
-    Struct("CustomResourceDefinitionSpec").define(
-        Field("group", types.STRING, omit_empty=False),
-        Field("names", types.NAMES, omit_empty=False),
-        Field("scope", types.STRING, omit_empty=False),
-        Field("versions", Slice(types.version(_SCHEMA, types.COLUMN)), omit_empty=False),
-        Field("conversion", Pointer(types.CONVERSION)),
-        Field("preserveUnknownFields", types.BOOL),
-    )
-)
+READ: Final = types.definition(types.spec(_SCHEMA))
 """The v1 type without defaulting and decoding of schemas."""
 
 
@@ -79,14 +70,14 @@ def from_storage(stored: Object) -> Object:
     versions = spec.get("versions") or []
     if not versions and spec.get("version"):
         versions = [{"name": spec["version"], "served": True, "storage": True}]
-    for shared, name in SHARED.items():
+    for shared, name in _SHARED.items():
         if shared in spec:
             versions = [{**version, name: spec[shared]} for version in versions]
     crd["spec"] = {
         "group": spec["group"],
         "names": spec["names"],
         "scope": spec["scope"] or "Namespaced",
-        "versions": [_version_to_v1(version) for version in versions],
+        "versions": [_rename_column_path(version, "JSONPath", "jsonPath") for version in versions],
         "conversion": _conversion_to_v1(spec.get("conversion")),
         "preserveUnknownFields": spec.get("preserveUnknownFields", True),
     }
@@ -95,11 +86,11 @@ def from_storage(stored: Object) -> Object:
 
 def to_v1beta1_spec(spec: Object) -> Object:
     """Return the v1beta1 form of a canonical v1 spec. Shares members with it."""
-    versions = [_version_from_v1(version) for version in spec["versions"] or ()]
+    versions = [_rename_column_path(version, "jsonPath", "JSONPath") for version in spec["versions"] or ()]
     out: Object = {key: spec[key] for key in ("group", "names", "scope")}
     if versions:
         out["version"] = versions[0]["name"]
-    for shared, name in SHARED.items():
+    for shared, name in _SHARED.items():
         first = versions[0].get(name) if versions else None
         if first not in (None, []) and all(json_values.equal(version.get(name), first) for version in versions):
             out[shared] = first
@@ -112,22 +103,12 @@ def to_v1beta1_spec(spec: Object) -> Object:
     return _SPEC.order(out)
 
 
-def _version_from_v1(version: Object) -> Object:
-    out = dict(version)
-    if "additionalPrinterColumns" in out:
-        out["additionalPrinterColumns"] = _rename(out["additionalPrinterColumns"], "jsonPath", "JSONPath")
-    return out
-
-
-def _version_to_v1(version: Object) -> Object:
-    out = dict(version)
-    if "additionalPrinterColumns" in out:
-        out["additionalPrinterColumns"] = _rename(out["additionalPrinterColumns"], "JSONPath", "jsonPath")
-    return out
-
-
-def _rename(columns: list[Object], old: str, new: str) -> list[Object]:
-    return [{new if key == old else key: item for key, item in column.items()} for column in columns]
+def _rename_column_path(version: Object, old: str, new: str) -> Object:
+    renamed = dict(version)
+    if "additionalPrinterColumns" in version:
+        columns = version["additionalPrinterColumns"]
+        renamed["additionalPrinterColumns"] = [{new if key == old else key: item for key, item in column.items()} for column in columns]
+    return renamed
 
 
 def _conversion_from_v1(conversion: Object) -> Object:

@@ -6,22 +6,24 @@ Mirrors meta/v1 (APIVersions, APIGroupList, APIGroup, APIResourceList) and apidi
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from apiext.discovery.resources import APIGroup, APIResource, APISubresource, APIVersion
 from apiext.meta.gvk import GroupVersion, GroupVersionKind
 from apiext.meta.json_codec import Object
 
-AGGREGATED: tuple[str, str, str] = ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList")
-"""Group, version and kind of the aggregated document."""
+AGGREGATED: Final = GroupVersionKind("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList")
+"""The kind of the aggregated document."""
 
 
-def api_versions(core: APIGroup, address: str) -> Object:
-    """Return the document at /api; `address` is host and port of the server."""
-    return {
-        "kind": "APIVersions",
-        "versions": [served.version for served in core.versions],
-        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
-    }
+def api_versions(core: APIGroup) -> Object:
+    """Return the document at /api, without the addresses of the server."""
+    return {"kind": "APIVersions", "versions": [served.version for served in core.versions]}
+
+
+def server_addresses(address: str) -> Object:
+    """Return the field of the document at /api that has host and port of the server."""
+    return {"serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]}
 
 
 def api_group_list(groups: Iterable[APIGroup]) -> Object:
@@ -64,7 +66,7 @@ def _resource(resource: APIResource) -> Object:
         "name": resource.plural,
         "singularName": resource.singular,
         "namespaced": resource.namespaced,
-        "kind": resource.kind,
+        "kind": resource.response_kind.kind,
         "verbs": resource.verbs,
         **_names(resource),
         **({"storageVersionHash": resource.storage_version_hash} if resource.storage_version_hash else {}),
@@ -72,12 +74,8 @@ def _resource(resource: APIResource) -> Object:
 
 
 def _names(resource: APIResource) -> Object:
-    names: Object = {}
-    if resource.short_names:
-        names["shortNames"] = resource.short_names
-    if resource.categories:
-        names["categories"] = resource.categories
-    return names
+    names = {"shortNames": resource.short_names, "categories": resource.categories}
+    return {field: listed for field, listed in names.items() if listed}
 
 
 def _subresource(resource: APIResource, sub: APISubresource) -> Object:
@@ -87,20 +85,15 @@ def _subresource(resource: APIResource, sub: APISubresource) -> Object:
         "singularName": "",
         "namespaced": resource.namespaced,
         **({"group": sub.response_kind.group, "version": sub.response_kind.version} if foreign else {}),
-        "kind": sub.kind,
+        "kind": sub.response_kind.kind,
         "verbs": sub.verbs,
     }
 
 
-def group_discovery_items(groups: Iterable[APIGroup]) -> list[Object]:
-    """Return the items of the aggregated document."""
-    return [_group_discovery(group) for group in groups]
-
-
-def group_discovery_list(items: list[Object]) -> Object:
+def group_discovery_list(groups: Iterable[APIGroup]) -> Object:
     """Return the aggregated document."""
-    group, version, kind = AGGREGATED
-    return {"kind": kind, "apiVersion": f"{group}/{version}", "metadata": {}, "items": items}
+    items = [_group_discovery(group) for group in groups]
+    return {"kind": AGGREGATED.kind, "apiVersion": AGGREGATED.api_version, "metadata": {}, "items": items}
 
 
 def _group_discovery(group: APIGroup) -> Object:
@@ -119,18 +112,14 @@ def _group_discovery(group: APIGroup) -> Object:
 
 def _resource_discovery(resource: APIResource) -> Object:
     subresources = [
-        {"subresource": sub.name, "responseKind": _kind(sub.response_kind), "verbs": sub.verbs} for sub in resource.subresources
+        {"subresource": sub.name, "responseKind": sub.response_kind._asdict(), "verbs": sub.verbs} for sub in resource.subresources
     ]
     return {
         "resource": resource.plural,
-        "responseKind": _kind(resource.response_kind),
+        "responseKind": resource.response_kind._asdict(),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular,
         "verbs": resource.verbs,
         **_names(resource),
         **({"subresources": subresources} if subresources else {}),
     }
-
-
-def _kind(kind: GroupVersionKind) -> Object:
-    return {"group": kind.group, "version": kind.version, "kind": kind.kind}

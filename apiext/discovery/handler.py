@@ -6,68 +6,36 @@ and the order of kube-aggregator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from aiohttp import hdrs, web
 
 from apiext.definitions.catalog import Catalog
 from apiext.discovery import documents
+from apiext.discovery.documents import AGGREGATED
 from apiext.discovery.resources import APIGroup, collect
 from apiext.endpoints.responsewriters.cached_document import Document
+from apiext.endpoints.responsewriters.content_encoding import formatted
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.responsewriters.status import text_reply
-from apiext.endpoints.serializers.negotiation import PROTOBUF, YAML, Convert, MediaType, Offers, check_route, negotiate_output
+from apiext.endpoints.serializers.negotiation import (
+    MEDIA_TYPES,
+    PLAIN_OFFERS,
+    PROTOBUF,
+    Convert,
+    MediaType,
+    Offers,
+    check_route,
+    negotiate_output,
+)
 from apiext.meta import errors, json_codec
 from apiext.meta.builtin_resources import BuiltinGroupVersion
 from apiext.meta.json_codec import Object
 
-_PLAIN: Final = Offers()
-_GROUP, _VERSION, _KIND = documents.AGGREGATED
-_CONVERT: Final = Convert(kind=_KIND, group=_GROUP, version=_VERSION)
-_PARAMS: Final = f"g={_GROUP};v={_VERSION};as={_KIND}"
+_CONVERT: Final = Convert(**AGGREGATED._asdict())
+_PARAMS: Final = f"g={AGGREGATED.group};v={AGGREGATED.version};as={AGGREGATED.kind}"
 _NOT_GET: Final = "the server does not allow this method on the requested resource"
-
-
-@dataclass(frozen=True, slots=True)
-class DiscoveryPath:
-    """The document at a path."""
-
-    make: Callable[[str], Object]
-    """Returns the document of a server with that host and port."""
-    depends_on_address: bool = False
-    only_get: bool = False
-    """Whether other methods get 405, as upstream for built-in groups."""
-
-
-def discovery_paths(groups: Iterable[APIGroup], own_groups: Collection[str]) -> dict[tuple[str, ...], DiscoveryPath]:
-    """Return the document of each path; keys are the path segments."""
-    groups = tuple(groups)
-    table: dict[tuple[str, ...], DiscoveryPath] = {("apis",): DiscoveryPath(partial(_group_list, groups))}
-    for group in groups:
-        if group.name:
-            table["apis", group.name] = DiscoveryPath(partial(_group, group))
-        else:
-            table["api",] = DiscoveryPath(partial(documents.api_versions, group), depends_on_address=True, only_get=True)
-        for served in group.versions:
-            path = ("apis", group.name, served.version) if group.name else ("api", served.version)
-            document = documents.api_resource_list(group.name, served)
-            table[path] = DiscoveryPath(partial(_constant, document), only_get=group.name in own_groups)
-    return table
-
-
-def _group_list(groups: Iterable[APIGroup], _address: str) -> Object:
-    return documents.api_group_list(groups)
-
-
-def _group(group: APIGroup, _address: str) -> Object:
-    return documents.api_group(group)
-
-
-def _constant(document: Object, _address: str) -> Object:
-    return document
 
 
 class _RootOffers(Offers):
@@ -86,17 +54,16 @@ class DiscoveryHandler:
     """Serves discovery of the catalog's definitions and the built-in resources.
 
     Every answer has the current state of the catalog. A document is rendered with its first request after a change.
-    `address` is host and port of the server; empty for the address that the request arrived at.
     """
 
-    def __init__(self, catalog: Catalog, builtins: Sequence[BuiltinGroupVersion], *, address: str = "") -> None:
+    def __init__(self, catalog: Catalog, builtins: Sequence[BuiltinGroupVersion]) -> None:
         self._catalog = catalog
         self._builtins = builtins
         self._own_groups = frozenset(builtin.group_version.group for builtin in builtins)
-        self._address = address
         self._generation: int | None = None
         self._groups: tuple[APIGroup, ...] = ()
-        self._paths: dict[tuple[str, ...], DiscoveryPath] = {}
+        self._paths: dict[tuple[str, ...], Object] = {}
+        """The plain documents by path; that at /api is made for each address."""
         self._rendered: dict[tuple[str, ...], Document] = {}
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -107,28 +74,33 @@ class DiscoveryHandler:
         """
         self._refresh()
         parts = tuple(part for part in request.path.split("/") if part)
-        entry = self._paths.get(parts)
-        if entry is None or request.path == "/apis//":
-            return self._missing(parts)
-        if entry.only_get and request.method != hdrs.METH_GET:
-            raise errors.StatusError(405, "MethodNotAllowed", _NOT_GET, {})
-        if entry.only_get:
-            check_route(request, _PLAIN.named)
+        document = self._paths.get(parts)
+        is_builtin = parts[:1] == ("api",) or (len(parts) == 3 and parts[1] in self._own_groups)
+        if document is None or request.path == "/apis//":
+            if is_builtin:
+                raise errors.path_not_found()
+            return text_reply("404 page not found", status=404)
+        if is_builtin:
+            if request.method != hdrs.METH_GET:
+                raise errors.StatusError(405, "MethodNotAllowed", _NOT_GET, {})
+            check_route(request, MEDIA_TYPES)
         # the reference serves /apis/ with another handler than /apis
         aggregates = len(parts) == 1 and request.path != "/apis/"
-        media = negotiate_output(request, _ROOT if aggregates else _PLAIN)
+        media = negotiate_output(request, _ROOT if aggregates else PLAIN_OFFERS)
         if media.convert is not None:
             return self._aggregated(request, parts[0], media)
-        address = self._server_address(request) if entry.depends_on_address else ""
-        document = self._document((*parts, address), lambda: entry.make(address), media)
-        return document.reply(request)
+        if parts == ("api",):
+            address = _server_address(request)
+            document = document | documents.server_addresses(address)
+            parts = (*parts, address)
+        return self._document(parts, lambda: document, media).reply(request)
 
     def _refresh(self) -> None:
         """Drop the rendered documents after a change of the catalog."""
         generation = self._catalog.generation
         if generation != self._generation:
             self._groups = collect(self._catalog.all(), self._builtins)
-            self._paths = discovery_paths(self._groups, self._own_groups)
+            self._paths = _plain_documents(self._groups)
             self._rendered = {}
             self._generation = generation
 
@@ -142,7 +114,7 @@ class DiscoveryHandler:
             return Reply(status=304, headers=headers)
         document = self._document(
             (prefix, "aggregated"),
-            lambda: documents.group_discovery_list(documents.group_discovery_items(groups)),
+            lambda: documents.group_discovery_list(groups),
             media,
             content_type=f"{media.type};{_PARAMS}",
         )
@@ -152,8 +124,9 @@ class DiscoveryHandler:
         """Return the ETag: the hash of the document before it has a kind, as upstream."""
         found = self._rendered.get((prefix, "hashed"))
         if found is None:
-            content = {"metadata": {}, "items": documents.group_discovery_items(groups)}
-            found = self._rendered[prefix, "hashed"] = Document(json_codec.dumps(content, sort_keys=False), "")
+            document = documents.group_discovery_list(groups)
+            del document["kind"], document["apiVersion"]
+            found = self._rendered[prefix, "hashed"] = Document(json_codec.dumps(document, sort_keys=False), "")
         return found.etag
 
     def _document(self, key: tuple[str, ...], make: Callable[[], object], media: MediaType, *, content_type: str = "") -> Document:
@@ -164,21 +137,28 @@ class DiscoveryHandler:
             found = self._rendered[key] = Document(_render(make(), media), content_type or media.type)
         return found
 
-    def _server_address(self, request: web.BaseRequest) -> str:
-        """Return host and port of the server."""
-        if self._address or request.transport is None:
-            return self._address
-        name = request.transport.get_extra_info("sockname")
-        if not isinstance(name, tuple):
-            return ""
-        host, port = name[:2]
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
-    def _missing(self, parts: tuple[str, ...]) -> web.StreamResponse:
-        """Return 404 in plain text; raises it as StatusError below built-in groups."""
-        if parts[:1] == ("api",) or (len(parts) == 3 and parts[1] in self._own_groups):
-            raise errors.path_not_found()
-        return text_reply("404 page not found", status=404)
+def _plain_documents(groups: tuple[APIGroup, ...]) -> dict[tuple[str, ...], Object]:
+    """Return the plain document of each path; keys are the path segments."""
+    found: dict[tuple[str, ...], Object] = {("apis",): documents.api_group_list(groups)}
+    for group in groups:
+        if group.name:
+            found["apis", group.name] = documents.api_group(group)
+        else:
+            found["api",] = documents.api_versions(group)
+        for served in group.versions:
+            path = ("apis", group.name, served.version) if group.name else ("api", served.version)
+            found[path] = documents.api_resource_list(group.name, served)
+    return found
+
+
+def _server_address(request: web.BaseRequest) -> str:
+    """Return host and port that a request arrived at, empty where they are not known."""
+    name = request.transport.get_extra_info("sockname") if request.transport is not None else None
+    if not isinstance(name, tuple):
+        return ""
+    host, port = name[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _render(content: Any, media: MediaType) -> bytes:
@@ -186,9 +166,4 @@ def _render(content: Any, media: MediaType) -> bytes:
         from apiext.discovery import protobuf_messages
 
         return protobuf_messages.dumps(content)
-    data = json_codec.dumps(content, sort_keys=False)
-    if media.type == YAML:
-        from apiext.endpoints.serializers import yaml_codec
-
-        return yaml_codec.dumps(json_codec.loads(data))
-    return json_codec.pretty(data) if media.pretty else data + b"\n"
+    return formatted(json_codec.dumps(content, sort_keys=False), media)

@@ -1,16 +1,12 @@
 """The groups, versions and resources of the server, in the order of discovery.
 
-Versions are ordered v2 before v1, v1 before v1beta1, all of these before any other name.
-Mirrors apiextensions-apiserver pkg/apiserver/customresource_discovery_controller.go and
-apimachinery pkg/version (CompareKubeAwareVersionStrings).
+Mirrors apiextensions-apiserver pkg/apiserver/customresource_discovery_controller.go.
 """
 
 from __future__ import annotations
 
 import base64
-import functools
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,19 +15,15 @@ from typing import Final
 from apiext.definitions.definition import Definition, Version
 from apiext.meta.builtin_resources import BuiltinGroupVersion, BuiltinResource
 from apiext.meta.gvk import GroupVersionKind
+from apiext.meta.kube_version import kube_aware_key
 
-CUSTOM_GROUP_PRIORITY: Final = 1000
-CUSTOM_VERSION_PRIORITY: Final = 100
+_CUSTOM_GROUP_PRIORITY: Final = 1000
+_CUSTOM_VERSION_PRIORITY: Final = 100
 # in the reference's order
 _VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 _TERMINATING_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
 _SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 _SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
-
-_KUBE_VERSION: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
-_STABILITY: Final = {"alpha": 0, "beta": 1, None: 2}
-_MAX_VERSION_NUMBER: Final = 2**63
-"""Version numbers from here on make a name that is no Kubernetes version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +31,8 @@ class APISubresource:
     """A subresource in one version."""
 
     name: str
-    kind: str
     response_kind: GroupVersionKind
+    """Group and version are empty for a built-in resource, as upstream."""
     verbs: tuple[str, ...]
 
 
@@ -50,9 +42,8 @@ class APIResource:
 
     plural: str
     singular: str
-    kind: str
     response_kind: GroupVersionKind
-    """Group and version are empty for a built-in resource, as upstream."""
+    """As in APISubresource."""
     namespaced: bool
     verbs: tuple[str, ...]
     short_names: tuple[str, ...]
@@ -77,10 +68,6 @@ class APIGroup:
     priority: int
     versions: tuple[APIVersion, ...]
 
-    def version(self, name: str) -> APIVersion | None:
-        """Return the version of that name, None without one."""
-        return next((served for served in self.versions if served.version == name), None)
-
 
 def storage_version_hash(kind: GroupVersionKind) -> str:
     """Return a hash that changes with the storage version of a resource."""
@@ -101,7 +88,7 @@ def collect(definitions: Iterable[Definition], builtins: Sequence[BuiltinGroupVe
             continue
         for served in definition.served_versions:
             versions[definition.group][served.name].append(_custom(definition, served))
-            group_priority[definition.group] = CUSTOM_GROUP_PRIORITY
+            group_priority[definition.group] = _CUSTOM_GROUP_PRIORITY
     for builtin in builtins:
         group, version = builtin.group_version
         versions[group][version] = [_builtin(resource) for resource in builtin.resources]
@@ -115,7 +102,7 @@ def collect(definitions: Iterable[Definition], builtins: Sequence[BuiltinGroupVe
 
 def _ordered(group: str, versions: dict[str, list[APIResource]], priorities: dict[tuple[str, str], int]) -> tuple[APIVersion, ...]:
     names = sorted(versions, key=kube_aware_key)
-    names.sort(key=lambda name: -priorities.get((group, name), CUSTOM_VERSION_PRIORITY))
+    names.sort(key=lambda name: -priorities.get((group, name), _CUSTOM_VERSION_PRIORITY))
     return tuple(APIVersion(name, tuple(sorted(versions[name], key=lambda resource: resource.plural))) for name in names)
 
 
@@ -124,13 +111,12 @@ def _custom(definition: Definition, served: Version) -> APIResource:
     kind = GroupVersionKind(definition.group, served.name, names.kind)
     subresources = []
     if served.has_status:
-        subresources.append(APISubresource("status", names.kind, kind, _SUBRESOURCE_VERBS))
+        subresources.append(APISubresource("status", kind, _SUBRESOURCE_VERBS))
     if served.scale is not None:
-        subresources.append(APISubresource("scale", _SCALE.kind, _SCALE, _SUBRESOURCE_VERBS))
+        subresources.append(APISubresource("scale", _SCALE, _SUBRESOURCE_VERBS))
     return APIResource(
         plural=names.plural,
         singular=names.singular,
-        kind=names.kind,
         response_kind=kind,
         namespaced=definition.namespaced,
         verbs=_TERMINATING_VERBS if definition.is_terminating else _VERBS,
@@ -154,46 +140,11 @@ def _builtin(resource: BuiltinResource) -> APIResource:
     return APIResource(
         plural=resource.plural,
         singular=resource.singular,
-        kind=resource.kind.kind,
         response_kind=GroupVersionKind("", "", resource.kind.kind),
         namespaced=resource.namespaced,
         verbs=resource.verbs,
         short_names=resource.short_names,
         categories=resource.categories,
         storage_version_hash=storage_version_hash(resource.hashed_kind or resource.kind),
-        subresources=tuple(
-            APISubresource(sub.name, sub.kind.kind, GroupVersionKind("", "", sub.kind.kind), sub.verbs) for sub in resource.subresources
-        ),
+        subresources=tuple(APISubresource(sub.name, GroupVersionKind("", "", sub.kind.kind), sub.verbs) for sub in resource.subresources),
     )
-
-
-def compare_kube_aware(one: str, other: str) -> int:
-    """Return a positive number if `one` is preferred to `other`, zero if they are equal."""
-    if one == other:
-        return 0
-    first, second = _version_parts(one), _version_parts(other)
-    if first is not None and second is not None:
-        return (first > second) - (first < second)
-    if first is not None or second is not None:
-        return 1 if second is None else -1
-    # Neither is a Kubernetes version: alphabetical order.
-    return 1 if one < other else -1
-
-
-def _descending(one: str, other: str) -> int:
-    return -compare_kube_aware(one, other)
-
-
-kube_aware_key: Final = functools.cmp_to_key(_descending)
-"""Sort key that puts the preferred version first."""
-
-
-def _version_parts(version: str) -> tuple[int, int, int] | None:
-    matched = _KUBE_VERSION.fullmatch(version)
-    if matched is None:
-        return None
-    major, stability, minor = matched.groups()
-    numbers = int(major), int(minor or 0)
-    if max(numbers) >= _MAX_VERSION_NUMBER:
-        return None
-    return _STABILITY[stability], *numbers

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from apiext.authorization.authorizer import Verdict
+from apiext.authorization.authorizer import Authorize
 from apiext.meta.request import Peer, RequestInfo, UserInfo
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -14,8 +14,6 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 INFO: web.RequestKey[RequestInfo] = web.RequestKey("info", RequestInfo)
 USER: web.RequestKey[UserInfo] = web.RequestKey("user", UserInfo)
-Authorize = Callable[[UserInfo, RequestInfo], Awaitable[Verdict]]
-"""Decides whether a user may perform another operation than the request. Raises ReviewError if that can not be decided."""
 AUTHORIZE: web.RequestKey[Authorize] = web.RequestKey("authorize", object)  # type: ignore[arg-type]
 """The authorizer of deletions of unreadable objects. Deletes have it unless the feature is disabled."""
 WARNINGS: web.RequestKey[list[str]] = web.RequestKey("warnings", list)

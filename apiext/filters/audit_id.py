@@ -6,7 +6,7 @@ It also creates the response headers that later filters extend.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from aiohttp import web
 
@@ -30,10 +30,10 @@ def random_ids() -> Iterator[str]:
 class AuditID(FilterStep):
     """Returns the client's Audit-ID, or a new one, with the answer."""
 
-    def __init__(self, handler: Handler, *, new_id: Callable[[], str] | None = None) -> None:
+    def __init__(self, handler: Handler) -> None:
         super().__init__(handler)
-        self._new_id = new_id or random_ids().__next__
+        self._ids = random_ids()
 
     def enter(self, request: web.BaseRequest) -> None:
         """Set the header of the answer."""
-        request[HEADERS] = {HEADER: request.headers.get(HEADER) or self._new_id()}
+        request[HEADERS] = {HEADER: request.headers.get(HEADER) or next(self._ids)}

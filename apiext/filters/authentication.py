@@ -6,8 +6,8 @@ In this order: front-proxy headers, client certificate, bearer token, bearer tok
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Mapping
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
 
 from aiohttp import web
 
@@ -25,24 +25,10 @@ _LOG: Final = get_logger(__name__)
 _EXTRA_SPACE: Final = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 
 
-class FrontProxyUsers(Protocol):
-    """Reads users from the headers of front proxies."""
-
-    def user(self, headers: Mapping[str, str]) -> UserInfo | None:
-        """Return the user that the headers name, None without a user name."""
-        ...
-
-
-class TokenReviewer(Protocol):
-    """Asks another server about tokens."""
-
-    async def user(self, token: str) -> UserInfo | None:
-        """Return the user of a token, None where it is not authenticated.
-
-        Raises:
-            TokenReviewError: the review reports an error, or failed.
-        """
-        ...
+FrontProxyUser = Callable[[Mapping[str, str]], UserInfo | None]
+"""Returns the user that the headers of a front proxy name, None without a user name."""
+Reviewer = Callable[[str], Awaitable[UserInfo | None]]
+"""Asks another server for the user of a token; returns None where it is not authenticated. Raises TokenReviewError."""
 
 
 class Authentication(FilterStep):
@@ -57,9 +43,9 @@ class Authentication(FilterStep):
         *,
         anonymous: bool,
         tokens: Mapping[str, UserInfo] | None = None,
-        front_proxy: FrontProxyUsers | None = None,
+        front_proxy: FrontProxyUser | None = None,
         expirations: CertificateExpirations | None = None,
-        reviewer: TokenReviewer | None = None,
+        reviewer: Reviewer | None = None,
     ) -> None:
         super().__init__(handler)
         self._anonymous = anonymous
@@ -86,7 +72,7 @@ class Authentication(FilterStep):
         request[USER] = user
         return None
 
-    async def _review(self, request: web.BaseRequest, token: str, reviewer: TokenReviewer) -> None:
+    async def _review(self, request: web.BaseRequest, token: str, reviewer: Reviewer) -> None:
         """Set the user by the reviewer's answers. Raises StatusError (401)."""
         user = await _reviewed(reviewer, token)
         if user is None:
@@ -102,21 +88,17 @@ class Authentication(FilterStep):
             return None
         left = peer.ends - time.time()
         if peer.is_front_proxy and self._front_proxy is not None and left > 0:
-            user = self._front_proxy.user(request.headers)
+            user = self._front_proxy(request.headers)
             if user is not None:
                 return authenticated(user)
         self._expirations.observe(left)
         return peer.user if left > 0 else None
 
     def _anonymous_user(self, request: web.BaseRequest, *, has_token: bool) -> UserInfo:
-        """Return system:anonymous.
-
-        Raises:
-            StatusError: 401, for an invalid token or client certificate, or where anonymous requests are disabled.
-        """
+        """Return system:anonymous. Raise 401 for an invalid token or certificate, or where anonymous requests are disabled."""
         peer: Peer | None = request.get(PEER)
         if has_token or not self._anonymous or (peer is not None and (peer.is_refused or peer.ends <= time.time())):
-            raise errors.unauthorized("Unauthorized")
+            raise errors.unauthorized()
         return ANONYMOUS
 
 
@@ -130,29 +112,25 @@ def _header_token(request: web.BaseRequest) -> str:
 
 
 def _protocol_token(request: web.BaseRequest) -> str:
-    """Return the bearer token among the protocols of a WebSocket, empty without one.
-
-    Raises:
-        StatusError: 401, where the protocols hold an invalid token.
-    """
+    """Return the bearer token among the protocols of a WebSocket, empty without one. Raise 401 for an invalid one."""
     headers = request.headers.getall("Sec-WebSocket-Protocol", ())
     if not headers or not upgrades(request.headers):
         return ""
     try:
         token, rest = websocket_token(headers)
     except WebSocketTokenError as error:
-        raise errors.unauthorized("Unauthorized") from error
+        raise errors.unauthorized() from error
     if token:
         request[PROTOCOLS] = rest
     return token
 
 
-async def _reviewed(reviewer: TokenReviewer, token: str) -> UserInfo | None:
+async def _reviewed(reviewer: Reviewer, token: str) -> UserInfo | None:
     if not token:
         return None
     reason = "invalid bearer token"
     try:
-        user = await reviewer.user(token)
+        user = await reviewer(token)
     except TokenReviewError as error:
         user, reason = None, str(error)
     if user is None:

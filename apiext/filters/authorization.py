@@ -7,14 +7,12 @@ from typing import Final
 from aiohttp import web
 
 from apiext.authorization.authorizer import AuthorizationModes, Decision, ReviewError, Verdict
-from apiext.authorization.forbidden import forbidden, sanitized
+from apiext.authorization.forbidden import forbidden
 from apiext.endpoints.request import AUTHORIZE, INFO, USER, Handler
-from apiext.endpoints.responsewriters.status import status_reply, text_reply
+from apiext.endpoints.responsewriters.status import internal_error_reply, status_reply
 from apiext.filters.step import FilterStep, StepResult
-from apiext.meta import go_format
 
 _DELETIONS: Final = ("delete", "deletecollection")
-_NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
 
 
 class Authorization(FilterStep):
@@ -32,20 +30,19 @@ class Authorization(FilterStep):
         """Return 403 or 500 unless the user is authorized; waits only if another server decides."""
         if self._modes.delegate is not None:
             return self._review(request)
-        return self._answer(request, self._modes.before.authorize(request[USER], request[INFO]))
+        return self._answer(request, self._modes.authorize_here(request[USER], request[INFO]))
 
     async def _review(self, request: web.BaseRequest) -> web.StreamResponse | None:
         try:
             verdict = await self._modes.authorize(request[USER], request[INFO])
         except ReviewError as failure:
-            uri = go_format.quote(str(request.rel_url))
-            return text_reply(sanitized(f"Internal Server Error: {uri}: {failure}"), status=500)
+            return internal_error_reply(request, str(failure))
         return self._answer(request, verdict)
 
     def _answer(self, request: web.BaseRequest, verdict: Verdict) -> web.StreamResponse | None:
         user, info = request[USER], request[INFO]
         if verdict.decision is not Decision.ALLOW:
-            return status_reply(request, forbidden(user, info, verdict.reason), _NO_SNIFFING)
+            return status_reply(request, forbidden(user, info, verdict.reason), no_sniffing=True)
         if info.verb in _DELETIONS and self._unsafe_deletion:
             request[AUTHORIZE] = self._modes.authorize
         return None

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Final
 
 from aiohttp import web
 
-from apiext.authorization.impersonation import Decide, Impersonation
+from apiext.authentication.request_header import extra_fields
+from apiext.authorization.authorizer import Authorize
+from apiext.authorization.impersonation import Impersonation
 from apiext.endpoints.request import INFO, USER, Handler
 from apiext.endpoints.responsewriters.status import status_reply
 from apiext.meta import errors, go_format
 from apiext.meta.request import UserInfo
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 IMPERSONATOR: web.RequestKey[UserInfo] = web.RequestKey("requestor", UserInfo)
 """The authenticated user of a request with impersonation headers."""
@@ -28,10 +26,8 @@ _USER: Final = "Impersonate-User"
 _UID: Final = "Impersonate-Uid"
 _GROUP: Final = "Impersonate-Group"
 _EXTRA: Final = "impersonate-extra-"
-_MALFORMED: Final = re.compile(r"%(?![0-9a-f]{2})")
 _NOT_UTF8: Final = re.compile(r"[\ud800-\udfff]")
 """Surrogates that stand for bytes that are not UTF-8."""
-_NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
 
 
 class ImpersonationFilter:
@@ -40,9 +36,9 @@ class ImpersonationFilter:
     Answers 400 to headers without a user name, and 403 unless the authenticated user may impersonate.
     """
 
-    def __init__(self, handler: Handler, *, decide: Decide, constrained: bool = True) -> None:
+    def __init__(self, handler: Handler, *, authorize: Authorize, constrained: bool = True) -> None:
         self._handler = handler
-        self._impersonation = Impersonation(decide, constrained=constrained)
+        self._impersonation = Impersonation(authorize, constrained=constrained)
 
     def __call__(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
         """Return the handler's answer to the request, as the impersonated user if its headers name one."""
@@ -59,7 +55,7 @@ class ImpersonationFilter:
                 request[IMPERSONATOR] = requestor = request[USER]
                 request[USER] = await self._impersonation.user(requestor, wanted, request[INFO])
         except errors.StatusError as error:
-            return status_reply(request, error, _NO_SNIFFING)
+            return status_reply(request, error, no_sniffing=True)
         return await self._handler(request)
 
 
@@ -72,13 +68,7 @@ def wanted_user(request: web.BaseRequest) -> UserInfo | None:
     headers = request.headers
     name, uid = _valid_text(headers.get(_USER, "")), _valid_text(headers.get(_UID, ""))
     groups = tuple(map(_valid_text, headers.getall(_GROUP, ())))
-    extra: dict[str, tuple[str, ...]] = {}
-    for header, text in headers.items():
-        if header[: len(_EXTRA)].lower() == _EXTRA:
-            key = header[len(_EXTRA) :].lower()
-            # keep malformed escapes
-            key = key if _MALFORMED.search(key) else unquote(key)
-            extra[key] = (*extra.get(key, ()), _valid_text(text))
+    extra = {key: tuple(map(_valid_text, texts)) for key, texts in extra_fields(headers, (_EXTRA,)).items()}
     if name:
         return UserInfo(name=name, groups=groups, uid=uid, extra=extra)
     if uid or groups or extra:

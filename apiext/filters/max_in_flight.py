@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from aiohttp import web
@@ -12,17 +13,10 @@ from apiext.filters.metrics import RequestStats
 from apiext.meta.request import MASTERS
 
 _READING: Final = frozenset({"get", "list", "watch"})
-_RETRY_AFTER: Final = {"Retry-After": "1"}
 
 
-class InFlight:
-    """Counts the current requests: read-only and mutating ones."""
-
-    __slots__ = ("mutating", "read_only")
-
-    def __init__(self) -> None:
-        self.read_only = 0
-        self.mutating = 0
+InFlight = Counter[str]
+"""The number of current requests: `readOnly` and `mutating` ones."""
 
 
 class MaxInFlight:
@@ -34,8 +28,7 @@ class MaxInFlight:
     def __init__(self, handler: Handler, *, read_only: int, mutating: int, in_flight: InFlight, stats: RequestStats) -> None:
         self._handler = handler
         self._stats = stats
-        self._read_only = read_only
-        self._mutating = mutating
+        self._limits = {"readOnly": read_only, "mutating": mutating}
         self._now = in_flight
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -43,24 +36,14 @@ class MaxInFlight:
         info, now = request[INFO], self._now
         if info.long_running:
             return await self._handler(request)
-        if info.verb in _READING:
-            if 0 < self._read_only <= now.read_only:
-                return await self._overflow(request)
-            now.read_only += 1
-            try:
+        kind = "readOnly" if info.verb in _READING else "mutating"
+        if 0 < self._limits[kind] <= now[kind]:
+            if MASTERS in request[USER].groups:
                 return await self._handler(request)
-            finally:
-                now.read_only -= 1
-        if 0 < self._mutating <= now.mutating:
-            return await self._overflow(request)
-        now.mutating += 1
+            self._stats.record_dropped(request, 429)
+            return text_reply("Too many requests, please try again later.", status=429, headers={"Retry-After": "1"})
+        now[kind] += 1
         try:
             return await self._handler(request)
         finally:
-            now.mutating -= 1
-
-    async def _overflow(self, request: web.BaseRequest) -> web.StreamResponse:
-        if MASTERS in request[USER].groups:
-            return await self._handler(request)
-        self._stats.record_dropped(request, 429)
-        return text_reply("Too many requests, please try again later.", status=429, headers=_RETRY_AFTER)
+            now[kind] -= 1

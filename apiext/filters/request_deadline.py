@@ -77,11 +77,7 @@ class RequestDeadline:
             group.discard(task)
 
     def _timed_out(self, request: web.BaseRequest, allotted: float, *, writes: bool) -> web.StreamResponse:
-        """Return the reference's answer: a Status without kind and apiVersion, with the media type that Go detects.
-
-        Raises:
-            StatusError: 504, for a write that exceeds the timeout of writes.
-        """
+        """Return the reference's answer: a Status without kind and apiVersion, with the media type that Go detects."""
         if has_begun(request):
             self._stats.record_termination(request, 504)
             return AbortedResponse()

@@ -11,12 +11,10 @@ from urllib.parse import unquote_to_bytes
 
 from aiohttp import web
 
-from apiext.authorization.forbidden import sanitized
 from apiext.endpoints.handlers.query_parameters import flag, parse_query, text
 from apiext.endpoints.request import INFO, Handler
-from apiext.endpoints.responsewriters.status import text_reply
+from apiext.endpoints.responsewriters.status import internal_error_reply
 from apiext.filters.step import FilterStep
-from apiext.meta import go_format
 from apiext.meta.host_annotations import IMPORT_PATH
 from apiext.meta.names import path_segment
 from apiext.meta.request import RequestInfo
@@ -65,18 +63,13 @@ class WithRequestInfo(FilterStep):
             try:
                 info = request_info(request)
             except RequestInfoError as error:
-                uri = go_format.quote(str(request.rel_url))
-                return text_reply(sanitized(f"Internal Server Error: {uri}: failed to create RequestInfo: {error}"), status=500)
-            self._store(key, info)
+                return internal_error_reply(request, f"failed to create RequestInfo: {error}")
+            if len(request.raw_path) <= _MAX_CACHED_PATH and "?" not in request.raw_path:
+                if len(self._cache) >= _CACHED_PATHS:
+                    self._cache.clear()
+                self._cache[key] = info
         request[INFO] = info
         return None
-
-    def _store(self, key: tuple[str, str], info: RequestInfo) -> None:
-        path = key[1]
-        if len(path) <= _MAX_CACHED_PATH and "?" not in path:
-            if len(self._cache) >= _CACHED_PATHS:
-                self._cache.clear()
-            self._cache[key] = info
 
 
 def request_info(request: web.BaseRequest) -> RequestInfo:

@@ -113,11 +113,3 @@ BUILTINS: Final = (CORE_V1, APIEXTENSIONS_V1)
 """Built-in groups of a standalone server."""
 AGGREGATED_BUILTINS: Final = (APIEXTENSIONS_V1,)
 """Built-in groups behind a kube-apiserver, which has namespaces and events itself."""
-
-
-def find(resource: GroupVersionResource, builtins: tuple[BuiltinGroupVersion, ...] = BUILTINS) -> BuiltinResource | None:
-    """Return the built-in resource that a path names, None if there is none."""
-    for group_version in builtins:
-        if group_version.group_version == resource.group_version:
-            return next((member for member in group_version.resources if member.plural == resource.resource), None)
-    return None

@@ -79,9 +79,9 @@ def conflict(resource: GroupResource, name: str, why: str) -> StatusError:
     return StatusError(409, "Conflict", message, _of(resource, name))
 
 
-def unauthorized(why: str) -> StatusError:
+def unauthorized() -> StatusError:
     """Return a 401 Unauthorized."""
-    return StatusError(401, "Unauthorized", why or "not authorized")
+    return StatusError(401, "Unauthorized", "Unauthorized")
 
 
 def forbidden(resource: GroupResource, name: str, why: str) -> StatusError:
@@ -93,11 +93,6 @@ def forbidden(resource: GroupResource, name: str, why: str) -> StatusError:
     else:
         message = f"{resource} {go_format.quote(name)} is forbidden: {why}"
     return StatusError(403, "Forbidden", message, _of(resource, name))
-
-
-def gone(message: str) -> StatusError:
-    """Return a 410 Gone."""
-    return StatusError(410, "Gone", message)
 
 
 def expired(message: str) -> StatusError:

@@ -75,26 +75,18 @@ ROOT: Final = Path()
 class ErrorType(Enum):
     """The types of field errors: the value is the reason of the cause, the label begins messages."""
 
-    NOT_FOUND = "FieldValueNotFound", "Not found"
     REQUIRED = "FieldValueRequired", "Required value"
     DUPLICATE = "FieldValueDuplicate", "Duplicate value"
     INVALID = "FieldValueInvalid", "Invalid value"
     NOT_SUPPORTED = "FieldValueNotSupported", "Unsupported value"
     FORBIDDEN = "FieldValueForbidden", "Forbidden"
     TOO_LONG = "FieldValueTooLong", "Too long"
-    TOO_SHORT = "FieldValueTooShort", "Too short"
     TOO_MANY = "FieldValueTooMany", "Too many"
-    TOO_FEW = "FieldValueTooFew", "Too few"
-    INTERNAL = "InternalError", "Internal error"
     TYPE_INVALID = "FieldValueTypeInvalid", "Invalid value"
 
     def __init__(self, reason: str, label: str) -> None:
         self.reason = reason
         self.label = label
-
-
-OMIT: Final = object()
-"""Bad value that messages do not show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +96,7 @@ class Printed:
     text: str
 
 
-_WITHOUT_VALUE = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG, ErrorType.TOO_SHORT, ErrorType.INTERNAL})
+_WITHOUT_VALUE = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG})
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +111,7 @@ class FieldError:
     def body(self) -> str:
         """Return the message without the field's path."""
         text = self.type.label
-        if self.type not in _WITHOUT_VALUE and self.bad_value is not OMIT:
+        if self.type not in _WITHOUT_VALUE:
             text += f": {_value(self.bad_value)}"
         return f"{text}: {self.detail}" if self.detail else text
 
@@ -142,8 +134,8 @@ def _value(value: Any) -> str:
     return json_codec.dumps(value).decode()
 
 
-def aggregate(errors: Iterable[FieldError]) -> str:
-    """Return the distinct messages: a single one as it is, several in brackets (ErrorList.ToAggregate)."""
+def aggregate(errors: Iterable[object]) -> str:
+    """Return the distinct messages: a single one as it is, several in brackets (apimachinery's aggregate error)."""
     messages = list(dict.fromkeys(map(str, errors)))
     return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
 
@@ -173,11 +165,6 @@ def duplicate(path: Path, value: Any) -> FieldError:
     return FieldError(ErrorType.DUPLICATE, str(path), value)
 
 
-def not_found(path: Path, value: Any) -> FieldError:
-    """Return an error about a value that refers to nothing."""
-    return FieldError(ErrorType.NOT_FOUND, str(path), value)
-
-
 def not_supported(path: Path, value: Any, supported: Iterable[object]) -> FieldError:
     """Return an error about a value outside an enumeration; the supported values are listed in the given order."""
     quoted = ", ".join(go_format.quote(go_format.value(item)) for item in supported)
@@ -201,13 +188,8 @@ def too_long(path: Path, max_length: int) -> FieldError:
 def too_many(path: Path, actual: int, max_items: int) -> FieldError:
     """Return an error about a list of more than max_items items.
 
-    The message does not name a negative count or limit.
+    The message does not name a negative limit.
     """
     noun = "item" if max_items == 1 else "items"
     detail = f"must have at most {max_items} {noun}" if max_items >= 0 else "has too many items"
-    return FieldError(ErrorType.TOO_MANY, str(path), actual if actual >= 0 else OMIT, detail)
-
-
-def internal(path: Path, detail: str) -> FieldError:
-    """Return an error that the user's input did not cause."""
-    return FieldError(ErrorType.INTERNAL, str(path), "", detail)
+    return FieldError(ErrorType.TOO_MANY, str(path), actual, detail)

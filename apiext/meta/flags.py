@@ -89,6 +89,22 @@ class FlagReader:
         text = self.text(name)
         return Path(text).expanduser().absolute() if text else None
 
+    def file(self, name: str) -> Path | None:
+        """Return the absolute path of a file; None if the flag was not given. Record a problem if the file is not readable."""
+        path = self.path(name)
+        if path is not None:
+            self.can_read(name, path)
+        return path
+
+    def can_read(self, name: str, path: Path) -> bool:
+        """Return whether a file is readable; record a problem if it is not."""
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            self.add_problem(name, f"{path}: {error.strerror}")
+            return False
+        return True
+
     def require_both(self, one: str, other: str) -> None:
         """Record a problem if one of two flags is given without the other."""
         if bool(self.value(one)) != bool(self.value(other)):

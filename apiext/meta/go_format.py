@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 _SIMPLE_ESCAPES = {
     "\a": "\\a",
@@ -53,36 +54,13 @@ def number(value: float, *, min_exponent: int = -4, max_exponent: int = _MAX_FIX
     """
     if isinstance(value, int):
         return str(value)
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "+Inf" if value > 0 else "-Inf"
-    if value == 0:
-        return "-0" if math.copysign(1, value) < 0 else "0"
-    mantissa, _, exponent_text = f"{value!r}".lower().partition("e")
-    sign, digits, exponent = _decimal(mantissa, int(exponent_text or 0))
-    if exponent < min_exponent or exponent >= max_exponent:
-        tail = f".{digits[1:]}" if len(digits) > 1 else ""
-        return f"{sign}{digits[0]}{tail}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
-    return sign + _fixed(digits, exponent)
-
-
-def _decimal(mantissa: str, exponent: int) -> tuple[str, str, int]:
-    """Split a float into sign, significant digits and the exponent of the first digit."""
-    sign = "-" if mantissa.startswith("-") else ""
-    whole, _, fraction = mantissa.lstrip("-").partition(".")
-    digits = whole + fraction
-    stripped = digits.lstrip("0")
-    exponent += len(whole) - 1 - (len(digits) - len(stripped))
-    return sign, stripped.rstrip("0") or "0", exponent
-
-
-def _fixed(digits: str, exponent: int) -> str:
-    if exponent < 0:
-        return "0." + "0" * (-exponent - 1) + digits
-    if len(digits) <= exponent + 1:
-        return digits + "0" * (exponent + 1 - len(digits))
-    return f"{digits[: exponent + 1]}.{digits[exponent + 1 :]}"
+    if not math.isfinite(value):
+        return {"inf": "+Inf", "-inf": "-Inf"}.get(str(value), "NaN")
+    shortest = Decimal(repr(value)).normalize()
+    exponent = shortest.adjusted()
+    if min_exponent <= exponent < max_exponent:
+        return f"{shortest:f}"
+    return f"{shortest.scaleb(-exponent):f}e{exponent:+03d}"
 
 
 def value(item: object) -> str:

@@ -14,6 +14,7 @@ class Time(GoType):
     """metav1.Time: whole seconds, in UTC."""
 
     __slots__ = ("omit_zero",)
+    _formatted = staticmethod(time.canonical)
 
     def __init__(self, *, omit_zero: bool = False) -> None:
         super().__init__("v1.Time")
@@ -25,7 +26,7 @@ class Time(GoType):
         if not isinstance(value, str):
             decoder.fail(value, "string")
         try:
-            self.formatted(value)
+            self._formatted(value)
         except ValueError as error:
             raise DecodeError(str(error)) from None
 
@@ -33,17 +34,9 @@ class Time(GoType):
         if not isinstance(value, str):
             return None
         try:
-            return self.formatted(value)
+            return self._formatted(value)
         except ValueError:
             return None
-
-    def formatted(self, text: str) -> str | None:
-        """Return a time in its stored form, None for the zero time.
-
-        Raises:
-            ValueError: the text is no RFC 3339 time.
-        """
-        return time.canonical(text)
 
     def empty(self, value: Any) -> bool:
         return self.omit_zero and value is None
@@ -53,11 +46,4 @@ class MicroTime(Time):
     """metav1.MicroTime: microseconds, in UTC."""
 
     __slots__ = ()
-
-    def formatted(self, text: str) -> str | None:
-        """Return a time in its stored form, None for the zero time.
-
-        Raises:
-            ValueError: the text is no RFC 3339 time.
-        """
-        return time.canonical_micro(text)
+    _formatted = staticmethod(time.canonical_micro)

@@ -22,20 +22,20 @@ class DecodeError(ValueError):
     """A document that does not fit the type; the text is Go's."""
 
 
-class _TypeMismatch(Exception):  # noqa: N818
-    """A value of the wrong JSON type, before its place is known."""
+class _TypeMismatchError(DecodeError):
+    """A value of the wrong JSON type (json.UnmarshalTypeError)."""
 
-    def __init__(self, value: str, type_name: str, fields: tuple[str, ...] = ()) -> None:
-        super().__init__(value)
-        self.value = value
-        self.type_name = type_name
-        self.fields = fields
+    value = ""
+    type_name = ""
+    fields: tuple[str, ...] = ()
 
-    def at(self, struct: str, fields: tuple[str, ...]) -> DecodeError:
-        """Return the error with its place, as json.UnmarshalTypeError prints it."""
-        path = ".".join((*fields, *self.fields))
-        where = f"Go struct field {struct}.{path}" if struct or path else "Go value"
-        return DecodeError(f"json: cannot unmarshal {self.value} into {where} of type {self.type_name}")
+
+def _mismatch(value: str, type_name: str, struct: str, fields: tuple[str, ...]) -> _TypeMismatchError:
+    path = ".".join(fields)
+    where = f"Go struct field {struct}.{path}" if struct or path else "Go value"
+    error = _TypeMismatchError(f"json: cannot unmarshal {value} into {where} of type {type_name}")
+    error.value, error.type_name, error.fields = value, type_name, fields
+    return error
 
 
 class Decoder:
@@ -45,7 +45,7 @@ class Decoder:
 
     def __init__(self, *, report: bool) -> None:
         self.report = report
-        self.saved: _Saved | None = None
+        self.saved: DecodeError | None = None
         self.unknown_paths: dict[str, None] = {}
         """Paths of unknown fields, collected if `report` is set."""
         self.struct = ""
@@ -58,27 +58,25 @@ class Decoder:
         Raises:
             DecodeError: a value has the wrong type.
         """
-        try:
-            go_type.check(value, self)
-        except _TypeMismatch as mismatch:
-            # A custom UnmarshalJSON failed: decoding stops, and its error takes precedence over a saved one.
-            raise mismatch.at(self.struct, self.fields) from None
+        # An error of a custom UnmarshalJSON stops decoding and takes precedence over a saved one.
+        go_type.check(value, self)
         if self.saved is not None:
-            raise self.saved.error()
+            raise self.saved
         return [f"unknown field {go_format.quote(path)}" for path in self.unknown_paths]
 
-    def mismatch(self, value: Any, type_name: str) -> None:
+    def mismatch(self, value: Any, type_name: str, described: str = "") -> None:
         """Save the error about a value of the wrong type if it is the first; decoding continues."""
-        self.save(_TypeMismatch(describe(value), type_name))
+        if self.saved is None:
+            self.saved = _mismatch(described or describe(value), type_name, self.struct, self.fields)
 
-    def save(self, error: _TypeMismatch | DecodeError) -> None:
+    def save(self, error: DecodeError) -> None:
         """Save an error if it is the first."""
         if self.saved is None:
-            self.saved = _Saved(error, self.struct, self.fields)
+            self.saved = error
 
     def fail(self, value: Any, type_name: str) -> NoReturn:
-        """Stop decoding, as a custom UnmarshalJSON does on a value of the wrong type."""
-        raise _TypeMismatch(describe(value), type_name)
+        """Stop decoding, as a custom UnmarshalJSON does on a value of the wrong type. Raises the error with the value's type."""
+        raise _mismatch(describe(value), type_name, self.struct, self.fields)
 
     def unknown(self, name: str) -> None:
         """Record an unknown field."""
@@ -86,33 +84,15 @@ class Decoder:
             self.unknown_paths[f"{self.path}.{name}" if self.path else name] = None
 
     def nested(self, go_type: GoType, value: Any) -> None:
-        """Check a value as a custom UnmarshalJSON does: with a new decoder that is never strict; its error stops decoding."""
+        """Check a value as a custom UnmarshalJSON does: with a new decoder that is never strict. Raises its error."""
         inner = Decoder(report=False)
         try:
+            # No frame for `run`, since schemas nest deeply.
             go_type.check(value, inner)
-        except _TypeMismatch as mismatch:
-            fields = (*inner.fields, *mismatch.fields)
-            raise _TypeMismatch(mismatch.value, mismatch.type_name, fields) from None
-        if inner.saved is not None:
-            raise inner.saved.bare()
-
-
-@dataclass(frozen=True, slots=True)
-class _Saved:
-    """The first error and its place."""
-
-    cause: _TypeMismatch | DecodeError
-    struct: str
-    fields: tuple[str, ...]
-
-    def error(self) -> DecodeError:
-        return self.cause.at(self.struct, self.fields) if isinstance(self.cause, _TypeMismatch) else self.cause
-
-    def bare(self) -> Exception:
-        """Return the error as an outer decoder wraps it."""
-        if isinstance(self.cause, _TypeMismatch):
-            return _TypeMismatch(self.cause.value, self.cause.type_name, (*self.fields, *self.cause.fields))
-        return self.cause
+            if inner.saved is not None:
+                raise inner.saved
+        except _TypeMismatchError as error:
+            raise _mismatch(error.value, error.type_name, self.struct, (*self.fields, *error.fields)) from None
 
 
 def describe(value: Any) -> str:
@@ -196,7 +176,7 @@ class Int(GoType):
         if isinstance(value, bool) or not isinstance(value, int | float):
             decoder.mismatch(value, self.name)
         elif isinstance(value, float) or not self.lowest <= value < self.limit:
-            decoder.save(_TypeMismatch(f"number {go_format.number(value)}", self.name))
+            decoder.mismatch(value, self.name, f"number {go_format.number(value)}")
 
     def canonical(self, value: Any) -> Any:
         return value if isinstance(value, int) and self.lowest <= value < self.limit else 0

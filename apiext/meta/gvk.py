@@ -92,5 +92,4 @@ def parse_group_version(api_version: str) -> GroupVersion:
         return GroupVersion("", parts[0])
     if len(parts) == 2:
         return GroupVersion(parts[0], parts[1])
-    msg = f"unexpected GroupVersion string: {api_version}"
-    raise ValueError(msg)
+    raise ValueError(f"unexpected GroupVersion string: {api_version}")

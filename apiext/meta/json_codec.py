@@ -108,19 +108,14 @@ def _marked(item: Any) -> Any:
     # Go writes whole numbers without a fraction.
     if item and abs(item) < _EXACT and item.is_integer():
         return int(item)
-    return f"{_MARK}{json_number(item)}{_MARK}"
+    # encoding/json shortens e-09 to e-9, but keeps e+21.
+    number = re.sub(r"e-0(\d)$", r"e-\1", go_format.number(item, min_exponent=-6))
+    return f"{_MARK}{number}{_MARK}"
 
 
 def _unmarked(data: bytes) -> bytes:
     mark = _MARK.encode()
     return data.replace(b'"' + mark, b"").replace(mark + b'"', b"")
-
-
-def json_number(number: float) -> str:
-    """Return a number as Go's encoding/json writes it."""
-    text = go_format.number(number, min_exponent=-6)
-    # encoding/json shortens e-09 to e-9, but keeps e+21
-    return re.sub(r"e-0(\d)$", r"e-\1", text)
 
 
 def pretty(data: bytes) -> bytes:

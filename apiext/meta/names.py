@@ -69,15 +69,13 @@ def size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def _max_length(limit: int, unit: str) -> str:
-    return f"must be no more than {limit} {unit}"
+def _length_errors(value: str, limit: int, unit: str) -> list[str]:
+    return [f"must be no more than {limit} {unit}"] if size(value) > limit else []
 
 
 def dns1123_label(value: str) -> list[str]:
     """Check a label of a DNS name, lower case."""
-    errors = []
-    if size(value) > DNS1123_LABEL_MAX_LENGTH:
-        errors.append(_max_length(DNS1123_LABEL_MAX_LENGTH, "characters"))
+    errors = _length_errors(value, DNS1123_LABEL_MAX_LENGTH, "characters")
     if _LABEL.fullmatch(value) is None:
         if _SUBDOMAIN.fullmatch(value) is not None:
             errors.append("must not contain dots")
@@ -94,9 +92,7 @@ def dns1123_subdomain(value: str) -> list[str]:
 def _subdomain(value: str, unit: str) -> list[str]:
     if len(value) <= DNS1123_SUBDOMAIN_MAX_LENGTH and _SUBDOMAIN.fullmatch(value):
         return []
-    errors = []
-    if size(value) > DNS1123_SUBDOMAIN_MAX_LENGTH:
-        errors.append(_max_length(DNS1123_SUBDOMAIN_MAX_LENGTH, unit))
+    errors = _length_errors(value, DNS1123_SUBDOMAIN_MAX_LENGTH, unit)
     if _SUBDOMAIN.fullmatch(value) is None:
         errors.append(regex_error(_SUBDOMAIN_MESSAGE, _SUBDOMAIN_FORMAT, "example.com"))
     return errors
@@ -104,9 +100,7 @@ def _subdomain(value: str, unit: str) -> list[str]:
 
 def dns1035_label(value: str) -> list[str]:
     """Check a label of a DNS name that begins with a letter."""
-    errors = []
-    if size(value) > DNS1123_LABEL_MAX_LENGTH:
-        errors.append(_max_length(DNS1123_LABEL_MAX_LENGTH, "characters"))
+    errors = _length_errors(value, DNS1123_LABEL_MAX_LENGTH, "characters")
     if _DNS1035.fullmatch(value) is None:
         errors.append(regex_error(_DNS1035_MESSAGE, _DNS1035_FORMAT, "my-name", "abc-123"))
     return errors
@@ -131,8 +125,7 @@ def label_key(value: str) -> list[str]:
         errors += [f"prefix part {message}" for message in (_subdomain(prefix, "bytes") if prefix else ())]
     if not name:
         errors.append("name part must be non-empty")
-    elif size(name) > _LABEL_KEY_MAX_LENGTH:
-        errors.append(f"name part {_max_length(_LABEL_KEY_MAX_LENGTH, 'bytes')}")
+    errors += [f"name part {message}" for message in _length_errors(name, _LABEL_KEY_MAX_LENGTH, "bytes")]
     if _KEY.fullmatch(name) is None:
         errors.append(f"name part {format_error}")
     return errors
@@ -142,9 +135,7 @@ def label_value(value: str) -> list[str]:
     """Check the value of a label."""
     if not value or (len(value) <= _LABEL_VALUE_MAX_LENGTH and _KEY.fullmatch(value)):
         return []
-    errors = []
-    if size(value) > _LABEL_VALUE_MAX_LENGTH:
-        errors.append(_max_length(_LABEL_VALUE_MAX_LENGTH, "bytes"))
+    errors = _length_errors(value, _LABEL_VALUE_MAX_LENGTH, "bytes")
     if _KEY.fullmatch(value) is None:
         errors.append(regex_error(_VALUE_MESSAGE, _VALUE_FORMAT, "MyValue", "my_value", "12345"))
     return errors

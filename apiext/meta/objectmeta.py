@@ -86,18 +86,14 @@ def _decode(metadata: Any, *, drop_malformed: bool, report: bool) -> tuple[Objec
     decoder = Decoder(report=report)
     try:
         decoder.run(OBJECT_META, document)
-    except DecodeError:
+    except DecodeError as error:
         if not drop_malformed:
             raise
-    else:
-        return OBJECT_META.canonical(document), list(decoder.unknown_paths)
-    if not isinstance(document, dict):
-        msg = f"invalid metadata: expected object, got {unstructured.type_name(document)}"
-        raise DecodeError(msg)
-    kept = {name: member for name, member in document.items() if _decodes({name: member})}
-    decoder = Decoder(report=report)
-    decoder.run(OBJECT_META, kept)
-    return OBJECT_META.canonical(kept), list(decoder.unknown_paths)
+        if not isinstance(document, dict):
+            raise DecodeError(f"invalid metadata: expected object, got {unstructured.type_name(document)}") from error
+        kept = {name: member for name, member in document.items() if _decodes({name: member})}
+        return _decode(kept, drop_malformed=False, report=report)
+    return OBJECT_META.canonical(document), list(decoder.unknown_paths)
 
 
 def _decodes(document: Object) -> bool:

@@ -13,7 +13,7 @@ from apiext.meta import errors, go_types, json_codec, json_values
 from apiext.meta.go_types import DecodeError, Decoder, Field, Raw, Slice, String, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 MAX_OPERATIONS: Final = 10_000
 """Operations of one JSON patch."""
@@ -37,9 +37,6 @@ _AMBIGUOUS: Final = re.compile(rb"[\\<>&\x80-\xff]|[0-9][.eE]|-0")
 
 class _RefusedError(Exception):
     """An operation that does not apply."""
-
-
-_NESTED: Final = frozenset({dict, list})
 
 
 # --- JSON patch -------------------------------------------------------------------------------------------------------
@@ -84,11 +81,6 @@ def _not_a_patch(value: Any, type_name: str) -> errors.StatusError:
     return errors.bad_request(f"json: cannot unmarshal {go_types.describe(value)} into Go value of type {type_name}")
 
 
-def rejected() -> errors.StatusError:
-    """Return the error (422) about a patch that does not apply."""
-    return errors.StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {})
-
-
 def too_deep() -> errors.StatusError:
     """Return the error (400) about a patch whose result is nested too deeply."""
     return errors.bad_request(f"the patched object is nested deeper than {json_values.MAX_DEPTH} levels")
@@ -106,17 +98,13 @@ def json_patch(document: Any, operations: Operations, spelled: Sequence[Any] = (
     try:
         patched = _Document(json_values.copy(document))
         for index, operation in enumerate(operations):
-            kind = operation.get("op") if operation else None
-            apply = _OPERATIONS.get(kind) if isinstance(kind, str) else None
-            if operation is None or apply is None:
+            if operation is None:
                 raise _RefusedError
-            apply(patched, operation)
-            if index < len(spelled) and not matches_literals(_found(patched, operation["path"]), spelled[index]):
+            _apply(patched, operation)
+            if index < len(spelled) and not matches_literals(patched.get(operation["path"]), spelled[index]):
                 raise _RefusedError
     except _RefusedError as error:
-        raise rejected() from error
-    except RecursionError as error:
-        raise too_deep() from error
+        raise errors.StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {}) from error
     if json_values.is_deeper(patched.root, json_values.MAX_DEPTH) and json_values.depth(patched.root) > json_values.depth(document):
         raise too_deep()
     return patched.root
@@ -139,9 +127,32 @@ class _Document:
         at = self.root
         for part in parts[1:-1]:
             at = _get(at, _unescape(part))
-            if type(at) not in _NESTED:
+            if not isinstance(at, dict | list):
                 raise _RefusedError
         return at, _unescape(parts[-1])
+
+    def get(self, pointer: str) -> Any:
+        """Return the target of a pointer."""
+        return _get(*self.find(pointer)) if pointer else self.root
+
+    def replace(self, pointer: str, value: Any) -> None:
+        """Replace the target of a pointer; a missing member is added."""
+        if not pointer:
+            if not isinstance(value, dict | list):
+                raise _RefusedError
+            self.root = value
+            return
+        at, key = self.find(pointer)
+        at[_position(at, key) if type(at) is list else key] = value
+
+    def copy(self, pointer: str) -> Any:
+        """Return a copy of the target of a pointer."""
+        value = json_values.copy(_get(*self.find(pointer)))
+        if value is not None:
+            self.copied += len(json_codec.dumps(value))
+        if self.copied > MAX_COPIED_BYTES:
+            raise _RefusedError
+        return value
 
 
 def _unescape(part: str) -> str:
@@ -195,63 +206,27 @@ def _pointer(operation: dict[str, Any], name: str) -> str:
     return pointer
 
 
-def _apply_add(document: _Document, operation: dict[str, Any]) -> None:
-    at, key = document.find(_pointer(operation, "path"))
-    _add(at, key, json_values.copy(operation.get("value")))
-
-
-def _apply_remove(document: _Document, operation: dict[str, Any]) -> None:
-    _remove(*document.find(_pointer(operation, "path")))
-
-
-def _apply_replace(document: _Document, operation: dict[str, Any]) -> None:
-    pointer, value = _pointer(operation, "path"), json_values.copy(operation.get("value"))
-    if not pointer:
-        if type(value) not in _NESTED:
+def _apply(document: _Document, operation: dict[str, Any]) -> None:
+    path = _pointer(operation, "path")
+    match operation.get("op"):
+        case "add":
+            _add(*document.find(path), json_values.copy(operation.get("value")))
+        case "remove":
+            _remove(*document.find(path))
+        case "replace":
+            document.replace(path, json_values.copy(operation.get("value")))
+        case "move":
+            at, key = document.find(_pointer(operation, "from"))
+            value = _get(at, key)
+            _remove(at, key)
+            _add(*document.find(path), value)
+        case "copy":
+            _add(*document.find(path), document.copy(_pointer(operation, "from")))
+        case "test":
+            if not json_values.equal(document.get(path), operation.get("value")):
+                raise _RefusedError
+        case _:
             raise _RefusedError
-        document.root = value
-        return
-    at, key = document.find(pointer)
-    if type(at) is list:
-        at[_position(at, key)] = value
-    else:
-        at[key] = value
-
-
-def _apply_move(document: _Document, operation: dict[str, Any]) -> None:
-    at, key = document.find(_pointer(operation, "from"))
-    value = _get(at, key)
-    _remove(at, key)
-    _add(*document.find(_pointer(operation, "path")), value)
-
-
-def _apply_copy(document: _Document, operation: dict[str, Any]) -> None:
-    at, key = document.find(_pointer(operation, "from"))
-    value = json_values.copy(_get(at, key))
-    if value is not None:
-        document.copied += len(json_codec.dumps(value))
-    if document.copied > MAX_COPIED_BYTES:
-        raise _RefusedError
-    _add(*document.find(_pointer(operation, "path")), value)
-
-
-def _apply_test(document: _Document, operation: dict[str, Any]) -> None:
-    if not json_values.equal(_found(document, _pointer(operation, "path")), operation.get("value")):
-        raise _RefusedError
-
-
-def _found(document: _Document, pointer: str) -> Any:
-    return document.root if not pointer else _get(*document.find(pointer))
-
-
-_OPERATIONS: Final[dict[str, Callable[[_Document, dict[str, Any]], None]]] = {
-    "add": _apply_add,
-    "remove": _apply_remove,
-    "replace": _apply_replace,
-    "move": _apply_move,
-    "copy": _apply_copy,
-    "test": _apply_test,
-}
 
 
 # --- JSON merge patch -------------------------------------------------------------------------------------------------

@@ -90,8 +90,7 @@ def read_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
         elif kind in (_FIXED32, FIXED64):
             size = 4 if kind == _FIXED32 else 8
         else:
-            msg = f"protobuf: unknown wire type {kind}"
-            raise ValueError(msg)
+            raise ValueError(f"protobuf: unknown wire type {kind}")
         if position + size > len(data):
             raise ValueError("unexpected EOF")
         yield key >> 3, data[position : position + size]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -45,6 +46,14 @@ class Peer:
     """Expiry of the certificate in seconds since the epoch."""
     is_refused: bool = False
     """Whether the certificate is invalid for every purpose: requests with it are rejected instead of being anonymous."""
+
+
+class AdmissionOperation(StrEnum):
+    """Operations of admission (apiserver pkg/admission, Operation)."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
 
 
 @dataclass(slots=True)

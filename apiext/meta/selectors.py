@@ -13,9 +13,8 @@ from typing import Final
 
 from apiext.meta import field, names
 
-_SYMBOLS: Final = frozenset("=!(),><")
-_SPACES: Final = frozenset(" \t\r\n")
-_KEYWORDS: Final = frozenset({")", ",", "!", "==", "=", ">", "in", "<", "!=", "notin", "("})
+_IDENTIFIER: Final = re.compile(r"[^=!(),>< \t\r\n]+")
+_TOKEN: Final = re.compile(rf"==|!=|[=!(),><]|{_IDENTIFIER.pattern}")
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _MAX_INT64: Final = 2**63 - 1
 
@@ -43,16 +42,7 @@ _OPERATORS: Final = {
     ">": Operator.GREATER_THAN,
     "<": Operator.LESS_THAN,
 }
-_BINARY: Final = tuple(_OPERATORS.values())
-_JOINTS: Final = {
-    Operator.IN: " in ",
-    Operator.NOT_IN: " notin ",
-    Operator.GREATER_THAN: ">",
-    Operator.LESS_THAN: "<",
-    Operator.EQUALS: "=",
-    Operator.DOUBLE_EQUALS: "==",
-    Operator.NOT_EQUALS: "!=",
-}
+_SYMBOLS: Final = {operator: symbol for symbol, operator in _OPERATORS.items()}
 
 
 def _integer(text: str) -> int | None:
@@ -94,10 +84,10 @@ class LabelRequirement:
             return self.key
         if self.operator is Operator.DOES_NOT_EXIST:
             return f"!{self.key}"
-        values = ",".join(self.values)
+        symbol, values = _SYMBOLS[self.operator], ",".join(self.values)
         if self.operator in (Operator.IN, Operator.NOT_IN):
-            values = f"({values})"
-        return f"{self.key}{_JOINTS[self.operator]}{values}"
+            return f"{self.key} {symbol} ({values})"
+        return f"{self.key}{symbol}{values}"
 
 
 class LabelSelector:
@@ -140,9 +130,8 @@ class _Tokens:
         self._position = 0
 
     def peek(self) -> tuple[str, str]:
-        """Return kind and literal of the next token; `in` and `notin` are identifiers."""
-        kind, literal = self._items[self._position]
-        return ("identifier" if kind in ("in", "notin") else kind), literal
+        """Return kind and literal of the next token."""
+        return self._items[self._position]
 
     def take(self) -> tuple[str, str]:
         """Return the next token and advance."""
@@ -150,45 +139,12 @@ class _Tokens:
         self._position += 1
         return token
 
-    def take_operator(self) -> tuple[str, str]:
-        """Return the next token, with `in` and `notin` as operators, and advance."""
-        self._position += 1
-        return self._items[self._position - 1]
-
 
 def _lex(text: str) -> Iterable[tuple[str, str]]:
     # The reference's lexer takes a NUL for the end of the text.
-    text = text.partition("\0")[0]
-    position = 0
-    while position < len(text):
-        char = text[position]
-        if char in _SPACES:
-            position += 1
-        elif char in _SYMBOLS:
-            kind, literal, position = _symbol(text, position)
-            yield kind, literal
-        else:
-            start = position
-            while position < len(text) and text[position] not in _SYMBOLS and text[position] not in _SPACES:
-                position += 1
-            literal = text[start:position]
-            yield (literal if literal in _KEYWORDS else "identifier"), literal
+    for literal in _TOKEN.findall(text.partition("\0")[0]):
+        yield ("identifier" if _IDENTIFIER.match(literal) else literal), literal
     yield "end", ""
-
-
-def _symbol(text: str, position: int) -> tuple[str, str, int]:
-    """Return the longest operator that begins here; other symbols are an error token."""
-    start, found = position, ""
-    while position < len(text) and text[position] in _SYMBOLS:
-        position += 1
-        if text[start:position] in _KEYWORDS:
-            found = text[start:position]
-        elif found:
-            position -= 1
-            break
-    if not found:
-        return "error", f"error expected: keyword found '{text[start:position]}'", position
-    return found, found, position
 
 
 def parse_label_selector(text: str) -> LabelSelector:
@@ -232,10 +188,10 @@ def _requirement(tokens: _Tokens) -> LabelRequirement:
         return LabelRequirement(key, Operator.DOES_NOT_EXIST)
     if tokens.peek()[0] in ("end", ","):
         return LabelRequirement(key, Operator.EXISTS)
-    literal = tokens.take_operator()[1]
+    literal = tokens.take()[1]
     operator = _OPERATORS.get(literal)
     if operator is None:
-        raise ValueError(f"found '{literal}', expected: {', '.join(_BINARY)}")
+        raise ValueError(f"found '{literal}', expected: {', '.join(_SYMBOLS)}")
     values = _values(tokens) if operator in (Operator.IN, Operator.NOT_IN) else {_exact_value(tokens)}
     return _checked(LabelRequirement(key, operator, tuple(sorted(values))))
 
@@ -364,7 +320,7 @@ def parse_field_selector(text: str) -> FieldSelector:
         if match is None:
             raise ValueError(f"invalid selector: '{text}'; can't understand '{term}'")
         operator = Operator.NOT_EQUALS if match.group() == "!=" else Operator.EQUALS
-        field, value = term[: match.start()], _unescape(term[match.end() :])
+        field, value = term[: match.start()], re.sub(r"\\(.?)|[,=]", _unescaped, term[match.end() :], flags=re.DOTALL)
         if field or value:
             requirements.append(FieldRequirement(field, operator, value))
     return FieldSelector(requirements)
@@ -375,19 +331,10 @@ def _terms(text: str) -> list[str]:
     return re.findall(r"((?:\\.|\\$|[^,\\])*)(?:,|$)", text, re.DOTALL) if text else []
 
 
-def _unescape(value: str) -> str:
-    result, position = "", 0
-    while position < len(value):
-        char = value[position]
-        if char == "\\":
-            escaped = value[position + 1 : position + 2]
-            if escaped not in ("\\", ",", "="):
-                raise ValueError(f"invalid field selector: invalid escape sequence: \\{escaped}")
-            result += escaped
-            position += 2
-            continue
-        if char in ",=":
-            raise ValueError(f"invalid field selector: unescaped character in value: {ord(char)}")
-        result += char
-        position += 1
-    return result
+def _unescaped(match: re.Match[str]) -> str:
+    escaped: str | None = match[1]
+    if escaped is None:
+        raise ValueError(f"invalid field selector: unescaped character in value: {ord(match[0])}")
+    if escaped not in ("\\", ",", "="):
+        raise ValueError(f"invalid field selector: invalid escape sequence: \\{escaped}")
+    return escaped

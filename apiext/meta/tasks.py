@@ -1,9 +1,18 @@
-"""Cancellation of asyncio tasks."""
+"""Asyncio tasks: their cancellation, and tasks with several callers."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def run_until_closed(stack: AsyncExitStack, work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine in a task that `stack` cancels."""
+    stack.callback(asyncio.create_task(work).cancel)
 
 
 async def end_tasks(*tasks: asyncio.Future[Any]) -> None:
@@ -11,3 +20,10 @@ async def end_tasks(*tasks: asyncio.Future[Any]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def shared_task(coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """Start a task for several callers, who await it with asyncio.shield. asyncio logs no exception that none of them awaits any more."""
+    task = asyncio.get_running_loop().create_task(coroutine)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return task

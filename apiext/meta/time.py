@@ -89,7 +89,7 @@ def parse(text: str) -> datetime:
         ValueError: the text is no RFC 3339 time; the message is that of Go's time package.
     """
     found = _scan(text, _PARTS, _LAYOUT)
-    return _moment(text, found, found[-1])
+    return _moment(text, found)
 
 
 def canonical_micro(text: str) -> str | None:
@@ -99,7 +99,7 @@ def canonical_micro(text: str) -> str | None:
         ValueError: the text is no RFC 3339 time; the message is that of Go's time package.
     """
     found = _scan(text, _MICRO_PARTS, _MICRO_LAYOUT)
-    moment = _moment(text, found, found[-1])
+    moment = _moment(text, found)
     if moment == _ZERO and found[-2] == ".000000":
         return None
     return f"{rfc3339(moment)[:-1]}{found[-2]}Z"
@@ -122,9 +122,9 @@ def _scan(text: str, parts: tuple[tuple[str, re.Pattern[str], tuple[str, int, in
     return found
 
 
-def _moment(text: str, found: list[str], zone: str) -> datetime:
+def _moment(text: str, found: list[str]) -> datetime:
     year, month, day, hour, minute = (int(found[index]) for index in (0, 2, 4, 6, 8))
-    second = int(re.split("[.,]", found[10])[0])
+    second, zone = int(re.split("[.,]", found[10])[0]), found[-1]
     try:
         moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
         if zone != "Z":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from apiext.meta import go_format
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from apiext.meta.json_codec import Object
 
+T = TypeVar("T", int, str)
+
 
 def get_int(obj: Object, path: Sequence[str]) -> int | None:
     """Return the integer at a path, None if it is absent.
@@ -18,10 +20,7 @@ def get_int(obj: Object, path: Sequence[str]) -> int | None:
     Raises:
         ValueError: the value is no integer; the message is the reference's.
     """
-    found, value = _get(obj, path)
-    if found and type(value) is not int:
-        raise _wrong_type(path, value, "int64")
-    return value if found else None
+    return _get(obj, path, int, "int64")
 
 
 def get_string(obj: Object, path: Sequence[str]) -> str | None:
@@ -30,10 +29,7 @@ def get_string(obj: Object, path: Sequence[str]) -> str | None:
     Raises:
         ValueError: the value is no string; the message is the reference's.
     """
-    found, value = _get(obj, path)
-    if found and type(value) is not str:
-        raise _wrong_type(path, value, "string")
-    return value if found else None
+    return _get(obj, path, str, "string")
 
 
 def put(obj: Object, path: Sequence[str], value: Any) -> None:
@@ -46,24 +42,25 @@ def put(obj: Object, path: Sequence[str], value: Any) -> None:
     for depth, name in enumerate(path[:-1]):
         below = at.get(name, {})
         if type(below) is not dict:
-            msg = f"value cannot be set because .{'.'.join(path[: depth + 1])} is not a map[string]interface{{}}"
-            raise ValueError(msg)
+            raise ValueError(f"value cannot be set because .{'.'.join(path[: depth + 1])} is not a map[string]interface{{}}")
         at[name] = dict(below)
         at = at[name]
     at[path[-1]] = value
 
 
-def _get(obj: Object, path: Sequence[str]) -> tuple[bool, Any]:
+def _get(obj: Object, path: Sequence[str], kind: type[T], go_kind: str) -> T | None:
     value: Any = obj
     for depth, name in enumerate(path):
         if value is None:
-            return False, None
+            return None
         if type(value) is not dict:
             raise _wrong_type(path[: depth + 1], value, "map[string]interface{}")
         if name not in value:
-            return False, None
+            return None
         value = value[name]
-    return True, value
+    if type(value) is not kind:
+        raise _wrong_type(path, value, go_kind)
+    return value
 
 
 def _wrong_type(path: Sequence[str], value: Any, expected: str) -> ValueError:

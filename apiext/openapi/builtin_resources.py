@@ -9,26 +9,24 @@ from collections.abc import Iterable
 from typing import Final
 
 from apiext.meta.builtin_resources import BuiltinGroupVersion, BuiltinResource
+from apiext.meta.gvk import GroupVersion
 from apiext.openapi import naming
 from apiext.openapi.operations import BUILTIN_TYPES, DocumentedResource, Operation
 
 _ACTIONS: Final = {
-    "list": ("list",),
-    "create": ("post",),
-    "deletecollection": ("deletecollection",),
-    "get": ("get",),
-    "update": ("put",),
-    "delete": ("delete",),
-    "patch": ("patch",),
+    "list": "list",
+    "create": "post",
+    "deletecollection": "deletecollection",
+    "get": "get",
+    "update": "put",
+    "delete": "delete",
+    "patch": "patch",
 }
+"""Actions by verb, in the order of the documents."""
 
 
-def documented(group_version: BuiltinGroupVersion) -> list[DocumentedResource]:
-    """Return the resources of a group and version."""
-    return [_documented(resource) for resource in group_version.resources]
-
-
-def _documented(resource: BuiltinResource) -> DocumentedResource:
+def documented(resource: BuiltinResource) -> DocumentedResource:
+    """Return the documented form of a resource."""
     subresources = tuple((sub.name, naming.builtin_model_name(sub.kind), _actions(sub.verbs)) for sub in resource.subresources)
     return DocumentedResource(
         kind=resource.kind,
@@ -50,32 +48,19 @@ def discovery(group_versions: Iterable[BuiltinGroupVersion]) -> dict[str, tuple[
     }
     for builtin in group_versions:
         group_version = builtin.group_version
-        group, version = naming.group_name(group_version.group), group_version.version
-        path = naming.document_path(group_version)
-        operation = f"get{naming.capitalized(group)}"
-        if group_version.group:
-            above = f"apis/{group_version.group}"
-            found[above] = (_discovery(f"/{above}/", f"{operation}APIGroup", group, f"{naming.META}.APIGroup"),)
-        else:
-            found["api"] = (_discovery("/api/", f"{operation}APIVersions", group, f"{naming.META}.APIVersions"),)
-        identifier = f"{operation}{naming.capitalized(version)}APIResources"
+        group = group_version.group
+        path, above = naming.document_path(group_version), f"apis/{group}" if group else "api"
+        model = "APIGroup" if group else "APIVersions"
+        identifier = naming.operation_id("get", model, GroupVersion(group, ""))
+        found[above] = (_discovery(f"/{above}/", identifier, naming.group_tag(group), f"{naming.META}.{model}"),)
+        identifier = naming.operation_id("get", "APIResources", group_version)
         found[path] = (_discovery(f"/{path}/", identifier, naming.tag(group_version), f"{naming.META}.APIResourceList"),)
     return found
 
 
 def _discovery(path: str, identifier: str, tag: str, model: str, *, types: tuple[str, ...] = BUILTIN_TYPES) -> Operation:
-    return Operation(
-        path=path,
-        method="get",
-        action="",
-        id=identifier,
-        tag=tag,
-        description="get what is served",
-        response=model,
-        consumes=types,
-        produces=types,
-    )
+    return Operation(path, identifier, tag, "get what is served", model, consumes=types, produces=types)
 
 
 def _actions(verbs: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(action for verb, actions in _ACTIONS.items() if verb in verbs for action in actions)
+    return tuple(action for verb, action in _ACTIONS.items() if verb in verbs)

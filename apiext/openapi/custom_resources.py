@@ -5,11 +5,11 @@ Mirrors apiextensions-apiserver pkg/controller/openapi/builder (generateBuilder,
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from apiext.definitions.definition import Definition, Version
 from apiext.definitions.validation.schemas import has_invalid_type, nodes
-from apiext.meta.field import Path
+from apiext.meta.field import ROOT
 from apiext.meta.gvk import GroupVersionKind
 from apiext.openapi import naming, schemas
 from apiext.openapi.builtin_definitions import V3_PREFIX
@@ -50,21 +50,15 @@ def definitions(definition: Definition, version: Version, *, v2: bool) -> dict[s
     """Return the definitions of the kind and of its list by name."""
     resource = documented(definition, version)
     selectable = [{"fieldPath": path.removeprefix(".")} for path in version.selectable_fields]
-    kind = _kind_schema(definition, version, v2=v2)
-    kind[_GVK] = [_group_version_kind(resource.kind)]
-    listing = _list_schema(definition, resource, v2=v2)
-    if selectable:
-        kind[_SELECTABLE] = listing[_SELECTABLE] = selectable
-    return {resource.model: kind, resource.list_model: listing}
+    common = {_SELECTABLE: selectable} if selectable else {}
+    kind = _kind_schema(definition, version, v2=v2) | {_GVK: [resource.kind._asdict()]} | common
+    return {resource.model: kind, resource.list_model: _list_schema(definition, resource, v2=v2) | common}
 
 
 def _kind_schema(definition: Definition, version: Version, *, v2: bool) -> Schema:
     props = published_schema(version)
     # kubectl rejects unknown fields beside known ones: without a schema there must be no known field
-    if props is None:
-        return {"type": "object"}
-    preserve = definition.preserve_unknown_fields or props.get("x-kubernetes-preserve-unknown-fields") is True
-    if v2 and preserve:
+    if props is None or (v2 and (definition.preserve_unknown_fields or props.get("x-kubernetes-preserve-unknown-fields") is True)):
         return {"type": "object"}
     schema = schemas.downgraded(props) if v2 else schemas.structural(props)
     schemas.add_object_fields(schema, _reference(_OBJECT_META, "The metadata that every object has.", v2=v2), v2=v2)
@@ -74,9 +68,7 @@ def _kind_schema(definition: Definition, version: Version, *, v2: bool) -> Schem
 def published_schema(version: Version) -> Props | None:
     """Return the schema of a version, None where it is not structural, as an old server may have admitted it."""
     props: Props | None = version.schema
-    if props is None or unsupported_field(props) or any(map(has_invalid_type, nodes(props))):
-        return None
-    if structural_errors(props, Path("openAPIV3Schema")):
+    if props is None or unsupported_field(props) or any(map(has_invalid_type, nodes(props))) or structural_errors(props, ROOT):
         return None
     return props
 
@@ -92,13 +84,9 @@ def _list_schema(definition: Definition, resource: DocumentedResource, *, v2: bo
             "apiVersion": schemas.API_VERSION,
             "kind": schemas.KIND,
             "metadata": _reference(_LIST_META, "The metadata of the list.", v2=v2),
-            "items": {
-                "description": f"The {resource.plural}.",
-                "type": "array",
-                "items": {"$ref": prefix + resource.model},
-            },
+            "items": {"description": f"The {resource.plural}.", "type": "array", "items": {"$ref": prefix + resource.model}},
         },
-        _GVK: [_group_version_kind(resource.kind._replace(kind=list_kind))],
+        _GVK: [resource.kind._replace(kind=list_kind)._asdict()],
     }
 
 
@@ -112,7 +100,3 @@ def _reference(name: str, description: str, *, v2: bool) -> Schema:
 def _list_kind(definition: Definition) -> str:
     names = definition.head["spec"]["names"]
     return str(names.get("listKind") or f"{names['kind']}List")
-
-
-def _group_version_kind(kind: GroupVersionKind) -> dict[str, Any]:
-    return {"group": kind.group, "version": kind.version, "kind": kind.kind}

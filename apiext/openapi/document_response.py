@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import re
 import secrets
-import zlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import formatdate
-from functools import partial
 from typing import Final
 
 from aiohttp import hdrs, web
@@ -21,16 +18,15 @@ from apiext.endpoints.responsewriters.cached_document import Document, accepts_g
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.responsewriters.status import text_reply
 
-COMPRESS_FROM: Final = 1400
+_COMPRESS_FROM: Final = 1400
 """Bytes from which a body is compressed (gziphandler DefaultMinSize)."""
-_GZIP: Final = 16 + zlib.MAX_WBITS
 _ETAG: Final = re.compile(r'(?:W/)?"[!\x23-\x7e\x80-\uffff]*"')
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 _DATES: Final = ("%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S %Z", "%a %b %d %H:%M:%S %Y")
 
 
 def content_reply(request: web.BaseRequest, document: Document, headers: Mapping[str, str], *, compress: bool = False) -> Reply:
-    """Return the response to a request for a document: 200, 206, 304, 412 or 416."""
+    """Return the response to a request for a document, whose ETag has to be a strong one: 200, 206, 304, 412 or 416."""
     own = {hdrs.LAST_MODIFIED: formatdate(document.created, usegmt=True), **headers}
     code = _precondition(request, own.get(hdrs.ETAG, ""), document.created)
     if code == 304:
@@ -49,12 +45,16 @@ def content_reply(request: web.BaseRequest, document: Document, headers: Mapping
         rest = {name: text for name, text in own.items() if name not in _DOCUMENT_HEADERS} | error.headers
         return text_reply(str(error), status=416, headers=rest)
     own[hdrs.ACCEPT_RANGES] = "bytes"
-    compress = compress and accepts_gzip(request) and request.method != hdrs.METH_HEAD
+    status = 200
     if ranges:
-        return _part(document, ranges, own, compress=compress)
-    if compress and len(document.body) >= COMPRESS_FROM:
-        return Reply(document.compressed, content_type=document.content_type, headers=own | {hdrs.CONTENT_ENCODING: "gzip"})
-    return Reply(document.body, content_type=document.content_type, headers=own)
+        status = 206
+        if len(ranges) == 1:
+            own[hdrs.CONTENT_RANGE] = _content_range(ranges[0], document)
+        document = _part(document, ranges)
+    if compress and len(document.body) >= _COMPRESS_FROM and accepts_gzip(request) and request.method != hdrs.METH_HEAD:
+        own[hdrs.CONTENT_ENCODING] = "gzip"
+        return Reply(document.compressed, status=status, content_type=document.content_type, headers=own)
+    return Reply(document.body, status=status, content_type=document.content_type, headers=own)
 
 
 # --- conditions -----------------------------------------------------------------------------------------------------
@@ -65,21 +65,21 @@ def _precondition(request: web.BaseRequest, etag: str, created: int) -> int:
     reads = request.method in {hdrs.METH_GET, hdrs.METH_HEAD}
     match = request.headers.get(hdrs.IF_MATCH, "")
     if match:
-        if not _has_match(match, partial(_strong_match, etag)):
+        if not _has_match(match, etag):
             return 412
     elif (since := _date(request.headers.get(hdrs.IF_UNMODIFIED_SINCE, ""))) is not None and created > since:
         return 412
     known = request.headers.get(hdrs.IF_NONE_MATCH, "")
     if known:
-        if not _has_match(known, partial(_weak_match, etag)):
+        if not _has_match(known, etag, weak=True):
             return 200
         return 304 if reads else 412
     since = _date(request.headers.get(hdrs.IF_MODIFIED_SINCE, ""))
     return 304 if reads and since is not None and created <= since else 200
 
 
-def _has_match(header: str, matches: Callable[[str], bool]) -> bool:
-    """Return whether a list of ETags has a matching one or `*`; entries after a malformed one are ignored."""
+def _has_match(header: str, etag: str, *, weak: bool = False) -> bool:
+    """Return whether a list of ETags has this one, with `weak` also as a weak one, or `*`; entries after a malformed one are ignored."""
     rest = header.strip()
     while rest:
         if rest[0] == ",":
@@ -90,18 +90,10 @@ def _has_match(header: str, matches: Callable[[str], bool]) -> bool:
         found = _ETAG.match(rest)
         if found is None:
             return False
-        if matches(found[0]):
+        if etag == (found[0].removeprefix("W/") if weak else found[0]):
             return True
         rest = rest[found.end() :].lstrip()
     return False
-
-
-def _strong_match(etag: str, other: str) -> bool:
-    return etag == other and etag.startswith('"')
-
-
-def _weak_match(etag: str, other: str) -> bool:
-    return etag.removeprefix("W/") == other.removeprefix("W/")
 
 
 def _date(text: str) -> int | None:
@@ -120,7 +112,7 @@ def _range_applies(request: web.BaseRequest, etag: str, created: int) -> bool:
     if not known or request.method not in {hdrs.METH_GET, hdrs.METH_HEAD}:
         return True
     found = _ETAG.match(known.lstrip())
-    return _strong_match(etag, found[0]) if found else _date(known) == created
+    return etag == found[0] if found else _date(known) == created
 
 
 # --- ranges ---------------------------------------------------------------------------------------------------------
@@ -138,19 +130,7 @@ class _RangeError(Exception):
         self.headers = dict(headers)
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
-    """A range of bytes of a document."""
-
-    start: int
-    end: int
-    """Exclusive."""
-
-    def header(self, size: int) -> str:
-        return f"bytes {self.start}-{self.end - 1}/{size}"
-
-
-def _ranges(header: str, size: int) -> list[_Range]:
+def _ranges(header: str, size: int) -> list[range]:
     """Return the ranges of a Range header, none for the whole document. Raises _RangeError."""
     if not header:
         return []
@@ -161,10 +141,10 @@ def _ranges(header: str, size: int) -> list[_Range]:
     found = [one for one in requested if one is not None]
     if requested and not found:
         raise _RangeError("invalid range: failed to overlap", {hdrs.CONTENT_RANGE: f"bytes */{size}"})
-    return found if sum(one.end - one.start for one in found) <= size else []
+    return found if sum(map(len, found)) <= size else []
 
 
-def _range(part: str, size: int) -> _Range | None:
+def _range(part: str, size: int) -> range | None:
     """Return one range, None where it starts after the end of the document. Raises _RangeError."""
     first, dash, last = map(str.strip, part.partition("-"))
     if not dash:
@@ -172,14 +152,14 @@ def _range(part: str, size: int) -> _Range | None:
     if not first:
         if last.startswith("-"):
             raise _RangeError("invalid range", {})
-        return _Range(max(0, size - _number(last)), size)
+        return range(max(0, size - _number(last)), size)
     start = _number(first)
     if start >= size:
         return None
     end = min(_number(last) + 1, size) if last else size
     if start >= end:
         raise _RangeError("invalid range", {})
-    return _Range(start, end)
+    return range(start, end)
 
 
 def _number(text: str) -> int:
@@ -188,21 +168,18 @@ def _number(text: str) -> int:
     return number
 
 
-def _part(document: Document, ranges: Sequence[_Range], headers: Mapping[str, str], *, compress: bool) -> Reply:
-    """Return 206 with one range, or with several as multipart/byteranges."""
-    size = len(document.body)
-    own, content_type = dict(headers), document.content_type
-    if len(ranges) == 1:
-        body = document.body[ranges[0].start : ranges[0].end]
-        own[hdrs.CONTENT_RANGE] = ranges[0].header(size)
-    else:
-        boundary = secrets.token_hex(30)
-        content_type = f"multipart/byteranges; boundary={boundary}"
-        heads = [f"--{boundary}\r\nContent-Range: {one.header(size)}\r\nContent-Type: {document.content_type}\r\n\r\n" for one in ranges]
-        parts = [head.encode() + document.body[one.start : one.end] for head, one in zip(heads, ranges, strict=True)]
-        body = b"\r\n".join([*parts, f"--{boundary}--\r\n".encode()])
-    if compress and len(body) >= COMPRESS_FROM:
-        own[hdrs.CONTENT_ENCODING] = "gzip"
-        compressor = zlib.compressobj(wbits=_GZIP)
-        body = compressor.compress(body) + compressor.flush()
-    return Reply(body, status=206, content_type=content_type, headers=own)
+def _part(document: Document, ranges: Sequence[range]) -> Document:
+    """Return one range, or several as multipart/byteranges."""
+    parts = [document.body[one.start : one.stop] for one in ranges]
+    if len(parts) == 1:
+        return Document(parts[0], document.content_type)
+    boundary = secrets.token_hex(30)
+    body = b"\r\n".join(
+        f"--{boundary}\r\nContent-Range: {_content_range(one, document)}\r\nContent-Type: {document.content_type}\r\n\r\n".encode() + part
+        for one, part in zip(ranges, parts, strict=True)
+    )
+    return Document(body + f"\r\n--{boundary}--\r\n".encode(), f"multipart/byteranges; boundary={boundary}")
+
+
+def _content_range(one: range, document: Document) -> str:
+    return f"bytes {one.start}-{one.stop - 1}/{len(document.body)}"

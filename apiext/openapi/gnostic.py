@@ -1,17 +1,17 @@
-"""The messages of gnostic's OpenAPI documents that v2 and v3 share: named values, maps, and values of any type.
+"""Encoders of the values in gnostic's OpenAPI documents, v2 and v3: messages, maps, choices, and values of any type.
 
 Mirrors what google.golang.org/protobuf writes. A schema takes three Python frames for each of its levels, see MAX_DEPTH.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any, Final
 
 from apiext.endpoints.serializers.yaml_codec import dumps_unsorted
 from apiext.meta import protobuf_wire
-from apiext.meta.protobuf_wire import BYTES, FIXED64, VARINT, delimited
+from apiext.meta.protobuf_wire import BYTES, FIXED64, VARINT, delimited, double
 
 Encoder = Callable[[Any], bytes]
 Field = tuple[int, Encoder]
@@ -28,13 +28,8 @@ def integer(value: float) -> bytes:
     return protobuf_wire.varint(int(value))
 
 
-def double(value: float) -> bytes:
-    """Encode a number."""
-    return protobuf_wire.double(value)
-
-
 _PLAIN: Final[Mapping[Encoder, int]] = {integer: VARINT, double: FIXED64}
-_SCALARS: Final[frozenset[Encoder]] = frozenset({text, integer, double})
+_SCALARS: Final[frozenset[Encoder]] = frozenset({text, *_PLAIN})
 
 
 def tag(number: int, encoder: Encoder) -> bytes:
@@ -47,17 +42,16 @@ def field(number: int, encoder: Encoder, value: Any) -> bytes:
     return tag(number, encoder) + encoder(value)
 
 
-def message(fields: Mapping[str, Field], value: Mapping[str, Any], extensions: int = 0, whole: Collection[Encoder] = ()) -> bytes:
+def message(fields: Mapping[str, Field], value: Mapping[str, Any], extensions: int = 0) -> bytes:
     """Encode a message: its known fields in the order of their numbers, without those that are zero.
 
-    A list is a repeated field, except where its encoder is one of `whole`. `x-` members go into the field with the number
-    `extensions`.
+    A list is a repeated field, except where its encoder takes lists. `x-` members go into the field with the number `extensions`.
     """
     parts: list[tuple[int, bytes]] = []
     for key, member in value.items():
         if key in fields:
             number, encoder = fields[key]
-            if isinstance(member, list) and encoder not in whole:
+            if isinstance(member, list) and encoder not in _TAKE_LISTS:
                 for one in member:
                     parts.append((number, tag(number, encoder) + encoder(one)))  # noqa: PERF401 -- a comprehension is one more frame
             elif member or encoder not in _SCALARS:
@@ -67,9 +61,51 @@ def message(fields: Mapping[str, Field], value: Mapping[str, Any], extensions: i
     return b"".join([part for _, part in sorted(parts, key=itemgetter(0))])
 
 
+def nested(fields: Mapping[str, Field], extensions: int, value: Mapping[str, Any]) -> bytes:
+    """Encode a message that is the value of a field."""
+    return delimited(message(fields, value, extensions))
+
+
+def choice(number: int, encoder: Encoder, value: Any) -> bytes:
+    """Encode a message that holds one of several types of values; `number` is that of the type."""
+    return delimited(field(number, encoder, value))
+
+
+def items(encoder: Encoder, value: Any) -> bytes:
+    """Encode a schema's items, a message that holds one schema."""
+    return delimited(tag(1, encoder) + encoder(value))
+
+
+def additional_properties(encoder: Encoder, value: Any) -> bytes:
+    """Encode a schema's additionalProperties: a schema or a boolean."""
+    return choice(2, integer, value) if isinstance(value, bool) else delimited(tag(1, encoder) + encoder(value))
+
+
+def strings(value: str | list[str]) -> bytes:
+    """Encode a message with a list of strings."""
+    return delimited(b"".join(field(1, text, one) for one in ([value] if isinstance(value, str) else value)))
+
+
+def scalar(value: Any) -> bytes:
+    """Encode a number, a boolean or a string (DefaultType); any other value is dropped."""
+    if isinstance(value, bool):
+        return choice(2, integer, value)
+    if isinstance(value, str):
+        return choice(3, text, value)
+    return choice(1, double, value) if isinstance(value, int | float) else delimited(b"")
+
+
 def any_value(value: Any) -> bytes:
     """Encode a value of any type (Any), which holds YAML."""
     return delimited(protobuf_wire.field(2, dumps_unsorted(value)))
+
+
+def any_or_list(value: Any) -> bytes:
+    """Encode a value of any type that may be a list."""
+    return any_value(value)
+
+
+_TAKE_LISTS: Final[frozenset[Encoder]] = frozenset({strings, scalar, any_or_list})
 
 
 def named_any(item: tuple[str, Any]) -> bytes:

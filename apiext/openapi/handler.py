@@ -56,7 +56,7 @@ class OpenAPIHandler:
         self._sources: dict[str, Source] = {}
         self._merged = Source("")
         self._index = self._aggregated_index = b""
-        self._documents: dict[str, tuple[str, asyncio.Future[Document]]] = {}
+        self._documents: dict[tuple[str, str], tuple[str, asyncio.Future[Document]]] = {}
         """Hash of the source and document, by path and media type."""
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -82,19 +82,14 @@ class OpenAPIHandler:
         self._merged = merged(self._sources.values())
         self._index = _index_of(self._sources)
         self._aggregated_index = _index_of({path: source for path, source in self._sources.items() if not source.is_on_host})
-        self._documents = {
-            key: entry for key, entry in self._documents.items() if key.partition(" ")[0] in self._sources or key.startswith(_V2)
-        }
+        self._documents = {key: entry for key, entry in self._documents.items() if key[0] == _V2 or key[0] in self._sources}
         self._generation = generation
 
     async def _answer_v2(self, request: web.BaseRequest) -> web.StreamResponse:
         chosen = _accepted(request, _V2_TYPES)
-        if chosen == JSON:
-            document = await self._document(_V2, self._merged, self._v2_json)
-        elif chosen:
-            document = await self._document(f"{_V2} protobuf", self._merged, self._v2_protobuf)
-        else:
+        if not chosen:
             return Reply(status=406, headers={hdrs.VARY: _V2_VARY})
+        document = await self._document(_V2, self._merged, JSON if chosen == JSON else _PROTOBUF, self._v2)
         if accepts_gzip(request):
             await asyncio.to_thread(lambda: document.compressed)
         return content_reply(request, document, {hdrs.ETAG: document.etag, hdrs.VARY: _V2_VARY}, compress=True)
@@ -107,7 +102,7 @@ class OpenAPIHandler:
         if not chosen:
             # the reference writes nothing for a header without any clause: an empty 200
             return Reply(status=406, headers={hdrs.VARY: hdrs.ACCEPT}) if clauses(request.headers[hdrs.ACCEPT]) else Reply()
-        content_type, make = (JSON, self._v3_json) if chosen == JSON else (_V3_PROTOBUF, self._v3_protobuf)
+        content_type = JSON if chosen == JSON else _V3_PROTOBUF
         headers: dict[str, str] = {hdrs.ETAG: f'"{source.hash}"', hdrs.VARY: hdrs.ACCEPT}
         requested = request.query.get("hash", "")
         if requested and requested != source.hash and _FORWARDED not in request.headers:
@@ -117,13 +112,15 @@ class OpenAPIHandler:
             in_a_year = datetime.now(UTC) + timedelta(days=365)
             headers[hdrs.CACHE_CONTROL] = "public, immutable"
             headers[hdrs.EXPIRES] = in_a_year.strftime("%a, %d %b %Y %H:%M:%S UTC")
-        return content_reply(request, await self._document(f"{path} {content_type}", source, make), headers)
+        return content_reply(request, await self._document(path, source, content_type, self._v3), headers)
 
-    async def _document(self, key: str, source: Source, make: Callable[[Source], Document]) -> Document:
-        """Return the document of a source; concurrent requests share one build. Raises what `make` raises, uncached."""
+    async def _document(self, path: str, source: Source, content_type: str, encode: Callable[[Source, str], bytes]) -> Document:
+        """Return the document of a source; concurrent requests share one build. Raises what `encode` raises, uncached."""
+        key = path, content_type
         found = self._documents.get(key)
         if found is None or found[0] != source.hash:
-            task = asyncio.ensure_future(asyncio.to_thread(make, source))
+            build = asyncio.to_thread(lambda: Document(encode(source, content_type), content_type, tag=source.hash))
+            task = asyncio.ensure_future(build)
             found = self._documents[key] = source.hash, task
         try:
             return await asyncio.shield(found[1])
@@ -134,21 +131,21 @@ class OpenAPIHandler:
                 del self._documents[key]
             raise
 
-    def _v3_json(self, source: Source) -> Document:
-        return Document(json_codec.dumps(source.v3(self._version), sort_keys=False), JSON, tag=source.hash)
-
-    def _v3_protobuf(self, source: Source) -> Document:
-        from apiext.openapi import v3_protobuf
-
-        return Document(v3_protobuf.encode(source.v3(self._version)), _V3_PROTOBUF, tag=source.hash)
-
-    def _v2_json(self, source: Source) -> Document:
-        return Document(json_codec.dumps(source.v2(self._version), sort_keys=False), JSON, tag=source.hash)
-
-    def _v2_protobuf(self, source: Source) -> Document:
+    def _v2(self, source: Source, content_type: str) -> bytes:
+        document = source.v2(self._version)
+        if content_type == JSON:
+            return json_codec.dumps(document, sort_keys=False)
         from apiext.openapi import v2_protobuf
 
-        return Document(v2_protobuf.encode(source.v2(self._version)), _PROTOBUF, tag=source.hash)
+        return v2_protobuf.encode(document)
+
+    def _v3(self, source: Source, content_type: str) -> bytes:
+        document = source.v3(self._version)
+        if content_type == JSON:
+            return json_codec.dumps(document, sort_keys=False)
+        from apiext.openapi import v3_protobuf
+
+        return v3_protobuf.encode(document)
 
 
 def _index_of(found: Mapping[str, Source]) -> bytes:

@@ -40,14 +40,18 @@ def document_path(group_version: GroupVersion) -> str:
 
 def operation_id(verb: str, rest: str, group_version: GroupVersion) -> str:
     """Return an operation ID: verb, group, version, then `rest`."""
-    group, version = _trimmed(group_version)
-    return verb + _identifier(group, capital=True) + _identifier(version, capital=True) + _identifier(rest, capital=True)
+    parts = (_trimmed(group_version.group), group_version.version, rest)
+    return verb + "".join(_identifier(part, capital=True) for part in parts)
 
 
 def tag(group_version: GroupVersion) -> str:
     """Return the tag of the operations of a group and version."""
-    group, version = _trimmed(group_version)
-    return f"{_identifier(group)}_{_identifier(version)}"
+    return f"{group_tag(group_version.group)}_{_identifier(group_version.version)}"
+
+
+def group_tag(group: str) -> str:
+    """Return the tag of the operations of a group without a version."""
+    return _identifier(_trimmed(group))
 
 
 def article(noun: str) -> str:
@@ -57,18 +61,8 @@ def article(noun: str) -> str:
     return " an " if noun[:1].lower() in set("aeiou") else " a "
 
 
-def group_name(group: str) -> str:
-    """Return the name of a built-in group in tags."""
-    return _identifier(_trimmed(GroupVersion(group, ""))[0])
-
-
-def capitalized(name: str) -> str:
-    """Return a name as a part of an operation ID."""
-    return _identifier(name, capital=True)
-
-
-def _trimmed(group_version: GroupVersion) -> tuple[str, str]:
-    return (group_version.group or "core").removesuffix(".k8s.io"), group_version.version
+def _trimmed(group: str) -> str:
+    return (group or "core").removesuffix(".k8s.io")
 
 
 def _identifier(text: str, *, capital: bool = False) -> str:

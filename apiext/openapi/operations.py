@@ -22,7 +22,19 @@ BUILTIN_TYPES: Final = (*OBJECT_TYPES, "application/vnd.kubernetes.protobuf")
 _STREAM_TYPES: Final = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 _BUILTIN_PATCH_TYPES: Final = (*PATCH_TYPES[:2], "application/strategic-merge-patch+json", PATCH_TYPES[2])
 _WATCH_EVENT: Final = f"{naming.META}.WatchEvent"
-_METHODS: Final = {"put": "put", "patch": "patch", "post": "post", "delete": "delete", "deletecollection": "delete"}
+_METHODS_AND_VERBS: Final = {
+    "list": ("get", "list"),
+    "post": ("post", "create"),
+    "deletecollection": ("delete", "delete"),
+    "get": ("get", "read"),
+    "put": ("put", "replace"),
+    "patch": ("patch", "patch"),
+    "delete": ("delete", "delete"),
+    "watch": ("get", "watch"),
+    "watchlist": ("get", "watch"),
+}
+"""The HTTP method, and the first word of the operation ID, by action."""
+_OF_COLLECTIONS: Final = frozenset({"list", "post", "deletecollection"})
 _CODES: Final = {
     "post": ((200, "OK"), (201, "Created"), (202, "Accepted")),
     "put": ((200, "OK"), (201, "Created")),
@@ -53,13 +65,14 @@ class Operation:
     """One method at one path."""
 
     path: str
-    method: str
-    action: str
     id: str
     tag: str
     description: str
     response: str
     """Definition name of a successful response."""
+    method: str = "get"
+    action: str = ""
+    """Empty for a non-resource path."""
     kind: GroupVersionKind | None = None
     """None for a non-resource path."""
     parameters: tuple[Parameter, ...] = ()
@@ -81,44 +94,29 @@ class Operation:
 
 def operations(resource: DocumentedResource) -> Iterator[Operation]:
     """Yield all operations of a resource."""
-    group_version = resource.kind.group_version
-    root = f"/apis/{group_version}" if group_version.group else f"/api/{group_version}"
+    root = f"/{naming.document_path(resource.kind.group_version)}"
     plain = f"{root}/{resource.plural}"
     if resource.namespaced:
-        yield _operation(resource, plain, "list", "list", f"{resource.kind.kind}ForAllNamespaces")
+        yield _operation(resource, plain, "list", f"{resource.kind.kind}ForAllNamespaces")
         plain = f"{root}/namespaces/{{namespace}}/{resource.plural}"
     scope = f"Namespaced{resource.kind.kind}" if resource.namespaced else resource.kind.kind
     for action in resource.actions:
-        match action:
-            case "list":
-                yield _operation(resource, plain, action, "list", scope)
-            case "post":
-                yield _operation(resource, plain, action, "create", scope)
-            case "deletecollection":
-                yield _operation(resource, plain, action, "delete", f"Collection{scope}")
-            case _:
-                yield _operation(resource, f"{plain}/{{name}}", action, _VERBS[action], scope)
+        path = plain if action in _OF_COLLECTIONS else f"{plain}/{{name}}"
+        yield _operation(resource, path, action, f"Collection{scope}" if action == "deletecollection" else scope)
     for name, model, actions in resource.subresources:
         for action in actions:
-            path = f"{plain}/{{name}}/{name}"
-            yield _operation(resource, path, action, _VERBS[action], scope + name.title(), sub=name, model=model)
-    if resource.builtin:
-        yield from _watches(resource, root, plain.replace(root, f"{root}/watch"), scope)
-
-
-def _watches(resource: DocumentedResource, root: str, plain: str, scope: str) -> Iterator[Operation]:
-    """Yield the deprecated operations below /watch."""
+            yield _operation(resource, f"{plain}/{{name}}/{name}", action, scope + name.title(), sub=name, model=model)
+    if not resource.builtin:
+        return
+    # the deprecated operations below /watch
+    watched = plain.replace(root, f"{root}/watch")
     if resource.namespaced:
-        everywhere = f"{resource.kind.kind}ListForAllNamespaces"
-        yield _operation(resource, f"{root}/watch/{resource.plural}", "watchlist", "watch", everywhere)
-    yield _operation(resource, plain, "watchlist", "watch", f"{scope}List")
-    yield _operation(resource, f"{plain}/{{name}}", "watch", "watch", scope)
+        yield _operation(resource, f"{root}/watch/{resource.plural}", "watchlist", f"{resource.kind.kind}ListForAllNamespaces")
+    yield _operation(resource, watched, "watchlist", f"{scope}List")
+    yield _operation(resource, f"{watched}/{{name}}", "watch", scope)
 
 
-_VERBS: Final = {"get": "read", "put": "replace", "patch": "patch", "delete": "delete"}
-
-
-def _operation(resource: DocumentedResource, path: str, action: str, verb: str, rest: str, *, sub: str = "", model: str = "") -> Operation:
+def _operation(resource: DocumentedResource, path: str, action: str, rest: str, *, sub: str = "", model: str = "") -> Operation:
     model = model or resource.model
     builtin = resource.builtin
     by_action = parameters.BY_BUILTIN_ACTION if builtin else parameters.BY_ACTION
@@ -137,14 +135,14 @@ def _operation(resource: DocumentedResource, path: str, action: str, verb: str, 
         "watch": _WATCH_EVENT,
         "watchlist": _WATCH_EVENT,
     }
-    group_version = resource.kind.group_version
+    method, verb = _METHODS_AND_VERBS[action]
     return Operation(
         path=path,
-        method=_METHODS.get(action, "get"),
+        method=method,
         action=action,
-        id=naming.operation_id(verb, rest, group_version),
-        tag=naming.tag(group_version),
-        description=_description(action, resource.kind.kind, sub),
+        id=naming.operation_id(verb, rest, resource.kind.group_version),
+        tag=naming.tag(resource.kind.group_version),
+        description=_description(action, verb, resource.kind.kind, sub),
         kind=resource.kind,
         parameters=tuple(sorted(own)),
         body=bodies.get(action, ""),
@@ -167,15 +165,13 @@ def _produces(action: str, *, builtin: bool) -> tuple[str, ...]:
     return (*BUILTIN_TYPES, *_STREAM_TYPES) if action in {"list", "watch", "watchlist"} else BUILTIN_TYPES
 
 
-def _description(action: str, kind: str, sub: str) -> str:
+def _description(action: str, verb: str, kind: str, sub: str) -> str:
     of = f" {sub} of" if sub else ""
     match action:
         case "list":
             return f"list objects of kind {kind}"
-        case "post":
-            return f"create{of}{naming.article(kind)}{kind}"
-        case "delete":
-            return f"delete{of}{naming.article(kind)}{kind}"
+        case "post" | "delete":
+            return f"{verb}{of}{naming.article(kind)}{kind}"
         case "deletecollection":
             return f"delete collection of {kind}"
         case "watch":
@@ -185,4 +181,4 @@ def _description(action: str, kind: str, sub: str) -> str:
         case "patch":
             return f"partially update{of} the specified {kind}"
         case _:
-            return f"{_VERBS[action]}{of} the specified {kind}"
+            return f"{verb}{of} the specified {kind}"

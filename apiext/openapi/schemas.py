@@ -60,13 +60,11 @@ def downgraded(props: Props) -> Schema:
     """Convert a node to OpenAPI v2, without fields that v2 or kubectl does not support."""
     node = {key: member for key, member in props.items() if key not in _JUNCTORS and key not in {"not", "default"}}
     preserve = node.get("x-kubernetes-preserve-unknown-fields") is True
-    if node.pop("nullable", False):
-        node["type"] = ""
-        node["items"] = node["properties"] = None
-    if preserve:
+    nullable = node.pop("nullable", False)
+    if nullable or preserve:
         # kubectl rejects unknown fields beside known ones
         node["items"] = node["properties"] = None
-    if (node.get("type") == "array" and not node.get("items")) or (node.get("type") == "object" and preserve):
+    if nullable or (node.get("type") == "array" and not node.get("items")) or (node.get("type") == "object" and preserve):
         node["type"] = ""
     children: Mapping[str, Props] = node.get("properties") or {}
     optional = {name for name, child in children.items() if child.get("nullable") is True}
@@ -83,10 +81,8 @@ def downgraded(props: Props) -> Schema:
 def _nested(props: Props) -> Schema:
     """Convert a node inside allOf, anyOf, oneOf or not."""
     schema = _fields(props)
-    if props.get("items") is not None:
-        schema["items"] = _nested(props["items"])
-    if props.get("properties"):
-        schema["properties"] = {name: _nested(child) for name, child in props["properties"].items()}
+    # the only additionalProperties that such a node may have is false, which is not published
+    _add_children(schema, {key: member for key, member in props.items() if key != "additionalProperties"}, _nested)
     _add_junctors(schema, props)
     return schema
 
@@ -122,11 +118,9 @@ def _add_junctors(schema: Schema, props: Props) -> None:
 
 def _unfold(schema: Schema, props: Props) -> None:
     """Add anyOf integer or string, unless the schema has it."""
+    if props.get("anyOf") == _EITHER or (props.get("allOf") and props["allOf"][0].get("anyOf") == _EITHER):
+        return
     either = [dict(clause) for clause in _EITHER]
-    if props.get("anyOf") == _EITHER:
-        return
-    if props.get("allOf") and props["allOf"][0].get("anyOf") == _EITHER:
-        return
     if "anyOf" not in schema:
         schema["anyOf"] = either
     else:

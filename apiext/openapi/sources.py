@@ -43,17 +43,23 @@ class Source:
         """Build the v3 document; it takes up to seconds."""
         groups = {_CORE, *(one.group_version for one in self.builtins)}
         version = "" if self.customs else title_version
-        return v3_document.build(self._operations(), self._schemas(v2=False), sorted(groups), version=version)
+        return v3_document.build(self._paths(), self._schemas(v2=False), sorted(groups), version=version)
 
     def v2(self, title_version: str) -> dict[str, Any]:
         """Build the v2 document; it takes up to seconds."""
-        return v2_document.build(self._operations(), self._schemas(v2=True), _ALL_GROUPS, title_version)
+        return v2_document.build(self._paths(), self._schemas(v2=True), _ALL_GROUPS, title_version)
+
+    def _paths(self) -> dict[str, list[Operation]]:
+        found: dict[str, list[Operation]] = defaultdict(list)
+        for operation in self._operations():
+            found[operation.path].append(operation)
+        return dict(sorted(found.items()))
 
     def _operations(self) -> Iterator[Operation]:
         yield from self.discovery
         for group_version in self.builtins:
-            for documented in builtin_resources.documented(group_version):
-                yield from operations(documented)
+            for resource in group_version.resources:
+                yield from operations(builtin_resources.documented(resource))
         for definition, version in self.customs:
             yield from operations(custom_resources.documented(definition, version))
 

@@ -6,8 +6,7 @@ Mirrors kube-openapi pkg/builder (with its shared parameters) and MergeSpecs of 
 from __future__ import annotations
 
 import base64
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from apiext.meta import json_codec
@@ -18,7 +17,7 @@ from apiext.openapi.custom_resources import V2_PREFIX
 from apiext.openapi.operations import Operation
 from apiext.openapi.parameters import Parameter
 from apiext.openapi.schemas import Schema
-from apiext.openapi.v3_document import TOKEN, common_parameters, extensions
+from apiext.openapi.v3_document import TOKEN, common_parameters, extensions, models
 
 _UNSHARED: Final = frozenset({"name", "fieldValidation", "dryRun"})
 """Parameters that are not shared: old clients read them from the operation."""
@@ -26,23 +25,21 @@ _FNV_OFFSET: Final = 0xCBF29CE484222325
 _FNV_PRIME: Final = 0x100000001B3
 
 
-def build(operations: Iterable[Operation], definitions: dict[str, Schema], groups: Iterable[GroupVersion], version: str) -> dict[str, Any]:
-    """Build the document of these operations; `definitions` are those of custom kinds, in v2.
+def build(
+    paths: Mapping[str, list[Operation]], definitions: dict[str, Schema], groups: Iterable[GroupVersion], version: str
+) -> dict[str, Any]:
+    """Build the document of the operations by path; `definitions` are those of custom kinds, in v2.
 
     `groups` are the groups with the common kinds, such as DeleteOptions.
     """
-    by_path: dict[str, list[Operation]] = defaultdict(list)
-    used: set[str] = {f"{naming.META}.{name}" for name in ("ObjectMeta", "ListMeta")}
-    for operation in operations:
-        by_path[operation.path].append(operation)
-        used |= {operation.body, operation.response}
+    used = models(paths) | {f"{naming.META}.{name}" for name in ("ObjectMeta", "ListMeta")}
     shared: dict[str, Any] = {}
-    paths = {path: _path(by_path[path], shared) for path in sorted(by_path)}
+    items = {path: _path(path_operations, shared) for path, path_operations in paths.items()}
     builtin = {name: _to_v2(schema) for name, schema in closure(used, groups).items()}
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": version},
-        "paths": paths,
+        "paths": items,
         "definitions": dict(sorted({**builtin, **definitions}.items())),
         "parameters": dict(sorted(shared.items())),
         "securityDefinitions": {"BearerToken": TOKEN},

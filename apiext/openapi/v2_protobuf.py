@@ -5,12 +5,25 @@ Mirrors the messages of gnostic's openapiv2/OpenAPIv2.proto, as far as the docum
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from apiext.meta.protobuf_wire import delimited
-from apiext.openapi.gnostic import Field, any_value, double, field, integer, mapping, message, tag, text
+from apiext.meta.protobuf_wire import delimited, double
+from apiext.openapi.gnostic import (
+    Field,
+    additional_properties,
+    any_or_list,
+    any_value,
+    choice,
+    integer,
+    items,
+    mapping,
+    message,
+    nested,
+    strings,
+    text,
+)
 
 
 def encode(document: Mapping[str, Any]) -> bytes:
@@ -18,89 +31,30 @@ def encode(document: Mapping[str, Any]) -> bytes:
     return message(_DOCUMENT, document)
 
 
-def _nested(fields: Mapping[str, Field], extensions: int, value: Mapping[str, Any]) -> bytes:
-    return delimited(message(fields, value, extensions, _WHOLE))
-
-
-def _value(value: Any) -> bytes:
-    """Encode a value of any type that may be a list."""
-    return any_value(value)
-
-
-def _strings(values: Iterable[str]) -> bytes:
-    """Encode a message with a list of strings."""
-    return delimited(b"".join(field(1, text, value) for value in values))
-
-
-def _type(value: str | list[str]) -> bytes:
-    return _strings([value] if isinstance(value, str) else value)
-
-
-def _additional(value: Any) -> bytes:
-    return delimited(field(2, integer, value) if isinstance(value, bool) else tag(1, _schema) + _schema(value))
-
-
-def _items(value: Mapping[str, Any]) -> bytes:
-    return delimited(tag(1, _schema) + _schema(value))
-
-
 def _schema(value: Mapping[str, Any]) -> bytes:
-    return delimited(message(_SCHEMA, value, 31, _WHOLE))
-
-
-def _schema_item(value: Mapping[str, Any]) -> bytes:
-    return delimited(field(1, _schema, value))
-
-
-def _reference(value: Mapping[str, Any]) -> bytes:
-    return _nested({"$ref": (1, text), "description": (2, text)}, 0, value)
+    return delimited(message(_SCHEMA, value, 31))
 
 
 def _parameter(value: Mapping[str, Any]) -> bytes:
     """Encode a Parameter: a body, query or path parameter."""
     if value["in"] == "body":
-        return delimited(field(1, partial(_nested, _BODY, 6), value))
+        return choice(1, partial(nested, _BODY, 6), value)
     number, fields, extensions = (3, _QUERY, 23) if value["in"] == "query" else (4, _PATH, 22)
-    sub = partial(_nested, fields, extensions)
-    return delimited(field(2, lambda inner: delimited(field(number, sub, inner)), value))
+    return choice(2, partial(choice, number, partial(nested, fields, extensions)), value)
 
 
-def _parameters_item(value: Mapping[str, Any]) -> bytes:
-    return delimited(field(2, _reference, value) if "$ref" in value else field(1, _parameter, value))
+def _parameter_or_reference(value: Mapping[str, Any]) -> bytes:
+    return choice(2, _REFERENCE, value) if "$ref" in value else choice(1, _parameter, value)
 
 
-def _response(value: Mapping[str, Any]) -> bytes:
-    return _nested({"description": (1, text), "schema": (2, _schema_item)}, 5, value)
-
-
-def _response_value(value: Mapping[str, Any]) -> bytes:
-    return delimited(field(1, _response, value))
-
-
-def _operation(value: Mapping[str, Any]) -> bytes:
-    return _nested(_OPERATION, 13, value)
-
-
-def _path_item(value: Mapping[str, Any]) -> bytes:
-    return _nested(_PATH_ITEM, 10, value)
-
-
-def _security_definition(value: Mapping[str, Any]) -> bytes:
-    """Encode a SecurityDefinitionsItem, always an API key."""
-    fields: Mapping[str, Field] = {"type": (1, text), "name": (2, text), "in": (3, text), "description": (4, text)}
-    return delimited(field(2, partial(_nested, fields, 5), value))
-
-
-_WHOLE: Final = frozenset({_value, _type})
-
-_EXTERNAL_DOCS: Final = partial(_nested, {"description": (1, text), "url": (2, text)}, 3)
-
+_REFERENCE: Final = partial(nested, {"$ref": (1, text), "description": (2, text)}, 0)
+_EXTERNAL_DOCS: Final = partial(nested, {"description": (1, text), "url": (2, text)}, 3)
 _SCHEMA: Final[Mapping[str, Field]] = {
     "$ref": (1, text),
     "format": (2, text),
     "title": (3, text),
     "description": (4, text),
-    "default": (5, _value),
+    "default": (5, any_or_list),
     "multipleOf": (6, double),
     "maximum": (7, double),
     "exclusiveMaximum": (8, integer),
@@ -116,12 +70,12 @@ _SCHEMA: Final[Mapping[str, Field]] = {
     "minProperties": (18, integer),
     "required": (19, text),
     "enum": (20, any_value),
-    "additionalProperties": (21, _additional),
-    "type": (22, _type),
-    "items": (23, _items),
+    "additionalProperties": (21, partial(additional_properties, _schema)),
+    "type": (22, strings),
+    "items": (23, partial(items, _schema)),
     "properties": (25, partial(mapping, _schema)),
     "externalDocs": (29, _EXTERNAL_DOCS),
-    "example": (30, _value),
+    "example": (30, any_or_list),
 }
 _BODY: Final[Mapping[str, Field]] = {
     "description": (1, text),
@@ -140,31 +94,36 @@ _PATH: Final[Mapping[str, Field]] = {
     "uniqueItems": (19, integer),
 }
 _QUERY: Final[Mapping[str, Field]] = {**_PATH, "type": (6, text), "format": (7, text), "uniqueItems": (20, integer)}
-_OPERATION: Final[Mapping[str, Field]] = {
+_RESPONSE: Final = partial(nested, {"description": (1, text), "schema": (2, partial(choice, 1, _schema))}, 5)
+_OPERATION_FIELDS: Final[Mapping[str, Field]] = {
     "tags": (1, text),
     "description": (3, text),
     "operationId": (5, text),
     "produces": (6, text),
     "consumes": (7, text),
-    "parameters": (8, _parameters_item),
-    "responses": (9, partial(mapping, _response_value)),
+    "parameters": (8, _parameter_or_reference),
+    "responses": (9, partial(mapping, partial(choice, 1, _RESPONSE))),
     "schemes": (10, text),
 }
+_OPERATION: Final = partial(nested, _OPERATION_FIELDS, 13)
 _PATH_ITEM: Final[Mapping[str, Field]] = {
-    "get": (2, _operation),
-    "put": (3, _operation),
-    "post": (4, _operation),
-    "delete": (5, _operation),
-    "patch": (8, _operation),
-    "parameters": (9, _parameters_item),
+    "get": (2, _OPERATION),
+    "put": (3, _OPERATION),
+    "post": (4, _OPERATION),
+    "delete": (5, _OPERATION),
+    "patch": (8, _OPERATION),
+    "parameters": (9, _parameter_or_reference),
 }
-_INFO: Final[Mapping[str, Field]] = {"title": (1, text), "version": (2, text)}
+_SECURITY_DEFINITION: Final = partial(
+    choice, 2, partial(nested, {"type": (1, text), "name": (2, text), "in": (3, text), "description": (4, text)}, 5)
+)
+"""An API key; the documents have no other."""
 _DOCUMENT: Final[Mapping[str, Field]] = {
     "swagger": (1, text),
-    "info": (2, partial(_nested, _INFO, 7)),
-    "paths": (8, partial(mapping, _path_item, number=2)),
+    "info": (2, partial(nested, {"title": (1, text), "version": (2, text)}, 7)),
+    "paths": (8, partial(mapping, partial(nested, _PATH_ITEM, 10), number=2)),
     "definitions": (9, partial(mapping, _schema)),
     "parameters": (10, partial(mapping, _parameter)),
-    "security": (12, partial(mapping, _strings)),
-    "securityDefinitions": (13, partial(mapping, _security_definition)),
+    "security": (12, partial(mapping, strings)),
+    "securityDefinitions": (13, partial(mapping, _SECURITY_DEFINITION)),
 }

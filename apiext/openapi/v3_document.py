@@ -5,8 +5,8 @@ Mirrors kube-openapi pkg/builder3 and MergeSpecsV3 of apiextensions-apiserver's 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from apiext.meta.gvk import GroupVersion
@@ -23,18 +23,14 @@ TOKEN: Final = {"description": "Bearer Token authentication", "type": "apiKey", 
 
 
 def build(
-    operations: Iterable[Operation], definitions: dict[str, Schema], groups: Iterable[GroupVersion], *, version: str = ""
+    paths: Mapping[str, list[Operation]], definitions: dict[str, Schema], groups: Iterable[GroupVersion], *, version: str = ""
 ) -> dict[str, Any]:
-    """Build the document of these operations; `definitions` are those of custom kinds.
+    """Build the document of the operations by path; `definitions` are those of custom kinds.
 
     A document of built-in resources has the `version` of the server. `groups` are the groups with the common kinds, such as
     DeleteOptions.
     """
-    by_path: dict[str, list[Operation]] = defaultdict(list)
-    used: set[str] = set()
-    for operation in operations:
-        by_path[operation.path].append(operation)
-        used |= {operation.body, operation.response}
+    used = models(paths)
     for definition in definitions.values():
         # a kind without a schema has no reference to it
         used.update(references(definition), (_OBJECT_META,))
@@ -44,7 +40,7 @@ def build(
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": version} if version else _INFO,
-        "paths": {path: _path(by_path[path]) for path in sorted(by_path)},
+        "paths": {path: _path(path_operations) for path, path_operations in paths.items()},
         "components": components,
     }
 
@@ -57,6 +53,11 @@ def _path(path_operations: list[Operation]) -> dict[str, Any]:
     return item
 
 
+def models(paths: Mapping[str, list[Operation]]) -> set[str]:
+    """Return the definition names of all bodies and responses."""
+    return {name for path_operations in paths.values() for operation in path_operations for name in (operation.body, operation.response)}
+
+
 def common_parameters(path_operations: list[Operation]) -> set[Parameter]:
     """Return the parameters of all operations of a path."""
     counted = Counter(parameter for operation in path_operations for parameter in operation.parameters)
@@ -64,11 +65,7 @@ def common_parameters(path_operations: list[Operation]) -> set[Parameter]:
 
 
 def _operation(operation: Operation, common: set[Parameter]) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "tags": [operation.tag],
-        "description": operation.description,
-        "operationId": operation.id,
-    }
+    document: dict[str, Any] = {"tags": [operation.tag], "description": operation.description, "operationId": operation.id}
     own = [_parameter(parameter) for parameter in operation.parameters if parameter not in common]
     if own:
         document["parameters"] = own

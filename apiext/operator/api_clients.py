@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import orjson
 
-from apiext.operator.checks.connections import trusting
+from apiext.operator.options import OperatorOptions
+from apiext.storage.etcd.config import EtcdConfig
 from apiext.webhook import kubeconfig, service_account
 from apiext.webhook.client import WebhookClient, WebhookError
+from apiext.webhook.kubeconfig import Endpoint
 from apiext.webhook.pager import Pager
-
-if TYPE_CHECKING:
-    from apiext.operator.options import HostEtcdConfig, OperatorOptions
-    from apiext.webhook.kubeconfig import Endpoint
 
 Json = dict[str, Any]
 
@@ -27,12 +26,11 @@ _MAX_QUOTED_BYTES: Final = 200
 
 
 class ApiError(Exception):
-    """A failed call: the HTTP status code (0 without a response), and the reason and message of the Status."""
+    """A failed call: the message of the Status, and the HTTP status code (0 without a response)."""
 
-    def __init__(self, message: str, *, code: int = 0, reason: str = "") -> None:
+    def __init__(self, message: str, *, code: int = 0) -> None:
         super().__init__(message)
         self.code = code
-        self.reason = reason
 
 
 class ApiClient:
@@ -99,17 +97,17 @@ class ApiClient:
 
     def status_error(self, method: str, path: str, code: int, data: bytes) -> ApiError:
         """Return the error for a response without success, with the message of its Status if it has one."""
-        status = _json_object(data)
+        status = json_object(data)
         text = data[:_MAX_QUOTED_BYTES].decode(errors="replace").strip()
         message = status.get("message") or f"unusable response with code {code}: {text!r}"
-        return ApiError(f'{method} "{self.url}{path}": {message}', code=code, reason=status.get("reason") or "")
+        return ApiError(f'{method} "{self.url}{path}": {message}', code=code)
 
     async def _fetch(self, path: str) -> tuple[Json, int]:
         return await self.get(path), 0
 
     async def _call(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Json:
         code, data = await self.request(method, path, body, headers=headers)
-        found = _json_object(data)
+        found = json_object(data)
         if code < 200 or code >= 300 or not found:
             raise self.status_error(method, path, code, data)
         return found
@@ -121,7 +119,7 @@ class Clients:
 
     host: ApiClient
     apiext: ApiClient
-    host_etcd: HostEtcdConfig | None = None
+    host_etcd: EtcdConfig | None = None
 
 
 def host_endpoint(options: OperatorOptions) -> Endpoint:
@@ -138,11 +136,30 @@ def apiext_endpoint(options: OperatorOptions, ca_bundle: str) -> Endpoint:
         KubeconfigError: the credentials for the host cannot be read.
     """
     host = host_endpoint(options)
-    name = f"{options.service.name}.{options.service.namespace}.svc"
-    return replace(host, url=options.server, context=trusting(ca_bundle, host.context), server_name=name)
+    return replace(host, url=options.server, context=trusting(ca_bundle, host.context), server_name=options.service.host, proxy=None)
 
 
-def _json_object(data: bytes) -> Json:
+def trusting(authority: str, context: ssl.SSLContext | None = None) -> ssl.SSLContext:
+    """Return an SSL context that trusts authorities in PEM, or the system's without any; an existing context is extended.
+
+    It verifies as kube-apiserver does: a trusted certificate need not be self-signed, and the common name is ignored.
+
+    Raises:
+        ssl.SSLError: the PEM text has no usable certificate.
+    """
+    if context is None:
+        context = ssl.create_default_context(cadata=authority or None)
+    elif authority:
+        context.load_verify_locations(cadata=authority)
+    else:
+        context.load_default_certs()
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.hostname_checks_common_name = False
+    return context
+
+
+def json_object(data: bytes) -> Json:
     """Return the JSON object of a response, an empty one if it has none."""
     try:
         found = orjson.loads(data)

@@ -4,43 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import TYPE_CHECKING, Final, Protocol
+from pathlib import Path
+from typing import Final
 
 from apiext.meta.log import get_logger
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _LOG: Final = get_logger(__name__)
 _POLL_SECONDS: Final = 1.0
 """Interval of reads of the file; file notifications do not report every kind of update of a mounted volume."""
 
 
-class CABundleSource(Protocol):
-    """A CA bundle in PEM that may change."""
-
-    bundle: str
-    """Empty until it is known."""
-
-    async def run(self) -> None:
-        """Keep the bundle up to date until cancelled."""
-        ...
-
-    async def changed(self, known: str) -> str:
-        """Wait until the bundle differs from the known one, and return it."""
-        ...
-
-    def mark_distributed(self, bundle: str) -> None:
-        """Note that all APIServices have a CA bundle."""
-        ...
-
-
-class PublishedBundle:
-    """A CA bundle whose changes can be awaited."""
+class CABundleSource:
+    """A CA bundle in PEM whose changes can be awaited. This base class has the empty one: the host trusts its system's authorities."""
 
     def __init__(self) -> None:
         self.bundle = ""
+        """Empty until it is known."""
         self._changed = asyncio.Event()
+
+    async def run(self) -> None:
+        """Keep the bundle up to date until cancelled."""
+
+    def mark_distributed(self, bundle: str) -> None:
+        """Note that all APIServices have a CA bundle."""
 
     def publish(self, bundle: str) -> None:
         """Set the bundle."""
@@ -56,7 +42,7 @@ class PublishedBundle:
         return self.bundle
 
 
-class CABundleFile(PublishedBundle):
+class CABundleFile(CABundleSource):
     """The CA bundle of a file, read again when it changes; an invalid file is logged, and the last bundle stays."""
 
     def __init__(self, path: Path) -> None:
@@ -71,9 +57,6 @@ class CABundleFile(PublishedBundle):
             await asyncio.sleep(_POLL_SECONDS)
             self._read()
 
-    def mark_distributed(self, bundle: str) -> None:
-        """Do nothing."""
-
     def _read(self) -> None:
         try:
             bundle = read_ca_bundle(self._path)
@@ -84,17 +67,6 @@ class CABundleFile(PublishedBundle):
             return
         self._problem = ""
         self.publish(bundle)
-
-
-class SystemCABundle(PublishedBundle):
-    """The empty CA bundle: the host trusts its system's authorities."""
-
-    async def run(self) -> None:
-        """Wait until cancelled."""
-        await asyncio.Event().wait()
-
-    def mark_distributed(self, bundle: str) -> None:
-        """Do nothing."""
 
 
 def read_ca_bundle(path: Path) -> str:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
 
 from apiext.meta import host_annotations
+from apiext.meta.selectors import LabelSelector
+from apiext.operator.api_clients import Json
 from apiext.operator.apiservices.ownership import is_of_another, service_of
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Mapping
-
-    from apiext.meta.selectors import LabelSelector
-    from apiext.operator.api_clients import Json
 
 
 class Routing(Enum):
@@ -98,18 +94,6 @@ class GroupState:
         return None if found is None else annotations_of(found).get(host_annotations.PHASE) or host_annotations.IMPORTING
 
 
-class GroupActions(Protocol):
-    """Operations of the operator for the steps of one group."""
-
-    def read(self) -> Awaitable[GroupState]:
-        """Read the group from both servers. Raises ApiError."""
-        ...
-
-    def route(self, routing: Routing) -> Awaitable[None]:
-        """Write all APIServices of the group for a routing. Raises ApiError."""
-        ...
-
-
 def is_held(crd: Json) -> bool:
     """Return whether a definition of the host has the finalizer of apiext."""
     return host_annotations.INSTANCES_FINALIZER in (crd["metadata"].get("finalizers") or ())
@@ -129,6 +113,11 @@ def condition_of(found: Json, type: str) -> Json:
     """Return a condition of an object, empty if it has none of that type."""
     conditions = (found.get("status") or {}).get("conditions") or ()
     return next((one for one in conditions if one.get("type") == type), {})
+
+
+def is_established(crd: Json) -> bool:
+    """Return whether a definition has the condition Established."""
+    return bool(condition_of(crd, "Established").get("status") == "True")
 
 
 def served_versions(definitions: Iterable[Json]) -> set[str]:

@@ -1,4 +1,4 @@
-"""Changes that the operator makes to definitions of the host: a condition, its finalizer, and stored versions.
+"""Changes that the operator makes to definitions of the host: its condition, its finalizer, and stored versions.
 
 The only other change is a category that is added and removed again after a take-over or hand-over (adoption/watch_reset.py).
 """
@@ -6,20 +6,40 @@ The only other change is a category that is added and removed again after a take
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from enum import StrEnum
+from typing import Any, Final
 
 from apiext.meta import host_annotations, time
-from apiext.operator import group_state
-from apiext.operator.api_clients import CRDS, ApiError, Json
+from apiext.operator.api_clients import CRDS, ApiClient, ApiError, Json
 from apiext.operator.apiservices.ownership import is_of_another, service_of
-from apiext.operator.reporting.reporter import ConditionReason
-
-if TYPE_CHECKING:
-    from apiext.operator.api_clients import ApiClient
+from apiext.operator.group_state import condition_of, is_held
 
 Change = Callable[[Json], Json | None]
 """Returns the merge patch for an object, None if it needs no change."""
 _MAX_ATTEMPTS: Final = 8
+
+
+class ConditionReason(StrEnum):
+    """Reasons of the condition ServedByApiext."""
+
+    SERVING = "Serving"
+    HAND_OVER_BLOCKED = "HandOverBlocked"
+    """The hand-over is requested, but cannot be made."""
+    ADOPTING = "Adopting"
+    BLOCKED = "Blocked"
+    FAILED = "Failed"
+    HANDING_OVER = "HandingOver"
+    HANDED_OVER = "HandedOver"
+
+    @property
+    def is_served(self) -> bool:
+        """Whether apiext serves the group: the status of the condition."""
+        return self in {ConditionReason.SERVING, ConditionReason.HAND_OVER_BLOCKED}
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether a person has to act."""
+        return self in {ConditionReason.FAILED, ConditionReason.BLOCKED, ConditionReason.HAND_OVER_BLOCKED}
 
 
 async def amend(host: ApiClient, crd: Json, change: Change, *, status: bool = False) -> Json | None:
@@ -57,20 +77,14 @@ def condition(reason: ConditionReason, message: str) -> Change:
     def change(crd: Json) -> Json | None:
         state = "True" if reason.is_served else "False"
         new: dict[str, Any] = {"type": host_annotations.CONDITION, "status": state, "reason": reason.value, "message": message}
-        before = condition_of(crd)
-        if before is not None and {**new, "lastTransitionTime": before.get("lastTransitionTime")} == before:
+        before = condition_of(crd, host_annotations.CONDITION)
+        if {**new, "lastTransitionTime": before.get("lastTransitionTime")} == before:
             return None
-        same = before is not None and before.get("status") == state
-        new["lastTransitionTime"] = before["lastTransitionTime"] if before is not None and same else time.now()
+        new["lastTransitionTime"] = before["lastTransitionTime"] if before.get("status") == state else time.now()
         others = [one for one in (crd.get("status") or {}).get("conditions") or () if one.get("type") != host_annotations.CONDITION]
         return {"status": {"conditions": [*others, new]}}
 
     return change
-
-
-def condition_of(crd: Json) -> Json | None:
-    """Return apiext's condition of a definition, None if it has none."""
-    return dict(group_state.condition_of(crd, host_annotations.CONDITION)) or None
 
 
 def hold(service: str) -> Change:
@@ -80,29 +94,28 @@ def hold(service: str) -> Change:
     """
 
     def change(crd: Json) -> Json | None:
-        finalizers = list(crd["metadata"].get("finalizers") or ())
         if crd["metadata"].get("deletionTimestamp"):
             return None
-        if host_annotations.INSTANCES_FINALIZER in finalizers:
+        if is_held(crd):
             if is_of_another(crd, service):
                 raise ApiError(f"{crd['metadata']['name']} is with the apiext behind Service {service_of(crd)}", code=409)
             if service_of(crd) == service:
                 return None
-        others = [name for name in finalizers if name != host_annotations.INSTANCES_FINALIZER]
-        return {
-            "metadata": {"finalizers": [*others, host_annotations.INSTANCES_FINALIZER], "annotations": {host_annotations.SERVICE: service}}
-        }
+        finalizers = [*_other_finalizers(crd), host_annotations.INSTANCES_FINALIZER]
+        return {"metadata": {"finalizers": finalizers, "annotations": {host_annotations.SERVICE: service}}}
 
     return change
 
 
 def release(crd: Json) -> Json | None:
     """Return the patch that removes the finalizer, None if there is none."""
-    finalizers = list(crd["metadata"].get("finalizers") or ())
-    if host_annotations.INSTANCES_FINALIZER not in finalizers:
+    if not is_held(crd):
         return None
-    others = [name for name in finalizers if name != host_annotations.INSTANCES_FINALIZER]
-    return {"metadata": {"finalizers": others, "annotations": {host_annotations.SERVICE: None}}}
+    return {"metadata": {"finalizers": _other_finalizers(crd), "annotations": {host_annotations.SERVICE: None}}}
+
+
+def _other_finalizers(crd: Json) -> list[str]:
+    return [name for name in crd["metadata"].get("finalizers") or () if name != host_annotations.INSTANCES_FINALIZER]
 
 
 def stored(versions: list[str]) -> Change:

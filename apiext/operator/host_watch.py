@@ -8,21 +8,18 @@ If kopf lists a second time in the same run, it is restarted with empty indices.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import kopf
 
 from apiext.meta.host_annotations import DOMAIN
 from apiext.meta.log import get_logger
-from apiext.webhook.client import open_session
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection
-
-    from apiext.operator.api_clients import Json
-    from apiext.operator.watched_state import WatchedState
-    from apiext.webhook.kubeconfig import Endpoint
+from apiext.operator.api_clients import Json
+from apiext.operator.watched_state import WatchedState
+from apiext.webhook.kubeconfig import Endpoint
+from apiext.webhook.transport import open_session
 
 _LOG: Final = get_logger(__name__)
 _RETRY_SECONDS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -40,12 +37,12 @@ _GROUPS: Final = {_CRDS: "apiextensions.k8s.io", _API_SERVICES: "apiregistration
 class HostWatch:
     """Runs kopf in the current event loop, and starts it again when it fails.
 
-    `load` returns the credentials for the host. `startup` is kopf's startup handler: it takes the number of failed attempts, and raises
-    kopf.TemporaryError to be retried. `on_spawn` is called after kopf has installed its signal handlers, which would end only kopf.
+    `load` returns the credentials for the host. `startup` is kopf's startup handler: it raises kopf.TemporaryError to be retried.
+    `on_spawn` is called after kopf has installed its signal handlers, which would end only kopf.
     """
 
     def __init__(
-        self, load: Callable[[], Endpoint], state: WatchedState, startup: Callable[[int], Awaitable[None]], on_spawn: Callable[[], None]
+        self, load: Callable[[], Endpoint], state: WatchedState, startup: Callable[..., Awaitable[None]], on_spawn: Callable[[], None]
     ) -> None:
         self._load = load
         self._state = state
@@ -98,11 +95,8 @@ class HostWatch:
             self._sessions.append(kopf.AiohttpSession(server=endpoint.url, aiohttp_session=open_session(endpoint)))
             return self._sessions[-1]
 
-        async def startup(*, retry: int, **_: Any) -> None:
-            await self._startup(retry)
-
         kopf.on.login(registry=registry, id="login")(login)
-        kopf.on.startup(registry=registry, id="startup")(startup)
+        kopf.on.startup(registry=registry, id="startup")(self._startup)
         for plural, group in _GROUPS.items():
             kopf.index(group, "v1", plural, registry=registry, id=plural)(_index_by_name)
             kopf.on.event(group, "v1", plural, registry=registry, id=plural, param=plural)(self._on_event)
@@ -153,7 +147,8 @@ def _is_of_kopf(task: asyncio.Task[Any]) -> bool:
     return code is not None and code.co_filename.startswith(_KOPF_FOLDER)
 
 
-def _index_by_name(*, name: str, body: kopf.Body, **_: Any) -> dict[str, Json]:
+# kopf would call a plain function in a thread of its own
+async def _index_by_name(*, name: str, body: kopf.Body, **_: Any) -> dict[str, Json]:
     return {name: dict(body)}
 
 

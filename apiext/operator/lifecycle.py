@@ -6,28 +6,24 @@ import asyncio
 import secrets
 import signal
 import socket
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import kopf
 
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiClient, ApiError, host_endpoint
-from apiext.operator.ca_bundle import CABundleFile, SystemCABundle
+from apiext.operator.ca_bundle import CABundleFile, CABundleSource
 from apiext.operator.host_watch import HostWatch
 from apiext.operator.leader_election.leader_session import LeaderSession
 from apiext.operator.leader_election.lease import NAME, LeaderElector
+from apiext.operator.options import OperatorOptions
 from apiext.operator.reporting.diagnosis import Diagnosis
 from apiext.operator.reporting.event_recorder import EventRecorder
-from apiext.operator.serving_certificate.secret import open_serving_secret
+from apiext.operator.serving_certificate.secret import ServingSecret, certificate_hosts
 from apiext.operator.watched_state import WatchedState
 from apiext.webhook.kubeconfig import KubeconfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from apiext.operator.ca_bundle import CABundleSource
-    from apiext.operator.options import OperatorOptions
 
 _LOG: Final = get_logger(__name__)
 _LONGEST_RETRY_SECONDS: Final = 15.0
@@ -98,8 +94,8 @@ class _Operator:
         await self._diagnosis.close()
         await self._host.close()
 
-    async def reach_host(self, retry: int) -> None:
-        """Return when the host lets this operator read definitions and APIServices.
+    async def reach_host(self, *, retry: int, **_: Any) -> None:
+        """Return when the host lets this operator read definitions and APIServices; `retry` is the number of failed attempts.
 
         Raises:
             kopf.TemporaryError: the host does not; kopf calls again.
@@ -143,15 +139,9 @@ class _Operator:
     def _ca_bundle_source(self) -> CABundleSource:
         options = self._options
         if options.serving_secret is not None:
-            secret, service = options.serving_secret, options.service
-            return open_serving_secret(
-                self._host,
-                secret=(secret.namespace, secret.name),
-                service=(service.namespace, service.name),
-                server=options.server,
-                manage=options.manage_serving_secret,
-            )
-        return CABundleFile(options.ca_file) if options.ca_file else SystemCABundle()
+            hosts = certificate_hosts(options.service, options.server)
+            return ServingSecret(self._host, options.serving_secret, hosts=hosts, manage=options.manage_serving_secret)
+        return CABundleFile(options.ca_file) if options.ca_file else CABundleSource()
 
     def _facts(self) -> dict[str, str]:
         options = self._options

@@ -11,17 +11,8 @@ from urllib.parse import urlsplit
 from apiext.meta.flags import FlagReader, OptionsError
 from apiext.meta.selectors import LabelSelector, parse_label_selector
 from apiext.operator.ca_bundle import read_ca_bundle
-
-
-@dataclass(frozen=True, slots=True)
-class NamespacedName:
-    """Name of an object in a namespace (apimachinery types.NamespacedName)."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
+from apiext.operator.names import NamespacedName
+from apiext.storage.etcd.config import EtcdConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,17 +22,6 @@ class LeaseTiming:
     lease: float = 15.0
     renew: float = 10.0
     retry: float = 2.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostEtcdConfig:
-    """The host's etcd, to which objects are handed back."""
-
-    servers: tuple[str, ...]
-    prefix: str = "/registry"
-    cafile: Path | None = None
-    certfile: Path | None = None
-    keyfile: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +40,8 @@ class OperatorOptions:
     namespace: str
     leader_elect: bool
     timing: LeaseTiming
-    host_etcd: HostEtcdConfig | None
+    host_etcd: EtcdConfig | None
+    """The host's etcd, to which objects are handed back."""
     verbosity: int = 0
 
 
@@ -74,7 +55,7 @@ def read_options(flags: Mapping[str, Any]) -> OperatorOptions:
         selector=_selector(reader),
         service=service,
         port=port,
-        server=_server(reader) or f"https://{service.name}.{service.namespace}.svc:{port}",
+        server=_server(reader) or f"https://{service.host}:{port}",
         ca_file=reader.file("ca_file"),
         serving_secret=reader.named("serving_secret"),
         manage_serving_secret=bool(reader.value("manage_serving_secret")),
@@ -91,16 +72,7 @@ def read_options(flags: Mapping[str, Any]) -> OperatorOptions:
 
 
 class _Reader(FlagReader):
-    """Reads flags, including files and NAMESPACE/NAME."""
-
-    def file(self, name: str) -> Path | None:
-        path = self.path(name)
-        if path is not None:
-            try:
-                path.open("rb").close()
-            except OSError as error:
-                self.add_problem(name, f"{path}: {error.strerror}")
-        return path
+    """Reads flags, including NAMESPACE/NAME."""
 
     def named(self, name: str) -> NamespacedName | None:
         text = self.text(name)
@@ -155,18 +127,14 @@ def _timing(reader: _Reader) -> LeaseTiming:
     return timing
 
 
-def _host_etcd(reader: _Reader) -> HostEtcdConfig | None:
+def _host_etcd(reader: _Reader) -> EtcdConfig | None:
     servers = tuple(part for part in map(str.strip, reader.text("host_etcd_servers").split(",")) if part)
     for one in servers:
-        if not _is_url(one):
+        parts = urlsplit(one)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
             reader.add_problem("host_etcd_servers", f"{one!r} is not http://host:port or https://host:port")
     cafile, certfile, keyfile = (reader.file(f"host_etcd_{part}") for part in ("cafile", "certfile", "keyfile"))
     reader.require_both("host_etcd_certfile", "host_etcd_keyfile")
     if not servers:
         return None
-    return HostEtcdConfig(servers=servers, prefix=reader.text("host_etcd_prefix"), cafile=cafile, certfile=certfile, keyfile=keyfile)
-
-
-def _is_url(text: str) -> bool:
-    parts = urlsplit(text)
-    return parts.scheme in {"http", "https"} and bool(parts.hostname)
+    return EtcdConfig(servers=servers, prefix=reader.text("host_etcd_prefix"), cafile=cafile, certfile=certfile, keyfile=keyfile)

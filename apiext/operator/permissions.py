@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from apiext.operator.api_clients import ApiError
+from apiext.operator.api_clients import ApiClient, ApiError, Json
 from apiext.operator.leader_election.lease import NAME
-
-if TYPE_CHECKING:
-    from apiext.operator.api_clients import ApiClient, Json
 
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 class Permission(NamedTuple):
-    """One verb on a resource."""
+    """One verb on a resource: the ResourceAttributes of a SelfSubjectAccessReview."""
 
     verb: str
     group: str
@@ -62,15 +59,8 @@ async def missing_permissions(host: ApiClient, namespace: str) -> list[Permissio
 
 
 async def _lacks(host: ApiClient, right: Permission) -> bool:
-    attributes = {
-        "verb": right.verb,
-        "group": right.group,
-        "resource": right.resource,
-        "subresource": right.subresource,
-        "namespace": right.namespace,
-        "name": right.name,
-    }
-    review: Json = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": attributes}}
+    spec = {"resourceAttributes": right._asdict()}
+    review: Json = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": spec}
     try:
         answer = await host.post(_REVIEWS, review)
     except ApiError:

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable
+from typing import Final
 
 from apiext.meta import host_annotations
 from apiext.meta.log import get_logger
 from apiext.operator import host_definitions
-from apiext.operator.adoption.reconcile import forget_group, reconcile_group
-from apiext.operator.api_clients import API_SERVICES, CRDS, ApiError
-from apiext.operator.apiservices.plan import Action, available, plan, unavailable
+from apiext.operator.adoption.admission_policy import Policy
+from apiext.operator.adoption.reconcile import reconcile_group
+from apiext.operator.adoption.transition import Transition
+from apiext.operator.api_clients import CRDS, ApiError, Clients
+from apiext.operator.apiservices.plan import Action, ServiceTarget, available, plan, unavailable
 from apiext.operator.apiservices.registrar import Registrar, foreign_message
-from apiext.operator.group_state import Desired, Routing, annotations_of
+from apiext.operator.group_state import Desired, GroupState, Routing, annotations_of
+from apiext.operator.host_definitions import ConditionReason
+from apiext.operator.reporting.event_recorder import EventRecorder
 from apiext.operator.reporting.group_reporter import GroupReporter
-from apiext.operator.reporting.reporter import ConditionReason
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from apiext.operator.api_clients import Clients, Json
-    from apiext.operator.apiservices.plan import ServiceTarget
-    from apiext.operator.group_state import GroupState
-    from apiext.operator.reporting.event_recorder import EventRecorder
-    from apiext.operator.watched_state import WatchedState
+from apiext.operator.watched_state import WatchedState
 
 _LOG: Final = get_logger(__name__)
 _UNKNOWN_RETRY_SECONDS: Final = 0.5
@@ -68,11 +64,13 @@ class Reconciler:
             for kept in (self._reporters, self._failures, self._unavailable):
                 kept.pop(name, None)
             return None
-        reporter = self._reporter(name)
+        reporter = self._reporters.setdefault(name, GroupReporter(self._clients.host, self._recorder, self._watched.crds.update))
         try:
             after = await self._reconcile_group(self._watched.group(name), reporter)
         except ApiError as error:
-            await self._failed(name, reporter, error)
+            self._failures[name] = self._failures.get(name, 0) + 1
+            if error.code not in _TEMPORARY_CODES or self._failures[name] >= _REPORTED_FAILURES:
+                await reporter.condition(self._watched.group(name).selected.values(), ConditionReason.FAILED, str(error))
             raise
         self._failures.pop(name, None)
         return after
@@ -96,9 +94,11 @@ class Reconciler:
         for found in planned.foreign:
             await reporter.event(found, "LeftAlone", foreign_message(found), warning=True)
         for version in planned.kept:
-            await self._report_kept(group.name, version, reporter)
+            if kept := self._watched.group(group.name).api_services.get(f"{version}.{group.name}"):
+                message = f"apiext has definitions of {group.name}/{version}, too, which kube-apiserver serves: they are not registered"
+                await reporter.event(kept, "LeftAlone", message, warning=True)
         if group.guarded and not self._watched.group(group.name).crds:
-            await forget_group(group.name, self._clients)
+            await Policy(self._clients.host, group.name, group.service).delete()
             self._watched.guarded.discard(group.name)
         soon = _UNAVAILABLE_GRACE_SECONDS if group.name in self._unavailable and not reporter.obstacle else None
         later = _OBSTACLE_RETRY_SECONDS if reporter.obstacle or planned.foreign else None
@@ -114,8 +114,7 @@ class Reconciler:
         if foreign:
             await reporter.condition(group.selected.values(), ConditionReason.BLOCKED, foreign_message(foreign[0]))
             return Desired(routing=Routing.AS_IT_IS, after=_OBSTACLE_RETRY_SECONDS), False
-        actions = ReconcilerActions(group.name, self._clients, self._watched, self._registrar)
-        desired = await reconcile_group(group, self._clients, reporter, actions)
+        desired = await reconcile_group(Transition(group, self._clients, reporter, self._watched, self._registrar))
         if desired.routing is Routing.APIEXT:
             self._watched.guarded.add(group.name)
         return desired, True
@@ -129,7 +128,7 @@ class Reconciler:
             mirror = await self._clients.apiext.find(f"{CRDS}/{name}")
             if mirror is not None and annotations_of(mirror).get(host_annotations.HOST_UID) == crd["metadata"]["uid"]:
                 continue
-            self._store(await host_definitions.amend(self._clients.host, crd, host_definitions.release), crd)
+            self._watched.crds.put(name, await host_definitions.amend(self._clients.host, crd, host_definitions.release))
             _LOG.info("finalizer of terminating definition removed", crd=name)
 
     async def _copy_stored_versions(self, group: GroupState) -> None:
@@ -138,7 +137,9 @@ class Reconciler:
             crd = group.crds.get(name)
             if crd is not None and annotations_of(mirror).get(host_annotations.HOST_UID) == crd["metadata"]["uid"]:
                 versions = list((mirror.get("status") or {}).get("storedVersions") or ())
-                self._store(await host_definitions.amend(self._clients.host, crd, host_definitions.stored(versions), status=True), crd)
+                after = await host_definitions.amend(self._clients.host, crd, host_definitions.stored(versions), status=True)
+                if after is not crd:
+                    self._watched.crds.put(name, after)
 
     async def _obstacle(self, group: GroupState) -> str:
         """Return why requests do not reach apiext, empty if they do or within the grace period."""
@@ -154,54 +155,3 @@ class Reconciler:
         message = f"APIService {name} is not available: {await self._diagnose(group.name) or reason}"
         await self._recorder.record(found, "NotAvailable", message, warning=True)
         return message
-
-    async def _report_kept(self, group: str, version: str, reporter: GroupReporter) -> None:
-        found = self._watched.group(group).api_services.get(f"{version}.{group}")
-        message = f"apiext has definitions of {group}/{version}, too, which kube-apiserver serves: they are not registered"
-        if found is not None:
-            await reporter.event(found, "LeftAlone", message, warning=True)
-
-    async def _failed(self, name: str, reporter: GroupReporter, error: ApiError) -> None:
-        self._failures[name] = self._failures.get(name, 0) + 1
-        if error.code not in _TEMPORARY_CODES or self._failures[name] >= _REPORTED_FAILURES:
-            await reporter.condition(self._watched.group(name).selected.values(), ConditionReason.FAILED, str(error))
-
-    def _reporter(self, name: str) -> GroupReporter:
-        if name not in self._reporters:
-            self._reporters[name] = GroupReporter(self._clients.host, self._recorder, self._watched.crds.update)
-        return self._reporters[name]
-
-    def _store(self, after: Json | None, before: Json) -> None:
-        if after is None:
-            self._watched.crds.remove(before["metadata"]["name"])
-        elif after is not before:
-            self._watched.crds.update(after)
-
-
-class ReconcilerActions:
-    """The operations of the reconciler for one group (implements group_state.GroupActions)."""
-
-    def __init__(self, group: str, clients: Clients, watched: WatchedState, registrar: Registrar) -> None:
-        self._group = group
-        self._clients = clients
-        self._watched = watched
-        self._registrar = registrar
-
-    async def read(self) -> GroupState:
-        """Read the group from both servers. Raises ApiError."""
-        known = self._watched.group(self._group)
-        for name in known.crds:
-            found = await self._clients.host.find(f"{CRDS}/{name}")
-            self._watched.crds.remove(name) if found is None else self._watched.crds.update(found)
-        for name in known.api_services:
-            found = await self._clients.host.find(f"{API_SERVICES}/{name}")
-            self._watched.api_services.remove(name) if found is None else self._watched.api_services.update(found)
-        for name in {**known.crds, **known.definitions}:
-            found = await self._clients.apiext.find(f"{CRDS}/{name}")
-            self._watched.definitions.remove(name) if found is None else self._watched.definitions.update(found)
-        return self._watched.group(self._group)
-
-    async def route(self, routing: Routing) -> None:
-        """Write all APIServices of the group for a routing. Raises ApiError."""
-        await self.read()
-        await self._registrar.route(self._group, routing)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from apiext.meta import host_annotations
-from apiext.operator.apiservices.plan import Owner, owner
-from apiext.operator.group_state import GroupState, is_held, labels_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from apiext.meta.selectors import LabelSelector
-    from apiext.operator.api_clients import Json
-    from apiext.operator.apiservices.plan import ServiceTarget
+from apiext.meta.selectors import LabelSelector
+from apiext.operator.api_clients import API_SERVICES, CRDS, Clients, Json
+from apiext.operator.apiservices.plan import Owner, ServiceTarget, owner
+from apiext.operator.group_state import GroupState
 
 
 class ObjectCache:
@@ -63,6 +59,13 @@ class ObjectCache:
         self._groups.setdefault(group, {})[name] = found
         if before is None or _relevant(before) != _relevant(found):
             self._on_change(group)
+
+    def put(self, name: str, found: Json | None) -> None:
+        """Store the response to a read or write of an object; None stands for no object."""
+        if found is None:
+            self.remove(name)
+        else:
+            self.update(found)
 
     def delete(self, found: Json) -> None:
         """Remove an object by its last state, unless a newer object of that name is known."""
@@ -124,6 +127,17 @@ class WatchedState:
             service=self._service,
         )
 
+    async def refresh(self, name: str, clients: Clients) -> GroupState:
+        """Read the known objects of a group again from both servers, and return its state. Raises ApiError."""
+        known = self.group(name)
+        for crd in known.crds:
+            self.crds.put(crd, await clients.host.find(f"{CRDS}/{crd}"))
+        for api_service in known.api_services:
+            self.api_services.put(api_service, await clients.host.find(f"{API_SERVICES}/{api_service}"))
+        for definition in {**known.crds, **known.definitions}:
+            self.definitions.put(definition, await clients.apiext.find(f"{CRDS}/{definition}"))
+        return self.group(name)
+
     def concerns(self, name: str, target: ServiceTarget) -> bool:
         """Return whether the operator has to reconcile a group."""
         group = self.group(name)
@@ -133,11 +147,9 @@ class WatchedState:
         return bool(group.selected or group.held or group.definitions or group.guarded or ours)
 
     def groups(self, target: ServiceTarget) -> set[str]:
-        """Return the groups that the operator has to reconcile, and possibly some of another apiext."""
-        chosen = {_group(crd) for crd in self.crds.all() if self._selector.matches(labels_of(crd)) or is_held(crd)}
-        served = {_group(found) for found in self.definitions.all()}
-        registered = {_group(found) for found in self.api_services.all() if owner(found, target) is Owner.APIEXT}
-        return chosen | served | registered | self.guarded
+        """Return the groups that the operator has to reconcile."""
+        names = {_group(found) for cache in (self.crds, self.api_services, self.definitions) for found in cache.all()}
+        return {name for name in names | self.guarded if self.concerns(name, target)}
 
 
 def _relevant(found: Json) -> Json:

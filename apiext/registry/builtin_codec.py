@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from apiext.meta import json_codec
 from apiext.meta.go_types import Decoder
@@ -17,35 +18,17 @@ if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
 
 
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, kw_only=True)
 class TypedCodec:
-    """Encodes objects of one Go type as JSON; decodes JSON and the protobuf of kube-apiserver."""
+    """Implements Codec: encodes objects of one Go type as JSON; decodes JSON and the protobuf of kube-apiserver."""
 
-    __slots__ = ("__weakref__", "_default", "_fields", "_gvk", "_message", "_struct")
-
-    def __init__(
-        self,
-        *,
-        kind: GroupVersionKind,
-        struct: Struct,
-        message: protobuf.Message,
-        fields: Callable[[Object], dict[str, str]],
-        default: Callable[[Object], None] | None = None,
-    ) -> None:
-        self._gvk = kind
-        self._struct = struct
-        self._message = message
-        self._fields = fields
-        self._default = default
-
-    @property
-    def gvk(self) -> GroupVersionKind:
-        """Return group, version and kind of the objects."""
-        return self._gvk
-
-    @property
-    def conversion(self) -> None:
-        """Return None: the codec converts by itself."""
-        return
+    gvk: GroupVersionKind
+    struct: Struct
+    message: protobuf.Message
+    selectable: Callable[[Object], dict[str, str]]
+    """Returns the selectable fields of an object."""
+    default: Callable[[Object], None] | None = None
+    conversion: ClassVar[None] = None
 
     def decode_body(self, obj: Object, report: bool) -> list[str]:  # noqa: FBT001
         """Bring a parsed request body into the form of the type, in place; return the strict decoding errors if `report` is set.
@@ -53,7 +36,7 @@ class TypedCodec:
         Raises:
             ValueError: a field has the wrong type; the message is the reference's.
         """
-        strict = Decoder(report=report).run(self._struct, obj)
+        strict = Decoder(report=report).run(self.struct, obj)
         metadata = obj.get("metadata") or {}
         if metadata.get("managedFields") == []:
             # Go distinguishes an empty list from none; an empty list and one empty entry both reset managedFields.
@@ -70,9 +53,9 @@ class TypedCodec:
             ValueError: the data cannot be decoded.
         """
         if data.startswith(protobuf.PREFIX):
-            return self._typed(protobuf.read(data, self._message))
+            return self._typed(protobuf.read(data, self.message))
         obj = json_codec.loads(data)
-        Decoder(report=False).run(self._struct, obj)
+        Decoder(report=False).run(self.struct, obj)
         return self._typed(obj)
 
     def encode(self, obj: Object) -> Encoded:
@@ -84,10 +67,10 @@ class TypedCodec:
 
     def fields(self, obj: Object) -> dict[str, str]:
         """Return the selectable fields."""
-        return self._fields(obj)
+        return self.selectable(obj)
 
     def _typed(self, obj: Object) -> Object:
-        typed: Object = self._struct.canonical(obj)
-        if self._default is not None:
-            self._default(typed)
+        typed: Object = self.struct.canonical(obj)
+        if self.default is not None:
+            self.default(typed)
         return typed

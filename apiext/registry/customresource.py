@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from apiext.meta import field, go_format, json_values, names, objectmeta_rules, unstructured
+from apiext.registry.strategy import Strategy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,30 +15,11 @@ if TYPE_CHECKING:
     from apiext.meta.gvk import GroupVersionKind
     from apiext.meta.json_codec import Object
     from apiext.registry.request_context import RequestContext
+    from apiext.schema.compiled import CompiledSchema
 
 _FINALIZERS: Final = field.Path("metadata", "finalizers")
 _STANDARD_FINALIZERS: Final = frozenset({objectmeta_rules.FINALIZER_ORPHAN, objectmeta_rules.FINALIZER_FOREGROUND, "kubernetes"})
 _MAX_INT32: Final = 2**31 - 1
-
-
-class ObjectRules(Protocol):
-    """The validations of a version's compiled schema; they change nothing."""
-
-    def validate_values(self, obj: Object, old: Object | None = None) -> list[FieldError]:
-        """Return the errors of an object's values, except for its metadata; with `old`, unchanged invalid values may pass (ratcheting)."""
-        ...
-
-    def validate_status(self, obj: Object, old: Object | None = None) -> list[FieldError]:
-        """Return the errors of the values of the status."""
-        ...
-
-    def validate_resources(self, obj: Object) -> list[FieldError]:
-        """Return the errors of kind and metadata of embedded resources."""
-        ...
-
-    def validate_lists(self, obj: Object, old: Object | None = None) -> list[FieldError]:
-        """Return the duplicates in lists of type set or map, unless `old` has duplicates there."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,31 +36,15 @@ def split_path(path: str) -> list[str]:
     return path.removeprefix(".").split(".")
 
 
-class CustomResourceStrategy:
-    """Implements Strategy. Counts generations, and protects the status where it is a subresource."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CustomResourceStrategy(Strategy):
+    """Counts generations, and protects the status where it is a subresource."""
 
-    __slots__ = ("has_status", "kind", "namespaced", "rules", "scale")
-
-    allow_create_on_update = False
-    allow_unconditional_update = False
-    returns_deleted_object = False
-    garbage_collected = True
-    distinct_errors = False
-
-    def __init__(
-        self,
-        *,
-        kind: GroupVersionKind,
-        namespaced: bool,
-        rules: ObjectRules,
-        has_status: bool = False,
-        scale: ScalePaths | None = None,
-    ) -> None:
-        self.kind = kind
-        self.namespaced = namespaced
-        self.rules = rules
-        self.has_status = has_status
-        self.scale = scale
+    kind: GroupVersionKind
+    namespaced: bool
+    rules: CompiledSchema
+    has_status: bool = False
+    scale: ScalePaths | None = None
 
     def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
         """Drop the status where it is a subresource; set the first generation."""
@@ -103,9 +69,7 @@ class CustomResourceStrategy:
             return errors
         rule = names.name_is_dns_subdomain
         errors = field.distinct(objectmeta_rules.validate(obj["metadata"], namespaced=self.namespaced, name_rule=rule))
-        errors += self.rules.validate_values(obj)
-        errors += spec_scale_errors(obj, self.scale) + status_scale_errors(obj, self.scale)
-        return errors + self.rules.validate_resources(obj) + self.rules.validate_lists(obj)
+        return errors + self._content_errors(obj, None)
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
         """Validate as for a create, with ratcheting."""
@@ -113,8 +77,12 @@ class CustomResourceStrategy:
         if errors:
             return errors
         errors = field.distinct(objectmeta_rules.validate_update(obj["metadata"], old["metadata"]))
-        errors += self.rules.validate_values(obj, old)
-        errors += spec_scale_errors(obj, self.scale) + status_scale_errors(obj, self.scale)
+        return errors + self._content_errors(obj, old)
+
+    def _content_errors(self, obj: Object, old: Object | None) -> list[FieldError]:
+        errors = self.rules.validate_values(obj, old)
+        if self.scale is not None:
+            errors += _replicas_errors(obj, self.scale.spec_replicas) + status_scale_errors(obj, self.scale)
         return errors + self.rules.validate_resources(obj) + self.rules.validate_lists(obj, old)
 
     def type_errors(self, obj: Object) -> list[FieldError]:
@@ -134,13 +102,6 @@ class CustomResourceStrategy:
     def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
         """Warn about new finalizers that may conflict with others."""
         return _finalizer_warnings(obj["metadata"].get("finalizers", ()), old["metadata"].get("finalizers", ()))
-
-    def canonicalize(self, obj: Object) -> None:
-        """Do nothing: the codec gives objects their form."""
-
-    def may_delete_during_update(self, obj: Object, old: Object) -> bool:
-        """Return True: only finalizers delay the deletion."""
-        return True
 
 
 def _differ(new: Object, old: Object) -> bool:
@@ -165,15 +126,8 @@ def _finalizer_warnings(new: Sequence[str], old: Sequence[str]) -> list[str]:
     return warnings
 
 
-def spec_scale_errors(obj: Object, scale: ScalePaths | None) -> list[FieldError]:
-    """Return the errors of the wanted number of replicas."""
-    return [] if scale is None else _replicas_errors(obj, scale.spec_replicas)
-
-
-def status_scale_errors(obj: Object, scale: ScalePaths | None) -> list[FieldError]:
+def status_scale_errors(obj: Object, scale: ScalePaths) -> list[FieldError]:
     """Return the errors of the replicas and the selector in the status."""
-    if scale is None:
-        return []
     errors = _replicas_errors(obj, scale.status_replicas)
     if scale.label_selector:
         try:

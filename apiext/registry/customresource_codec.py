@@ -7,7 +7,7 @@ is pruned and defaulted by the schema of its own version, converted, and pruned 
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -21,30 +21,11 @@ if TYPE_CHECKING:
 
     from apiext.conversion.interface import Converter
     from apiext.meta.json_codec import Object
+    from apiext.schema.compiled import CompiledSchema
     from apiext.storage.interface import Conversion
 
 _KIND: Final = ("kind",)
 _API_VERSION: Final = ("apiVersion",)
-
-
-class VersionSchema(Protocol):
-    """The compiled schema of one version; its methods change objects in place."""
-
-    def coerce(self, obj: Object, *, drop_invalid: bool = False, report: bool = False) -> list[str]:
-        """Coerce metadata and prune unknown fields; return their paths if `report` is set.
-
-        Raises:
-            ValueError: the metadata is invalid; the message is the reference's.
-        """
-        ...
-
-    def default(self, obj: Object) -> None:
-        """Apply defaults."""
-        ...
-
-    def is_canonical(self, obj: Object) -> bool:
-        """Report whether encoding, decoding, `coerce` and `default` would not change an object; False when in doubt."""
-        ...
 
 
 class _VersionSchemas:
@@ -52,11 +33,11 @@ class _VersionSchemas:
 
     __slots__ = ("_by_api_version", "_kind")
 
-    def __init__(self, kind: GroupVersionKind, schemas: Mapping[str, VersionSchema]) -> None:
+    def __init__(self, kind: GroupVersionKind, schemas: Mapping[str, CompiledSchema]) -> None:
         self._kind = kind.kind
         self._by_api_version = {f"{kind.group}/{version}": schema for version, schema in schemas.items()}
 
-    def of(self, obj: Object) -> VersionSchema | None:
+    def of(self, obj: Object) -> CompiledSchema | None:
         """Return the schema of an object's own version; None for an object of another group or kind."""
         api_version = obj.get("apiVersion", "")
         schema = self._by_api_version.get(api_version)
@@ -142,12 +123,12 @@ class CustomResourceCodec:
         "__weakref__",
         "_api_version",
         "_converter",
-        "_gvk",
         "_namespaced",
         "_schemas",
         "_selectable",
         "_storage_api_version",
         "conversion",
+        "gvk",
     )
 
     conversion: Conversion | None
@@ -158,13 +139,13 @@ class CustomResourceCodec:
         *,
         kind: GroupVersionKind,
         storage_version: str,
-        shapes: Mapping[str, VersionSchema],
+        shapes: Mapping[str, CompiledSchema],
         converter: Converter,
         namespaced: bool,
         selectable_fields: Sequence[str] = (),
     ) -> None:
         """Create the codec. `shapes` holds the schema of each version by name; `selectable_fields` are JSON paths of the CRD."""
-        self._gvk = kind
+        self.gvk = kind
         self._api_version = kind.api_version
         self._storage_api_version = f"{kind.group}/{storage_version}"
         self._schemas = _VersionSchemas(kind, shapes)
@@ -174,11 +155,6 @@ class CustomResourceCodec:
             self.conversion = _AwaitedConversion(converter, self._schemas, self._api_version, self._storage_api_version)
         self._namespaced = namespaced
         self._selectable = tuple((path.removeprefix("."), tuple(path.removeprefix(".").split("."))) for path in selectable_fields)
-
-    @property
-    def gvk(self) -> GroupVersionKind:
-        """Return group, version and kind of the objects."""
-        return self._gvk
 
     def decode_body(self, obj: Object, report: bool) -> list[str]:  # noqa: FBT001
         """Prune and default a parsed request body, in place; return the strict decoding errors if `report` is set.
@@ -192,7 +168,7 @@ class CustomResourceCodec:
         shape = self._schemas.of(obj)
         if shape is not None:
             shape.default(obj)
-        elif report and obj.get("kind") == self._gvk.kind and parse_group_version(obj.get("apiVersion", ""))[0] == self._gvk.group:
+        elif report and obj.get("kind") == self.gvk.kind and parse_group_version(obj.get("apiVersion", ""))[0] == self.gvk.group:
             # a version without a schema has no fields of its own
             unknown = sorted([*unknown, *(obj.keys() - _ROOT_FIELDS)])
         return [f'unknown field "{path}"' for path in unknown]
@@ -205,13 +181,11 @@ class CustomResourceCodec:
         """
         obj = json_codec.loads(data)
         if not isinstance(obj, dict):
-            msg = f"a stored object is {unstructured.type_name(obj)}"
-            raise ValueError(msg)  # noqa: TRY004
+            raise ValueError(f"a stored object is {unstructured.type_name(obj)}")  # noqa: TRY004
         self._schemas.coerce(obj, drop_malformed=True, report=False)
         shape = self._schemas.of(obj)
         if shape is None and not obj.get("kind"):
-            msg = f"Object 'Kind' is missing in '{data.decode(errors='replace')}'"
-            raise ValueError(msg)
+            raise ValueError(f"Object 'Kind' is missing in '{data.decode(errors='replace')}'")
         if shape is not None:
             if not obj.get("metadata", _HAS_GENERATION).get("generation"):
                 obj["metadata"]["generation"] = 1

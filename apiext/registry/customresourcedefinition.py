@@ -6,26 +6,31 @@ Mirrors apiextensions-apiserver pkg/registry/customresourcedefinition (strategy.
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from apiext.definitions import conditions
-from apiext.definitions.codec import GVK, RESOURCE, CRDCodec, compact
+from apiext.definitions.codec import RESOURCE, compact
 from apiext.definitions.conditions import CLEANUP_FINALIZER, TERMINATING, Condition
-from apiext.meta import errors, json_values, time
+from apiext.meta import json_values, time
 from apiext.meta.host_annotations import HOST_REVISION, HOST_UID, PHASE
+from apiext.meta.request import AdmissionOperation
+from apiext.registry.deletion import check_stored
 from apiext.registry.errors import StorageFailure, interpret
 from apiext.registry.metadata import own
-from apiext.registry.request_context import AdmissionOperation, CreateOptions, UpdateOptions
+from apiext.registry.request_context import CreateOptions, UpdateOptions
 from apiext.registry.rest import ResourceRest
+from apiext.registry.strategy import Strategy
 from apiext.storage.interface import Preconditions, WriteOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from apiext.meta.field import FieldError
+    from apiext.meta.gvk import GroupResource
     from apiext.meta.json_codec import Object
     from apiext.registry.request_context import DeleteOptions, RequestContext, Updater
-    from apiext.storage.interface import Codec, Item, Store
+    from apiext.storage.interface import Item
 
 _PENDING: Final = Condition(
     TERMINATING,
@@ -35,16 +40,8 @@ _PENDING: Final = Condition(
 )
 
 
-class CustomResourceDefinitionStrategy:
-    """Implements Strategy: clients write the spec, the server writes the status."""
-
-    __slots__ = ()
-
-    allow_create_on_update = False
-    allow_unconditional_update = False
-    returns_deleted_object = False
-    garbage_collected = True
-    distinct_errors = False
+class CustomResourceDefinitionStrategy(Strategy):
+    """Clients write the spec, the server writes the status."""
 
     def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
         """Set an empty status with the storage version, and the first generation."""
@@ -93,15 +90,9 @@ class CustomResourceDefinitionStrategy:
         """Drop empty members of schemas; they were validated."""
         obj["spec"] = compact(obj["spec"])
 
-    def may_delete_during_update(self, obj: Object, old: Object) -> bool:
-        """Return True: only finalizers delay the deletion."""
-        return True
-
 
 class CustomResourceDefinitionStatusStrategy(CustomResourceDefinitionStrategy):
     """Strategy of the status subresource: keeps the spec."""
-
-    __slots__ = ()
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
         """Keep the old spec."""
@@ -121,37 +112,21 @@ class CustomResourceDefinitionStatusStrategy(CustomResourceDefinitionStrategy):
         return []
 
 
+@dataclass(kw_only=True, eq=False)
 class CustomResourceDefinitionRest(ResourceRest):
     """The verbs of definitions. Calls `observe` after each write and `forget` after each deletion, so that the next request sees it."""
 
-    __slots__ = ("_forget", "_observe")
-
-    def __init__(
-        self,
-        store: Store,
-        *,
-        codec: Codec | None = None,
-        strategy: CustomResourceDefinitionStrategy | None = None,
-        observe: Callable[[Item], None] | None = None,
-        forget: Callable[[Item], None] | None = None,
-    ) -> None:
-        """Create the verbs; `strategy` is that of the status subresource, if given."""
-        super().__init__(
-            store=store,
-            codec=codec or CRDCodec(),
-            strategy=strategy or CustomResourceDefinitionStrategy(),
-            resource=RESOURCE,
-            kind=GVK,
-            namespaced=False,
-        )
-        self._observe = observe
-        self._forget = forget
+    observe: Callable[[Item], None]
+    forget: Callable[[Item], None]
+    strategy: Strategy = field(default_factory=CustomResourceDefinitionStrategy)
+    resource: GroupResource = RESOURCE
+    namespaced: bool = False
 
     async def create(self, ctx: RequestContext, obj: Object, options: CreateOptions) -> Item:
         """Create a definition."""
         item = await super().create(ctx, obj, options)
-        if not options.dry_run and self._observe is not None:
-            self._observe(item)
+        if not options.dry_run:
+            self.observe(item)
         return item
 
     async def update(self, ctx: RequestContext, name: str, updater: Updater, options: UpdateOptions) -> tuple[Item, bool]:
@@ -161,23 +136,25 @@ class CustomResourceDefinitionRest(ResourceRest):
         if "deletionTimestamp" in metadata and not metadata.get("finalizers"):
             # The update removed the last finalizer and the definition; the watch reports it.
             return item, created
-        if not options.dry_run and self._observe is not None:
-            self._observe(item)
+        if not options.dry_run:
+            self.observe(item)
         return item, created
 
     async def delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> tuple[Item, bool]:
         """Mark a definition for deletion, which deletes its instances; return its last state, and whether it is deleted."""
         item = await self.get(ctx, name)
         metadata = item.object()["metadata"]
-        options = dataclasses.replace(options, preconditions=_with_uid(metadata, name, options.preconditions))
+        check_stored(metadata, options, RESOURCE, "precondition failed")
+        unchanged = dataclasses.replace(options.preconditions or Preconditions(), uid=metadata.get("uid", ""))
+        options = dataclasses.replace(options, preconditions=unchanged)
         if "deletionTimestamp" not in metadata:
             item = await self._mark(name, options)
-            if not options.dry_run and self._observe is not None:
-                self._observe(item)
+            if not options.dry_run:
+                self.observe(item)
             return item, False
         item, gone = await super().delete(ctx, name, options)
-        if gone and not options.dry_run and self._forget is not None:
-            self._forget(item)
+        if gone and not options.dry_run:
+            self.forget(item)
         return item, gone
 
     async def _mark(self, name: str, options: DeleteOptions) -> Item:
@@ -216,51 +193,3 @@ def _with_storage_version(spec: Object, stored: list[str] | None) -> list[str] |
     if name is None or name in (stored or ()):
         return stored
     return [*(stored or ()), name]
-
-
-def _with_uid(metadata: Object, name: str, wanted: Preconditions | None) -> Preconditions:
-    """Return the preconditions of a deletion, with the uid.
-
-    Raises:
-        StatusError: 409 if one does not hold.
-    """
-    uid, version = metadata.get("uid", ""), metadata.get("resourceVersion", "")
-    wanted = wanted or Preconditions()
-    if wanted.uid is not None and wanted.uid != uid:
-        why = f"precondition failed: UID in precondition: {wanted.uid}, UID in object meta: {uid}"
-        raise errors.conflict(RESOURCE, name, why)
-    if wanted.resource_version is not None and wanted.resource_version != version:
-        why = f"precondition failed: ResourceVersion in precondition: {wanted.resource_version}, ResourceVersion in object meta: {version}"
-        raise errors.conflict(RESOURCE, name, why)
-    return dataclasses.replace(wanted, uid=uid)
-
-
-async def apply(rest: ResourceRest, ctx: RequestContext, crd: Object) -> Item:
-    """Create a definition, or set spec, labels and annotations of an existing one; return the result.
-
-    Labels and annotations of others stay. Nothing is written if nothing changes.
-
-    Raises:
-        StatusError: the definition is invalid, or the store fails.
-    """
-    name = crd["metadata"]["name"]
-
-    async def updater(existing: Object) -> Object:
-        metadata = dict(existing["metadata"])
-        for key in ("labels", "annotations"):
-            if key in crd["metadata"]:
-                metadata[key] = metadata.get(key, {}) | crd["metadata"][key]
-        return existing | {"metadata": metadata, "spec": crd["spec"]}
-
-    while True:
-        try:
-            return (await rest.update(ctx, name, updater, UpdateOptions()))[0]
-        except errors.StatusError as error:
-            if error.reason != "NotFound":
-                raise
-        try:
-            return await rest.create(ctx, crd, CreateOptions())
-        except errors.StatusError as error:
-            # another server may apply the same definition first
-            if error.reason != "AlreadyExists":
-                raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.meta import errors
 from apiext.meta.tasks import end_tasks
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apiext.registry.request_context import DeleteOptions, RequestContext
-    from apiext.registry.rest import ResourceRest
     from apiext.storage.interface import ListOptions
 
 _PAGE_KEYS: Final = 10_000  # objects
@@ -22,7 +21,19 @@ _WORKERS: Final = 16
 """Concurrent deletions: enough to share the backend's commits."""
 
 
-async def delete_all(rest: ResourceRest, ctx: RequestContext, options: DeleteOptions, list_options: ListOptions) -> ListResult:
+class Collection(Protocol):
+    """Lists and deletes the objects of a resource. Its methods raise StatusError."""
+
+    async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
+        """Return a page of objects."""
+        ...
+
+    async def delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> tuple[Item, bool]:
+        """Delete an object or mark it for deletion."""
+        ...
+
+
+async def delete_all(rest: Collection, ctx: RequestContext, options: DeleteOptions, list_options: ListOptions) -> ListResult:
     """Delete the objects of a list: one page if it has a limit, all otherwise; return the list.
 
     Raises:
@@ -45,7 +56,7 @@ async def delete_all(rest: ResourceRest, ctx: RequestContext, options: DeleteOpt
         wanted = dataclasses.replace(wanted, continue_token=page.continue_token, resource_version="", match=VersionMatch.UNSET)
 
 
-async def _delete_page(rest: ResourceRest, ctx: RequestContext, options: DeleteOptions, items: Sequence[Item]) -> None:
+async def _delete_page(rest: Collection, ctx: RequestContext, options: DeleteOptions, items: Sequence[Item]) -> None:
     queue = iter(items)
 
     async def work() -> None:

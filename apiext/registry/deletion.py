@@ -11,6 +11,7 @@ from apiext.meta import errors, field, time
 from apiext.meta.gvk import GroupKind, GroupResource
 from apiext.meta.objectmeta_rules import FINALIZER_FOREGROUND, FINALIZER_ORPHAN
 from apiext.registry.metadata import group_kind
+from apiext.storage.interface import Preconditions
 
 if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
@@ -65,6 +66,22 @@ def check_preconditions(obj: Object, options: DeleteOptions) -> None:
         )
     if why:
         raise errors.conflict(GroupResource(kind.group, kind.kind), metadata.get("name", ""), why)
+
+
+def check_stored(metadata: Object, options: DeleteOptions, resource: GroupResource, failed: str) -> None:
+    """Check the preconditions of a deletion in two steps before its first one; `failed` begins the message.
+
+    Raises:
+        StatusError: 409 if one does not hold.
+    """
+    wanted = options.preconditions or Preconditions()
+    for label, given, found in (
+        ("UID", wanted.uid, metadata.get("uid", "")),
+        ("ResourceVersion", wanted.resource_version, metadata.get("resourceVersion", "")),
+    ):
+        if given is not None and given != found:
+            why = f"{failed}: {label} in precondition: {given}, {label} in object meta: {found}"
+            raise errors.conflict(resource, metadata["name"], why)
 
 
 def finalizers_for(metadata: Object, options: DeleteOptions, *, garbage_collected: bool) -> list[str]:

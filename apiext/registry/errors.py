@@ -11,7 +11,6 @@ from apiext.storage.interface import (
     InvalidObjectError,
     KeyExistsError,
     KeyNotFoundError,
-    ResourceVersionConflictError,
     StorageError,
 )
 
@@ -23,14 +22,6 @@ StorageFailure = (StorageError, BackendError)
 
 MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
 
-_KINDS: Final[dict[type[StorageError], tuple[int, str]]] = {
-    KeyNotFoundError: (1, "key not found"),
-    KeyExistsError: (2, "key exists"),
-    ResourceVersionConflictError: (3, "resource version conflicts"),
-    InvalidObjectError: (4, "invalid object"),
-    CorruptObjectError: (7, "corrupt object"),
-}
-
 
 def interpret(error: StorageError | BackendError, *, resource: GroupResource, operation: str, name: str = "") -> errors.StatusError:
     """Return the Status error for a failed get, list, watch, create, update or delete."""
@@ -38,27 +29,19 @@ def interpret(error: StorageError | BackendError, *, resource: GroupResource, op
         return errors.not_found(resource, name)
     if isinstance(error, KeyExistsError):
         return errors.already_exists(resource, name)
-    if isinstance(error, ResourceVersionConflictError):
-        return errors.conflict(resource, name, MODIFIED)
     if isinstance(error, InvalidObjectError):
-        return errors.conflict(resource, name, _as_storage_error(error))
+        return errors.conflict(resource, name, error.describe())
     if isinstance(error, BackendError):
         # the outcome of a write is unknown: a retry could repeat it
         return errors.unknown(str(error))
     if isinstance(error, CorruptObjectError):
-        return _corrupt(error, resource, operation)
-    return errors.internal(_as_storage_error(error))
+        if operation == "update":
+            return errors.unknown(error.message)
+        error.key = relative_key(error.key, resource)
+    return errors.internal(error.describe())
 
 
-def _corrupt(error: CorruptObjectError, resource: GroupResource, operation: str) -> errors.StatusError:
-    """Return the error about an object that cannot be read: its key lacks the prefix of all keys, and an update omits it."""
-    if operation == "update":
-        return errors.unknown(error.message)
+def relative_key(key: str, resource: GroupResource) -> str:
+    """Return the key of an object without the prefix of all keys, as the reference reports it for corrupt objects and dry runs."""
     begin = f"/{resource.group}/{resource.resource}/" if resource.group else f"/{resource.resource}/"
-    key = error.key[max(error.key.find(begin), 0) :]
-    return errors.internal(_as_storage_error(CorruptObjectError(key, error.message)))
-
-
-def _as_storage_error(error: StorageError) -> str:
-    code, text = _KINDS.get(type(error), (0, ""))
-    return f"StorageError: {text}, Code: {code}, Key: {error.key}, ResourceVersion: 0, AdditionalErrorMsg: {error.message}"
+    return key[max(key.find(begin), 0) :]

@@ -9,6 +9,7 @@ from apiext.meta.gvk import GroupResource, GroupVersionKind
 from apiext.registry.builtin_codec import TypedCodec
 from apiext.registry.core_types import EVENT, EVENT_WIRE
 from apiext.registry.rest import ResourceRest
+from apiext.registry.strategy import Strategy
 
 if TYPE_CHECKING:
     from apiext.meta.field import FieldError
@@ -23,6 +24,10 @@ _MAX_MESSAGE_CHARACTERS: Final = 1024
 _INVOLVED_NAMESPACE: Final = field.Path("involvedObject", "namespace")
 _INVOLVED: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _OWN_FIELDS: Final = ("reason", "reportingComponent", "type")
+FIELD_LABELS: Final = frozenset(
+    {*(f"involvedObject.{name}" for name in _INVOLVED), *_OWN_FIELDS, "source", "metadata.name", "metadata.namespace"}
+)
+"""The fields that field selectors may use."""
 
 
 def _fields(obj: Object) -> dict[str, str]:
@@ -38,48 +43,24 @@ def _fields(obj: Object) -> dict[str, str]:
 
 def event_codec() -> TypedCodec:
     """Return the codec of v1 Events."""
-    return TypedCodec(kind=KIND, struct=EVENT, message=EVENT_WIRE, fields=_fields)
+    return TypedCodec(gvk=KIND, struct=EVENT, message=EVENT_WIRE, selectable=_fields)
 
 
-class EventStrategy:
-    """Implements Strategy: updates may create and need no resourceVersion."""
-
-    __slots__ = ()
+class EventStrategy(Strategy):
+    """Updates may create and need no resourceVersion."""
 
     allow_create_on_update = True
     allow_unconditional_update = True
-    returns_deleted_object = False
     garbage_collected = False
     distinct_errors = True
-
-    def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
-        """Do nothing."""
 
     def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
         """Validate the event; if it is valid, its metadata."""
         return event_errors(obj) or objectmeta_rules.validate(obj["metadata"], namespaced=True, name_rule=names.path_segment)
 
-    def warnings_on_create(self, ctx: RequestContext, obj: Object) -> list[str]:
-        """Return no warnings."""
-        return []
-
-    def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
-        """Do nothing."""
-
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
         """Validate the event."""
         return event_errors(obj)
-
-    def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
-        """Return no warnings."""
-        return []
-
-    def canonicalize(self, obj: Object) -> None:
-        """Do nothing."""
-
-    def may_delete_during_update(self, obj: Object, old: Object) -> bool:
-        """Return True."""
-        return True
 
 
 def event_errors(event: Object) -> list[FieldError]:
@@ -115,10 +96,6 @@ def _series_errors(event: Object) -> list[FieldError]:
     return problems
 
 
-class EventRest(ResourceRest):
-    """The verbs of Events."""
-
-    __slots__ = ()
-
-    def __init__(self, store: Store, codec: TypedCodec) -> None:
-        super().__init__(store=store, codec=codec, strategy=EventStrategy(), resource=RESOURCE, kind=KIND, namespaced=True)
+def event_rest(store: Store, codec: TypedCodec) -> ResourceRest:
+    """Return the verbs of Events."""
+    return ResourceRest(store=store, codec=codec, strategy=EventStrategy(), resource=RESOURCE, namespaced=True)

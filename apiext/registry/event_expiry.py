@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors, time
 from apiext.meta.log import get_logger
-from apiext.meta.request import UserInfo
 from apiext.registry.request_context import DeleteOptions, RequestContext
 from apiext.storage.interface import ListOptions, Preconditions
 
 if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
-    from apiext.storage.interface import Item, ListResult
+    from apiext.registry.delete_collection import Collection
+    from apiext.storage.interface import Item
 
 TTL: Final = timedelta(hours=1)
 _INTERVAL_SECONDS: Final = 60.0
@@ -28,35 +28,20 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Events(Protocol):
-    """Lists and deletes events."""
-
-    async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
-        """Return a page of events."""
-        ...
-
-    async def delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> tuple[Item, bool]:
-        """Delete an event."""
-        ...
-
-
+@dataclass(frozen=True, slots=True)
 class EventExpiry:
     """Deletes events whose own times are older than a limit."""
 
-    def __init__(
-        self, events: Events, *, ttl: timedelta = TTL, interval: float = _INTERVAL_SECONDS, clock: Callable[[], datetime] = _now
-    ) -> None:
-        """Set the sources and the seconds between two sweeps (`interval`)."""
-        self._events = events
-        self._ttl = ttl
-        self._interval = interval
-        self._clock = clock
-        self._ctx = RequestContext(user=UserInfo("system:apiserver", ("system:masters",)))
+    events: Collection
+    ttl: timedelta = TTL
+    interval: float = _INTERVAL_SECONDS
+    """Seconds between two sweeps."""
+    clock: Callable[[], datetime] = _now
 
     async def run(self) -> None:
         """Sweep periodically until cancelled; a failed sweep is retried at the next interval."""
         while True:
-            await asyncio.sleep(self._interval)
+            await asyncio.sleep(self.interval)
             try:
                 await self.sweep()
             except errors.StatusError as error:
@@ -70,10 +55,10 @@ class EventExpiry:
         Raises:
             StatusError: the events cannot be listed or deleted.
         """
-        deadline, deleted = self._clock() - self._ttl, 0
+        deadline, deleted = self.clock() - self.ttl, 0
         options = ListOptions(limit=_PAGE_ITEMS)
         while True:
-            page = await self._events.list(self._ctx, options)
+            page = await self.events.list(RequestContext(), options)
             for item in page.items:
                 event = item.object()
                 if last_written(event) < deadline:
@@ -83,10 +68,10 @@ class EventExpiry:
             options = ListOptions(limit=_PAGE_ITEMS, continue_token=page.continue_token)
 
     async def _delete(self, item: Item, event: Object) -> int:
-        ctx = dataclasses.replace(self._ctx, namespace=event["metadata"].get("namespace", ""))
+        ctx = RequestContext(namespace=event["metadata"].get("namespace", ""))
         unchanged = Preconditions(resource_version=str(item.revision))
         try:
-            await self._events.delete(ctx, item.fields["metadata.name"], DeleteOptions(preconditions=unchanged))
+            await self.events.delete(ctx, item.fields["metadata.name"], DeleteOptions(preconditions=unchanged))
         except errors.StatusError as error:
             if error.code in (404, 409):
                 return 0

@@ -5,15 +5,16 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from apiext.meta import errors, field, names, objectmeta_rules, time
+from apiext.meta import background, errors, field, names, objectmeta_rules, time
 from apiext.meta.gvk import GroupKind, GroupResource, parse_group_version
+from apiext.meta.request import AdmissionOperation
 from apiext.registry.errors import MODIFIED
 from apiext.registry.managed_fields import carry_managers
 from apiext.storage import versioner
 
 if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
-    from apiext.registry.request_context import RequestContext
+    from apiext.registry.request_context import Admit, RequestContext
     from apiext.registry.strategy import Strategy
 
 _RESOURCE_VERSION = field.Path("metadata", "resourceVersion")
@@ -33,14 +34,8 @@ def group_kind(obj: Object) -> GroupKind:
     return GroupKind(group, kind if isinstance(kind, str) else "")
 
 
-def fill_system_fields(metadata: Object) -> None:
-    """Set the creation time and the uid of a new object."""
-    metadata["creationTimestamp"] = time.now()
-    metadata["uid"] = str(uuid.uuid4())
-
-
 def wipe_system_fields(metadata: Object) -> None:
-    """Reset the fields that only the server may set, for an update that creates."""
+    """Drop the fields that only the server may set."""
     for name in ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
         metadata.pop(name, None)
 
@@ -79,12 +74,9 @@ def given_resource_version(metadata: Object) -> int:
 
 def names_revision(metadata: Object) -> bool:
     """Report whether metadata has a resourceVersion that is a number other than 0."""
-    text = metadata.get("resourceVersion")
-    if not text:
-        return False
     try:
-        return versioner.parse_uint(text) > 0
-    except ValueError:
+        return given_resource_version(metadata) > 0
+    except errors.StatusError:
         return False
 
 
@@ -105,12 +97,23 @@ def check_resource_version(metadata: Object, current: int, *, resource: GroupRes
     metadata["resourceVersion"] = str(current)
 
 
-def before_create(ctx: RequestContext, obj: Object, strategy: Strategy, *, namespaced: bool) -> None:
-    """Prepare and validate a new object that has its system fields and its name.
+async def before_create(ctx: RequestContext, obj: Object, strategy: Strategy, admit: Admit | None, *, namespaced: bool) -> None:
+    """Set the system fields and the generated name of a new object; prepare, validate and admit it.
 
     Raises:
-        StatusError: the object is invalid.
+        StatusError: the object is invalid or refused.
     """
+    metadata = obj["metadata"]
+    metadata["creationTimestamp"] = time.now()
+    metadata["uid"] = str(uuid.uuid4())
+    if metadata.get("generateName") and not metadata.get("name"):
+        metadata["name"] = names.generate_name(metadata["generateName"])
+    await background.run(_prepare_for_create, ctx, obj, strategy, namespaced=namespaced)
+    if admit is not None:
+        await admit(AdmissionOperation.CREATE, obj, None)
+
+
+def _prepare_for_create(ctx: RequestContext, obj: Object, strategy: Strategy, *, namespaced: bool) -> None:
     metadata = obj["metadata"]
     match_namespace(metadata, ctx.namespace if namespaced else "")
     carry_managers(metadata, {})
@@ -133,7 +136,7 @@ def before_update(ctx: RequestContext, obj: Object, old: Object, strategy: Strat
         raise errors.internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
     metadata, before = obj["metadata"], old["metadata"]
     match_namespace(metadata, ctx.namespace if namespaced else "")
-    carry_managers(metadata, before, subresource=ctx.info.subresource if ctx.info is not None else "")
+    carry_managers(metadata, before, subresource=ctx.subresource)
     _keep(metadata, before, "generation")
     strategy.prepare_for_update(ctx, obj, old)
     metadata = obj["metadata"]

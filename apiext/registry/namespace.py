@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta import errors, field, names, objectmeta_rules, time
+from apiext.meta import field, names, objectmeta_rules, time
 from apiext.meta.gvk import GroupResource, GroupVersionKind
+from apiext.meta.request import AdmissionOperation
 from apiext.registry.builtin_codec import TypedCodec
 from apiext.registry.core_types import NAMESPACE, NAMESPACE_WIRE
+from apiext.registry.deletion import check_stored
 from apiext.registry.errors import StorageFailure, interpret
 from apiext.registry.metadata import own
-from apiext.registry.request_context import AdmissionOperation
 from apiext.registry.rest import ResourceRest
+from apiext.registry.strategy import Strategy
 from apiext.storage.interface import Preconditions, WriteOptions
 
 if TYPE_CHECKING:
     from apiext.meta.field import FieldError, Path
     from apiext.meta.json_codec import Object
     from apiext.registry.request_context import DeleteOptions, RequestContext
-    from apiext.storage.interface import Item, Store
+    from apiext.storage.interface import Item
 
 KIND: Final = GroupVersionKind("", "v1", "Namespace")
 RESOURCE: Final = GroupResource("", "namespaces")
@@ -55,7 +58,7 @@ def _label(obj: Object) -> None:
 
 def namespace_codec() -> TypedCodec:
     """Return the codec of v1 Namespaces."""
-    return TypedCodec(kind=KIND, struct=NAMESPACE, message=NAMESPACE_WIRE, fields=_fields, default=_default)
+    return TypedCodec(gvk=KIND, struct=NAMESPACE, message=NAMESPACE_WIRE, selectable=_fields, default=_default)
 
 
 def _finalizer_errors(name: str, path: Path) -> list[FieldError]:
@@ -69,25 +72,18 @@ def _unqualified(name: str, path: Path) -> list[FieldError]:
 
 
 def _metadata_finalizer_errors(metadata: Object) -> list[FieldError]:
-    found: list[FieldError] = []
-    for index, name in enumerate(metadata.get("finalizers", ())):
-        found += _unqualified(name, _FINALIZERS.index(index))
-    return found
+    finalizers = enumerate(metadata.get("finalizers", ()))
+    return [error for index, name in finalizers for error in _unqualified(name, _FINALIZERS.index(index))]
 
 
 def _metadata_update_errors(new: Object, old: Object) -> list[FieldError]:
     return objectmeta_rules.validate_update(new, old) + _metadata_finalizer_errors(new)
 
 
-class NamespaceStrategy:
-    """Implements Strategy: updates change metadata only."""
+class NamespaceStrategy(Strategy):
+    """Updates change metadata only."""
 
-    __slots__ = ()
-
-    allow_create_on_update = False
     allow_unconditional_update = True
-    returns_deleted_object = True
-    garbage_collected = True
     distinct_errors = True
 
     def prepare_for_create(self, ctx: RequestContext, obj: Object) -> None:
@@ -104,10 +100,6 @@ class NamespaceStrategy:
             problems += _finalizer_errors(name, _SPEC_FINALIZERS)
         return problems
 
-    def warnings_on_create(self, ctx: RequestContext, obj: Object) -> list[str]:
-        """Return no warnings."""
-        return []
-
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
         """Keep the old spec and status."""
         obj["spec"], obj["status"] = old["spec"], old["status"]
@@ -115,10 +107,6 @@ class NamespaceStrategy:
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
         """Validate metadata and finalizers."""
         return self.validate(ctx, obj) + _metadata_update_errors(obj["metadata"], old["metadata"])
-
-    def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:
-        """Return no warnings."""
-        return []
 
     def canonicalize(self, obj: Object) -> None:
         """Set the name label, also for a generated name."""
@@ -131,8 +119,6 @@ class NamespaceStrategy:
 
 class NamespaceStatusStrategy(NamespaceStrategy):
     """Strategy of the status subresource: keeps the spec; the phase must match the deletion timestamp."""
-
-    __slots__ = ()
 
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
         """Keep the old spec."""
@@ -154,8 +140,6 @@ class NamespaceStatusStrategy(NamespaceStrategy):
 class NamespaceFinalizeStrategy(NamespaceStrategy):
     """Strategy of the finalize subresource: changes spec.finalizers."""
 
-    __slots__ = ()
-
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
         """Keep the old status."""
         obj["status"] = old["status"]
@@ -168,27 +152,19 @@ class NamespaceFinalizeStrategy(NamespaceStrategy):
         return problems
 
 
+@dataclass(kw_only=True, eq=False)
 class NamespaceRest(ResourceRest):
     """The verbs of namespaces. The first deletion sets phase Terminating; the namespace is deleted when spec.finalizers is empty."""
 
-    __slots__ = ()
-
-    def __init__(self, store: Store, codec: TypedCodec, strategy: NamespaceStrategy | None = None) -> None:
-        """Create the verbs; `strategy` is that of a subresource, if given."""
-        super().__init__(
-            store=store,
-            codec=codec,
-            strategy=strategy or NamespaceStrategy(),
-            resource=RESOURCE,
-            kind=KIND,
-            namespaced=False,
-        )
+    strategy: Strategy = dataclasses.field(default_factory=NamespaceStrategy)
+    resource: GroupResource = RESOURCE
+    namespaced: bool = False
 
     async def delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> tuple[Item, bool]:
         """Begin or complete the deletion of a namespace; return its last state, and whether it is deleted."""
         item = await self.get(ctx, name)
         obj = item.object()
-        _check_preconditions(obj["metadata"], name, options)
+        check_stored(obj["metadata"], options, RESOURCE, "Precondition failed")
         if "deletionTimestamp" not in obj["metadata"]:
             return await self._terminate(name, options), False
         if obj["spec"].get("finalizers"):
@@ -198,7 +174,7 @@ class NamespaceRest(ResourceRest):
 
     async def _terminate(self, name: str, options: DeleteOptions) -> Item:
         async def terminate(existing: Object, _revision: int) -> Object:
-            _check_preconditions(existing["metadata"], name, options)
+            check_stored(existing["metadata"], options, RESOURCE, "Precondition failed")
             if options.admit is not None:
                 await options.admit(AdmissionOperation.DELETE, None, existing)
             obj = own(existing)
@@ -216,19 +192,6 @@ class NamespaceRest(ResourceRest):
         except StorageFailure as error:
             raise interpret(error, resource=RESOURCE, operation="delete", name=name) from error
         return item
-
-
-def _check_preconditions(metadata: Object, name: str, options: DeleteOptions) -> None:
-    wanted = options.preconditions
-    if wanted is None:
-        return
-    for what, given, found in (
-        ("UID", wanted.uid, metadata.get("uid", "")),
-        ("ResourceVersion", wanted.resource_version, metadata.get("resourceVersion", "")),
-    ):
-        if given is not None and given != found:
-            why = f"Precondition failed: {what} in precondition: {given}, {what} in object meta: {found}"
-            raise errors.conflict(RESOURCE, name, why)
 
 
 def _finalizers(finalizers: list[str], options: DeleteOptions) -> list[str]:

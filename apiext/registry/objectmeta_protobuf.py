@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.registry.protobuf import BYTES_OF, Message, Scalar
+from apiext.registry.protobuf import BYTES_OF, MapOf, Message, Scalar
 
 _OWNER: Final = Message(
     {
@@ -32,6 +32,7 @@ _MANAGED: Final = Message(
     },
     optional={"time", "fieldsV1"},
 )
+_TEXTS: Final = MapOf(Scalar.TEXT)
 METADATA: Final = Message(
     {
         1: ("name", Scalar.TEXT),
@@ -44,8 +45,8 @@ METADATA: Final = Message(
         8: ("creationTimestamp", Scalar.TIME),
         9: ("deletionTimestamp", Scalar.TIME),
         10: ("deletionGracePeriodSeconds", Scalar.INT),
-        11: ("labels", Scalar.MAP),
-        12: ("annotations", Scalar.MAP),
+        11: ("labels", _TEXTS),
+        12: ("annotations", _TEXTS),
         13: ("ownerReferences", _OWNER),
         14: ("finalizers", Scalar.TEXT),
         17: ("managedFields", _MANAGED),

@@ -16,6 +16,7 @@ from apiext.meta.protobuf_wire import field, read_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
 
     from apiext.meta.json_codec import Object
 
@@ -42,8 +43,6 @@ class Scalar(Enum):
     """Bytes; base64 in JSON."""
     JSON = auto()
     """A message that contains JSON text."""
-    MAP = auto()
-    """An entry of a map from strings to strings."""
 
 
 class Message:
@@ -56,17 +55,17 @@ class Message:
 
     def __init__(
         self,
-        fields: Mapping[int, tuple[str, Scalar | Message]],
-        repeated: frozenset[str] | set[str] = frozenset(),
-        optional: frozenset[str] | set[str] = frozenset(),
+        fields: Mapping[int, tuple[str, Scalar | Message | MapOf]],
+        repeated: AbstractSet[str] = frozenset(),
+        optional: AbstractSet[str] = frozenset(),
     ) -> None:
         self.define(fields, repeated, optional)
 
     def define(
         self,
-        fields: Mapping[int, tuple[str, Scalar | Message]],
-        repeated: frozenset[str] | set[str] = frozenset(),
-        optional: frozenset[str] | set[str] = frozenset(),
+        fields: Mapping[int, tuple[str, Scalar | Message | MapOf]],
+        repeated: AbstractSet[str] = frozenset(),
+        optional: AbstractSet[str] = frozenset(),
     ) -> None:
         """Set the fields; a recursive type is created before its fields."""
         self.fields = fields
@@ -85,12 +84,9 @@ class Message:
             if number not in self.fields:
                 continue
             name, content = self.fields[number]
-            if content is Scalar.MAP:
-                entry = _ENTRY.read(_expect(raw))
-                out.setdefault(name, {})[entry.get("key", "")] = entry.get("value", "")
-                continue
             if isinstance(content, MapOf):
-                out.setdefault(name, {}).update([content.entry(_expect(raw))])
+                entry = content.entry.read(_expect(raw))
+                out.setdefault(name, {})[entry.get("key", "")] = entry.get("value", content.default())
                 continue
             value = content.read(_expect(raw)) if isinstance(content, Message) else _scalar(content, raw)
             if name in self.repeated:
@@ -104,12 +100,11 @@ class Message:
         parts: list[bytes] = []
         for number, (name, content) in self._ordered:
             value = obj.get(name)
-            if content is Scalar.MAP or isinstance(content, MapOf):
-                entry = content.message if isinstance(content, MapOf) else _ENTRY
+            if isinstance(content, MapOf):
                 members = value or {}
                 # a loop: a comprehension adds a frame for each level of a schema
                 for key in sorted(members):
-                    parts.append(field(number, entry.write({"key": key, "value": members[key]})))  # noqa: PERF401
+                    parts.append(field(number, content.entry.write({"key": key, "value": members[key]})))  # noqa: PERF401
             elif name in self.repeated or value is not None or name not in self.optional:
                 for member in (value or ()) if name in self.repeated else (value,):
                     if isinstance(content, Message):
@@ -119,23 +114,14 @@ class Message:
         return b"".join(parts)
 
 
-class MapOf(Message):
-    """A map from strings to messages."""
+class MapOf:
+    """A map from strings to strings or messages."""
 
-    __slots__ = ("message",)
+    __slots__ = ("default", "entry")
 
-    def __init__(self, value: Message) -> None:
-        super().__init__({})
-        self.message = Message({1: ("key", Scalar.TEXT), 2: ("value", value)})
-
-    def entry(self, data: bytes) -> tuple[str, Any]:
-        """Return one member of the map.
-
-        Raises:
-            ValueError: the data is malformed.
-        """
-        entry = self.message.read(data)
-        return entry.get("key", ""), entry.get("value", {})
+    def __init__(self, value: Scalar | Message) -> None:
+        self.entry = Message({1: ("key", Scalar.TEXT), 2: ("value", value)})
+        self.default: type = dict if isinstance(value, Message) else str
 
 
 def read(data: bytes, message: Message) -> Object:
@@ -197,19 +183,15 @@ def _scalar(kind: Scalar, raw: int | bytes) -> Any:
     if kind is Scalar.TEXT:
         return data.decode()
     if kind is Scalar.FLOAT:
-        return _float(data)
+        number = protobuf_wire.read_double(data)
+        # As in JSON: without a fraction if there is none.
+        return int(number) if number.is_integer() and abs(number) < _EXACT else number
     if kind is Scalar.BASE64:
         return base64.b64encode(data).decode()
     if kind is Scalar.JSON:
         wrapped = _JSON.read(data).get("raw", b"")
         return json_codec.loads(wrapped) if wrapped else None
     return _time(data, micro=kind is Scalar.MICRO_TIME)
-
-
-def _float(data: bytes) -> float | int:
-    """Return a number as in JSON: without a fraction if it has none."""
-    number = protobuf_wire.read_double(data)
-    return int(number) if number.is_integer() and abs(number) < _EXACT else number
 
 
 def _time(data: bytes, *, micro: bool) -> str | None:
@@ -240,7 +222,6 @@ class _Raw(Message):
 
 BYTES_OF: Final = _Raw({})
 """A message that stays bytes."""
-_ENTRY: Final = Message({1: ("key", Scalar.TEXT), 2: ("value", Scalar.TEXT)})
 _JSON: Final = Message({1: ("raw", BYTES_OF)})
 _TIMESTAMP: Final = Message({1: ("seconds", Scalar.INT), 2: ("nanos", Scalar.INT)})
 _TYPE_META: Final = Message({1: ("apiVersion", Scalar.TEXT), 2: ("kind", Scalar.TEXT)})

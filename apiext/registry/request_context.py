@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from apiext.meta.json_codec import Object
-from apiext.meta.request import RequestInfo, UserInfo
+from apiext.meta.request import AdmissionOperation
 from apiext.storage.interface import Preconditions
-
-
-class AdmissionOperation(StrEnum):
-    """Operations of admission."""
-
-    CREATE = "CREATE"
-    UPDATE = "UPDATE"
-    DELETE = "DELETE"
-
 
 Admit = Callable[[AdmissionOperation, Object | None, Object | None], Awaitable[object]]
 """Admission inside the registry: `await admit(operation, new, old)`, before anything is written.
@@ -38,10 +28,9 @@ It must not change the existing object. Its result shares only unchanged members
 class RequestContext:
     """A request as the registry sees it."""
 
-    user: UserInfo
     namespace: str = ""
     """The namespace of the request's path; "" for cluster-scoped resources and for all namespaces."""
-    info: RequestInfo | None = None
+    subresource: str = ""
     warnings: list[str] = field(default_factory=list)
     """Messages for Warning headers; the registry appends to them."""
 
@@ -51,7 +40,6 @@ class CreateOptions:
     """Options of a create."""
 
     dry_run: bool = False
-    field_manager: str = ""
     admit: Admit | None = None
 
 
@@ -60,11 +48,8 @@ class UpdateOptions:
     """Options of an update."""
 
     dry_run: bool = False
-    field_manager: str = ""
     preconditions: Preconditions | None = None
     """The uid of the body of a PUT, if there is one."""
-    force_create: bool = False
-    """Create an absent object although the resource does not allow it (server-side apply)."""
     admit: Admit | None = None
 
 
@@ -72,7 +57,6 @@ class UpdateOptions:
 class DeleteOptions:
     """Options of a deletion."""
 
-    grace_period_seconds: int | None = None
     preconditions: Preconditions | None = None
     orphan_dependents: bool | None = None
     propagation_policy: str | None = None

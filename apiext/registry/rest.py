@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from apiext.meta import background, errors, go_format, json_codec, names
+from apiext.meta import errors, go_format, json_codec, names
+from apiext.meta.request import AdmissionOperation
 from apiext.registry.delete_collection import delete_all
 from apiext.registry.deletion import check_options, check_preconditions, finalizers_for, mark_as_deleting
-from apiext.registry.errors import StorageFailure, interpret
-from apiext.registry.metadata import before_create, fill_system_fields, names_revision, own
-from apiext.registry.request_context import AdmissionOperation
-from apiext.registry.update import EmptiedFinalizersError, UpdateCall, with_sent_metadata, without_key_prefix
+from apiext.registry.errors import StorageFailure, interpret, relative_key
+from apiext.registry.metadata import before_create, names_revision, own
+from apiext.registry.update import EmptiedFinalizersError, UpdateCall, with_sent_metadata
 from apiext.storage.interface import InvalidObjectError, Item, KeyExistsError, KeyNotFoundError, ListResult, Preconditions, WriteOptions
 
 if TYPE_CHECKING:
-    from apiext.meta.gvk import GroupResource, GroupVersionKind
+    from apiext.meta.gvk import GroupResource
     from apiext.meta.json_codec import Object
     from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions, Updater
     from apiext.registry.strategy import Strategy
@@ -24,17 +26,11 @@ _NAME_ATTEMPTS: Final = 8
 """Attempts to generate a name that is free: enough for a million names with one prefix."""
 
 
-Finalizers = list[str]
+class _FinalizersError(Exception):
+    """The object has finalizers and can only be marked for deletion, or has none and can be deleted at once."""
 
 
-class _HasFinalizersError(Exception):
-    """The object has finalizers and can only be marked for deletion."""
-
-
-class _HasNoFinalizersError(Exception):
-    """The object has no finalizers and can be deleted at once."""
-
-
+@dataclass(slots=True, kw_only=True, eq=False)
 class ResourceRest:
     """The verbs of one resource in one version.
 
@@ -42,24 +38,11 @@ class ResourceRest:
         StatusError: from every method, for every failure that a client can cause.
     """
 
-    __slots__ = ("codec", "kind", "namespaced", "resource", "store", "strategy")
-
-    def __init__(
-        self,
-        *,
-        store: Store,
-        codec: Codec,
-        strategy: Strategy,
-        resource: GroupResource,
-        kind: GroupVersionKind,
-        namespaced: bool,
-    ) -> None:
-        self.store = store
-        self.codec = codec
-        self.strategy = strategy
-        self.resource = resource
-        self.kind = kind
-        self.namespaced = namespaced
+    store: Store
+    codec: Codec
+    strategy: Strategy
+    resource: GroupResource
+    namespaced: bool
 
     async def get(self, ctx: RequestContext, name: str, *, resource_version: str = "") -> Item:
         """Return one object."""
@@ -77,9 +60,9 @@ class ResourceRest:
         except StorageFailure as error:
             raise interpret(error, resource=self.resource, operation="list") from error
 
-    async def watch(self, ctx: RequestContext, options: WatchOptions, *, name: str = "") -> Watch:
-        """Watch the request's namespace, all namespaces, or one named object."""
-        prefix = self.key(ctx.namespace, name) if name else self._prefix(ctx.namespace, options.selection)
+    async def watch(self, ctx: RequestContext, options: WatchOptions) -> Watch:
+        """Watch the request's namespace, or all namespaces."""
+        prefix = self._prefix(ctx.namespace, options.selection)
         try:
             return await self.store.watch(prefix, self.codec, options)
         except StorageFailure as error:
@@ -116,26 +99,20 @@ class ResourceRest:
     async def create(self, ctx: RequestContext, obj: Object, options: CreateOptions) -> Item:
         """Create an object, decoded and mutated by admission. The registry may change it."""
         metadata = obj.get("metadata") or {}
-        if not metadata.get("generateName") or metadata.get("name"):
-            return await self._create(ctx, own(obj), options)
+        attempts = _NAME_ATTEMPTS if metadata.get("generateName") and not metadata.get("name") else 1
         warned = len(ctx.warnings)
-        for attempt in range(_NAME_ATTEMPTS):
+        while True:
+            attempts -= 1
             try:
                 return await self._create(ctx, own(obj), options)
             except errors.StatusError as error:
-                if error.reason != "AlreadyExists" or attempt == _NAME_ATTEMPTS - 1:
+                if error.reason != "AlreadyExists" or not attempts:
                     raise
             del ctx.warnings[warned:]
-        raise AssertionError
 
     async def _create(self, ctx: RequestContext, obj: Object, options: CreateOptions) -> Item:
         metadata = obj["metadata"]
-        fill_system_fields(metadata)
-        if metadata.get("generateName") and not metadata.get("name"):
-            metadata["name"] = names.generate_name(metadata["generateName"])
-        await background.run(before_create, ctx, obj, self.strategy, namespaced=self.namespaced)
-        if options.admit is not None:
-            await options.admit(AdmissionOperation.CREATE, obj, None)
+        await before_create(ctx, obj, self.strategy, options.admit, namespaced=self.namespaced)
         key = self.key(metadata.get("namespace", ""), metadata["name"])
         if not options.dry_run and names_revision(metadata):
             raise errors.unknown("resourceVersion should not be set on objects to be created")
@@ -165,16 +142,10 @@ class ResourceRest:
     async def update(self, ctx: RequestContext, name: str, updater: Updater, options: UpdateOptions) -> tuple[Item, bool]:
         """Update an object; return the result, and whether it was created."""
         key = self.key(ctx.namespace, name)
-        call = UpdateCall(
-            ctx,
-            name,
-            updater,
-            options,
-            resource=self.resource,
-            strategy=self.strategy,
-            namespaced=self.namespaced,
+        call = UpdateCall(ctx, name, updater, options, self.resource, self.strategy, self.namespaced)
+        write = WriteOptions(
+            preconditions=options.preconditions, ignore_not_found=self.strategy.allow_create_on_update, dry_run=options.dry_run
         )
-        write = WriteOptions(preconditions=options.preconditions, ignore_not_found=call.may_create, dry_run=options.dry_run)
         while True:
             try:
                 item, _ = await self.store.guaranteed_update(key, self.codec, call, write)
@@ -184,10 +155,9 @@ class ResourceRest:
                 except InvalidObjectError:
                     # The object has changed meanwhile: retry, as after any conflict.
                     continue
-            except StorageFailure as failure:
-                error = failure
-                if options.dry_run and isinstance(failure, InvalidObjectError):
-                    error = without_key_prefix(failure, self.resource)
+            except StorageFailure as error:
+                if options.dry_run and isinstance(error, InvalidObjectError):
+                    error.key = relative_key(error.key, self.resource)
                 operation = "create" if call.created else "update"
                 raise interpret(error, resource=self.resource, operation=operation, name=name) from error
             return with_sent_metadata(item, call.metadata) if options.dry_run else item, call.created
@@ -224,22 +194,18 @@ class ResourceRest:
         key = self.key(ctx.namespace, name)
         try:
             while True:
-                try:
+                with suppress(_FinalizersError):
                     return await self._delete_at_once(key, options), True
-                except _HasFinalizersError:
-                    pass
-                try:
+                with suppress(_FinalizersError):
                     return await self._mark_for_deletion(key, options), False
-                except _HasNoFinalizersError:
-                    pass
         except StorageFailure as error:
             raise interpret(error, resource=self.resource, operation="delete", name=name) from error
 
     async def _delete_at_once(self, key: str, options: DeleteOptions) -> Item:
         async def check(existing: Object) -> None:
             check_preconditions(existing, options)
-            if self._finalizers(existing, options):
-                raise _HasFinalizersError
+            if finalizers_for(existing["metadata"], options, garbage_collected=self.strategy.garbage_collected):
+                raise _FinalizersError
             if options.admit is not None:
                 await options.admit(AdmissionOperation.DELETE, None, existing)
 
@@ -248,9 +214,9 @@ class ResourceRest:
     async def _mark_for_deletion(self, key: str, options: DeleteOptions) -> Item:
         async def mark(existing: Object, _revision: int) -> Object:
             check_preconditions(existing, options)
-            finalizers = self._finalizers(existing, options)
+            finalizers = finalizers_for(existing["metadata"], options, garbage_collected=self.strategy.garbage_collected)
             if not finalizers:
-                raise _HasNoFinalizersError
+                raise _FinalizersError
             if options.admit is not None:
                 await options.admit(AdmissionOperation.DELETE, None, existing)
             obj = own(existing)
@@ -259,10 +225,6 @@ class ResourceRest:
 
         item, _ = await self.store.guaranteed_update(key, self.codec, mark, WriteOptions(dry_run=options.dry_run))
         return item
-
-    def _finalizers(self, existing: Object, options: DeleteOptions) -> Finalizers:
-        metadata = existing["metadata"]
-        return finalizers_for(metadata, options, garbage_collected=self.strategy.garbage_collected)
 
     async def delete_unreadable(self, ctx: RequestContext, name: str, *, dry_run: bool) -> None:
         """Delete an object that cannot be decoded, regardless of finalizers.

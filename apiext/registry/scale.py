@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors, json_codec, unstructured
@@ -10,12 +11,12 @@ from apiext.meta.gvk import GroupVersionKind
 from apiext.meta.objectmeta import OBJECT_META
 from apiext.registry.customresource import ScalePaths, split_path
 from apiext.registry.metadata import own
-from apiext.registry.request_context import UpdateOptions
 from apiext.storage.interface import Item
 
 if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
-    from apiext.registry.request_context import AdmissionOperation, RequestContext, Updater
+    from apiext.meta.request import AdmissionOperation
+    from apiext.registry.request_context import RequestContext, UpdateOptions, Updater
     from apiext.registry.rest import ResourceRest
 
 KIND: Final = GroupVersionKind("autoscaling", "v1", "Scale")
@@ -40,12 +41,7 @@ _SCALE: Final = Struct("Scale").define(
 class ScaleCodec:
     """Decodes autoscaling/v1 Scale bodies."""
 
-    __slots__ = ()
-
-    @property
-    def gvk(self) -> GroupVersionKind:
-        """Return autoscaling/v1 Scale."""
-        return KIND
+    gvk: Final = KIND
 
     def decode_body(self, obj: Object, report: bool) -> list[str]:  # noqa: FBT001
         """Bring a parsed body into the form of the type, in place; return the strict decoding errors if `report` is set.
@@ -115,17 +111,13 @@ class ScaleRest:
 
     def _options(self, options: UpdateOptions) -> UpdateOptions:
         admit = options.admit
+        if admit is None:
+            return options
 
         async def admit_scale(operation: AdmissionOperation, new: Object | None, old: Object | None) -> None:
-            if admit is not None:
-                await admit(operation, new and self.shown(new)[0], old and self.shown(old)[0])
+            await admit(operation, new and self.shown(new)[0], old and self.shown(old)[0])
 
-        return UpdateOptions(
-            dry_run=options.dry_run,
-            field_manager=options.field_manager,
-            preconditions=options.preconditions,
-            admit=admit_scale if admit else None,
-        )
+        return dataclasses.replace(options, admit=admit_scale)
 
     def shown(self, obj: Object) -> tuple[Object, bool]:
         """Return the Scale of an object, and whether the object has wanted replicas.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from apiext.meta import background, errors, json_codec, names
-from apiext.registry.metadata import before_create, before_update, check_resource_version, fill_system_fields, own, wipe_system_fields
-from apiext.registry.request_context import AdmissionOperation
-from apiext.storage.interface import InvalidObjectError, Item
+from apiext.meta import background, errors, json_codec
+from apiext.meta.request import AdmissionOperation
+from apiext.registry.metadata import before_create, before_update, check_resource_version, own, wipe_system_fields
+from apiext.storage.interface import Item
 
 if TYPE_CHECKING:
     from apiext.meta.gvk import GroupResource
@@ -25,37 +26,23 @@ class EmptiedFinalizersError(Exception):
         self.revision = revision
 
 
+@dataclass(slots=True)
 class UpdateCall:
     """Makes the new state of an object from the store's current one. `created` and `metadata` describe the last attempt."""
 
-    __slots__ = ("_warned", "created", "ctx", "metadata", "name", "namespaced", "options", "resource", "strategy", "updater")
+    ctx: RequestContext
+    name: str
+    updater: Updater
+    options: UpdateOptions
+    resource: GroupResource
+    strategy: Strategy
+    namespaced: bool
+    created: bool = False
+    metadata: Object = field(default_factory=dict)
+    _warned: int = field(init=False)
 
-    def __init__(
-        self,
-        ctx: RequestContext,
-        name: str,
-        updater: Updater,
-        options: UpdateOptions,
-        *,
-        resource: GroupResource,
-        strategy: Strategy,
-        namespaced: bool,
-    ) -> None:
-        self.ctx = ctx
-        self.name = name
-        self.updater = updater
-        self.options = options
-        self.resource = resource
-        self.strategy = strategy
-        self.namespaced = namespaced
-        self.created = False
-        self.metadata: Object = {}
-        self._warned = len(ctx.warnings)
-
-    @property
-    def may_create(self) -> bool:
-        """Report whether an absent object is created."""
-        return self.strategy.allow_create_on_update or self.options.force_create
+    def __post_init__(self) -> None:
+        self._warned = len(self.ctx.warnings)
 
     async def __call__(self, existing: Object, revision: int) -> Object:
         """Return the object to write.
@@ -68,10 +55,12 @@ class UpdateCall:
         del self.ctx.warnings[self._warned :]
         self.created = not revision
         if self.created:
-            if not self.may_create:
+            if not self.strategy.allow_create_on_update:
                 raise errors.not_found(self.resource, self.name)
-            obj = await self._create(own(await self.updater({})))
+            obj = own(await self.updater({}))
             self.metadata = obj["metadata"]
+            wipe_system_fields(self.metadata)
+            await before_create(self.ctx, obj, self.strategy, self.options.admit, namespaced=self.namespaced)
             return obj
         obj = own(await self.updater(existing))
         check_resource_version(
@@ -87,17 +76,6 @@ class UpdateCall:
         self.metadata = obj["metadata"]
         if self._is_finished(obj, existing):
             raise EmptiedFinalizersError(obj, revision)
-        return obj
-
-    async def _create(self, obj: Object) -> Object:
-        metadata = obj["metadata"]
-        wipe_system_fields(metadata)
-        fill_system_fields(metadata)
-        if metadata.get("generateName") and not metadata.get("name"):
-            metadata["name"] = names.generate_name(metadata["generateName"])
-        await background.run(before_create, self.ctx, obj, self.strategy, namespaced=self.namespaced)
-        if self.options.admit is not None:
-            await self.options.admit(AdmissionOperation.CREATE, obj, None)
         return obj
 
     def _is_finished(self, obj: Object, existing: Object) -> bool:
@@ -120,9 +98,3 @@ def with_sent_metadata(item: Item, metadata: Object) -> Item:
     obj = item.object()
     obj["metadata"] |= kept
     return Item(key=item.key, revision=item.revision, data=json_codec.dumps(obj), labels=item.labels, fields=item.fields)
-
-
-def without_key_prefix(error: InvalidObjectError, resource: GroupResource) -> InvalidObjectError:
-    """Return the error with the key that dry runs of the reference report, without the prefix of all keys."""
-    begin = f"/{resource.group}/{resource.resource}/" if resource.group else f"/{resource.resource}/"
-    return InvalidObjectError(error.key[max(error.key.find(begin), 0) :], error.message)

@@ -41,19 +41,6 @@ class Structural:
         "step",
     )
 
-    raw: Props
-    parent: Structural | None
-    step: str | None
-    """Property that leads here from the parent ("*" for any property), None for an item."""
-    default: Any
-    """Value for an absent field; None for no default."""
-    nullable: bool
-    preserve: bool
-    """x-kubernetes-preserve-unknown-fields"""
-    embedded: bool
-    """x-kubernetes-embedded-resource"""
-    list_type: str
-    list_map_keys: list[str]
     properties: dict[str, Structural]
     items: Structural | None
     additional: Structural | None
@@ -68,16 +55,17 @@ class Structural:
     """Name, pruned default and nullable of the properties that have a default (see defaulting.prune)."""
 
     def __init__(self, raw: Props | None, parent: Structural | None = None, step: str | None = None) -> None:
-        raw = raw or _NONE
-        self.raw = raw
+        self.raw = raw = raw or _NONE
         self.parent = parent
         self.step = step
-        self.default = raw.get("default")
+        """Property that leads here from the parent ("*" for any property), None for an item."""
+        self.default: Any = raw.get("default")
+        """Value for an absent field; None for no default."""
         self.nullable = raw.get("nullable") is True
         self.preserve = raw.get("x-kubernetes-preserve-unknown-fields") is True
         self.embedded = raw.get("x-kubernetes-embedded-resource") is True
-        self.list_type = raw.get("x-kubernetes-list-type") or ""
-        self.list_map_keys = raw.get("x-kubernetes-list-map-keys") or []
+        self.list_type: str = raw.get("x-kubernetes-list-type") or ""
+        self.list_map_keys: list[str] = raw.get("x-kubernetes-list-map-keys") or []
 
     def __getattr__(self, name: str) -> Any:
         # Called only while the slot is empty.
@@ -103,6 +91,8 @@ class Structural:
 
     def as_resource(self) -> Structural:
         """Return this schema as that of a whole object, which always has apiVersion, kind and metadata."""
+        if self.embedded:
+            return self
         resource = Structural(self.raw, self.parent, self.step)
         resource.embedded = True
         resource.properties = self.properties
@@ -143,13 +133,11 @@ def unsupported_field(props: Props | None) -> str:
             continue
         if reason := _unsupported_here(node):
             return reason
-        below: list[Any] = [node.get("not")]
+        children: list[Any] = [node.get("not")]
         for junctor in _JUNCTORS:
-            below.extend(node.get(junctor) or ())
-        below.append(node.get("items"))
-        below.extend((node.get("properties") or _NONE).values())
-        below.append(node.get("additionalProperties"))
-        pending.extend(reversed(below))
+            children += node.get(junctor) or ()
+        children += [node.get("items"), *(node.get("properties") or _NONE).values(), node.get("additionalProperties")]
+        pending += reversed(children)
     return ""
 
 

@@ -36,7 +36,11 @@ class PatternError(ValueError):
 
 
 class Pattern:
-    """A compiled expression."""
+    """A compiled expression.
+
+    Raises:
+        PatternError: the expression is malformed or too large.
+    """
 
     __slots__ = ("_remembered", "_search")
 
@@ -84,8 +88,7 @@ def _depth(expression: str) -> int:
 
 
 def _go_message(expression: str, error: Exception) -> str:
-    raw = error.args[0] if error.args else b""
-    message = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
+    message = error.args[0].decode(errors="replace")
     if message.startswith("trailing"):
         return "error parsing regexp: trailing backslash at end of expression: ``"
     if message.endswith(("(?<=", "(?<!")):

@@ -10,44 +10,36 @@ from apiext.schema.model import Structural
 META_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 
 
-def prune(obj: Any, schema: Structural | None, *, resource_root: bool) -> list[str]:
+def prune(value: Any, schema: Structural) -> list[str]:
     """Drop unspecified fields, in place, and return their sorted paths, such as `spec.a[0].b`.
 
-    apiVersion, kind and metadata of the root (if resource_root) and of embedded resources are kept.
+    apiVersion, kind and metadata of resources are kept.
     """
     dropped: list[str] = []
-    if type(obj) is not dict and type(obj) is not list:
-        return dropped
-    if resource_root:
-        schema = (schema or Structural(None)).as_resource() if schema is None or not schema.embedded else schema
-    _prune(obj, schema, None, dropped)
+    if type(value) is dict or type(value) is list:
+        _prune(value, schema, None, dropped)
     dropped.sort()
     return dropped
 
 
-def prune_resource(obj: dict[str, Any], resource: Structural) -> list[str]:
-    """Prune like `prune`, by the schema of a whole object (Structural.as_resource)."""
-    dropped: list[str] = []
-    _prune(obj, resource, None, dropped)
-    dropped.sort()
-    return dropped
-
-
-def _prune(value: Any, schema: Structural | None, location: Location, dropped: list[str]) -> None:
+def _prune(value: Any, schema: Structural | None, location: Location, dropped: list[str], *, preserve: bool = False) -> None:
     if schema is None:
         _prune_all(value, location, dropped)
-    elif schema.preserve:
-        _prune_specified(value, schema, location, dropped)
-    elif type(value) is dict:
-        _prune_object(value, schema, location, dropped)
-    else:
-        items = schema.items
-        for index, item in enumerate(value):
-            if type(item) is dict or type(item) is list:
-                _prune(item, items, (location, index), dropped)
+        return
+    preserve = preserve or schema.preserve
+    if type(value) is dict:
+        _prune_object(value, schema, location, dropped, preserve=preserve)
+        return
+    items = schema.items
+    if items is None and preserve:
+        return
+    for index, item in enumerate(value):
+        if type(item) is dict or type(item) is list:
+            # A list that preserves unknown fields preserves those of its items, but not of the members of its items.
+            _prune(item, items, (location, index), dropped, preserve=preserve)
 
 
-def _prune_object(value: dict[str, Any], schema: Structural, location: Location, dropped: list[str]) -> None:
+def _prune_object(value: dict[str, Any], schema: Structural, location: Location, dropped: list[str], *, preserve: bool) -> None:
     properties = schema.properties
     unknown: list[str] | None = None
     for key, member in value.items():
@@ -56,9 +48,10 @@ def _prune_object(value: dict[str, Any], schema: Structural, location: Location,
             if schema.embedded and key in META_FIELDS:
                 continue
             if not schema.has_additional:
-                if unknown is None:
-                    unknown = []
-                unknown.append(key)
+                if not preserve:
+                    if unknown is None:
+                        unknown = []
+                    unknown.append(key)
                 continue
             child = schema.additional
         kind = type(member)
@@ -71,25 +64,6 @@ def _prune_object(value: dict[str, Any], schema: Structural, location: Location,
             del value[key]
             if location is not None or key not in META_FIELDS:
                 dropped.append(path_of((location, key)))
-
-
-def _prune_specified(value: Any, schema: Structural, location: Location, dropped: list[str]) -> None:
-    """Keep unknown fields here, but prune below specified fields."""
-    if type(value) is list:
-        items = schema.items
-        if items is not None:
-            for index, item in enumerate(value):
-                if type(item) is dict or type(item) is list:
-                    _prune_specified(item, items, (location, index), dropped)
-        return
-    for key, member in value.items():
-        if (type(member) is not dict and type(member) is not list) or (schema.embedded and key in META_FIELDS):
-            continue
-        child = schema.properties.get(key)
-        if child is not None:
-            _prune(member, child, (location, key), dropped)
-        elif schema.has_additional:
-            _prune(member, schema.additional, (location, key), dropped)
 
 
 def _prune_all(value: Any, location: Location, dropped: list[str]) -> None:

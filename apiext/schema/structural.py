@@ -47,16 +47,22 @@ def _invariants(props: Props, level: Level, path: Path, errors: list[FieldError]
     if items is not None:
         _invariants(items, Level.ITEM, path.child("items"), errors)
     if properties:
-        below = path.child("properties")
+        properties_path = path.child("properties")
         for key, child in properties.items():
-            _invariants(child or {}, Level.FIELD, below.key(key), errors)
+            _invariants(child or {}, Level.FIELD, properties_path.key(key), errors)
     if additional is not None:
         if level is Level.ROOT:
             errors.append(forbidden(path.child("additionalProperties"), "must not be used at the root"))
         if isinstance(additional, Mapping):
             _invariants(additional, Level.FIELD, path.child("additionalProperties"), errors)
-    _extensions(props, path, errors)
-    _value_validation(props, path, errors, skip_any_of=_is_int_or_string(props), skip_all_of=_starts_int_or_string(props))
+    if props.get("x-kubernetes-int-or-string") is True:
+        errors += (
+            invalid(path.child(key), value=True, detail="must be false if x-kubernetes-int-or-string is true")
+            for key in ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource")
+            if props.get(key) is True
+        )
+    all_of: list[Props] = props.get("allOf") or [{}]
+    _value_validation(props, path, errors, skip_any_of=_is_int_or_string(props), skip_all_of=_is_int_or_string(all_of[0] or {}))
     _type_rules(props, level, path, errors)
     if "kind" in properties or "apiVersion" in properties or "metadata" in properties:
         _meta_properties(props, level, path, errors)
@@ -66,51 +72,41 @@ def _invariants(props: Props, level: Level, path: Path, errors: list[FieldError]
         errors.append(required(path.child("properties"), reason))
 
 
-def _extensions(props: Props, path: Path, errors: list[FieldError]) -> None:
-    if props.get("x-kubernetes-int-or-string") is not True:
-        return
-    errors.extend(
-        invalid(path.child(key), value=True, detail="must be false if x-kubernetes-int-or-string is true")
-        for key in ("x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource")
-        if props.get(key) is True
-    )
-
-
 def _type_rules(props: Props, level: Level, path: Path, errors: list[FieldError]) -> None:
     kind = props.get("type") or ""
     embedded = props.get("x-kubernetes-embedded-resource") is True
-    here = path.child("type")
+    type_path = path.child("type")
     if embedded and kind != "object":
         reason = "must be object if x-kubernetes-embedded-resource is true"
-        errors.append(invalid(here, kind, reason) if kind else required(here, reason))
+        errors.append(invalid(type_path, kind, reason) if kind else required(type_path, reason))
     elif not kind and not any(props.get(key) is True for key in ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")):
-        errors.append(required(here, level.value))
+        errors.append(required(type_path, level.value))
     if embedded and props.get("additionalProperties") is not None:
         reason = "must not be used if x-kubernetes-embedded-resource is set"
         errors.append(forbidden(path.child("additionalProperties"), reason))
     if level is Level.ROOT and kind and kind != "object":
-        errors.append(invalid(here, kind, "must be object at the root"))
+        errors.append(invalid(type_path, kind, "must be object at the root"))
 
 
 def _meta_properties(props: Props, level: Level, path: Path, errors: list[FieldError]) -> None:
     """Check apiVersion, kind and metadata of a resource, which may only be restricted in a few ways."""
     properties = props["properties"]
     resource = level is Level.ROOT or props.get("x-kubernetes-embedded-resource") is True
-    below = path.child("properties")
+    properties_path = path.child("properties")
     for key in ("kind", "apiVersion"):
         if resource and key in properties:
             kind = (properties[key] or {}).get("type") or ""
             if kind != "string":
-                errors.append(invalid(below.key(key).child("type"), kind, "must be string"))
+                errors.append(invalid(properties_path.key(key).child("type"), kind, "must be string"))
     if "metadata" in properties:
         metadata: Props = properties["metadata"] or {}
-        here = below.key("metadata")
+        metadata_path = properties_path.key("metadata")
         kind = metadata.get("type") or ""
         if resource and kind != "object":
-            errors.append(invalid(here.child("type"), kind, "must be object"))
+            errors.append(invalid(metadata_path.child("type"), kind, "must be object"))
         if level is Level.ROOT and not _restricts_names_only(metadata):
             reason = "must not specify anything other than name and generateName, but metadata is implicitly specified"
-            errors.append(forbidden(here, reason))
+            errors.append(forbidden(metadata_path, reason))
 
 
 def _restricts_names_only(metadata: Props) -> bool:
@@ -139,21 +135,11 @@ def _value_validation(props: Props, path: Path, errors: list[FieldError], *, ski
             errors.append(invalid(path.child("pattern"), pattern, reason))
 
 
-_FORBIDDEN_IN_NESTED = (
-    ("type", "must be empty to be structural"),
-    ("default", "must be undefined to be structural"),
-    ("title", "must be empty to be structural"),
-    ("description", "must be empty to be structural"),
-    ("nullable", "must be false to be structural"),
-    ("x-kubernetes-preserve-unknown-fields", "must be false to be structural"),
-    ("x-kubernetes-embedded-resource", "must be false to be structural"),
-    ("x-kubernetes-int-or-string", "must be false to be structural"),
-    ("x-kubernetes-list-map-keys", "must be empty to be structural"),
-    ("x-kubernetes-list-type", "must be undefined to be structural"),
-    ("x-kubernetes-map-type", "must be undefined to be structural"),
-    ("x-kubernetes-validations", "must be empty to be structural"),
-)
-_ANY_VALUE_COUNTS = frozenset({"default", "x-kubernetes-list-type", "x-kubernetes-map-type"})
+_FORBIDDEN_IN_NESTED = {
+    "empty": ("type", "title", "description", "x-kubernetes-list-map-keys", "x-kubernetes-validations"),
+    "false": ("nullable", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string"),
+    "undefined": ("default", "x-kubernetes-list-type", "x-kubernetes-map-type"),
+}
 
 
 def _nested(props: Props | None, path: Path, errors: list[FieldError], *, skip_any_of: bool = False) -> None:
@@ -166,13 +152,14 @@ def _nested(props: Props | None, path: Path, errors: list[FieldError], *, skip_a
         _nested(child, path.child("properties").key(key), errors)
     if props.get("additionalProperties") not in (None, False):
         errors.append(forbidden(path.child("additionalProperties"), "must be undefined to be structural"))
-    for key, reason in _FORBIDDEN_IN_NESTED:
-        value = props.get(key)
-        if value or (key in _ANY_VALUE_COUNTS and value is not None):
-            errors.append(forbidden(path.child(key), reason))
+    for allowed, keys in _FORBIDDEN_IN_NESTED.items():
+        for key in keys:
+            value = props.get(key)
+            if value or (allowed == "undefined" and value is not None):
+                errors.append(forbidden(path.child(key), f"must be {allowed} to be structural"))
     if "metadata" in properties:
-        here = path.child("properties").key("metadata")
-        errors.append(forbidden(here, "must not be specified in a nested context"))
+        metadata_path = path.child("properties").key("metadata")
+        errors.append(forbidden(metadata_path, "must not be specified in a nested context"))
 
 
 def _is_int_or_string(props: Props) -> bool:
@@ -182,11 +169,6 @@ def _is_int_or_string(props: Props) -> bool:
         (nested or {}).get("type") == kind and set_members(nested, "properties") == {"type"}
         for nested, kind in zip(any_of, _INT_OR_STRING, strict=True)
     )
-
-
-def _starts_int_or_string(props: Props) -> bool:
-    all_of: list[Props] = props.get("allOf") or []
-    return bool(all_of) and _is_int_or_string(all_of[0] or {})
 
 
 _SET_BY_PRESENCE = frozenset(

@@ -5,12 +5,12 @@ Mirrors apiserver pkg/server/options/admission.go and kube-apiserver's order (ku
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from apiext.admission.chain import Chain
 from apiext.admission.lifecycle import NamespaceLifecycle
+from apiext.meta.tasks import run_until_closed
 from apiext.serving.builtin import namespace_rest
 from apiext.serving.namespace_controller import namespace_phase
 
@@ -19,29 +19,18 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from apiext.admission.attributes import Admission
+    from apiext.admission.namespace_informer import NamespaceInformer
+    from apiext.admission.resourcequota.access import QuotaAccess
     from apiext.server.host.clients import HostClients
     from apiext.server.options import ServerOptions
-    from apiext.serving.cache import Stores
+    from apiext.storage.factory import StoreFactory
     from apiext.webhook.client import WebhookClient
-    from apiext.webhook.reflector import Reflector
 
-
-class HostInformer(Protocol):
-    """Informer of host objects that an admission plugin needs."""
-
-    @property
-    def type_name(self) -> str:
-        """Type name that the readyz check `informer-sync` shows."""
-        ...
-
-    @property
-    def synced(self) -> bool:
-        """Report whether the objects have been listed."""
-        ...
+    HostInformer = NamespaceInformer | QuotaAccess
 
 
 def open_admission(
-    options: ServerOptions, stores: Stores, clients: HostClients, stack: AsyncExitStack
+    options: ServerOptions, stores: StoreFactory, clients: HostClients, stack: AsyncExitStack
 ) -> tuple[Admission, Sequence[HostInformer]]:
     """Return the enabled plugins and their informers, which `stack` stops.
 
@@ -68,19 +57,15 @@ def _host_admission(client: WebhookClient, disabled: frozenset[str], stack: Asyn
     informers: list[HostInformer] = []
     if NamespaceLifecycle.NAME not in disabled:
         phases = namespace_informer.NamespaceInformer(client.ask)
-        _start(Reflector(client, namespace_informer.COLLECTION, phases, reduce=namespace_informer.strip_namespace), stack)
+        reflector = Reflector(client, namespace_informer.COLLECTION, phases, reduce=namespace_informer.strip_namespace)
+        run_until_closed(stack, reflector.run())
         plugins.append(NamespaceLifecycle(phases))
         informers.append(phases)
     if ResourceQuota.NAME not in disabled:
         quotas = access.QuotaAccess(client.ask)
-        _start(Reflector(client, access.COLLECTION, quotas), stack)
+        run_until_closed(stack, Reflector(client, access.COLLECTION, quotas).run())
         evaluator = Evaluator(quotas)
         stack.push_async_callback(evaluator.close)
         plugins.append(ResourceQuota(evaluator))
         informers.append(quotas)
     return Chain(plugins), informers
-
-
-def _start(reflector: Reflector, stack: AsyncExitStack) -> None:
-    task = asyncio.create_task(reflector.run())
-    stack.callback(task.cancel)

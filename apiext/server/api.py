@@ -18,6 +18,7 @@ from apiext.definitions.definition_informer import DefinitionInformer
 from apiext.discovery.handler import DiscoveryHandler
 from apiext.endpoints.handlers.open_watches import Watches
 from apiext.meta.builtin_resources import AGGREGATED_BUILTINS, BUILTINS, CORE_V1, CUSTOM_RESOURCE_DEFINITIONS
+from apiext.meta.tasks import run_until_closed
 from apiext.registry.event_expiry import EventExpiry
 from apiext.server.admission import open_admission
 from apiext.server.lazy_imports import LazyHandler
@@ -174,5 +175,4 @@ async def _start_core_controllers(
     stack.push_async_callback(namespaces.close)
     if options.limits.event_ttl:
         events = core[1].scopes[""].rest
-        expiry = asyncio.create_task(EventExpiry(events, ttl=timedelta(seconds=options.limits.event_ttl)).run())
-        stack.callback(expiry.cancel)
+        run_until_closed(stack, EventExpiry(events, ttl=timedelta(seconds=options.limits.event_ttl)).run())

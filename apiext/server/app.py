@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from apiext.filters.max_in_flight import InFlight
-from apiext.filters.metrics import RequestStats
 from apiext.meta.errors import StatusError
 from apiext.server.api import API, open_api
-from apiext.server.definition_files import DefinitionWriter
+from apiext.server.definition_files import apply_definition
 from apiext.server.handler_chain import ChainParts, build_chain
-from apiext.server.host.clients import HostClients, open_reviews
+from apiext.server.host.clients import HostClients, open_authorizer
 from apiext.server.routes.healthz import PING, CachedProbe, HealthCheck, HealthEndpoint, UnhealthyError
 from apiext.server.routes.metrics import Metrics
 from apiext.server.routes.router import Router
@@ -26,17 +24,15 @@ from apiext.storage.interface import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AsyncExitStack
     from pathlib import Path
 
-    from opentelemetry.trace import Tracer
-
-    from apiext.authorization.webhook import SubjectAccessReviews
     from apiext.definitions.sources.directory import DirectorySource
     from apiext.endpoints.request import Handler
-    from apiext.meta.request import UserInfo
     from apiext.server.host.definitions import HostDefinitions
     from apiext.server.host.delegated_authentication import Delegation
     from apiext.server.options import ServerOptions
+    from apiext.server.tls.credentials import ServerCredentials
     from apiext.storage.backend import Backend
 
 _MAX_PROBLEM: Final = 160
@@ -56,60 +52,56 @@ class App:
         options: ServerOptions,
         api: API,
         backend: Backend,
+        parts: ChainParts,
         *,
-        tokens: Mapping[str, UserInfo],
-        delegation: Delegation | None = None,
-        reviews: SubjectAccessReviews | None = None,
-        tracer: Tracer | None = None,
-        certificates: Callable[[], Mapping[str, float]] = dict,
+        certificates: Callable[[], Mapping[str, float]],
     ) -> None:
+        """Compose the server. `certificates` returns the expirations of the serving certificates by name."""
         self.shutting_down = False
         """Whether readyz fails because the server shuts down."""
         self._options = options
         self._api = api
         self._backend = backend
-        self._stack = AsyncExitStack()
         self._files: DirectorySource | None = None
         self._host: HostDefinitions | None = None
         self._loaded = options.crd_dir is None
-        stats, in_flight = RequestStats(), InFlight()
         router = Router(
             resources=api.resources,
             discovery=api.discovery,
             openapi=api.openapi,
             imports=api.imports,
             health=self._health(),
-            metrics=Metrics(stats=stats, in_flight=in_flight, objects=api.count_objects, certificates=certificates),
+            metrics=Metrics(stats=parts.stats, in_flight=parts.in_flight, objects=api.count_objects, certificates=certificates),
             api_paths=api.paths,
             has_core=api.has_core,
         )
-        parts = ChainParts(tokens=tokens, stats=stats, in_flight=in_flight, delegation=delegation, reviews=reviews, tracer=tracer)
         self.handler: Handler = build_chain(router, options, parts)
 
-    async def load(self, clients: HostClients) -> None:
-        """Load the definitions of `--crd-dir` and of the host, and watch both. The server is not ready before.
+    async def load(self, clients: HostClients, stack: AsyncExitStack) -> None:
+        """Load the definitions of `--crd-dir` and of the host, and watch both until `stack` closes. The server is not ready before.
 
         Raises:
             StartError: the directory cannot be read, or the host's address or credentials are invalid.
         """
         if self._options.crd_dir is not None:
-            await self._load_files(self._options.crd_dir)
-        if self._options.crd_selector is not None:
+            await self._load_files(self._options.crd_dir, stack)
+        if self._options.crd_selector is not None and self._options.host is not None:
             from apiext.server.host.definitions import open_host
 
-            self._host = await open_host(self._options, self._api, self._backend, clients, self._stack)
+            records = HostRecords(self._backend, self._options.storage.prefix)
+            self._host = open_host(clients.client(self._options.host), self._options.crd_selector, self._api, records, stack)
             await self._host.wait_until_read(timeout=_SERVING_TIMEOUT)
-            await self._api.wait_until_served(self._host.names, timeout=_SERVING_TIMEOUT)
+            await self._api.wait_until_served(self._host.source.names, timeout=_SERVING_TIMEOUT)
 
-    async def _load_files(self, folder: Path) -> None:
+    async def _load_files(self, folder: Path, stack: AsyncExitStack) -> None:
         from apiext.definitions.sources.directory import DirectorySource
 
-        files = DirectorySource(folder, DefinitionWriter(self._api.definitions.scopes[""].rest).apply)
+        files = DirectorySource(folder, partial(apply_definition, self._api.definitions.scopes[""].rest))
         try:
             await files.start()
         except OSError as error:
             raise StartError(f"--crd-dir: {folder}: {error.strerror}") from error
-        self._stack.push_async_callback(files.close)
+        stack.push_async_callback(files.close)
         self._files = files
         await self._api.wait_until_served(files.names, timeout=_SERVING_TIMEOUT)
         self._loaded = True
@@ -122,26 +114,18 @@ class App:
             rows["CRDs"] += f"; {len(self._files.names)} read from {self._files.folder}"
         broken = self._files.problems if self._files is not None else []
         if self._host is not None:
-            rows["CRDs"] += f"; {len(self._host.names)} selected on the host"
+            rows["CRDs"] += f"; {len(self._host.source.names)} selected on the host"
             if remarks := self._host.remarks():
                 rows["host"] = remarks[0]
-            broken = [*broken, *self._host.problems]
+            broken = [*broken, *self._host.source.problems]
         return rows | {f"  broken {number}": textwrap.shorten(text, _MAX_PROBLEM) for number, text in enumerate(broken, 1)}
 
     def end_watches(self) -> None:
         """End all watches gracefully, and later ones at once."""
         self._api.watches.close()
 
-    async def close(self) -> None:
-        """Stop everything and close the stores."""
-        await self._stack.aclose()
-
-    def close_with(self, stack: AsyncExitStack) -> None:
-        """Take ownership of the resources that `close` releases."""
-        self._stack = stack
-
     def _health(self) -> list[HealthEndpoint]:
-        store = "etcd" if self._options.storage.etcd_servers else "sqlite"
+        store = "etcd" if self._options.storage.etcd else "sqlite"
         probe = CachedProbe(self._check_backend, _HEALTH_TTL)
         checks = [PING, HealthCheck(store, probe)]
         informers = [HealthCheck("informer-sync", self._check_informers)] if self._options.host else []
@@ -156,7 +140,7 @@ class App:
             await self._backend.healthy()
         except BackendError as error:
             # the reference retries until its timeout, and reports only that
-            in_etcd = self._options.storage.etcd_servers and isinstance(error, UnavailableError)
+            in_etcd = self._options.storage.etcd and isinstance(error, UnavailableError)
             raise UnhealthyError(_NO_ETCD if in_etcd else str(error)) from error
 
     async def _check_informers(self) -> None:
@@ -183,45 +167,37 @@ async def open_app(
     options: ServerOptions,
     *,
     clients: HostClients,
-    tokens: Mapping[str, UserInfo],
-    delegation: Delegation | None = None,
-    certificates: Callable[[], Mapping[str, float]] = dict,
+    credentials: ServerCredentials,
+    delegation: Delegation | None,
+    stack: AsyncExitStack,
 ) -> App:
-    """Open the backend and start the server's parts. `certificates` returns the expirations of the serving certificates by name.
+    """Open the backend and start the server's parts; `stack` stops and closes them.
 
     Raises:
         StartError: the backend does not answer, the kubeconfig for authorization or the tracing configuration is invalid, or the
             client authentication is found neither in the cluster nor in the store.
     """
     storage = options.storage
-    async with AsyncExitStack() as stack:
-        backend = await open_backend(storage, follows_host=options.crd_selector is not None)
-        stack.push_async_callback(backend.close)
-        stores = StoreFactory(
-            backend,
-            prefix=storage.prefix,
-            watch_cache=storage.watch_cache,
-            compaction_interval=storage.compaction_interval,
-        )
-        try:
-            if delegation is not None and options.crd_selector is not None:
-                await delegation.lookup.recall(HostRecords(backend, storage.prefix))
-            await stores.start()
-            stack.push_async_callback(stores.close)
-            api = await open_api(stores, options, clients, stack)
-        except (BackendError, StorageError, StatusError) as error:
-            raise StartError(f"cannot read the store: {error}") from error
-        reviews = open_reviews(options.authorization, clients)
-        tracer = open_tracing(options.tracing_config_file, stack)
-        app = App(
-            options,
-            api,
-            backend,
-            tokens=tokens,
-            delegation=delegation,
-            reviews=reviews,
-            tracer=tracer,
-            certificates=certificates,
-        )
-        app.close_with(stack.pop_all())
-        return app
+    backend = await open_backend(storage, follows_host=options.crd_selector is not None)
+    stack.push_async_callback(backend.close)
+    stores = StoreFactory(
+        backend,
+        prefix=storage.prefix,
+        watch_cache=storage.watch_cache,
+        compaction_interval=storage.compaction_interval,
+    )
+    try:
+        if delegation is not None and options.crd_selector is not None:
+            await delegation.lookup.recall(HostRecords(backend, storage.prefix))
+        await stores.start()
+        stack.push_async_callback(stores.close)
+        api = await open_api(stores, options, clients, stack)
+    except (BackendError, StorageError, StatusError) as error:
+        raise StartError(f"cannot read the store: {error}") from error
+    parts = ChainParts(
+        tokens=credentials.tokens,
+        delegation=delegation,
+        review=open_authorizer(options.authorization, clients),
+        tracer=open_tracing(options.tracing_config_file, stack),
+    )
+    return App(options, api, backend, parts, certificates=credentials.expirations)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from apiext.authentication.request_header import RequestHeaders
 from apiext.meta.flags import FALSE, TRUE, FlagReader, OptionsError
 from apiext.meta.selectors import parse_label_selector
 from apiext.server.known_names import ADMISSION_PLUGINS, FEATURE_GATES
@@ -22,9 +23,10 @@ from apiext.server.options import (
     ServingOptions,
     StorageOptions,
 )
+from apiext.storage.etcd.config import EtcdConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 _TLS_VERSIONS: Final = ("VersionTLS12", "VersionTLS13")
 _MODES: Final = ("AlwaysAllow", "Webhook")
@@ -43,7 +45,7 @@ def read_options(flags: Mapping[str, Any]) -> ServerOptions:
     Raises:
         OptionsError: a flag is invalid. The error has a line for each invalid flag.
     """
-    reader = _Reader(flags)
+    reader = FlagReader(flags)
     data_dir = reader.path("data_dir") or default_data_dir()
     options = ServerOptions(
         serving=_serving(reader, data_dir),
@@ -51,7 +53,7 @@ def read_options(flags: Mapping[str, Any]) -> ServerOptions:
         authentication=_authentication(reader),
         authorization=_authorization(reader),
         limits=_limits(reader),
-        crd_dir=reader.folder("crd_dir"),
+        crd_dir=_folder(reader, "crd_dir"),
         crd_selector=_crd_selector(reader),
         host=_host(reader),
         disabled_admission_plugins=_disabled_plugins(reader),
@@ -61,37 +63,24 @@ def read_options(flags: Mapping[str, Any]) -> ServerOptions:
         verbosity=reader.number("v", 0),
         tracing_config_file=reader.file("tracing_config_file"),
     )
-    _accepted_only(reader)
+    # a flag of the reference that has no effect here
+    reader.flag("enable_priority_and_fairness", default=False)
     if reader.problems:
         raise OptionsError(reader.problems)
     return options
 
 
-class _Reader(FlagReader):
-    """A flag reader that also checks that files are readable."""
-
-    def file(self, name: str) -> Path | None:
-        return self._readable(name, lambda path: path.open("rb").close())
-
-    def folder(self, name: str) -> Path | None:
-        return self._readable(name, lambda path: os.scandir(path).close())
-
-    def _readable(self, name: str, probe: Callable[[Path], None]) -> Path | None:
-        path = self.path(name)
-        if path is not None:
-            self.can_read(name, path, probe)
-        return path
-
-    def can_read(self, name: str, path: Path, probe: Callable[[Path], None] | None = None) -> bool:
+def _folder(reader: FlagReader, name: str) -> Path | None:
+    path = reader.path(name)
+    if path is not None:
         try:
-            probe(path) if probe else path.open("rb").close()
+            os.scandir(path).close()
         except OSError as error:
-            self.add_problem(name, f"{path}: {error.strerror}")
-            return False
-        return True
+            reader.add_problem(name, f"{path}: {error.strerror}")
+    return path
 
 
-def _serving(reader: _Reader, data_dir: Path) -> ServingOptions:
+def _serving(reader: FlagReader, data_dir: Path) -> ServingOptions:
     reader.require_both("tls_cert_file", "tls_private_key_file")
     address = reader.text("bind_address", "127.0.0.1")
     try:
@@ -112,7 +101,7 @@ def _serving(reader: _Reader, data_dir: Path) -> ServingOptions:
     )
 
 
-def _named(reader: _Reader, flag: str) -> tuple[NamedCertificateFiles, ...]:
+def _named(reader: FlagReader, flag: str) -> tuple[NamedCertificateFiles, ...]:
     """Parse certificates of the form cert,key or cert,key:name,name."""
     found = []
     for text in reader.value(flag) or ():
@@ -127,7 +116,7 @@ def _named(reader: _Reader, flag: str) -> tuple[NamedCertificateFiles, ...]:
     return tuple(found)
 
 
-def _storage(reader: _Reader, data_dir: Path) -> StorageOptions:
+def _storage(reader: FlagReader, data_dir: Path) -> StorageOptions:
     servers = reader.names("etcd_servers")
     for server in servers:
         _check_url(reader, server)
@@ -135,23 +124,21 @@ def _storage(reader: _Reader, data_dir: Path) -> StorageOptions:
     for name in ("etcd_cafile", "etcd_certfile", "etcd_keyfile"):
         if reader.value(name) and not servers:
             reader.add_problem(name, "needs --etcd-servers too")
-    prefix = reader.text("etcd_prefix", "/registry").strip("/")
-    if not prefix:
+    # the reference joins the prefix to the root
+    prefix = "/" + reader.text("etcd_prefix", "/registry").strip("/")
+    if prefix == "/":
         reader.add_problem("etcd_prefix", "must not be empty")
+    cafile, certfile, keyfile = (reader.file(f"etcd_{part}") for part in ("cafile", "certfile", "keyfile"))
     return StorageOptions(
         data_dir=data_dir,
-        etcd_servers=servers,
-        etcd_cafile=reader.file("etcd_cafile"),
-        etcd_certfile=reader.file("etcd_certfile"),
-        etcd_keyfile=reader.file("etcd_keyfile"),
-        # the reference joins the prefix to the root
-        prefix=f"/{prefix}",
+        etcd=EtcdConfig(servers=servers, prefix=prefix, cafile=cafile, certfile=certfile, keyfile=keyfile) if servers else None,
+        prefix=prefix,
         compaction_interval=reader.seconds("etcd_compaction_interval", 300.0),
         watch_cache=reader.flag("watch_cache", default=True),
     )
 
 
-def _check_url(reader: _Reader, server: str) -> None:
+def _check_url(reader: FlagReader, server: str) -> None:
     try:
         parts = urlsplit(server)
         sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -161,8 +148,9 @@ def _check_url(reader: _Reader, server: str) -> None:
         reader.add_problem("etcd_servers", f"{server!r} is not a URL such as http://127.0.0.1:2379")
 
 
-def _authentication(reader: _Reader) -> AuthenticationOptions:
+def _authentication(reader: FlagReader) -> AuthenticationOptions:
     defaults = AuthenticationOptions()
+    headers = defaults.front_proxy_headers
     return AuthenticationOptions(
         delegate=_delegate(reader, "authentication_kubeconfig"),
         token_ttl=reader.seconds("authentication_token_webhook_cache_ttl", defaults.token_ttl),
@@ -174,14 +162,16 @@ def _authentication(reader: _Reader) -> AuthenticationOptions:
         anonymous=reader.flag("anonymous_auth", default=True),
         front_proxy_ca_file=reader.file("requestheader_client_ca_file"),
         front_proxy_names=reader.names("requestheader_allowed_names"),
-        username_headers=reader.names("requestheader_username_headers", defaults.username_headers),
-        uid_headers=reader.names("requestheader_uid_headers", defaults.uid_headers),
-        group_headers=reader.names("requestheader_group_headers", defaults.group_headers),
-        extra_header_prefixes=reader.names("requestheader_extra_headers_prefix", defaults.extra_header_prefixes),
+        front_proxy_headers=RequestHeaders(
+            username=reader.names("requestheader_username_headers", headers.username),
+            uid=reader.names("requestheader_uid_headers", headers.uid),
+            group=reader.names("requestheader_group_headers", headers.group),
+            extra_prefixes=reader.names("requestheader_extra_headers_prefix", headers.extra_prefixes),
+        ),
     )
 
 
-def _delegate(reader: _Reader, name: str) -> KubeconfigSource | None:
+def _delegate(reader: FlagReader, name: str) -> KubeconfigSource | None:
     """Return the kubeconfig of the flag or of --kubeconfig; without any kubeconfig, but with mode Webhook, the pod's service account."""
     for flag in (name, "kubeconfig"):
         path = reader.file(flag)
@@ -195,7 +185,7 @@ def _delegate(reader: _Reader, name: str) -> KubeconfigSource | None:
     return KubeconfigSource("the pod's service account")
 
 
-def _authorization(reader: _Reader) -> AuthorizationOptions:
+def _authorization(reader: FlagReader) -> AuthorizationOptions:
     defaults = AuthorizationOptions()
     # a server with a kubeconfig does not allow every user everything by default
     named = any(reader.value(flag) for flag in _KUBECONFIGS)
@@ -215,7 +205,7 @@ def _authorization(reader: _Reader) -> AuthorizationOptions:
     )
 
 
-def _crd_selector(reader: _Reader) -> str | None:
+def _crd_selector(reader: FlagReader) -> str | None:
     selector: str | None = reader.value("crd_selector")
     try:
         parse_label_selector(selector or "")
@@ -224,7 +214,7 @@ def _crd_selector(reader: _Reader) -> str | None:
     return selector
 
 
-def _host(reader: _Reader) -> KubeconfigSource | None:
+def _host(reader: FlagReader) -> KubeconfigSource | None:
     """Return the host cluster: that of --kubeconfig, or that of the pod if it authorizes requests or supplies definitions."""
     delegate = _delegate(reader, "kubeconfig")
     if delegate is not None or reader.value("crd_selector") is None:
@@ -237,7 +227,7 @@ def _host(reader: _Reader) -> KubeconfigSource | None:
     return None
 
 
-def _limits(reader: _Reader) -> LimitOptions:
+def _limits(reader: FlagReader) -> LimitOptions:
     return LimitOptions(
         request_timeout=reader.seconds("request_timeout", 60.0, least=0.001),
         min_request_timeout=reader.number("min_request_timeout", 1800),
@@ -248,7 +238,7 @@ def _limits(reader: _Reader) -> LimitOptions:
     )
 
 
-def _disabled_plugins(reader: _Reader) -> frozenset[str]:
+def _disabled_plugins(reader: FlagReader) -> frozenset[str]:
     enabled, disabled = (frozenset(reader.names(f"{which}_admission_plugins")) for which in ("enable", "disable"))
     for which, plugins in (("enable", enabled), ("disable", disabled)):
         for unknown in sorted(plugins - ADMISSION_PLUGINS):
@@ -258,7 +248,7 @@ def _disabled_plugins(reader: _Reader) -> frozenset[str]:
     return disabled
 
 
-def _feature_gates(reader: _Reader) -> dict[str, bool]:
+def _feature_gates(reader: FlagReader) -> dict[str, bool]:
     gates: dict[str, bool] = {}
     for text in reader.names("feature_gates"):
         name, _, value = text.partition("=")
@@ -270,7 +260,7 @@ def _feature_gates(reader: _Reader) -> dict[str, bool]:
     return gates
 
 
-def _patterns(reader: _Reader, name: str) -> tuple[str, ...]:
+def _patterns(reader: FlagReader, name: str) -> tuple[str, ...]:
     patterns = reader.names(name)
     for pattern in patterns:
         try:
@@ -278,8 +268,3 @@ def _patterns(reader: _Reader, name: str) -> tuple[str, ...]:
         except re.error as error:
             reader.add_problem(name, f"{pattern!r} is not a regular expression: {error}")
     return patterns
-
-
-def _accepted_only(reader: _Reader) -> None:
-    """Validate the flags of the reference that have no effect here."""
-    reader.flag("enable_priority_and_fairness", default=False)

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from apiext.authentication.request_header import RequestHeaders
-from apiext.authorization.authorizer import AlwaysAllowPaths, Authenticated, AuthorizationModes, Authorizer, PrivilegedGroup, Union
+from apiext.authorization.authorizer import AuthorizationModes, always_allow_paths, is_authenticated, is_master
 from apiext.filters.audit_id import AuditID
-from apiext.filters.authentication import Authentication, FrontProxyUsers
+from apiext.filters.authentication import Authentication, FrontProxyUser
 from apiext.filters.authorization import Authorization
 from apiext.filters.cache_control import CacheControl
 from apiext.filters.cors import CORS
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Tracer
 
-    from apiext.authorization.webhook import SubjectAccessReviews
+    from apiext.authorization.authorizer import Authorize
     from apiext.endpoints.request import Handler
     from apiext.meta.request import UserInfo
     from apiext.server.host.delegated_authentication import Delegation
@@ -45,13 +44,13 @@ _LOG_ALL_VERBOSITY = 3
 class ChainParts:
     """Objects that filters share with other parts of the server."""
 
-    tokens: Mapping[str, UserInfo] = field(default_factory=dict)
-    stats: RequestStats
-    in_flight: InFlight
+    tokens: Mapping[str, UserInfo]
+    stats: RequestStats = field(default_factory=RequestStats)
+    in_flight: InFlight = field(default_factory=InFlight)
     delegation: Delegation | None = None
     """The authentication by another server."""
-    reviews: SubjectAccessReviews | None = None
-    """The SubjectAccessReviews of `--authorization-mode Webhook`."""
+    review: Authorize | None = None
+    """Sends the SubjectAccessReviews of `--authorization-mode Webhook`."""
     tracer: Tracer | None = None
     """The tracer of `--tracing-config-file`."""
 
@@ -64,13 +63,9 @@ def build_chain(handler: Handler, options: ServerOptions, parts: ChainParts) -> 
 
 
 def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handler], Handler]]:
-    limits, modes = options.limits, _modes(options.authorization, parts.reviews)
-    optional: list[Callable[[Handler], Handler]] = []
-    if options.hsts_directives:
-        optional.append(partial(HSTS, directives=options.hsts_directives))
-    cors: list[Callable[[Handler], Handler]] = []
-    if options.cors_origins:
-        cors.append(partial(CORS, origins=[re.compile(pattern) for pattern in options.cors_origins]))
+    limits, modes = options.limits, _modes(options.authorization, parts.review)
+    hsts = [partial(HSTS, directives=options.hsts_directives)] if options.hsts_directives else []
+    cors = [partial(CORS, origins=[re.compile(pattern) for pattern in options.cors_origins])] if options.cors_origins else []
     tracing: list[Callable[[Handler], Handler]] = []
     if parts.tracer is not None:
         from apiext.filters.tracing import Tracing
@@ -81,7 +76,7 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
         PanicRecovery,
         AuditID,
         WithRequestInfo,
-        *optional,
+        *hsts,
         CacheControl,
         WarningRecorder,
         partial(RequestLogging, everything=options.verbosity >= _LOG_ALL_VERBOSITY),
@@ -90,7 +85,7 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
         *cors,
         _authentication(options.authentication, parts),
         *tracing,
-        partial(ImpersonationFilter, decide=modes.authorize, constrained=options.feature_gates.get("ConstrainedImpersonation", True)),
+        partial(ImpersonationFilter, authorize=modes.authorize, constrained=options.feature_gates.get("ConstrainedImpersonation", True)),
         partial(
             MaxInFlight,
             read_only=limits.max_in_flight,
@@ -109,31 +104,21 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
 
 def _authentication(options: AuthenticationOptions, parts: ChainParts) -> Callable[[Handler], Handler]:
     """Return the authentication filter."""
-    front_proxy: FrontProxyUsers | None = parts.delegation.front_proxy if parts.delegation else None
+    front_proxy: FrontProxyUser | None = parts.delegation.front_proxy if parts.delegation else None
     if options.front_proxy_ca_file:
-        front_proxy = RequestHeaders(
-            username=options.username_headers,
-            uid=options.uid_headers,
-            group=options.group_headers,
-            extra_prefixes=options.extra_header_prefixes,
-        )
+        front_proxy = options.front_proxy_headers.user
     return partial(
         Authentication,
         anonymous=options.anonymous,
         tokens=parts.tokens,
         front_proxy=front_proxy,
         expirations=parts.stats.certificates,
-        reviewer=parts.delegation.tokens if parts.delegation else None,
+        reviewer=parts.delegation.tokens.user if parts.delegation else None,
     )
 
 
-def _modes(options: AuthorizationOptions, reviews: SubjectAccessReviews | None) -> AuthorizationModes:
-    """Return the authorization modes in their order."""
-    always: list[Authorizer] = [PrivilegedGroup(), AlwaysAllowPaths(options.always_allow_paths)]
-    authenticated: list[Authorizer] = [Authenticated()]
-    if reviews is None:
-        return AuthorizationModes(before=Union([*authenticated, *always]))
-    allowing = "AlwaysAllow" in options.modes
-    first = allowing and options.modes.index("AlwaysAllow") < options.modes.index("Webhook")
-    before, after = [*always, *(authenticated if first else [])], authenticated if allowing else []
-    return AuthorizationModes(before=Union(before), delegate=reviews, after=Union(after))
+def _modes(options: AuthorizationOptions, review: Authorize | None) -> AuthorizationModes:
+    always = [is_master, always_allow_paths(options.always_allow_paths)]
+    if options.modes[:1] == ("Webhook",):
+        return AuthorizationModes(before=always, delegate=review, after=[is_authenticated] if "AlwaysAllow" in options.modes else [])
+    return AuthorizationModes(before=[is_authenticated, *always], delegate=review)

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta.log import get_logger
+from apiext.meta.tasks import run_until_closed
 from apiext.server.app import open_app
 from apiext.server.host.clients import HostClients
 from apiext.server.http.server import HTTPServer, listen, url_of
@@ -43,23 +44,19 @@ async def serve(options: ServerOptions, *, started: Callable[[dict[str, str]], N
         credentials = load_credentials(options)
         clients = HostClients(stack)
         delegation = await _delegation(options, credentials, clients, stack)
-        app = await open_app(
-            options, clients=clients, tokens=credentials.tokens, delegation=delegation, certificates=credentials.expirations
-        )
-        stack.push_async_callback(app.close)
+        app = await open_app(options, clients=clients, credentials=credentials, delegation=delegation, stack=stack)
         url = url_of(listener)
         credentials.write_kubeconfig(url)
         http = HTTPServer(app.handler, credentials.dynamic_tls)
         loop = asyncio.get_running_loop()
         context = credentials.dynamic_tls.context
         accepting = await loop.create_server(http, sock=listener, ssl=context, ssl_handshake_timeout=_HANDSHAKE_TIMEOUT)
-        await app.load(clients)
+        await app.load(clients, stack)
         facts = {"address": url, **app.describe()}
         if credentials.kubeconfig is not None:
             facts["kubeconfig"] = str(credentials.kubeconfig)
         started(facts)
-        rotation = asyncio.create_task(credentials.rotation(options, url).run())
-        stack.callback(rotation.cancel)
+        run_until_closed(stack, credentials.rotation(options, url).run())
         preloading = asyncio.create_task(preload_modules())
         await stopping.wait()
         await preloading
@@ -75,8 +72,8 @@ async def _delegation(
     # few servers delegate authentication
     from apiext.server.host.delegated_authentication import open_delegation
 
-    recalls = options.crd_selector is not None
-    return await open_delegation(options.authentication, credentials.dynamic_tls, clients, stack, recalls=recalls)
+    client = clients.client(options.authentication.delegate)
+    return await open_delegation(client, options.authentication, credentials.dynamic_tls, stack, recalls=options.crd_selector is not None)
 
 
 def _stop_signal() -> asyncio.Event:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import sys
 from typing import TYPE_CHECKING, Final
@@ -37,34 +38,28 @@ def configure_logging(verbosity: int) -> None:
 class _LazyFormatter(logging.Formatter):
     """Formats with structlog, whose import takes a quarter of a second."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._formatter: ProcessorFormatter | None = None
-
     def format(self, record: logging.LogRecord) -> str:
-        if self._formatter is None:
-            self._formatter = _formatter()
         return self._formatter.format(record)
 
+    @functools.cached_property
+    def _formatter(self) -> ProcessorFormatter:
+        import structlog
 
-def _formatter() -> ProcessorFormatter:
-    import structlog
-
-    return structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[
-            structlog.stdlib.add_log_level,
-            structlog.stdlib.add_logger_name,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            _take_fields,
-        ],
-        processors=[
-            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            structlog.processors.format_exc_info,
-            structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "logger", "event"])
-            if not sys.stderr.isatty()
-            else structlog.dev.ConsoleRenderer(),
-        ],
-    )
+        return structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[
+                structlog.stdlib.add_log_level,
+                structlog.stdlib.add_logger_name,
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+                _take_fields,
+            ],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "logger", "event"])
+                if not sys.stderr.isatty()
+                else structlog.dev.ConsoleRenderer(),
+            ],
+        )
 
 
 def _take_fields(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from apiext.authentication.request_header import RequestHeaders
+from apiext.storage.etcd.config import EtcdConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-DEFAULT_PREFIX: Final = "/registry"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +41,11 @@ class ServingOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageOptions:
-    """The store: etcd if servers are set, else SQLite in the data directory."""
+    """The store: etcd or, without it, SQLite in the data directory."""
 
     data_dir: Path
-    etcd_servers: tuple[str, ...] = ()
-    etcd_cafile: Path | None = None
-    etcd_certfile: Path | None = None
-    etcd_keyfile: Path | None = None
-    prefix: str = DEFAULT_PREFIX
+    etcd: EtcdConfig | None = None
+    prefix: str = "/registry"
     compaction_interval: float = 300.0
     """Seconds; 0 disables compaction."""
     watch_cache: bool = True
@@ -84,10 +82,7 @@ class AuthenticationOptions:
     """Whether to accept anonymous requests. They reach only the health endpoints."""
     front_proxy_ca_file: Path | None = None
     front_proxy_names: tuple[str, ...] = ()
-    username_headers: tuple[str, ...] = ("x-remote-user",)
-    uid_headers: tuple[str, ...] = ()
-    group_headers: tuple[str, ...] = ("x-remote-group",)
-    extra_header_prefixes: tuple[str, ...] = ("x-remote-extra-",)
+    front_proxy_headers: RequestHeaders = field(default=RequestHeaders(("x-remote-user",), (), ("x-remote-group",), ("x-remote-extra-",)))
 
     @property
     def looks_up(self) -> bool:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from apiext.server.options import StorageOptions
     from apiext.storage.backend import Backend
+    from apiext.storage.etcd.config import EtcdConfig
 
 
 async def open_backend(options: StorageOptions, *, follows_host: bool = False) -> Backend:
@@ -24,7 +25,7 @@ async def open_backend(options: StorageOptions, *, follows_host: bool = False) -
         StartError: the backend cannot be opened, or does not answer.
     """
     try:
-        backend = await (_etcd(options) if options.etcd_servers else _sqlite(options))
+        backend = await (_etcd(options.etcd) if options.etcd else _sqlite(options))
         try:
             return await with_offset(backend, options.prefix, begin=follows_host)
         except BaseException:
@@ -36,8 +37,8 @@ async def open_backend(options: StorageOptions, *, follows_host: bool = False) -
 
 def describe_storage(options: StorageOptions) -> str:
     """Return a description of the store."""
-    if options.etcd_servers:
-        return f"etcd at {', '.join(options.etcd_servers)}, prefix {options.prefix}"
+    if options.etcd:
+        return f"etcd at {', '.join(options.etcd.servers)}, prefix {options.prefix}"
     return f"SQLite in {_file(options)}"
 
 
@@ -55,20 +56,8 @@ async def _sqlite(options: StorageOptions) -> Backend:
     return await SQLiteBackend.open(_file(options))
 
 
-async def _etcd(options: StorageOptions) -> Backend:
+async def _etcd(config: EtcdConfig) -> Backend:
     # only etcd needs protobuf, which loads slowly
     from apiext.storage.etcd.backend import EtcdBackend
-    from apiext.storage.etcd.config import EtcdConfig
 
-    config = EtcdConfig(
-        servers=options.etcd_servers,
-        prefix=options.prefix,
-        cafile=_text(options.etcd_cafile),
-        certfile=_text(options.etcd_certfile),
-        keyfile=_text(options.etcd_keyfile),
-    )
     return await EtcdBackend.connect(config)
-
-
-def _text(path: Path | None) -> str:
-    return "" if path is None else str(path)

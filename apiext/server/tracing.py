@@ -6,11 +6,10 @@ The extra `tracing` installs OpenTelemetry; it is imported only with the flag.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext import __version__
-from apiext.server.configuration_file import ConfigurationError, read_configuration_file
+from apiext.meta.configuration import ConfigurationError, parse_configuration
 from apiext.server.start_error import StartError
 
 if TYPE_CHECKING:
@@ -20,8 +19,10 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
 _COLLECTOR: Final = "localhost:4317"
+"""host:port of the OTLP collector, which is called without TLS."""
 _MILLION: Final = 1_000_000
-_SCHEMA: Final = {
+"""`samplingRatePerMillion` counts the traces that begin here; a trace that the client sampled always is."""
+_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["apiVersion", "kind"],
     "properties": {
@@ -34,16 +35,6 @@ _SCHEMA: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TracingConfiguration:
-    """A TracingConfiguration (component-base/tracing/api/v1)."""
-
-    endpoint: str
-    """host:port of the OTLP collector, which is called without TLS."""
-    sampling_rate: int
-    """How many of a million traces that begin here are sampled; a trace that the client sampled always is."""
-
-
 def open_tracing(path: Path | None, stack: AsyncExitStack) -> Tracer | None:
     """Return the tracer that a configuration file sets up, None without a file; `stack` flushes the last spans.
 
@@ -53,7 +44,7 @@ def open_tracing(path: Path | None, stack: AsyncExitStack) -> Tracer | None:
     if path is None:
         return None
     try:
-        configuration = read_configuration(path)
+        configuration = parse_configuration(path.read_bytes(), _SCHEMA)
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
@@ -62,23 +53,15 @@ def open_tracing(path: Path | None, stack: AsyncExitStack) -> Tracer | None:
     except ImportError as error:
         raise StartError("--tracing-config-file: OpenTelemetry is not installed, install apiext[tracing]") from error
     except ConfigurationError as error:
-        raise StartError(f"--tracing-config-file: {error}") from error
+        raise StartError(f"--tracing-config-file: {path}: {error}") from error
+    except OSError as error:
+        raise StartError(f"--tracing-config-file: {path}: {error.strerror}") from error
     provider = TracerProvider(
-        sampler=ParentBased(TraceIdRatioBased(configuration.sampling_rate / _MILLION)),
+        sampler=ParentBased(TraceIdRatioBased(configuration.get("samplingRatePerMillion", 0) / _MILLION)),
         resource=Resource({"service.name": "apiserver", "service.version": __version__}),
         shutdown_on_exit=False,
     )
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=configuration.endpoint, insecure=True)))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=configuration.get("endpoint", _COLLECTOR), insecure=True)))
     # shutdown blocks until the collector has the last spans
     stack.push_async_callback(asyncio.to_thread, provider.shutdown)
     return provider.get_tracer("apiext", __version__)
-
-
-def read_configuration(path: Path) -> TracingConfiguration:
-    """Read a TracingConfiguration in YAML or JSON.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or does not follow the schema.
-    """
-    found = read_configuration_file(path, _SCHEMA)
-    return TracingConfiguration(found.get("endpoint", _COLLECTOR), found.get("samplingRatePerMillion", 0))

@@ -1,4 +1,4 @@
-"""Builder of scopes from a definition: one function for each part.
+"""Builder of the scopes of a definition.
 
 Mirrors getOrCreateServingInfoFor of apiextensions-apiserver pkg/apiserver/customresource_handler.go.
 """
@@ -6,86 +6,79 @@ Mirrors getOrCreateServingInfoFor of apiextensions-apiserver pkg/apiserver/custo
 from __future__ import annotations
 
 import dataclasses
-import functools
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from apiext.admission.terminating_definition import ForbidCreate
 from apiext.conversion.none import NoneConverter
+from apiext.endpoints.handlers.options import known_field_labels
 from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.responsewriters.table import AGE, NAME, Column, TableConvertor
 from apiext.meta import errors
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
+from apiext.meta.kube_version import kube_aware_key
 from apiext.registry.customresource import CustomResourceStrategy, ScalePaths
 from apiext.registry.customresource_codec import CustomResourceCodec
 from apiext.registry.rest import ResourceRest
 from apiext.registry.scale import KIND as SCALE
 from apiext.registry.scale import ScaleCodec, ScaleRest
-from apiext.registry.status import StatusRest
+from apiext.registry.status import StatusStrategy
 from apiext.schema.compiled import CompiledSchema
 from apiext.serving.info import ServingInfo, ServingVersion
 
 if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
-    from apiext.conversion.interface import Converter
     from apiext.definitions.definition import Definition, Version
     from apiext.endpoints.handlers.scope import CollectionRest
     from apiext.meta.json_codec import Object
     from apiext.storage.interface import Store
 
-_KUBE_VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
-_STABILITY: Final = {"alpha": 0, "beta": 1, None: 2}
 _META_FIELDS: Final = frozenset({"metadata.name", "metadata.namespace"})
 
 
 def build_version(info: ServingInfo, version: Version, store: Store, admission: Admission) -> ServingVersion:
     """Return the scopes and the codec of one version."""
     definition = info.definition
-    kind = GroupVersionKind(definition.group, version.name, definition.names.kind)
+    names, namespaced, scale = definition.names, definition.namespaced, _scale_paths(version)
+    kind = GroupVersionKind(definition.group, version.name, names.kind)
     schemas = _schemas(definition)
-    codec = _codec(definition, version, kind, schemas)
-    strategy = _strategy(definition, version, kind, schemas[version.name])
-    rest = _rest(definition, kind, store, codec, strategy)
+    codec = CustomResourceCodec(
+        kind=kind,
+        storage_version=definition.storage_version.name,
+        shapes=schemas,
+        converter=NoneConverter() if definition.conversion_strategy == "None" else _UnsupportedWebhook(definition.name),
+        namespaced=namespaced,
+        selectable_fields=version.selectable_fields,
+    )
+    rules = schemas[version.name]
+    strategy = CustomResourceStrategy(kind=kind, namespaced=namespaced, rules=rules, has_status=version.has_status, scale=scale)
+    rest = ResourceRest(store=store, codec=codec, strategy=strategy, resource=definition.resource, namespaced=namespaced)
     main = Scope(
         kind=kind,
-        resource=GroupVersionResource(definition.group, version.name, definition.names.plural),
+        resource=GroupVersionResource(definition.group, version.name, names.plural),
         rest=rest,
         codec=codec,
-        field_label=functools.partial(_field_label, _selectable(definition, version)),
+        field_label=known_field_labels(_selectable(definition, version)),
         admission=ForbidCreate(admission, info.ending),
         watches=info.watches,
-        namespaced=definition.namespaced,
-        list_kind=definition.names.list_kind,
+        namespaced=namespaced,
+        list_kind=names.list_kind,
         table=TableConvertor(_columns(version)),
     )
     scopes = {"": main}
     if version.has_status:
-        scopes["status"] = _status_scope(main, rest, strategy)
-    if version.scale is not None:
-        scopes["scale"] = _scale_scope(main, rest, _scale_paths(version.scale))
-    return ServingVersion(
-        scopes=scopes,
-        codec=codec,
-        warnings=_warnings(definition, version),
-    )
+        scopes["status"] = dataclasses.replace(
+            main, subresource="status", rest=dataclasses.replace(rest, strategy=StatusStrategy(strategy))
+        )
+    if scale is not None:
+        scopes["scale"] = _scale_scope(main, rest, scale)
+    return ServingVersion(scopes, codec, _warnings(definition, version))
 
 
 def _schemas(definition: Definition) -> dict[str, CompiledSchema]:
     """Return the schemas of all versions, since stored objects may have any version. Each is compiled with its first use."""
     preserve = definition.preserve_unknown_fields
     return {version.name: CompiledSchema(version.schema, preserve_unknown_fields=preserve) for version in definition.versions}
-
-
-def _codec(definition: Definition, version: Version, kind: GroupVersionKind, schemas: Mapping[str, CompiledSchema]) -> CustomResourceCodec:
-    return CustomResourceCodec(
-        kind=kind,
-        storage_version=definition.storage_version.name,
-        shapes=schemas,
-        converter=_converter(definition),
-        namespaced=definition.namespaced,
-        selectable_fields=version.selectable_fields,
-    )
 
 
 class _UnsupportedWebhook:
@@ -104,47 +97,11 @@ class _UnsupportedWebhook:
         )
 
 
-def _converter(definition: Definition) -> Converter:
-    return NoneConverter() if definition.conversion_strategy == "None" else _UnsupportedWebhook(definition.name)
-
-
-def _strategy(definition: Definition, version: Version, kind: GroupVersionKind, shape: CompiledSchema) -> CustomResourceStrategy:
-    return CustomResourceStrategy(
-        kind=kind,
-        namespaced=definition.namespaced,
-        rules=shape,
-        has_status=version.has_status,
-        scale=_scale_paths(version.scale) if version.scale is not None else None,
-    )
-
-
-def _scale_paths(scale: Mapping[str, str]) -> ScalePaths:
-    return ScalePaths(
-        spec_replicas=scale["specReplicasPath"],
-        status_replicas=scale["statusReplicasPath"],
-        label_selector=scale.get("labelSelectorPath", ""),
-    )
-
-
-def _rest(
-    definition: Definition,
-    kind: GroupVersionKind,
-    store: Store,
-    codec: CustomResourceCodec,
-    strategy: CustomResourceStrategy,
-) -> ResourceRest:
-    return ResourceRest(
-        store=store,
-        codec=codec,
-        strategy=strategy,
-        resource=definition.resource,
-        kind=kind,
-        namespaced=definition.namespaced,
-    )
-
-
-def _status_scope(main: Scope, rest: ResourceRest, strategy: CustomResourceStrategy) -> Scope:
-    return dataclasses.replace(main, subresource="status", rest=StatusRest(rest, strategy))
+def _scale_paths(version: Version) -> ScalePaths | None:
+    scale = version.scale
+    if scale is None:
+        return None
+    return ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath", ""))
 
 
 def _scale_scope(main: Scope, rest: ResourceRest, paths: ScalePaths) -> Scope:
@@ -191,15 +148,6 @@ def _selectable(definition: Definition, version: Version) -> frozenset[str]:
     return labels | {path.removeprefix(".") for path in version.selectable_fields}
 
 
-def _field_label(labels: frozenset[str], label: str, value: str) -> tuple[str, str]:
-    if label not in labels:
-        raise ValueError(f"field label not supported: {label}")
-    return label, value
-
-
-# --- deprecation ----------------------------------------------------------------------------------------------------
-
-
 def _warnings(definition: Definition, version: Version) -> tuple[str, ...]:
     if not version.deprecated:
         return ()
@@ -207,21 +155,8 @@ def _warnings(definition: Definition, version: Version) -> tuple[str, ...]:
         return (version.deprecation_warning,)
     kind = definition.names.kind
     text = f"{definition.group}/{version.name} {kind} is deprecated"
-    better = [
-        other.name
-        for other in definition.versions
-        if other.served and not other.deprecated and version_order(other.name) > version_order(version.name)
-    ]
+    served = [other.name for other in definition.versions if other.served and not other.deprecated]
+    better = [name for name in served if kube_aware_key(name) < kube_aware_key(version.name)]
     if better:
-        text += f"; use {definition.group}/{max(better, key=version_order)} {kind}"
+        text += f"; use {definition.group}/{min(better, key=kube_aware_key)} {kind}"
     return (text,)
-
-
-def version_order(name: str) -> tuple[int, int, int, int, str]:
-    """Return a sort key from the least to the most stable and recent version (apimachinery pkg/version, CompareKubeAwareVersionStrings)."""
-    match = _KUBE_VERSION.fullmatch(name)
-    if match is None:
-        # Names that are not Kubernetes versions come first, in reverse alphabetical order.
-        return (0, 0, 0, 0, "".join(chr(0x10FFFF - ord(char)) for char in name))
-    major, stability, minor = match.groups()
-    return (1, _STABILITY[stability], int(major), int(minor or 0), "")

@@ -12,25 +12,26 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from apiext.endpoints.handlers.options import FieldLabel, meta_field_label
-from apiext.endpoints.handlers.scope import BUILTIN_PATCHES, Scope
+from apiext.endpoints.handlers.options import FieldLabel, known_field_labels, meta_field_label
+from apiext.endpoints.handlers.scope import BUILTIN_PATCHES, BodyCodec, CollectionRest, Scope
 from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS
 from apiext.endpoints.request import INFO
-from apiext.endpoints.responsewriters.table import TableConvertor
-from apiext.endpoints.serializers.negotiation import BUILTIN_OFFERS, TABLELESS_OFFERS, check_route
+from apiext.endpoints.responsewriters.table import Column, TableConvertor
+from apiext.endpoints.serializers.negotiation import BUILTIN_OFFERS, MEDIA_TYPES, STREAM_MEDIA_TYPES, TABLELESS_OFFERS, check_route
 from apiext.meta import errors
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NAMESPACES, BuiltinResource
 from apiext.meta.gvk import GroupVersionResource
 from apiext.registry.core_types import EVENT_WIRE, NAMESPACE_WIRE
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest, CustomResourceDefinitionStatusStrategy
 from apiext.registry.customresourcedefinition_protobuf import DEFINITION_WIRE
-from apiext.registry.event import EventRest, event_codec
+from apiext.registry.event import FIELD_LABELS, event_codec, event_rest
 from apiext.registry.namespace import (
     NamespaceFinalizeStrategy,
     NamespaceRest,
     NamespaceStatusStrategy,
     namespace_codec,
 )
+from apiext.registry.protobuf import Message
 from apiext.serving.builtin_printers import DEFINITION_COLUMNS, EVENT_COLUMNS, NAMESPACE_COLUMNS
 from apiext.serving.verbs import RESOURCE_VERBS
 
@@ -39,33 +40,15 @@ if TYPE_CHECKING:
     from apiext.definitions.definition_informer import DefinitionInformer
     from apiext.endpoints.handlers.open_watches import Watches
     from apiext.meta.request import RequestInfo
-    from apiext.serving.cache import Stores
+    from apiext.storage.factory import StoreFactory
     from apiext.storage.interface import Item, Store
 
 _NOT_ALLOWED: Final = "the server does not allow this method on the requested resource"
-_PRODUCED: Final = BUILTIN_OFFERS.named
-_LISTED: Final = (*BUILTIN_OFFERS.named, *BUILTIN_OFFERS.named_streams)
-"""Media types of go-restful's routes: the reference encodes built-in kinds in all of these."""
+_LISTED: Final = (*MEDIA_TYPES, *STREAM_MEDIA_TYPES)
+"""Media types of go-restful's routes of lists: the reference encodes built-in kinds in all of these."""
 _STREAMED: Final = frozenset({"list", "watch"})
 _COLLECTION: Final = frozenset({"list", "watch", "create", "deletecollection"})
 _NAMESPACE_LABELS: Final = frozenset({"metadata.name", "status.phase", "name"})
-_EVENT_LABELS: Final = frozenset(
-    {
-        "involvedObject.kind",
-        "involvedObject.namespace",
-        "involvedObject.name",
-        "involvedObject.uid",
-        "involvedObject.apiVersion",
-        "involvedObject.resourceVersion",
-        "involvedObject.fieldPath",
-        "reason",
-        "reportingComponent",
-        "source",
-        "type",
-        "metadata.namespace",
-        "metadata.name",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +84,7 @@ class BuiltinEndpoints:
             raise errors.path_not_found()
         if not _has_route(request, info, endpoint.resource):
             raise errors.StatusError(405, "MethodNotAllowed", _NOT_ALLOWED, {})
-        check_route(request, _LISTED if info.verb in _STREAMED else _PRODUCED)
+        check_route(request, _LISTED if info.verb in _STREAMED else MEDIA_TYPES)
         return await RESOURCE_VERBS[info.verb](request, scope)
 
 
@@ -119,7 +102,7 @@ def _has_route(request: web.BaseRequest, info: RequestInfo, resource: BuiltinRes
 # --- resources ------------------------------------------------------------------------------------------------------
 
 
-def core_endpoints(stores: Stores, admission: Admission, watches: Watches) -> list[BuiltinEndpoint]:
+def core_endpoints(stores: StoreFactory, admission: Admission, watches: Watches) -> list[BuiltinEndpoint]:
     """Return the endpoints of the core/v1 resources: namespaces, then events."""
     return [
         namespaces_endpoint(stores.store(NAMESPACES.resource.group_resource), admission, watches),
@@ -127,35 +110,28 @@ def core_endpoints(stores: Stores, admission: Admission, watches: Watches) -> li
     ]
 
 
-def namespace_rest(stores: Stores) -> NamespaceRest:
+def namespace_rest(stores: StoreFactory) -> NamespaceRest:
     """Return the REST storage of namespaces."""
-    return NamespaceRest(stores.store(NAMESPACES.resource.group_resource), namespace_codec())
+    return NamespaceRest(store=stores.store(NAMESPACES.resource.group_resource), codec=namespace_codec())
 
 
 def namespaces_endpoint(store: Store, admission: Admission, watches: Watches) -> BuiltinEndpoint:
     """Return the endpoint of namespaces with the subresources status and finalize."""
     codec = namespace_codec()
-    main = Scope(
-        kind=NAMESPACES.kind,
-        resource=NAMESPACES.resource,
-        rest=NamespaceRest(store, codec),
+    rest = NamespaceRest(store=store, codec=codec)
+    scope = _scope(
+        NAMESPACES,
+        rest=rest,
         codec=codec,
-        field_label=_labels(_NAMESPACE_LABELS),
+        field_label=known_field_labels(_NAMESPACE_LABELS),
         admission=admission,
         watches=watches,
-        namespaced=False,
-        list_kind=NAMESPACES.list_kind,
-        typed=True,
-        offers=BUILTIN_OFFERS,
         message=NAMESPACE_WIRE,
-        package="core",
-        table=TableConvertor(NAMESPACE_COLUMNS),
-        patch_types=BUILTIN_PATCHES,
-        returns_deleted=True,
-        strategic_keys={**OBJECT_META_KEYS, "conditions": "type"},
+        columns=NAMESPACE_COLUMNS,
     )
-    status = NamespaceRest(store, codec, NamespaceStatusStrategy())
-    finalize = NamespaceRest(store, codec, NamespaceFinalizeStrategy())
+    main = dataclasses.replace(scope, returns_deleted=True, strategic_keys={**OBJECT_META_KEYS, "conditions": "type"})
+    status = dataclasses.replace(rest, strategy=NamespaceStatusStrategy())
+    finalize = dataclasses.replace(rest, strategy=NamespaceFinalizeStrategy())
     return BuiltinEndpoint(
         NAMESPACES,
         {
@@ -169,66 +145,70 @@ def namespaces_endpoint(store: Store, admission: Admission, watches: Watches) ->
 def events_endpoint(store: Store, admission: Admission, watches: Watches) -> BuiltinEndpoint:
     """Return the endpoint of events."""
     codec = event_codec()
-    main = Scope(
-        kind=EVENTS.kind,
-        resource=EVENTS.resource,
-        rest=EventRest(store, codec),
+    scope = _scope(
+        EVENTS,
+        rest=event_rest(store, codec),
         codec=codec,
-        field_label=_labels(_EVENT_LABELS),
+        field_label=known_field_labels(FIELD_LABELS),
         admission=admission,
         watches=watches,
-        list_kind=EVENTS.list_kind,
-        typed=True,
-        offers=BUILTIN_OFFERS,
         message=EVENT_WIRE,
-        package="core",
-        table=TableConvertor(EVENT_COLUMNS),
-        patch_types=BUILTIN_PATCHES,
-        strategic_keys=OBJECT_META_KEYS,
+        columns=EVENT_COLUMNS,
     )
-    return BuiltinEndpoint(EVENTS, {"": main})
+    return BuiltinEndpoint(EVENTS, {"": scope})
 
 
 def definitions_endpoint(informer: DefinitionInformer, admission: Admission, watches: Watches) -> BuiltinEndpoint:
     """Return the endpoint of CustomResourceDefinitions with the subresource status. Each write updates the informer's catalog at once."""
-    store, codec = informer.store, informer.codec
-    resource = CUSTOM_RESOURCE_DEFINITIONS
-    observe = informer.observe
 
     def forget(item: Item) -> None:
         informer.forget(item.key, item.revision)
 
-    main = Scope(
-        kind=resource.kind,
-        resource=resource.resource,
-        rest=CustomResourceDefinitionRest(store, codec=codec, observe=observe, forget=forget),
+    codec = informer.codec
+    rest = CustomResourceDefinitionRest(store=informer.store, codec=codec, observe=informer.observe, forget=forget)
+    scope = _scope(
+        CUSTOM_RESOURCE_DEFINITIONS,
+        rest=rest,
         codec=codec,
         field_label=meta_field_label,
         admission=admission,
         watches=watches,
-        namespaced=False,
+        message=DEFINITION_WIRE,
+        columns=DEFINITION_COLUMNS,
+    )
+    main = dataclasses.replace(scope, other_versions=("v1beta1",), null_rows=True)
+    status = dataclasses.replace(rest, strategy=CustomResourceDefinitionStatusStrategy())
+    status_scope = dataclasses.replace(main, subresource="status", rest=status, offers=TABLELESS_OFFERS)
+    return BuiltinEndpoint(CUSTOM_RESOURCE_DEFINITIONS, {"": main, "status": status_scope})
+
+
+def _scope(
+    resource: BuiltinResource,
+    *,
+    rest: CollectionRest,
+    codec: BodyCodec,
+    field_label: FieldLabel,
+    admission: Admission,
+    watches: Watches,
+    message: Message,
+    columns: Sequence[Column],
+) -> Scope:
+    """Return the scope of a resource with what all built-in resources have in common."""
+    return Scope(
+        kind=resource.kind,
+        resource=resource.resource,
+        rest=rest,
+        codec=codec,
+        field_label=field_label,
+        admission=admission,
+        watches=watches,
+        namespaced=resource.namespaced,
         list_kind=resource.list_kind,
         typed=True,
         offers=BUILTIN_OFFERS,
-        other_versions=("v1beta1",),
-        null_rows=True,
-        message=DEFINITION_WIRE,
-        package="apiextensions",
-        table=TableConvertor(DEFINITION_COLUMNS),
+        message=message,
+        package=resource.kind.group.partition(".")[0] or "core",
+        table=TableConvertor(columns),
         patch_types=BUILTIN_PATCHES,
         strategic_keys=OBJECT_META_KEYS,
     )
-    status = CustomResourceDefinitionRest(
-        store, codec=codec, strategy=CustomResourceDefinitionStatusStrategy(), observe=observe, forget=forget
-    )
-    status_scope = dataclasses.replace(main, subresource="status", rest=status, offers=TABLELESS_OFFERS)
-    return BuiltinEndpoint(resource, {"": main, "status": status_scope})
-
-
-def _labels(known: frozenset[str]) -> FieldLabel:
-    def check(label: str, value: str) -> tuple[str, str]:
-        if label not in known:
-            raise ValueError(f"field label not supported: {label}")
-        return label, value
-
-    return check

@@ -6,11 +6,10 @@ Mirrors the storage map of apiextensions-apiserver pkg/apiserver/customresource_
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from apiext.admission.terminating_definition import Termination
 from apiext.endpoints.handlers.open_watches import Watches
-from apiext.meta.gvk import GroupResource
 from apiext.meta.host_annotations import LEAVING
 from apiext.meta.tasks import end_tasks
 from apiext.serving.info import ServingInfo, ServingVersion
@@ -18,30 +17,12 @@ from apiext.serving.mirror_phases import expired
 
 if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
-    from apiext.definitions.definition import Definition
+    from apiext.definitions.definition import Definition, Version
     from apiext.serving.mirror_guard import MirrorGuards
-    from apiext.storage.interface import Store
-    from apiext.storage.raw_objects import RawObjects
-    from apiext.storage.write_guards import WriteGuard
+    from apiext.storage.factory import StoreFactory
 
 DRAIN_TIMEOUT: Final = 120.0
 """Seconds that running requests have to finish before their replaced serving info is torn down."""
-
-
-class Stores(Protocol):
-    """Factory of stores (storage.factory.StoreFactory)."""
-
-    def store(self, resource: GroupResource) -> Store:
-        """Return the store of a resource, the same one until it is dropped."""
-        ...
-
-    def raw(self, resource: GroupResource, guard: WriteGuard) -> RawObjects:
-        """Return access to the encoded objects of a resource."""
-        ...
-
-    def drop(self, resource: GroupResource) -> None:
-        """Close the store of a resource."""
-        ...
 
 
 class ServingCache:
@@ -50,7 +31,7 @@ class ServingCache:
     `on_change` must be the first listener of the catalog, so that the old serving info is gone before other listeners act.
     """
 
-    def __init__(self, stores: Stores, admission: Admission, guards: MirrorGuards, watches: Watches | None = None) -> None:
+    def __init__(self, stores: StoreFactory, admission: Admission, guards: MirrorGuards, watches: Watches | None = None) -> None:
         self.stores = stores
         self.guards = guards
         self._admission = admission
@@ -83,14 +64,21 @@ class ServingCache:
         served = info.versions.get(name)
         if served is None:
             version = info.definition.version(name)
-            if version is None:
-                return None
-            # Imported with the first custom resource: the schema modules take long to import.
-            from apiext.serving.builder import build_version
+            return None if version is None else self._build(info, version)
+        return served
 
-            store = self.stores.store(info.definition.resource)
-            store.guard_writes(self.guards.for_clients(info.definition))
-            served = info.versions[name] = build_version(info, version, store, self._admission)
+    def storage_version(self, info: ServingInfo) -> ServingVersion:
+        """Return the storage version of a serving info, built with the first call."""
+        version = info.definition.storage_version
+        return info.versions.get(version.name) or self._build(info, version)
+
+    def _build(self, info: ServingInfo, version: Version) -> ServingVersion:
+        # Imported with the first custom resource: the schema modules take long to import.
+        from apiext.serving.builder import build_version
+
+        store = self.stores.store(info.definition.resource)
+        store.guard_writes(self.guards.for_clients(info.definition))
+        served = info.versions[version.name] = build_version(info, version, store, self._admission)
         return served
 
     def on_change(self, old: Definition | None, new: Definition | None) -> None:
@@ -98,24 +86,19 @@ class ServingCache:
         if old is None:
             return
         if new is None or new.uid != old.uid or new.is_terminating:
-            self._forbid_create(old)
+            for info in self._infos_of(old):
+                info.ending.started = True
         if new is not None and new.phase != old.phase:
             self._refuse_watches(new)
-        info = self._infos.get(old.uid)
-        if info is None:
+        current = self._infos.get(old.uid)
+        if current is None:
             return
-        if new is None or new.uid != old.uid:
-            del self._infos[old.uid]
-            self._retire(info, gone=True)
-        elif info.fits(new):
-            info.definition = new
+        gone = new is None or new.uid != old.uid
+        if new is not None and not gone and current.fits(new):
+            current.definition = new
         else:
             del self._infos[old.uid]
-            self._retire(info)
-
-    def _forbid_create(self, definition: Definition) -> None:
-        for info in self._infos_of(definition):
-            info.ending.started = True
+            self._retire(current, gone=gone)
 
     def _refuse_watches(self, definition: Definition) -> None:
         """End the watches of a mirror that enters phase LEAVING, and refuse new ones; admit them in any other phase."""

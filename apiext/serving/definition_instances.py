@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from apiext.meta.request import UserInfo
 from apiext.registry.request_context import DeleteOptions, RequestContext
 from apiext.serving.mirror_phases import FOREIGN
 from apiext.storage.interface import ListOptions
@@ -16,9 +15,6 @@ if TYPE_CHECKING:
     from apiext.endpoints.handlers.scope import CollectionRest
     from apiext.serving.cache import ServingCache
     from apiext.storage.raw_objects import RawObjects
-
-SYSTEM: Final = UserInfo("system:apiserver", ("system:masters",))
-"""User of requests that the server makes to itself."""
 
 
 class DefinitionInstances:
@@ -40,10 +36,7 @@ class DefinitionInstances:
         copies = self._copies(definition)
         if copies is not None:
             return sorted({key.rpartition("/")[0] for key in await copies.keys()})
-        rest = self._rest(definition)
-        if rest is None:
-            return ()
-        found = await rest.list(RequestContext(user=SYSTEM), ListOptions())
+        found = await self._rest(definition).list(RequestContext(), ListOptions())
         return sorted({item.fields.get("metadata.namespace", "") for item in found.items})
 
     async def delete(self, definition: Definition, namespace: str) -> None:
@@ -55,10 +48,8 @@ class DefinitionInstances:
         copies = self._copies(definition)
         if copies is not None:
             await copies.clear(f"{namespace}/" if namespace else "")
-            return
-        rest = self._rest(definition)
-        if rest is not None:
-            await rest.delete_collection(RequestContext(user=SYSTEM, namespace=namespace), DeleteOptions(), ListOptions())
+        else:
+            await self._rest(definition).delete_collection(RequestContext(namespace=namespace), DeleteOptions(), ListOptions())
 
     def _copies(self, definition: Definition) -> RawObjects | None:
         """Return the stored objects if they are copies of another server's, else None."""
@@ -68,7 +59,5 @@ class DefinitionInstances:
             return None
         return self._cache.stores.raw(current.resource, guards.for_removals(current))
 
-    def _rest(self, definition: Definition) -> CollectionRest | None:
-        info = self._cache.current(definition)
-        served = self._cache.version(info, info.definition.storage_version.name)
-        return served.scopes[""].rest if served is not None else None
+    def _rest(self, definition: Definition) -> CollectionRest:
+        return self._cache.storage_version(self._cache.current(definition)).scopes[""].rest

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import hdrs, web
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
     from apiext.definitions.definition import Definition
     from apiext.serving.cache import ServingCache
-    from apiext.storage.interface import Codec
     from apiext.storage.raw_objects import RawObjects
 
 _DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
@@ -41,19 +39,6 @@ _BATCH_BYTES: Final = 1 << 20
 """Number of lines, and their approximate bytes, that are written concurrently: they share transactions of the store."""
 _DELETED: Final = "deleted"
 _DELETION: Final = frozenset({"delete"})
-
-
-class _LineError(ValueError):
-    """A line is not a valid change."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """Parsed line."""
-
-    key: str
-    data: bytes | None
-    """The stored form of the object; None deletes it."""
 
 
 class ImportHandler:
@@ -97,7 +82,8 @@ class _Import:
         self._cache = cache
         self._definition = definition
         self._objects: RawObjects = cache.stores.raw(definition.resource, cache.guards.for_imports(definition))
-        self._pending: dict[str, _Change] = {}
+        self._pending: dict[str, bytes | None] = {}
+        """The stored form of objects by key; None deletes the object."""
         self._size = 0
 
     async def write_all(self, request: web.BaseRequest) -> None:
@@ -121,43 +107,40 @@ class _Import:
 
     async def _add(self, number: int, line: bytes) -> None:
         try:
-            change = await self._read(line)
+            key, data = await self._read(line)
         except errors.StatusError as error:
             raise errors.StatusError(error.code, error.reason, f"line {number}: {error.message}", error.details) from error
         except (ValueError, RecursionError) as error:
             raise errors.bad_request(f"line {number}: {error}") from error
-        if change.key in self._pending:
+        if key in self._pending:
             # Of two lines about one object, the later one must win.
             await self._flush()
-        self._pending[change.key] = change
+        self._pending[key] = data
         self._size += len(line)
         if len(self._pending) >= _BATCH_LINES or self._size >= _BATCH_BYTES:
             await self._flush()
 
-    async def _read(self, line: bytes) -> _Change:
-        """Parse a line, and encode its object by the current state of the definition.
+    async def _read(self, line: bytes) -> tuple[str, bytes | None]:
+        """Return the key of a line and, unless it deletes, its object as the current state of the definition stores it.
 
         Raises:
             ValueError: the line is invalid.
             StatusError: the object cannot be converted.
         """
         definition = self._definition = self._cache.guards.current(self._definition)
-        served = self._cache.version(self._cache.info(definition), definition.storage_version.name)
-        if served is None:
-            raise errors.path_not_found()
-        codec: Codec = served.codec
+        codec = self._cache.storage_version(self._cache.info(definition)).codec
         run = background.begin if len(line) > HEAVY_BYTES else background.run
         key, obj = await run(_parse, definition, line)
         if obj is None:
-            return _Change(key, None)
+            return key, None
         if codec.conversion is not None:
             obj = await codec.conversion.to_storage(obj)
-        return _Change(key, (await run(codec.encode, obj)).data)
+        return key, (await run(codec.encode, obj)).data
 
     async def _flush(self) -> None:
         """Write the collected changes. Raises StatusError."""
         pending, self._pending, self._size = self._pending, {}, 0
-        results = await asyncio.gather(*map(self._write, pending.values()), return_exceptions=True)
+        results = await asyncio.gather(*map(self._write, pending.keys(), pending.values()), return_exceptions=True)
         for result in results:
             if isinstance(result, StorageFailure):
                 raise interpret(result, resource=self._definition.resource, operation="import") from result
@@ -166,45 +149,45 @@ class _Import:
             if result:
                 self.counts[result] += 1
 
-    async def _write(self, change: _Change) -> str:
-        if change.data is not None:
-            return await self._objects.put(change.key, change.data)
-        return _DELETED if await self._objects.remove(change.key) else ""
+    async def _write(self, key: str, data: bytes | None) -> str:
+        if data is not None:
+            return await self._objects.put(key, data)
+        return _DELETED if await self._objects.remove(key) else ""
 
 
 def _parse(definition: Definition, line: bytes) -> tuple[str, json_codec.Object | None]:
     """Return the key and object of a line; no object for a deletion. Raises ValueError."""
     parsed = json_codec.loads(line)
     if type(parsed) is not dict:
-        raise _LineError("is not an object")
+        raise ValueError("is not an object")
     if parsed.keys() == _DELETION:
         return _key(definition, parsed["delete"], "delete"), None
     kind, version = parsed.get("kind"), parsed.get("apiVersion")
     versions = [f"{definition.group}/{one.name}" for one in definition.versions]
     if kind != definition.names.kind or version not in versions:
-        raise _LineError(f"is a {_shown(kind)} of {_shown(version)}, expected a {definition.names.kind} of {' or '.join(versions)}")
+        raise ValueError(f"is a {_shown(kind)} of {_shown(version)}, expected a {definition.names.kind} of {' or '.join(versions)}")
     return _key(definition, parsed.get("metadata"), "metadata"), parsed
 
 
 def _key(definition: Definition, metadata: Any, where: str) -> str:
-    """Return the store key for the name and namespace in an object. Raises _LineError."""
+    """Return the store key for the name and namespace in an object. Raises ValueError."""
     if type(metadata) is not dict:
-        raise _LineError(f"{where} is not an object")
+        raise ValueError(f"{where} is not an object")
     name = _name_of(metadata, "name", where)
     if definition.namespaced:
         return f"{_name_of(metadata, 'namespace', where)}/{name}"
     if metadata.get("namespace"):
-        raise _LineError(f"{where}.namespace is set, but {definition.resource} is cluster-scoped")
+        raise ValueError(f"{where}.namespace is set, but {definition.resource} is cluster-scoped")
     return name
 
 
 def _name_of(metadata: json_codec.Object, member: str, where: str) -> str:
     text = metadata.get(member)
     if type(text) is not str or not text:
-        raise _LineError(f"{where}.{member} is missing or not a string")
+        raise ValueError(f"{where}.{member} is missing or not a string")
     problems = names.path_segment(text)
     if problems:
-        raise _LineError(f"{where}.{member} {'; '.join(problems)}")
+        raise ValueError(f"{where}.{member} {'; '.join(problems)}")
     return text
 
 

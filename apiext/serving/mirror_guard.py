@@ -7,6 +7,7 @@ the write. If it fails, the server reads the mirror again and repeats the check.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from apiext.meta import errors
@@ -70,16 +71,14 @@ def _require_uid(uid: str, check: Callable[[Definition], None]) -> Callable[[Def
     return check_uid_too
 
 
+@dataclass(slots=True)
 class _MirrorGuard:
     """Implements WriteGuard with the phase of one definition."""
 
-    __slots__ = ("_check", "_informer", "_key", "_known")
-
-    def __init__(self, informer: DefinitionInformer, check: Callable[[Definition], None], definition: Definition, key: str) -> None:
-        self._informer = informer
-        self._check = check
-        self._known = definition
-        self._key = key
+    _informer: DefinitionInformer
+    _check: Callable[[Definition], None]
+    _known: Definition
+    _key: str
 
     def decide(self) -> Guard | None:
         """Check the phase; return the precondition of the write, None for a definition that is not a mirror.

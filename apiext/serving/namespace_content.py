@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors, time
 from apiext.registry.request_context import DeleteOptions, RequestContext
-from apiext.serving.definition_instances import SYSTEM
 from apiext.storage.backend import BackendError
 from apiext.storage.interface import ListOptions, StorageError
 
@@ -52,7 +51,7 @@ class NamespaceContent:
 
     async def delete(self, scope: Scope, namespace: str) -> None:
         """Delete all objects of a resource, and record failures and remaining objects."""
-        context = RequestContext(user=SYSTEM, namespace=namespace)
+        context = RequestContext(namespace=namespace)
         try:
             await scope.rest.delete_collection(context, DeleteOptions(propagation_policy="Background"), ListOptions())
             remaining = (await scope.rest.list(context, ListOptions())).items

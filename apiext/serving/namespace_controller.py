@@ -17,7 +17,6 @@ from apiext.meta.tasks import end_tasks
 from apiext.meta.workqueue import RequeueError, WorkQueue
 from apiext.registry.namespace import FINALIZER, TERMINATING, NamespaceRest
 from apiext.registry.request_context import CreateOptions, RequestContext, UpdateOptions
-from apiext.serving.definition_instances import SYSTEM
 from apiext.serving.namespace_content import FAILURES, NamespaceContent
 from apiext.storage.interface import EventType, WatchOptions
 
@@ -44,7 +43,7 @@ async def namespace_phase(rest: NamespaceRest, name: str, *, live: bool) -> str 
     Raises:
         StatusError: the namespace cannot be read.
     """
-    context = RequestContext(user=SYSTEM, namespace=name)
+    context = RequestContext(namespace=name)
     try:
         item = await rest.get(context, name, resource_version="" if live else "0")
     except errors.StatusError as error:
@@ -52,11 +51,6 @@ async def namespace_phase(rest: NamespaceRest, name: str, *, live: bool) -> str 
             return None
         raise
     return item.fields.get("status.phase", "")
-
-
-def _cluster() -> RequestContext:
-    """Return the context of a request for namespaces themselves."""
-    return RequestContext(user=SYSTEM)
 
 
 class NamespaceController:
@@ -101,12 +95,12 @@ class NamespaceController:
 
     async def _ensure(self, name: str) -> None:
         with suppress(errors.StatusError):
-            await self._namespaces.get(_cluster(), name)
+            await self._namespaces.get(RequestContext(), name)
             return
         namespace: Object = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
         namespace |= {"spec": {}, "status": {}}
         try:
-            await self._namespaces.create(_cluster(), namespace, CreateOptions())
+            await self._namespaces.create(RequestContext(), namespace, CreateOptions())
         except errors.StatusError as error:
             if error.reason != "AlreadyExists":
                 raise
@@ -124,7 +118,7 @@ class NamespaceController:
             await backoff.pause()
 
     async def _watch(self) -> None:
-        watch = await self._namespaces.watch(_cluster(), WatchOptions())
+        watch = await self._namespaces.watch(RequestContext(), WatchOptions())
         try:
             async for events in watch:
                 for event in events:
@@ -158,7 +152,7 @@ class NamespaceController:
 
     async def _is_terminating(self, name: str) -> bool:
         """Report whether the stored namespace is terminating. A client may have finalized it, and created it again."""
-        item = await self._namespaces.get(_cluster(), name)
+        item = await self._namespaces.get(RequestContext(), name)
         return item.fields.get("status.phase") == TERMINATING
 
     async def _delete_content(self, name: str) -> bool:
@@ -176,22 +170,16 @@ class NamespaceController:
                 return existing
             return {**existing, "status": {**status, "conditions": content.conditions(status.get("conditions") or ())}}
 
-        await self._status.update(RequestContext(user=SYSTEM, namespace=name), name, with_conditions, UpdateOptions())
+        await self._status.update(RequestContext(namespace=name), name, with_conditions, UpdateOptions())
 
     def _scopes(self) -> list[Scope]:
         """Return the scopes of all namespaced resources, custom resources in their storage version."""
-        scopes = list(self._builtins)
-        for definition in self._catalog.all():
-            if not definition.namespaced or not (definition.names_accepted or definition.is_established):
-                continue
-            served = self._cache.version(self._cache.info(definition), definition.storage_version.name)
-            if served is not None:
-                scopes.append(served.scopes[""])
-        return scopes
+        custom = (one for one in self._catalog.all() if one.namespaced and (one.names_accepted or one.is_established))
+        return [*self._builtins, *(self._cache.storage_version(self._cache.info(definition)).scopes[""] for definition in custom)]
 
     async def _remove_finalizer(self, name: str) -> None:
         """Remove the finalizer `kubernetes`; the namespace is deleted if it has no other."""
-        context = RequestContext(user=SYSTEM, namespace=name)
+        context = RequestContext(namespace=name)
 
         async def without_finalizer(existing: Object) -> Object:
             if existing["status"].get("phase") != TERMINATING:

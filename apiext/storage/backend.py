@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +101,11 @@ class FutureRevisionError(BackendError):
 class Backend(Protocol):
     """Stores bytes under string keys, with one strictly increasing revision.
 
-    Every call is linearizable and has its own deadline, after which it raises UnavailableError. Keys are complete (with the
-    prefix). A prefix ends with "/" and matches all keys that begin with it. A guarded write succeeds only if the guard holds
-    atomically with the write.
+    Every call is linearizable and has its own deadline. Keys are complete (with the prefix). A prefix ends with "/" and matches
+    all keys that begin with it. A guarded write succeeds only if the guard holds atomically with the write.
+
+    Raises:
+        BackendError: from every method, when the store does not serve the call; UnavailableError after the deadline.
     """
 
     async def get(self, key: str) -> tuple[KeyValue | None, int]:
@@ -137,7 +137,7 @@ class Backend(Protocol):
         """Delete a key if it has the expected revision. The deletion gets a revision of its own."""
         ...
 
-    def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
+    def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
         """Watch a prefix from revision `start`, inclusive (0: from now; the first batch is then empty and has the revision).
 
         `previous` requests the replaced values; without it, they may be missing. The watch survives reconnects without a gap.
@@ -161,7 +161,11 @@ class Backend(Protocol):
         ...
 
     async def compact(self, revision: int) -> None:
-        """Compact the history up to a revision; the latest values stay."""
+        """Compact the history up to a revision; the latest values stay.
+
+        Raises:
+            FutureRevisionError: the store has not reached the revision.
+        """
         ...
 
     async def compact_aged(self) -> None:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from apiext.meta.tasks import end_tasks
-from apiext.storage.backend import BackendError
-
-if TYPE_CHECKING:
-    from apiext.storage.backend import Backend
+from apiext.storage.backend import Backend, BackendError
 
 
 class Barrier:

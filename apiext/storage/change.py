@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 from apiext.meta.selectors import Operator
 from apiext.storage import keys, rendering
-from apiext.storage.interface import EVERYTHING, EventType
-
-if TYPE_CHECKING:
-    from apiext.storage.entry import Entry
-    from apiext.storage.interface import Codec, Event, Item, Selection
-    from apiext.storage.view import View
+from apiext.storage.entry import Entry
+from apiext.storage.interface import EVERYTHING, Codec, Event, EventType, Item, Selection
+from apiext.storage.view import View
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class Change:
     """The new entry (None: deleted) and the previous one (None: created) of an object, at the revision of the change."""
 
-    __slots__ = ("_events", "entry", "key", "previous", "revision")
-
-    def __init__(self, *, key: str, revision: int, entry: Entry | None, previous: Entry | None) -> None:
-        self.key = key
-        self.revision = revision
-        self.entry = entry
-        self.previous = previous
-        self._events: dict[tuple[View, EventType], Event] | None = None
+    key: str
+    revision: int
+    entry: Entry | None
+    previous: Entry | None
+    _events: dict[tuple[View, EventType], Event] | None = field(default=None, init=False)
+    """None while there are none: a history keeps many changes."""
 
     @property
     def size(self) -> int:
@@ -47,10 +43,10 @@ class Change:
     def _subject(self, view: View, type_: EventType) -> Item:
         """Return the object of the event; for DELETED, the last state at the revision of the change."""
         if type_ is EventType.DELETED and self.previous is not None:
-            return self.previous.at(view, self.revision)
+            return view.at(self.previous, self.revision)
         if self.entry is None:
             raise AssertionError("a change has something before or after it")
-        return self.entry.item(view)
+        return view.item(self.entry)
 
     def drop_events(self) -> None:
         """Drop the event lines. After dispatch, only the queues of slow watchers hold them."""
@@ -84,7 +80,7 @@ class Interest:
         """
         if self._all:
             return True
-        item = entry.item(self.view)
+        item = self.view.item(entry)
         return self.selection.matches(item.labels, item.fields)
 
     def needed(self, change: Change) -> list[Entry]:

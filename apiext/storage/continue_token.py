@@ -39,11 +39,6 @@ def encode(start: str, revision: int) -> str:
     return base64.urlsafe_b64encode(document).rstrip(b"=").decode()
 
 
-def encode_after(key: str, revision: int) -> str:
-    """Return the token for a page that begins right after a key."""
-    return encode(f"{key}\0", revision)
-
-
 def decode(token: str) -> Continue:
     """Parse a client's token.
 
@@ -144,17 +139,12 @@ def _quoted(char: str) -> str:
     return "'\"'" if char == '"' else f"'{go_format.quote(char)[1:-1]}'"
 
 
-def too_old(start: str) -> errors.StatusError:
-    """Return the 410 error for a page at a compacted revision, with a token to continue inconsistently."""
-    return ExpiredContinueError(_INCONSISTENT, encode(start, -1))
-
-
 class ExpiredContinueError(errors.StatusError):
-    """410 Expired whose Status carries a token to continue with."""
+    """410 Expired for a page at a compacted revision, with a token to continue inconsistently."""
 
-    def __init__(self, message: str, token: str) -> None:
-        super().__init__(410, "Expired", message)
-        self.token = token
+    def __init__(self, start: str) -> None:
+        super().__init__(410, "Expired", _INCONSISTENT)
+        self.token = encode(start, -1)
 
     def status(self) -> dict[str, Any]:
         """Return the Status object with `metadata.continue`."""

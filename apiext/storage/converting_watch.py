@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Sequence
 
 from apiext.meta import errors
 from apiext.storage import rendering
+from apiext.storage.change import Change, Interest
 from apiext.storage.interface import Event, Item
+from apiext.storage.watch_queue import WatchQueue
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
-    from apiext.storage.change import Change, Interest
-    from apiext.storage.watch_queue import WatchQueue
-
-    Step = Change | Event
-    """A change to convert, or an event that is ready, such as a bookmark."""
+Step = Change | Event
+"""A change to convert, or an event that is ready, such as a bookmark."""
 
 
 async def convert(interest: Interest, steps: Sequence[Step]) -> tuple[list[Event], errors.StatusError | None]:

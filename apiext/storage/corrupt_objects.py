@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from apiext.meta.errors import StatusError
-
-if TYPE_CHECKING:
-    from apiext.meta.gvk import GroupResource
-    from apiext.storage.interface import CorruptObjectError
+from apiext.meta.gvk import GroupResource
+from apiext.storage.interface import CorruptObjectError
 
 _MAX_REPORTED_OBJECTS: Final = 100
 
@@ -40,14 +38,10 @@ class Corruption:
             raise self._status()
 
     def _status(self, *more: dict[str, str]) -> StatusError:
-        causes = [{"reason": "UnexpectedServerResponse", "message": _text(error), "field": error.key} for error in self._errors]
-        message = f"failed to read one or more {self._resource} from the storage: {_text(self._errors[0])}"
+        causes = [{"reason": "UnexpectedServerResponse", "message": error.describe(), "field": error.key} for error in self._errors]
+        message = f"failed to read one or more {self._resource} from the storage: {self._errors[0].describe()}"
         if len(self._errors) > 1:
             message += f" (and {len(self._errors) - 1} more)"
         details = {"name": "list", "group": self._resource.group, "kind": self._resource.resource}
         shown = {name: value for name, value in details.items() if value}
         return StatusError(500, "StorageReadError", message, {**shown, "causes": [*causes, *more]})
-
-
-def _text(error: CorruptObjectError) -> str:
-    return f"StorageError: corrupt object, Code: 7, Key: {error.key}, ResourceVersion: 0, AdditionalErrorMsg: {error.message}"

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import MutableSequence, Sequence
+from typing import Final
 
 from apiext.meta import errors
-from apiext.storage import change, continue_token, keys, list_plan, versioner
-from apiext.storage.backend import CompactedError, FutureRevisionError
+from apiext.meta.gvk import GroupResource
+from apiext.storage import change, continue_token, entry, keys, list_plan, versioner
+from apiext.storage.backend import Backend, CompactedError, FutureRevisionError, KeyValue, RangeResult
 from apiext.storage.corrupt_objects import Corruption
-from apiext.storage.interface import CorruptObjectError, KeyNotFoundError, ListResult
+from apiext.storage.interface import Codec, CorruptObjectError, Item, KeyNotFoundError, ListResult
+from apiext.storage.list_plan import ListPlan
+from apiext.storage.rendering import Renderer
 from apiext.storage.time_slice import Pace
+from apiext.storage.view import View
 
-if TYPE_CHECKING:
-    from collections.abc import MutableSequence, Sequence
-
-    from apiext.meta.gvk import GroupResource
-    from apiext.storage.backend import Backend, KeyValue, RangeResult
-    from apiext.storage.interface import Codec, Item
-    from apiext.storage.list_plan import ListPlan
-    from apiext.storage.rendering import Renderer, RenderResult, Stored
-
-_PAGE_KEYS: Final = 1000  # objects
-_MAX_PAGE_KEYS: Final = 10000  # objects
+_PAGE_KEYS: Final = 1000
+_MAX_PAGE_KEYS: Final = 10000
 _LIST_EXPIRED: Final = "The resourceVersion for the provided list is too old."
 
 
@@ -38,15 +34,11 @@ class DirectReader:
         """Implement Store.get; always return the latest state."""
         minimum = versioner.parse(resource_version)
         pair, revision = await self._backend.get(self.prefix + key)
-        versioner.require_not_older(minimum, revision)
+        if minimum > revision:
+            raise errors.too_large_resource_version(minimum, revision, 0)
         if pair is None:
             raise KeyNotFoundError(self.prefix + key, "key not found")
-        relative, data, revision = self._open(pair)
-        return await self._renderer.read_item(codec, relative, data, revision)
-
-    def _open(self, pair: KeyValue) -> Stored:
-        key = pair.key[len(self.prefix) :]
-        return key, self._renderer.open(key, pair.value)[0], pair.revision
+        return await self._renderer.read_item(codec, key, self._renderer.open(key, pair.value), pair.revision)
 
     async def list(self, plan: ListPlan, codec: Codec) -> ListResult:
         """Return the result of a planned list."""
@@ -85,11 +77,12 @@ class DirectReader:
             result = await self._backend.list(prefix, start=begin, revision=revision, limit=limit)
         except CompactedError as error:
             if plan.paging:
-                raise continue_token.too_old(start) from error
+                raise continue_token.ExpiredContinueError(start) from error
             raise errors.expired(_LIST_EXPIRED) from error
         except FutureRevisionError as error:
             raise errors.too_large_resource_version(revision, error.current, 0) from error
-        versioner.require_not_older(plan.minimum, result.revision)
+        if plan.minimum > result.revision:
+            raise errors.too_large_resource_version(plan.minimum, result.revision, 0)
         return result
 
     async def _collect(
@@ -97,13 +90,18 @@ class DirectReader:
     ) -> bool:
         """Append the selected items; return False if the limit was reached before the last pair."""
         pace = Pace()
-        shown = await self._converted(codec, pairs) if codec.conversion is not None else None
-        for place, pair in enumerate(pairs):
+        view = View(codec, self._renderer)
+        entries = [entry.read(self._renderer, pair.key[len(self.prefix) :], pair.value, pair.revision) for pair in pairs]
+        shown = None if view.inline else await view.items(entries)
+        for place, each in enumerate(entries):
             if plan.limit and len(items) >= plan.limit:
                 return False
             if pace.due:
                 await pace.pause()
-            item = self._item(codec, pair) if shown is None else shown[place]
+            try:
+                item = view.render(each, each.revision) if shown is None else shown[place]
+            except CorruptObjectError as error:
+                item = error
             if isinstance(item, CorruptObjectError):
                 corruption.add(item)
             elif isinstance(item, errors.StatusError):
@@ -111,25 +109,6 @@ class DirectReader:
             elif plan.selection.matches(item.labels, item.fields):
                 items.append(item)
         return True
-
-    def _item(self, codec: Codec, pair: KeyValue) -> RenderResult:
-        try:
-            return self._renderer.item(codec, *self._open(pair))
-        except CorruptObjectError as error:
-            return error
-
-    async def _converted(self, codec: Codec, pairs: Sequence[KeyValue]) -> Sequence[RenderResult]:
-        """Return the renderings of a page after one conversion, or the errors of objects in their places."""
-        shown: dict[str, RenderResult] = {}
-        opened: MutableSequence[Stored] = []
-        for pair in pairs:
-            try:
-                opened.append(self._open(pair))
-            except CorruptObjectError as error:
-                shown[pair.key] = error
-        for (key, _, _), item in zip(opened, await self._renderer.items(codec, opened), strict=True):
-            shown[self.prefix + key] = item
-        return [shown[pair.key] for pair in pairs]
 
     async def count(self) -> int:
         """Implement Store.count."""

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
+from apiext.meta.gvk import GroupResource
 from apiext.storage import keys, list_plan
+from apiext.storage.backend import Backend
 from apiext.storage.direct_reader import DirectReader
 from apiext.storage.direct_watch import DirectWatch
+from apiext.storage.interface import Codec, Event, Item, ListOptions, ListResult, Watch, WatchOptions
+from apiext.storage.rendering import Renderer
+from apiext.storage.watch_queue import WatchQueue
 from apiext.storage.writer import Writer
-
-if TYPE_CHECKING:
-    from apiext.meta import errors
-    from apiext.meta.gvk import GroupResource
-    from apiext.storage.backend import Backend
-    from apiext.storage.interface import Codec, Event, Item, ListOptions, ListResult, Watch, WatchOptions
-    from apiext.storage.rendering import Renderer
-    from apiext.storage.watch_queue import WatchQueue
-
-BOOKMARK_INTERVAL: Final = 60.0
-"""Seconds between two bookmarks of a watch."""
 
 
 class DirectStore(Writer):
     """Implements Store without a cache: every read asks the backend, every watch opens a watch of the backend."""
 
-    def __init__(
-        self, *, backend: Backend, renderer: Renderer, resource: GroupResource, bookmark_interval: float = BOOKMARK_INTERVAL
-    ) -> None:
+    def __init__(self, *, backend: Backend, renderer: Renderer, resource: GroupResource, bookmark_interval: float) -> None:
         super().__init__(backend=backend, renderer=renderer)
         self._reader = DirectReader(backend=backend, renderer=renderer, resource=resource)
         self._bookmark_interval = bookmark_interval
@@ -55,16 +45,14 @@ class DirectStore(Writer):
         await watch.start()
         if self._closed:
             watch.close()
-        elif watch.active:
+        elif not watch.finished:
             self._watches.add(watch)
         return watch
 
-    def close(self, error: errors.StatusError | None = None) -> None:
-        """End all watches, current and future ones, with a Status if one is given."""
+    def close(self) -> None:
+        """End all watches, current and future ones."""
         self._closed = True
         for watch in tuple(self._watches):
-            if error is not None:
-                watch.fail(error)
             watch.finish()
 
     async def count(self) -> int:

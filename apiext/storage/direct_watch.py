@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from apiext.meta import errors
-from apiext.storage import converting_watch, entry, keys, rendering, streams, versioner
-from apiext.storage.backend import BackendError, CompactedError
+from apiext.storage import converting_watch, entry, keys, rendering, versioner
+from apiext.storage.backend import Backend, BackendError, BackendEvent, CompactedError
 from apiext.storage.change import Change, Interest
-from apiext.storage.interface import Event, EventType, Item
+from apiext.storage.entry import Entry
+from apiext.storage.interface import Codec, Event, EventType, Item, WatchOptions
+from apiext.storage.rendering import Renderer
 from apiext.storage.view import View
 from apiext.storage.watch_queue import WatchQueue
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from apiext.storage.backend import Backend, BackendEvent
-    from apiext.storage.entry import Entry
-    from apiext.storage.interface import Codec, WatchOptions
-    from apiext.storage.rendering import Renderer
-
 _EXPIRED: Final = "The resourceVersion for the provided watch is too old."
-_PAGE_KEYS: Final = 1000  # objects
-_BEFORE_END_SECONDS: Final = 2.0  # seconds
+_PAGE_KEYS: Final = 1000
+_BEFORE_END_SECONDS: Final = 2.0
 
 
 class DirectWatch(WatchQueue[Event]):
@@ -101,23 +97,19 @@ class DirectWatch(WatchQueue[Event]):
             page = [(pair.key[len(self._renderer.prefix) :], pair) for pair in result.items]
             read = [entry.read(self._renderer, key, pair.value, pair.revision) for key, pair in page if self._interest.covers(key)]
             if not self._interest.view.inline:
-                await self._convert(read)
+                for shown in await self._interest.view.items(read):
+                    if not isinstance(shown, Item):
+                        raise rendering.status_error(shown)
             entries += read
             if not result.more:
                 return entries, revision
             start = f"{result.items[-1].key}\0"
 
-    async def _convert(self, entries: Sequence[Entry]) -> None:
-        """Render entries for the initial events; raises StatusError for the first one that fails."""
-        for shown in await self._interest.view.items(entries):
-            if not isinstance(shown, Item):
-                raise rendering.status_error(shown)
-
     def _initial(self, entries: list[Entry], revision: int) -> Iterator[Event]:
         view = self._interest.view
         for each in entries:
             if self._interest.wants(each):
-                yield rendering.event(EventType.ADDED, each.item(view))
+                yield rendering.event(EventType.ADDED, view.item(each))
         if self._options.send_initial_events and self._options.allow_bookmarks:
             yield rendering.bookmark(view.gvk, revision, initial_events_end=True)
 
@@ -133,14 +125,14 @@ class DirectWatch(WatchQueue[Event]):
             self.fail(errors.internal(str(error)))
 
     async def _follow(self) -> None:
-        async with streams.closing(self._backend.watch(self._prefix, start=self._revision + 1, previous=True)) as batches:
+        async with contextlib.aclosing(self._backend.watch(self._prefix, start=self._revision + 1, previous=True)) as batches:
             async for batch in batches:
                 if self._interest.view.inline:
                     self._send(batch.events)
                 else:
                     await self._convert_and_send(batch.events)
                 self._revision = max(self._revision, batch.revision)
-                if not self.active:
+                if self.finished:
                     return
 
     def _send(self, happened: Sequence[BackendEvent]) -> None:
@@ -180,7 +172,7 @@ class DirectWatch(WatchQueue[Event]):
 
     def _schedule_bookmark(self, remaining: float) -> None:
         """Schedule a bookmark for the end of the interval, or shortly before the end of the watch if that is sooner."""
-        if not self._options.allow_bookmarks or not self.active:
+        if not self._options.allow_bookmarks or self.finished:
             return
         wait = self._bookmark_interval
         if remaining:

@@ -1,19 +1,13 @@
-"""A stored object and its renderings: each view renders it once, on demand."""
+"""A stored object and its renderings."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from apiext.storage.interface import CorruptObjectError, Item
-from apiext.storage.rendering import at_revision, with_revision, without_revision
-
-if TYPE_CHECKING:
-    from apiext.storage.rendering import Renderer
-    from apiext.storage.view import View
+from apiext.storage.rendering import Renderer, without_revision
 
 
 class Entry:
-    """An object at one revision. Immutable, except for its cached renderings.
+    """An object at one revision. Immutable, except for its cached renderings, one for each view (`storage/view.py`).
 
     The stored bytes are dropped when they can be restored from a rendering; an entry then costs about the size of its JSON.
     """
@@ -24,16 +18,16 @@ class Entry:
         self.key = key
         self.revision = revision
         self._raw: bytes | None = raw
-        self._view: View | None = None
+        self._view: object = None
         self._item: Item | None = None
-        self._more: dict[View, Item] | None = None
+        self._more: dict[object, Item] | None = None
 
     @property
     def raw(self) -> bytes:
-        """Return the plain stored bytes.
+        """Return the stored bytes.
 
         Raises:
-            CorruptObjectError: the transformer rejected them.
+            CorruptObjectError: they are encrypted.
         """
         if self._raw is not None:
             return self._raw
@@ -48,24 +42,17 @@ class Entry:
         size = len(self._raw) if self._raw is not None else 0
         return size + (len(self._item.data) if self._item is not None else 0)
 
-    def cached(self, view: View) -> Item | None:
+    def cached(self, view: object) -> Item | None:
         """Return the cached rendering of a view, or None."""
         if self._view is view:
             return self._item
         return self._more.get(view) if self._more is not None else None
 
-    def item(self, view: View) -> Item:
-        """Return the rendering of a view.
+    def is_stored_as_shown(self, view: object) -> bool:
+        """Report whether the cached rendering of a view differs from the stored bytes in its resourceVersion only."""
+        return self._view is view and self._raw is None
 
-        Raises:
-            CorruptObjectError: the object cannot be decoded.
-        """
-        if self._view is view and self._item is not None:
-            return self._item
-        item = self._more.get(view) if self._more is not None else None
-        return item if item is not None else self.adopt(view, view.render(self.key, self.raw, self.revision))
-
-    def adopt(self, view: View, item: Item) -> Item:
+    def adopt(self, view: object, item: Item) -> Item:
         """Cache a rendering made from the same bytes."""
         if self._view is None:
             raw = self.raw
@@ -76,19 +63,7 @@ class Entry:
             self._more[view] = item
         return item
 
-    def at(self, view: View, revision: int) -> Item:
-        """Return the object with another resourceVersion, as in a DELETED event.
-
-        Raises:
-            CorruptObjectError: the object cannot be decoded.
-        """
-        if self._raw is None and self._view is view and self._item is not None:
-            return with_revision(self._item, revision)
-        if not view.inline:
-            return at_revision(self.item(view), revision)
-        return view.render(self.key, self.raw, revision)
-
-    def forget(self, view: View) -> None:
+    def forget(self, view: object) -> None:
         """Drop the rendering of a view."""
         if self._more is not None:
             self._more.pop(view, None)
@@ -100,7 +75,7 @@ class Entry:
 
 
 class CorruptEntry(Entry):
-    """A value that the transformer rejected. Every access raises the error; other entries are not affected."""
+    """An encrypted value. Every access raises the error; other entries are not affected."""
 
     __slots__ = ("_error",)
 
@@ -110,7 +85,7 @@ class CorruptEntry(Entry):
 
     @property
     def raw(self) -> bytes:
-        """Raise the transformer's error.
+        """Raise the error.
 
         Raises:
             CorruptObjectError: always.
@@ -121,6 +96,6 @@ class CorruptEntry(Entry):
 def read(renderer: Renderer, key: str, value: bytes, revision: int) -> Entry:
     """Return the entry for a stored value, under its relative key."""
     try:
-        return Entry(key, revision, renderer.open(key, value)[0])
+        return Entry(key, revision, renderer.open(key, value))
     except CorruptObjectError as error:
         return CorruptEntry(key, revision, error)

@@ -7,35 +7,32 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
+from apiext.meta.gvk import GroupResource
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
 from apiext.storage import keys
-from apiext.storage.backend import BackendError, CompactedError, FutureRevisionError
+from apiext.storage.backend import Backend, BackendError, CompactedError, FutureRevisionError
 from apiext.storage.barrier import Barrier
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.cacher.feed import MAX_WAIT, BackendFeed
-from apiext.storage.direct_store import BOOKMARK_INTERVAL, DirectStore
+from apiext.storage.direct_store import DirectStore
+from apiext.storage.interface import Store
 from apiext.storage.raw_objects import RawObjects
-from apiext.storage.rendering import IdentityTransformer, Renderer
+from apiext.storage.rendering import Renderer
+from apiext.storage.write_guards import WriteGuard
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from apiext.meta.gvk import GroupResource
-    from apiext.storage.backend import Backend
-    from apiext.storage.interface import Store, Transformer
-    from apiext.storage.write_guards import WriteGuard
-
-COMPACTION_INTERVAL_SECONDS: Final = 300.0  # seconds
-_TICK_SECONDS: Final = 1.0  # seconds
+COMPACTION_INTERVAL_SECONDS: Final = 300.0
+BOOKMARK_INTERVAL_SECONDS: Final = 60.0
+_TICK_SECONDS: Final = 1.0
 
 _LOG: Final = get_logger(__name__)
 
 
 class StoreFactory:
-    """Creates one Store for each resource. Owns the backend watch of all caches, the barrier and the compactor."""
+    """Creates one Store for each resource. Owns the backend watch of all caches and the barrier, and compacts the backend."""
 
     def __init__(
         self,
@@ -43,21 +40,18 @@ class StoreFactory:
         *,
         prefix: str = "/registry",
         watch_cache: bool = True,
-        transformer: Transformer | None = None,
         compaction_interval: float = COMPACTION_INTERVAL_SECONDS,
-        bookmark_interval: float = BOOKMARK_INTERVAL,
+        bookmark_interval: float = BOOKMARK_INTERVAL_SECONDS,
         max_wait: float = MAX_WAIT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.backend = backend
         self._prefix = prefix
         self._watch_cache = watch_cache
-        self._transformer: Transformer = transformer or IdentityTransformer()
         self._bookmark_interval = bookmark_interval
         self._clock = clock
         self._barrier = Barrier(backend)
         self._feed = BackendFeed(backend=backend, root=keys.root(prefix), max_wait=max_wait)
-        self._compactor = Compactor(backend=backend, interval=compaction_interval)
         self._compaction_interval = compaction_interval
         self._stores: dict[GroupResource, DirectStore | CachedStore] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -73,7 +67,7 @@ class StoreFactory:
             await self._feed.start()
             self._tasks.append(loop.create_task(self._tick()))
         if self._compaction_interval:
-            self._tasks.append(loop.create_task(self._compactor.run()))
+            self._tasks.append(loop.create_task(self._compact()))
 
     async def close(self) -> None:
         """End all watches and stop; leave the backend open."""
@@ -87,7 +81,20 @@ class StoreFactory:
         """Return the store of a resource, the same one until it is dropped."""
         store = self._stores.get(resource)
         if store is None:
-            store = self._stores[resource] = self._make(resource)
+            renderer = Renderer(self.key_prefix(resource))
+            if self._watch_cache:
+                store = CachedStore(
+                    backend=self.backend,
+                    renderer=renderer,
+                    resource=resource,
+                    feed=self._feed,
+                    barrier=self._barrier,
+                    clock=self._clock,
+                    bookmark_interval=self._bookmark_interval,
+                )
+            else:
+                store = DirectStore(backend=self.backend, renderer=renderer, resource=resource, bookmark_interval=self._bookmark_interval)
+            self._stores[resource] = store
         return store
 
     def key_prefix(self, resource: GroupResource) -> str:
@@ -96,28 +103,7 @@ class StoreFactory:
 
     def raw(self, resource: GroupResource, guard: WriteGuard) -> RawObjects:
         """Return the raw access to the stored objects of a resource."""
-        return RawObjects(backend=self.backend, renderer=self._renderer(resource), guard=guard)
-
-    def _renderer(self, resource: GroupResource) -> Renderer:
-        return Renderer(prefix=self.key_prefix(resource), transformer=self._transformer)
-
-    def _make(self, resource: GroupResource) -> DirectStore | CachedStore:
-        if not self._watch_cache:
-            return DirectStore(
-                backend=self.backend,
-                renderer=self._renderer(resource),
-                resource=resource,
-                bookmark_interval=self._bookmark_interval,
-            )
-        return CachedStore(
-            backend=self.backend,
-            renderer=self._renderer(resource),
-            resource=resource,
-            feed=self._feed,
-            barrier=self._barrier,
-            clock=self._clock,
-            bookmark_interval=self._bookmark_interval,
-        )
+        return RawObjects(backend=self.backend, prefix=self.key_prefix(resource), guard=guard)
 
     def drop(self, resource: GroupResource) -> None:
         """Drop the store of a resource and end its watches."""
@@ -135,33 +121,16 @@ class StoreFactory:
                 except Exception:  # noqa: BLE001 - go on with the other caches
                     _LOG.exception("watch cache housekeeping failed, retrying")
 
-
-class Compactor:
-    """Drops the history of a backend older than `interval` seconds, every `interval` seconds."""
-
-    def __init__(self, *, backend: Backend, interval: float) -> None:
-        self._backend = backend
-        self._interval = interval
-
-    async def run(self) -> None:
-        """Compact until cancelled."""
+    async def _compact(self) -> None:
+        """Drop the history older than the compaction interval, once an interval."""
         while True:
             try:
-                await self.step()
+                await self.backend.compact_aged()
+            except (CompactedError, FutureRevisionError):
+                # another server compacted first, or the store was replaced
+                _LOG.debug("nothing to compact")
             except BackendError as error:
                 _LOG.warning("compaction failed, retrying", error=str(error))
             except Exception:  # noqa: BLE001 - keep compacting
                 _LOG.exception("compaction failed")
-            await asyncio.sleep(self._interval)
-
-    async def step(self) -> None:
-        """Compact up to the revision that was the latest at the previous step.
-
-        Raises:
-            BackendError: the backend does not answer.
-        """
-        try:
-            await self._backend.compact_aged()
-        except (CompactedError, FutureRevisionError):
-            # another server compacted first, or the store was replaced
-            _LOG.debug("nothing to compact")
+            await asyncio.sleep(self._compaction_interval)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from apiext.meta import host_annotations
 from apiext.storage import keys
-from apiext.storage.backend import BackendError
-
-if TYPE_CHECKING:
-    from apiext.storage.backend import Backend
+from apiext.storage.backend import Backend, BackendError
 
 
 class HostRecords:
@@ -27,23 +24,18 @@ class HostRecords:
 
     async def claim(self, uid: str) -> str:
         """Return the uid of the cluster that the store belongs to; record the given one if there is none."""
-        record = await self._get("host")
-        if record is None:
-            # several servers may start at once: the first one wins
-            await self._backend.create(f"{self._root}host", _encoded({"uid": uid}))
-            record = await self._get("host")
-        known = (record or {}).get("uid")
+        known = (await self.agree("host", {"uid": uid})).get("uid")
         if not isinstance(known, str):
-            raise BackendError(f"{self._root}host has no uid of the host cluster")
+            raise BackendError(f"{self.key('host')} has no uid of the host cluster")
         return known
 
     async def authentication(self) -> dict[str, Any] | None:
         """Return the recorded extension-apiserver-authentication ConfigMap, or None."""
-        return await self._get("host-authentication")
+        return await self.get("host-authentication")
 
     async def remember_authentication(self, config_map: dict[str, Any]) -> None:
         """Record the extension-apiserver-authentication ConfigMap."""
-        key, value = f"{self._root}host-authentication", _encoded(config_map)
+        key, value = self.key("host-authentication"), _encoded(config_map)
         pair, _ = await self._backend.get(key)
         if pair is None:
             await self._backend.create(key, value)
@@ -51,8 +43,22 @@ class HostRecords:
             # a concurrent write by another server is as good
             await self._backend.update(key, value, expected=pair.revision)
 
-    async def _get(self, name: str) -> dict[str, Any] | None:
-        pair, _ = await self._backend.get(f"{self._root}{name}")
+    def key(self, name: str) -> str:
+        """Return the key of a record."""
+        return f"{self._root}{name}"
+
+    async def agree(self, name: str, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a record; store the given one if there is none."""
+        found = await self.get(name)
+        if found is None:
+            # several servers may start at once: the first one wins
+            await self._backend.create(self.key(name), _encoded(record))
+            found = await self.get(name)
+        return found or {}
+
+    async def get(self, name: str) -> dict[str, Any] | None:
+        """Return a record, None if there is none."""
+        pair, _ = await self._backend.get(self.key(name))
         if pair is None:
             return None
         try:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Any, Final, Protocol
 
 from apiext.meta import json_codec
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-
-    from apiext.meta.errors import StatusError
-    from apiext.meta.gvk import GroupVersionKind
-    from apiext.meta.json_codec import Object
-    from apiext.meta.selectors import FieldSelector, LabelSelector
-    from apiext.storage.write_guards import WriteGuard
+from apiext.meta.errors import StatusError
+from apiext.meta.gvk import GroupVersionKind
+from apiext.meta.json_codec import Object
+from apiext.meta.selectors import FieldSelector, LabelSelector
+from apiext.storage.write_guards import WriteGuard
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,38 +78,20 @@ class Codec(Protocol):
         ...
 
 
-class Transformer(Protocol):
-    """Transforms values into the bytes of the backend (encryption at rest); the key is authenticated data."""
-
-    def to_storage(self, data: bytes, key: str) -> bytes:
-        """Return the bytes to store."""
-        ...
-
-    def from_storage(self, data: bytes, key: str) -> tuple[bytes, bool]:
-        """Return the value, and whether it is stale and must be rewritten.
-
-        Raises:
-            ValueError: the bytes cannot be transformed.
-        """
-        ...
-
-
+@dataclass(slots=True, kw_only=True, eq=False)
 class Item:
     """A rendered object: its JSON in the codec's version, shared by all readers.
 
     `data` has a resourceVersion and no final newline.
     """
 
-    __slots__ = ("data", "fields", "key", "labels", "revision", "row")
-
-    def __init__(self, *, key: str, revision: int, data: bytes, labels: dict[str, str], fields: dict[str, str]) -> None:
-        self.key = key
-        self.revision = revision
-        self.data = data
-        self.labels = labels
-        self.fields = fields
-        self.row: object = None
-        """The cached table row of the object."""
+    key: str
+    revision: int
+    data: bytes
+    labels: dict[str, str]
+    fields: dict[str, str]
+    row: Any = None
+    """The cached table row of the object."""
 
     def object(self) -> Object:
         """Return the decoded object; each call parses a new one."""
@@ -191,18 +170,16 @@ class WatchOptions:
     """Seconds after which the caller ends the watch (0: unknown). A bookmark is sent shortly before."""
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class Event:
     """A watch event in one version; its line is rendered once and shared."""
 
-    __slots__ = ("item", "line", "revision", "type")
-
-    def __init__(self, *, type: EventType, item: Item | None, revision: int, line: bytes) -> None:
-        self.type = type
-        self.item = item
-        """None for BOOKMARK and ERROR; for DELETED the last state, at the revision of the deletion."""
-        self.revision = revision
-        self.line = line
-        """The JSON line of the event: `{"type":"ADDED","object":{...}}` and a newline."""
+    type: EventType
+    item: Item | None
+    """None for BOOKMARK and ERROR; for DELETED the last state, at the revision of the deletion."""
+    revision: int
+    line: bytes
+    """The JSON line of the event: `{"type":"ADDED","object":{...}}` and a newline."""
 
 
 class Watch(Protocol):
@@ -225,10 +202,18 @@ class Watch(Protocol):
 class StorageError(Exception):
     """An outcome of storage that the registry maps to a Status; `key` is the key of the object."""
 
+    code = 0
+    text = ""
+    """Number and name of the outcome in the reference's StorageError."""
+
     def __init__(self, key: str, message: str) -> None:
         super().__init__(f"{message}: {key}" if key else message)
         self.key = key
         self.message = message
+
+    def describe(self) -> str:
+        """Return the text of the reference's StorageError."""
+        return f"StorageError: {self.text}, Code: {self.code}, Key: {self.key}, ResourceVersion: 0, AdditionalErrorMsg: {self.message}"
 
 
 class KeyNotFoundError(StorageError):
@@ -239,16 +224,16 @@ class KeyExistsError(StorageError):
     """The key exists already."""
 
 
-class ResourceVersionConflictError(StorageError):
-    """A guarded write lost against other writers too often."""
-
-
 class InvalidObjectError(StorageError):
     """A precondition (uid, resourceVersion) does not hold; the message is the reference's."""
 
+    code, text = 4, "invalid object"
+
 
 class CorruptObjectError(StorageError):
-    """The stored bytes cannot be transformed, decoded or converted."""
+    """The stored bytes are encrypted, or cannot be decoded or converted."""
+
+    code, text = 7, "corrupt object"
 
 
 @dataclass(frozen=True, slots=True)

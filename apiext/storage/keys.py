@@ -6,11 +6,10 @@ resources (apiserver pkg/registry/generic: NamespaceKeyFunc, NoNamespaceKeyFunc)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from apiext.meta.gvk import GroupResource
-    from apiext.storage.interface import Selection
+from apiext.meta.gvk import GroupResource
+from apiext.storage.interface import Selection
 
 LAST: Final = "\U0010ffff"
 """A bound above every key."""

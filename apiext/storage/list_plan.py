@@ -5,17 +5,12 @@ Mirrors apiserver pkg/storage/interfaces.go (ValidateListOptions) and pkg/storag
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from apiext.meta import errors
 from apiext.storage import continue_token, keys, versioner
-from apiext.storage.interface import ListResult, VersionMatch
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from apiext.storage.interface import Item, ListOptions, Selection
+from apiext.storage.interface import Item, ListOptions, ListResult, Selection, VersionMatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +63,6 @@ def page(plan: ListPlan, items: Sequence[Item], *, revision: int, total: int, mo
     return ListResult(
         items=items,
         revision=revision,
-        continue_token=continue_token.encode_after(after, revision),
+        continue_token=continue_token.encode(f"{after}\0", revision),
         remaining=total - plan.limit if unfiltered else None,
     )

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Sequence
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from apiext.storage.interface import CorruptObjectError
-from apiext.storage.write_guards import retry_guarded
+from apiext.storage.backend import Backend, KeyValue
+from apiext.storage.write_guards import WriteGuard, retry_guarded
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
-    from apiext.storage.backend import Backend, KeyValue
-    from apiext.storage.rendering import Renderer
-    from apiext.storage.write_guards import WriteGuard
-
-_PAGE_KEYS: Final = 500  # objects
+_PAGE_KEYS: Final = 500
 _TOGETHER: Final = 128
 """Concurrent deletions: as many as share a transaction."""
 
@@ -37,37 +31,30 @@ class RawObjects:
         BackendError: from every method, when the backend does not answer; methods also raise what the guard raises.
     """
 
-    def __init__(self, *, backend: Backend, renderer: Renderer, guard: WriteGuard) -> None:
+    def __init__(self, *, backend: Backend, prefix: str, guard: WriteGuard) -> None:
         self._backend = backend
-        self._renderer = renderer
+        self._prefix = prefix
         self._guard = guard
 
     async def put(self, key: str, data: bytes) -> Outcome:
         """Store an object as these bytes, whatever is stored now."""
-        full, value = self._renderer.prefix + key, self._renderer.seal(key, data)
+        full = self._prefix + key
         found: KeyValue | None = None
         while True:
             if found is None:
-                outcome, write = Outcome.CREATED, partial(self._backend.create, full, value)
-            elif self._holds(key, found, data):
+                outcome, write = Outcome.CREATED, partial(self._backend.create, full, data)
+            elif found.value == data:
                 return Outcome.UNCHANGED
             else:
-                outcome, write = Outcome.UPDATED, partial(self._backend.update, full, value, expected=found.revision)
+                outcome, write = Outcome.UPDATED, partial(self._backend.update, full, data, expected=found.revision)
             result = await retry_guarded(self._guard, write)
             if result.succeeded:
                 return outcome
             found = result.current
 
-    def _holds(self, key: str, found: KeyValue, data: bytes) -> bool:
-        """Report whether the stored value equals the data."""
-        try:
-            return self._renderer.open(key, found.value) == (data, False)
-        except CorruptObjectError:
-            return False
-
     async def remove(self, key: str) -> bool:
         """Delete an object; return False if there is none."""
-        found, _ = await self._backend.get(self._renderer.prefix + key)
+        found, _ = await self._backend.get(self._prefix + key)
         return await self._remove(found)
 
     async def _remove(self, found: KeyValue | None) -> bool:
@@ -86,12 +73,12 @@ class RawObjects:
 
     async def keys(self) -> list[str]:
         """Return the keys of all objects."""
-        return [pair.key[len(self._renderer.prefix) :] async for page in self._pages("") for pair in page]
+        return [pair.key[len(self._prefix) :] async for page in self._pages("") for pair in page]
 
     async def _pages(self, scope: str) -> AsyncIterator[Sequence[KeyValue]]:
         start = ""
         while True:
-            result = await self._backend.list(self._renderer.prefix + scope, start=start, limit=_PAGE_KEYS)
+            result = await self._backend.list(self._prefix + scope, start=start, limit=_PAGE_KEYS)
             yield result.items
             if not result.more:
                 return

@@ -1,64 +1,45 @@
-"""Rendering of stored bytes for readers: transformer, codec, resourceVersion, and the JSON of items and events."""
+"""Rendering of stored bytes for readers: codec, resourceVersion, and the JSON of items and events."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from apiext.meta import errors, json_codec
-from apiext.storage.interface import CorruptObjectError, Event, EventType, Item
-from apiext.storage.time_slice import Pace
+from apiext.meta.gvk import GroupVersionKind
+from apiext.meta.json_codec import Object
+from apiext.storage.interface import Codec, CorruptObjectError, Encoded, Event, EventType, Item
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+_INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+_ENCRYPTED: Final = b"k8s:enc:"
 
-    from apiext.meta.gvk import GroupVersionKind
-    from apiext.meta.json_codec import Object
-    from apiext.storage.interface import Codec, Encoded, Transformer
-
-_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-
-# Exceptions of codecs and transformers for bytes of another origin.
-_DECODING_ERRORS = (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError)
-
-
-RENDERING_ERRORS = (CorruptObjectError, errors.StatusError)
+DECODING_ERRORS: Final = (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError)
+"""Exceptions of codecs for bytes of another origin."""
+RENDERING_ERRORS: Final = (CorruptObjectError, errors.StatusError)
 """Errors of rendering an object: it cannot be decoded, or the converter cannot be used."""
-
-Stored = tuple[str, bytes, int]
-"""Relative key, plain bytes and revision of a stored object."""
-
 
 RenderResult = Item | CorruptObjectError | errors.StatusError
 """A rendering, or the error that stands in its place."""
-
-_ENCRYPTED: Final = b"k8s:enc:"
 
 
 class Renderer:
     """Reads and renders the values of one resource. `prefix` is the key prefix of the resource, with a final slash."""
 
-    __slots__ = ("_transformer", "prefix")
+    __slots__ = ("prefix",)
 
-    def __init__(self, *, prefix: str, transformer: Transformer) -> None:
+    def __init__(self, prefix: str) -> None:
         self.prefix = prefix
-        self._transformer = transformer
 
-    def open(self, key: str, value: bytes) -> tuple[bytes, bool]:
-        """Return the plain bytes of a stored value, and whether they are stale and must be rewritten.
+    def open(self, key: str, value: bytes) -> bytes:
+        """Return a stored value (apiserver pkg/storage/value/encrypt/identity).
 
         Raises:
-            CorruptObjectError: the transformer rejects the value.
+            CorruptObjectError: the value is encrypted.
         """
-        try:
-            return self._transformer.from_storage(value, self.prefix + key)
-        except _DECODING_ERRORS as error:
-            why = f"data from the storage is not transformable revision=0: {error}"
-            raise CorruptObjectError(self.prefix + key, why) from error
-
-    def seal(self, key: str, data: bytes) -> bytes:
-        """Return the bytes to store for plain bytes."""
-        return self._transformer.to_storage(data, self.prefix + key)
+        if value.startswith(_ENCRYPTED):
+            why = "data from the storage is not transformable revision=0: identity transformer tried to read encrypted data"
+            raise CorruptObjectError(self.prefix + key, why)
+        return value
 
     def decode(self, codec: Codec, key: str, data: bytes, revision: int) -> Object:
         """Return the object in stored bytes with its resourceVersion (none at revision 0), before the codec's conversion.
@@ -69,8 +50,8 @@ class Renderer:
         try:
             obj = codec.decode(data)
             _set_revision(obj, revision)
-        except _DECODING_ERRORS as error:
-            raise self._corrupt(key, revision, error) from error
+        except DECODING_ERRORS as error:
+            raise self.corrupt(key, revision, error) from error
         return obj
 
     async def read(self, codec: Codec, key: str, data: bytes, revision: int) -> Object:
@@ -85,8 +66,8 @@ class Renderer:
             return obj
         try:
             (converted,) = await codec.conversion.from_storage([obj])
-        except _DECODING_ERRORS as error:
-            raise self._corrupt(key, revision, error) from error
+        except DECODING_ERRORS as error:
+            raise self.corrupt(key, revision, error) from error
         return converted
 
     def item(self, codec: Codec, key: str, data: bytes, revision: int) -> Item:
@@ -95,52 +76,13 @@ class Renderer:
         Raises:
             CorruptObjectError: the bytes cannot be decoded.
         """
-        return self._render(codec, key, self.decode(codec, key, data, revision), revision)
+        return self.render(codec, key, self.decode(codec, key, data, revision), revision)
 
     async def read_item(self, codec: Codec, key: str, data: bytes, revision: int) -> Item:
         """Render stored bytes, for any codec. Raises as `read`."""
         if codec.conversion is None:
             return self.item(codec, key, data, revision)
-        return self._render(codec, key, await self.read(codec, key, data, revision), revision)
-
-    async def items(self, codec: Codec, stored: Sequence[Stored]) -> list[RenderResult]:
-        """Render stored objects after one conversion of them all; in the place of an object that fails stands its error."""
-        pace = Pace()
-        found: list[Object | CorruptObjectError | errors.StatusError] = []
-        for key, data, revision in stored:
-            try:
-                found.append(self.decode(codec, key, data, revision))
-            except RENDERING_ERRORS as error:
-                found.append(error)
-            if pace.due:
-                await pace.pause()
-        await self._convert(codec, stored, found)
-        shown: list[RenderResult] = []
-        for (key, _, revision), obj in zip(stored, found, strict=True):
-            try:
-                shown.append(self._render(codec, key, obj, revision) if isinstance(obj, dict) else obj)
-            except CorruptObjectError as error:
-                shown.append(error)
-            if pace.due:
-                await pace.pause()
-        return shown
-
-    async def _convert(self, codec: Codec, stored: Sequence[Stored], found: list[Object | CorruptObjectError | errors.StatusError]) -> None:
-        """Replace the objects by converted ones, or all of them by the error of the conversion."""
-        places = [place for place, obj in enumerate(found) if isinstance(obj, dict)]
-        if codec.conversion is None or not places:
-            return
-        try:
-            converted = await codec.conversion.from_storage([obj for obj in found if isinstance(obj, dict)])
-        except errors.StatusError as error:
-            for place in places:
-                found[place] = error
-        except _DECODING_ERRORS as error:
-            for place in places:
-                found[place] = self._corrupt(stored[place][0], stored[place][2], error)
-        else:
-            for place, obj in zip(places, converted, strict=True):
-                found[place] = obj
+        return self.render(codec, key, await self.read(codec, key, data, revision), revision)
 
     def written(self, codec: Codec, key: str, encoded: Encoded, revision: int, source: Object) -> Item:
         """Render an object that was just encoded (`source`) at the revision of its write (0: none), for a codec without conversion.
@@ -160,15 +102,21 @@ class Renderer:
             fields=codec.fields(source),
         )
 
-    def _render(self, codec: Codec, key: str, obj: Object, revision: int) -> Item:
+    def render(self, codec: Codec, key: str, obj: Object, revision: int) -> Item:
+        """Render a decoded object in the codec's version.
+
+        Raises:
+            CorruptObjectError: its JSON, labels or fields cannot be made.
+        """
         try:
             rendered, fields = compact(json_codec.dumps(obj)), codec.fields(obj)
             labels = _labels(obj["metadata"])
-        except _DECODING_ERRORS as error:
-            raise self._corrupt(key, revision, error) from error
+        except DECODING_ERRORS as error:
+            raise self.corrupt(key, revision, error) from error
         return Item(key=key, revision=revision, data=rendered, labels=labels, fields=fields)
 
-    def _corrupt(self, key: str, revision: int, error: Exception) -> CorruptObjectError:
+    def corrupt(self, key: str, revision: int, error: Exception) -> CorruptObjectError:
+        """Return the error for an object that a codec rejected."""
         return CorruptObjectError(self.prefix + key, f"object not decodable revision={revision}: {error}")
 
 
@@ -247,21 +195,3 @@ def error_event(error: errors.StatusError) -> Event:
     """Return the ERROR event for a Status."""
     line = b'{"type":"ERROR","object":%b}\n' % json_codec.dumps(error.status(), sort_keys=False)
     return Event(type=EventType.ERROR, item=None, revision=0, line=line)
-
-
-class IdentityTransformer:
-    """Stores values unchanged; rejects encrypted values (apiserver pkg/storage/value/encrypt/identity)."""
-
-    def to_storage(self, data: bytes, key: str) -> bytes:
-        """Return the data."""
-        return data
-
-    def from_storage(self, data: bytes, key: str) -> tuple[bytes, bool]:
-        """Return the data, never stale.
-
-        Raises:
-            ValueError: another transformer encrypted the value.
-        """
-        if data.startswith(_ENCRYPTED):
-            raise ValueError("identity transformer tried to read encrypted data")
-        return data, False

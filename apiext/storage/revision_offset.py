@@ -6,13 +6,13 @@ plus an offset that is greater than any revision of the other store. Lower revis
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-import orjson
+import contextlib
+from collections.abc import AsyncGenerator, Generator
+from typing import Final
 
 from apiext.meta import host_annotations
-from apiext.storage import keys, streams
 from apiext.storage.backend import (
+    Backend,
     BackendError,
     BackendEvent,
     CompactedError,
@@ -23,12 +23,9 @@ from apiext.storage.backend import (
     WatchBatch,
     WriteResult,
 )
+from apiext.storage.host_records import HostRecords
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from apiext.storage.backend import Backend
-
+_RECORD: Final = "revision-base"
 _MEMBER: Final = "base"
 _NEVER: Final = -1
 """A revision that no key has."""
@@ -41,14 +38,8 @@ class OffsetBackend:
         self._backend = backend
         self._offset = offset
 
-    # --- revisions --------------------------------------------------------------------------------------------------
-
     def _inner(self, revision: int) -> int:
-        """Return a revision without the offset; 0 stays 0.
-
-        Raises:
-            CompactedError: the revision is not above the offset.
-        """
+        """Return a revision without the offset; 0 stays 0. Raise CompactedError if it is not above the offset."""
         if not revision:
             return 0
         if revision <= self._offset:
@@ -68,10 +59,14 @@ class OffsetBackend:
     def _guard(self, guard: Guard | None) -> Guard | None:
         return guard and Guard(guard.key, self._expected(guard.expected))
 
-    def _compacted(self, error: CompactedError) -> CompactedError:
-        return CompactedError(error.compact_revision + self._offset)
-
-    # --- reads ------------------------------------------------------------------------------------------------------
+    @contextlib.contextmanager
+    def _outer_errors(self) -> Generator[None]:
+        try:
+            yield
+        except FutureRevisionError as error:
+            raise FutureRevisionError(error.current + self._offset) from error
+        except CompactedError as error:
+            raise CompactedError(error.compact_revision + self._offset) from error
 
     async def get(self, key: str) -> tuple[KeyValue | None, int]:
         """Implement Backend.get."""
@@ -81,20 +76,14 @@ class OffsetBackend:
     async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
         """Implement Backend.list."""
         offset, at = self._offset, self._inner(revision)
-        try:
+        with self._outer_errors():
             found = await self._backend.list(prefix, start=start, revision=at, limit=limit)
-        except FutureRevisionError as error:
-            raise FutureRevisionError(error.current + offset) from error
-        except CompactedError as error:
-            raise self._compacted(error) from error
         items = [KeyValue(pair.key, pair.value, pair.revision + offset) for pair in found.items]
         return RangeResult(items, found.revision + offset, found.count)
 
     async def count(self, prefix: str) -> int:
         """Implement Backend.count."""
         return await self._backend.count(prefix)
-
-    # --- writes -----------------------------------------------------------------------------------------------------
 
     async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
         """Implement Backend.create."""
@@ -110,17 +99,13 @@ class OffsetBackend:
         own = self._expected(expected)
         return self._outer_result(await self._backend.delete(key, expected=own, guard=self._guard(guard)))
 
-    # --- watches ----------------------------------------------------------------------------------------------------
-
-    async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
+    async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
         """Implement Backend.watch."""
         begin = self._inner(start)
-        try:
-            async with streams.closing(self._backend.watch(prefix, start=begin, previous=previous)) as batches:
+        with self._outer_errors():
+            async with contextlib.aclosing(self._backend.watch(prefix, start=begin, previous=previous)) as batches:
                 async for batch in batches:
                     yield WatchBatch([self._event(event) for event in batch.events], batch.revision + self._offset)
-        except CompactedError as error:
-            raise self._compacted(error) from error
 
     def _event(self, event: BackendEvent) -> BackendEvent:
         return BackendEvent(event.key, event.revision + self._offset, event.value, self._pair(event.previous))
@@ -128,8 +113,6 @@ class OffsetBackend:
     async def request_progress(self) -> None:
         """Implement Backend.request_progress."""
         await self._backend.request_progress()
-
-    # --- the store as a whole ---------------------------------------------------------------------------------------
 
     async def revision(self) -> int:
         """Implement Backend.revision."""
@@ -142,10 +125,8 @@ class OffsetBackend:
 
     async def compact(self, revision: int) -> None:
         """Implement Backend.compact."""
-        try:
+        with self._outer_errors():
             await self._backend.compact(max(revision - self._offset, 1))
-        except FutureRevisionError as error:
-            raise FutureRevisionError(error.current + self._offset) from error
 
     async def compact_aged(self) -> None:
         """Implement Backend.compact_aged."""
@@ -160,34 +141,18 @@ class OffsetBackend:
         await self._backend.close()
 
 
-# --- the record -----------------------------------------------------------------------------------------------------
-
-
-def record_key(prefix: str) -> str:
-    """Return the key of the record that holds the offset."""
-    return f"{keys.root(prefix)}{host_annotations.DOMAIN}/revision-base"
-
-
 async def with_offset(backend: Backend, prefix: str, *, begin: bool) -> Backend:
     """Return the backend with the recorded offset; unchanged if there is none, unless `begin` requests to record one.
 
     Raises:
         BackendError: the store does not answer, or its record is invalid.
     """
-    key = record_key(prefix)
-    pair, _ = await backend.get(key)
-    if pair is None and begin:
-        # several servers may start at once: the first one wins, and all read its record
-        await backend.create(key, orjson.dumps({_MEMBER: host_annotations.REVISION_BASE}) + b"\n")
-        pair, _ = await backend.get(key)
-    return backend if pair is None else OffsetBackend(backend, _parse_offset(pair))
-
-
-def _parse_offset(pair: KeyValue) -> int:
-    try:
-        offset = orjson.loads(pair.value)[_MEMBER]
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise BackendError(f"invalid revision offset in {pair.key}: {error}") from error
+    records = HostRecords(backend, prefix)
+    initial = {_MEMBER: host_annotations.REVISION_BASE}
+    record = await records.agree(_RECORD, initial) if begin else await records.get(_RECORD)
+    if record is None:
+        return backend
+    offset = record.get(_MEMBER)
     if type(offset) is not int or offset < 0:
-        raise BackendError(f"invalid revision offset in {pair.key}: not a positive integer")
-    return offset
+        raise BackendError(f"invalid revision offset in {records.key(_RECORD)}: not a positive integer")
+    return OffsetBackend(backend, offset)

@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import Final
 
-_SLICE_SECONDS: Final = 0.002  # seconds
+_SLICE_SECONDS: Final = 0.002
 
 
 class Pace:

@@ -49,13 +49,3 @@ def parse_for_watch(text: str) -> int:
         return parse(text)
     except errors.StatusError as error:
         raise errors.unknown(error.message.removeprefix(_PREFIX)) from error
-
-
-def require_not_older(minimum: int, actual: int) -> None:
-    """Check that a read is not older than requested.
-
-    Raises:
-        StatusError: 504 if `actual` is less than `minimum`.
-    """
-    if minimum > actual:
-        raise errors.too_large_resource_version(minimum, actual, 0)

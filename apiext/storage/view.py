@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
-from apiext.storage.interface import CorruptObjectError, Item
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from apiext.meta.gvk import GroupVersionKind
-    from apiext.storage.entry import Entry
-    from apiext.storage.interface import Codec
-    from apiext.storage.rendering import Renderer, RenderResult, Stored
-
-    Rendering = asyncio.Task[dict[Entry, RenderResult]]
+from apiext.meta import errors
+from apiext.meta.gvk import GroupVersionKind
+from apiext.meta.json_codec import Object
+from apiext.storage.entry import Entry
+from apiext.storage.interface import Codec, CorruptObjectError, Item
+from apiext.storage.rendering import DECODING_ERRORS, RENDERING_ERRORS, Renderer, RenderResult, at_revision, with_revision
+from apiext.storage.time_slice import Pace
 
 _BATCH: Final = 500
 """Objects that are converted by one call at most."""
@@ -33,17 +30,10 @@ class View:
     def __init__(self, codec: Codec, renderer: Renderer, released: Callable[[View], None] | None = None) -> None:
         self.gvk: GroupVersionKind = codec.gvk
         self.inline: bool = codec.conversion is None
-        """Whether `render` can be used; otherwise entries are rendered by `items` first."""
+        """Whether `item` can be used at once; otherwise entries are rendered by `items` first."""
         self._renderer = renderer
-        self._codec = self._reference(codec, released)
-        self._rendering: dict[Entry, Rendering] = {}
-
-    def _reference(self, codec: Codec, released: Callable[[View], None] | None) -> Callable[[], Codec | None]:
-        def release(_: object) -> None:
-            if released is not None:
-                released(self)
-
-        return weakref.ref(codec, release)
+        self._codec = weakref.ref(codec, None if released is None else lambda _: released(self))
+        self._rendering: dict[Entry, asyncio.Task[dict[Entry, RenderResult]]] = {}
 
     def _held(self) -> Codec:
         codec = self._codec()
@@ -51,29 +41,27 @@ class View:
             raise AssertionError("the codec of a view in use is garbage")
         return codec
 
-    def render(self, key: str, raw: bytes, revision: int) -> Item:
-        """Render stored bytes, in an inline view.
+    def item(self, entry: Entry) -> Item:
+        """Return the rendering of an entry, which keeps it. In a view that is not inline, it must be cached.
 
         Raises:
-            CorruptObjectError: the bytes cannot be decoded.
+            CorruptObjectError: the entry cannot be decoded.
         """
+        item = entry.cached(self)
+        return item if item is not None else entry.adopt(self, self.render(entry, entry.revision))
+
+    def at(self, entry: Entry, revision: int) -> Item:
+        """Return an entry's object with another resourceVersion, as in a DELETED event. Raises as `item`."""
+        item = entry.cached(self)
+        if item is not None and entry.is_stored_as_shown(self):
+            return with_revision(item, revision)
+        return self.render(entry, revision) if self.inline else at_revision(self.item(entry), revision)
+
+    def render(self, entry: Entry, revision: int) -> Item:
+        """Render an entry's object with a resourceVersion, in an inline view. Raises as `item`."""
         if not self.inline:
             raise AssertionError("an entry is used before it was converted")
-        return self._renderer.item(self._held(), key, raw, revision)
-
-    async def item(self, entry: Entry) -> Item:
-        """Return the rendering of an entry.
-
-        Raises:
-            CorruptObjectError: the entry cannot be decoded or converted.
-            StatusError: the converter cannot be used.
-        """
-        if self.inline:
-            return entry.item(self)
-        (shown,) = await self.items([entry])
-        if isinstance(shown, Item):
-            return shown
-        raise shown
+        return self._renderer.item(self._held(), entry.key, entry.raw, revision)
 
     async def items(self, entries: Sequence[Entry]) -> list[RenderResult]:
         """Return the renderings of entries; in the place of one that fails stands its error.
@@ -101,13 +89,30 @@ class View:
         return shown
 
     async def _render_batch(self, codec: Codec, entries: Sequence[Entry]) -> dict[Entry, RenderResult]:
+        """Render entries after one conversion of them all, which fails for all of them."""
+        pace = Pace()
         shown: dict[Entry, RenderResult] = {}
-        stored: dict[Entry, Stored] = {}
+        decoded: dict[Entry, Object] = {}
         for entry in entries:
             try:
-                stored[entry] = entry.key, entry.raw, entry.revision
+                decoded[entry] = self._renderer.decode(codec, entry.key, entry.raw, entry.revision)
+            except RENDERING_ERRORS as error:
+                shown[entry] = error
+            if pace.due:
+                await pace.pause()
+        objects: Sequence[Object] = list(decoded.values())
+        try:
+            if codec.conversion is not None and objects:
+                objects = await codec.conversion.from_storage(objects)
+        except errors.StatusError as error:
+            return shown | dict.fromkeys(decoded, error)
+        except DECODING_ERRORS as error:
+            return shown | {entry: self._renderer.corrupt(entry.key, entry.revision, error) for entry in decoded}
+        for entry, obj in zip(decoded, objects, strict=True):
+            try:
+                shown[entry] = entry.adopt(self, self._renderer.render(codec, entry.key, obj, entry.revision))
             except CorruptObjectError as error:
                 shown[entry] = error
-        for entry, item in zip(stored, await self._renderer.items(codec, list(stored.values())), strict=True):
-            shown[entry] = entry.adopt(self, item) if isinstance(item, Item) else item
+            if pace.due:
+                await pace.pause()
         return shown

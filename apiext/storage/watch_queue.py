@@ -6,22 +6,19 @@ Mirrors apiserver pkg/storage/cacher/cache_watcher.go.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, Generic, TypeVar, cast
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Final, Generic, TypeVar, cast
 
+from apiext.meta import errors
 from apiext.storage import rendering
+from apiext.storage.interface import Event
 from apiext.storage.time_slice import Pace
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-
-    from apiext.meta import errors
-    from apiext.storage.interface import Event
 
 T = TypeVar("T")
 
 MAX_QUEUED_EVENTS: Final = 4096
 MAX_QUEUED_BYTES: Final = 16 << 20
-_CHUNK_EVENTS: Final = 256  # events
+_CHUNK_EVENTS: Final = 256
 
 
 class WatchQueue(Generic[T]):
@@ -37,17 +34,13 @@ class WatchQueue(Generic[T]):
         self._events = 0
         self._bytes = 0
         self._waiter: asyncio.Future[None] | None = None
-        self._finished = False
+        self.finished = False
+        """Whether the queue accepts no more events."""
         self._closed = closed
-
-    @property
-    def active(self) -> bool:
-        """Report whether the queue accepts events."""
-        return not self._finished
 
     def push(self, batch: list[T], size: int) -> None:
         """Add a batch and its size in bytes; end the watch if its queue is over a limit. The list must not change later."""
-        if self._finished:
+        if self.finished:
             return
         if self._events >= MAX_QUEUED_EVENTS or self._bytes >= MAX_QUEUED_BYTES:
             self.close()
@@ -59,14 +52,14 @@ class WatchQueue(Generic[T]):
 
     def fail(self, error: errors.StatusError) -> None:
         """End the watch with a Status after the queued events."""
-        if not self._finished:
+        if not self.finished:
             self._batches.append([cast("T", rendering.error_event(error))])
             self.finish()
 
     def finish(self) -> None:
         """End the watch after the queued events."""
-        if not self._finished:
-            self._finished = True
+        if not self.finished:
+            self.finished = True
             if self._closed is not None:
                 self._closed(self)
         self._wake()
@@ -95,7 +88,7 @@ class WatchQueue(Generic[T]):
                     return chunk
             elif self._batches:
                 return self._take()
-            elif self._finished:
+            elif self.finished:
                 raise StopAsyncIteration
             else:
                 self._waiter = asyncio.get_running_loop().create_future()

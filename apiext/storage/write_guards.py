@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from apiext.storage.backend import Guard, WriteResult
+from apiext.storage.backend import Guard, WriteResult
 
 
 class WriteGuard(Protocol):
@@ -31,29 +29,16 @@ class WriteGuard(Protocol):
         ...
 
 
-class Unguarded:
-    """Implements WriteGuard for writes without a condition."""
-
-    def decide(self) -> None:
-        """Return no condition."""
-
-    async def outdated(self, guard: Guard) -> None:
-        """Raise AssertionError: there is no condition to refresh."""
-        raise AssertionError(guard)
-
-
-UNGUARDED = Unguarded()
-
-
-async def retry_guarded(guard: WriteGuard, write: Callable[..., Awaitable[WriteResult]]) -> WriteResult:
-    """Write under the guard's condition; retry with a new condition while the previous one does not hold.
+async def retry_guarded(guard: WriteGuard | None, write: Callable[..., Awaitable[WriteResult]]) -> WriteResult:
+    """Write under the condition of a guard if there is one; retry with a new condition while the previous one does not hold.
 
     Raises:
         BackendError: the backend does not answer; also raises what the guard raises.
     """
-    while True:
+    while guard is not None:
         condition = guard.decide()
         result = await write(guard=condition)
         if condition is None or not result.guard_failed:
             return result
         await guard.outdated(condition)
+    return await write(guard=None)

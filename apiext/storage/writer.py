@@ -5,31 +5,28 @@ Mirrors the write methods of apiserver pkg/storage/etcd3/store.go and pkg/regist
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from apiext.meta import background
+from apiext.meta.json_codec import Object
+from apiext.storage.backend import Backend, KeyValue
 from apiext.storage.interface import (
     DEFAULT_WRITE,
+    Codec,
     CorruptObjectError,
     Encoded,
     InvalidObjectError,
+    Item,
     KeyExistsError,
     KeyNotFoundError,
     Preconditions,
     WriteOptions,
 )
-from apiext.storage.rendering import at_revision, compact, with_revision, without_revision
-from apiext.storage.write_guards import UNGUARDED, WriteGuard, retry_guarded
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from apiext.meta.json_codec import Object
-    from apiext.storage.backend import Backend, KeyValue
-    from apiext.storage.interface import Codec, Item
-    from apiext.storage.rendering import Renderer
+from apiext.storage.rendering import Renderer, at_revision, compact, with_revision, without_revision
+from apiext.storage.write_guards import WriteGuard, retry_guarded
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +37,6 @@ class ObjectState:
     revision: int
     current: bool
     """Whether it was read from the backend for this write; otherwise it may be outdated."""
-    stale: bool = False
-    """Whether it must be rewritten even if nothing changed."""
     item: Item | None = None
     """The rendering of the raw bytes, if there is one; it is cheaper to parse than to decode."""
 
@@ -87,7 +82,7 @@ class Writer:
     def __init__(self, *, backend: Backend, renderer: Renderer) -> None:
         self.renderer = renderer
         self._backend = backend
-        self._guard: WriteGuard = UNGUARDED
+        self._guard: WriteGuard | None = None
 
     def guard_writes(self, guard: WriteGuard) -> None:
         """Implement Store.guard_writes."""
@@ -135,8 +130,7 @@ class Writer:
             if options.ignore_not_found:
                 return _ABSENT
             raise KeyNotFoundError(self._backend_key(key), "key not found")
-        raw, stale = self.renderer.open(key, pair.value)
-        return ObjectState(raw=raw, revision=pair.revision, current=True, stale=stale)
+        return ObjectState(raw=self.renderer.open(key, pair.value), revision=pair.revision, current=True)
 
     async def create(self, key: str, obj: Object, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
         """Implement Store.create."""
@@ -146,8 +140,7 @@ class Writer:
             if pair is not None:
                 raise KeyExistsError(self._backend_key(key), "key exists")
             return self._item(codec, key, encoding, 0)
-        value = self.renderer.seal(key, encoding.encoded.data)
-        result = await retry_guarded(self._guard, partial(self._backend.create, self._backend_key(key), value))
+        result = await retry_guarded(self._guard, partial(self._backend.create, self._backend_key(key), encoding.encoded.data))
         if not result.succeeded:
             raise KeyExistsError(self._backend_key(key), "key exists")
         item = self._item(codec, key, encoding, result.revision)
@@ -165,8 +158,8 @@ class Writer:
                 check_preconditions(options.preconditions, obj, self._backend_key(key))
                 encoding = await self._encode(codec, key, await update(obj, state.revision))
             except Exception:
-                fresh = await self._state_after_failure(key, state, options)
-                if fresh is None:
+                fresh = state if state.current else await self._read_state(key, options)
+                if fresh.revision == state.revision:
                     raise
                 state = fresh
                 continue
@@ -181,34 +174,17 @@ class Writer:
 
     async def _replace(self, key: str, raw: bytes, state: ObjectState, options: WriteOptions) -> int | ObjectState:
         """Return the revision of the object with the new bytes, or the state for the next attempt."""
-        if raw == state.raw and not state.stale:
+        if raw == state.raw:
             if state.current:
                 return state.revision
             fresh = await self._read_state(key, options)
-            if raw != fresh.raw:
-                return fresh
-            if not fresh.stale:
-                return fresh.revision
-            state = fresh
-        return await self._write(key, raw, state, options)
-
-    async def _state_after_failure(self, key: str, state: ObjectState, options: WriteOptions) -> ObjectState | None:
-        """Return the backend's state if the failed attempt used an outdated one; None otherwise."""
-        if state.current:
-            return None
-        fresh = await self._read_state(key, options)
-        return fresh if fresh.revision != state.revision else None
-
-    async def _write(self, key: str, raw: bytes, state: ObjectState, options: WriteOptions) -> int | ObjectState:
-        """Return the revision of the write, or the conflicting state."""
-        full, value = self._backend_key(key), self.renderer.seal(key, raw)
+            return fresh.revision if raw == fresh.raw else fresh
+        full = self._backend_key(key)
         if state.revision:
-            result = await retry_guarded(self._guard, partial(self._backend.update, full, value, expected=state.revision))
+            result = await retry_guarded(self._guard, partial(self._backend.update, full, raw, expected=state.revision))
         else:
-            result = await retry_guarded(self._guard, partial(self._backend.create, full, value))
-        if result.succeeded:
-            return result.revision
-        return self._state(key, result.current, options)
+            result = await retry_guarded(self._guard, partial(self._backend.create, full, raw))
+        return result.revision if result.succeeded else self._state(key, result.current, options)
 
     async def delete(self, key: str, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
         """Implement Store.delete."""
@@ -222,8 +198,8 @@ class Writer:
                 if options.validate is not None:
                     await options.validate(obj)
             except Exception:
-                fresh = await self._state_after_failure(key, state, options)
-                if fresh is None:
+                fresh = state if state.current else await self._read_state(key, options)
+                if fresh.revision == state.revision:
                     raise
                 state = fresh
                 continue
@@ -247,7 +223,8 @@ class Writer:
         """Implement Store.delete_unreadable."""
         pair, _ = await self._backend.get(self._backend_key(key))
         while pair is not None:
-            if await self._is_readable(key, codec, pair):
+            with suppress(CorruptObjectError):
+                await self.renderer.read(codec, key, self.renderer.open(key, pair.value), pair.revision)
                 message = "unsafe deletion is not allowed because the object is decodable from storage"
                 raise InvalidObjectError(self._backend_key(key), message)
             if options.dry_run:
@@ -257,10 +234,3 @@ class Writer:
                 return
             pair = result.current
         raise KeyNotFoundError(self._backend_key(key), "key not found")
-
-    async def _is_readable(self, key: str, codec: Codec, pair: KeyValue) -> bool:
-        try:
-            await self.renderer.read(codec, key, self.renderer.open(key, pair.value)[0], pair.revision)
-        except CorruptObjectError:
-            return False
-        return True

@@ -13,6 +13,7 @@ import math
 import shlex
 import ssl
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,7 +37,7 @@ def auth_provider(section: Mapping[str, Any], folder: Path) -> Callable[[], Awai
     Raises:
         ValueError: the provider is not supported, or its config is incomplete.
     """
-    name, config = section.get("name"), dict(section.get("config") or {})
+    name, config = section.get("name"), section.get("config") or {}
     if name == "gcp":
         if not config.get("cmd-path"):
             raise ValueError("the user's auth-provider gcp has no cmd-path")
@@ -51,15 +52,17 @@ class _Google:
 
     def __init__(self, config: dict[str, Any]) -> None:
         self._config = config
-        self._cached = str(config.get("access-token") or "")
+        self._cached = config.get("access-token") or ""
 
     async def fetch(self) -> Credential:
         cached, self._cached = self._cached, ""
         if cached:
-            credential = _bearer(cached, seconds_since_epoch(self._config.get("expiry")))
-            if time.time() < credential.expires - EXPIRY_MARGIN:
-                return credential
-        command = [str(self._config["cmd-path"]), *shlex.split(str(self._config.get("cmd-args") or ""))]
+            # a token with an invalid expiry counts as expired
+            with suppress(ValueError):
+                credential = _bearer(cached, seconds_since_epoch(self._config.get("expiry")))
+                if time.time() < credential.expires - EXPIRY_MARGIN:
+                    return credential
+        command = [self._config["cmd-path"], *shlex.split(self._config.get("cmd-args") or "")]
         try:
             answer = json.loads(await run_command(command))
             token = _at(answer, self._config.get("token-key") or _TOKEN_KEY)
@@ -76,8 +79,8 @@ class _OpenID:
 
     def __init__(self, config: dict[str, Any], folder: Path) -> None:
         self._config = config
-        self._cached = str(config.get("id-token") or "")
-        self._refresh_token = str(config.get("refresh-token") or "")
+        self._cached = config.get("id-token") or ""
+        self._refresh_token = config.get("refresh-token") or ""
         if not self._cached and not self._refresh_token:
             raise ValueError("the user's auth-provider oidc has neither id-token nor refresh-token")
         self._tls = _trust(config, folder)
@@ -97,8 +100,8 @@ class _OpenID:
         return _bearer(token, _expiry(token))
 
     async def _refresh(self) -> dict[str, Any]:
-        issuer = str(self._config.get("idp-issuer-url") or "").rstrip("/")
-        client = basic_authorization(str(self._config.get("client-id") or ""), str(self._config.get("client-secret") or ""))
+        issuer = (self._config.get("idp-issuer-url") or "").rstrip("/")
+        client = basic_authorization(self._config.get("client-id") or "", self._config.get("client-secret") or "")
         async with aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=self._tls), timeout=aiohttp.ClientTimeout(total=_TIMEOUT), raise_for_status=True
         ) as session:

@@ -6,15 +6,15 @@ import asyncio
 import errno
 import os
 import random
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
 import orjson
 
 from apiext.webhook.credentials import CredentialError
+from apiext.webhook.transport import Transport
 
 if TYPE_CHECKING:
     from apiext.webhook.credentials import Credential
@@ -28,6 +28,10 @@ _JITTER: Final = 0.2
 """The share of a pause that is added to it at most, by chance."""
 _UNREACHABLE: Final = frozenset({errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH})
 _RETRIABLE: Final = frozenset({429, 500, 504})
+
+
+Post = Callable[[str, Any], Awaitable[Any]]
+"""Sends JSON to a path and returns the JSON answer (WebhookClient.post). Raises WebhookError."""
 
 
 class WebhookError(Exception):
@@ -46,9 +50,7 @@ class WebhookClient:
         self._endpoint = endpoint
         self._timeout = timeout
         self._backoff = tuple(backoff)
-        self._certificate = b""
-        """The client certificate of a plugin that the connections use."""
-        self._session: aiohttp.ClientSession | None = None
+        self._transport: Transport | None = None
 
     async def post(self, path: str, body: Any) -> Any:
         """POST JSON and return the JSON object of the answer; retries as the backoff allows.
@@ -56,14 +58,15 @@ class WebhookClient:
         Raises:
             WebhookError: no attempt succeeded.
         """
+        data = orjson.dumps(body)
         for seconds in self._backoff:
             try:
-                return await self._post_once(path, body)
+                return await self._json("POST", path, data)
             except WebhookError as error:
                 if not error.again:
                     raise
             await asyncio.sleep(seconds * (1 + random.random() * _JITTER))  # noqa: S311 -- spreads load, guards nothing
-        return await self._post_once(path, body)
+        return await self._json("POST", path, data)
 
     async def get(self, path: str) -> Any:
         """Return the JSON object at a path, by one attempt.
@@ -71,8 +74,7 @@ class WebhookClient:
         Raises:
             WebhookError: the attempt failed.
         """
-        async with self._called("GET", path) as (url, response):
-            return _json_object(url, response, await response.read())
+        return await self._json("GET", path)
 
     async def ask(self, path: str, *, method: str = "GET", body: Any = None, headers: Mapping[str, str] | None = None) -> tuple[int, bytes]:
         """Return status code and content of the answer to one attempt, success or not. A body of bytes is sent unchanged.
@@ -98,8 +100,8 @@ class WebhookClient:
                 _json_object(url, response, await response.read())
             yield _lines(response)
 
-    async def _post_once(self, path: str, body: Any) -> Any:
-        async with self._called("POST", path, orjson.dumps(body)) as (url, response):
+    async def _json(self, method: str, path: str, data: bytes | None = None) -> Any:
+        async with self._called(method, path, data) as (url, response):
             return _json_object(url, response, await response.read())
 
     @asynccontextmanager
@@ -115,17 +117,22 @@ class WebhookClient:
         """Send a request and yield the response; raise WebhookError for what fails, until the caller has read the response."""
         url = f"{self._endpoint.url}{path}"
         call = f'{method.capitalize()} "{url}"'
+        content_type = {} if data is None else {"Content-Type": "application/json"}
+        transport = self._transport = self._transport or Transport(self._endpoint)
+
+        async def attempt(credential: Credential) -> aiohttp.ClientResponse:
+            authorization = {"Authorization": credential.authorization} if credential.authorization else {}
+            return await transport.session.request(
+                method,
+                url,
+                data=data,
+                headers={"Accept": "application/json", **content_type, **authorization, **(headers or {})},
+                server_hostname=self._endpoint.server_name or None,
+                timeout=limits or aiohttp.ClientTimeout(total=self._timeout),
+            )
+
         try:
-            sent = {"Accept": "application/json", **(headers or {})}
-            if data is not None:
-                sent.setdefault("Content-Type", "application/json")
-            limits = limits or aiohttp.ClientTimeout(total=self._timeout)
-            credential = await self._credential()
-            response = await self._send(method, url, data, sent, limits, credential)
-            if response.status == HTTPStatus.UNAUTHORIZED and self._endpoint.reject(credential):
-                response.close()
-                response = await self._send(method, url, data, sent, limits, await self._credential())
-            async with response:
+            async with await transport.send(attempt) as response:
                 yield url, response
         except CredentialError as error:
             raise WebhookError(f"{call}: getting credentials: {error}") from error
@@ -134,70 +141,11 @@ class WebhookClient:
         except (aiohttp.ClientError, OSError) as error:
             raise WebhookError(f"{call}: {_cause(error)}", again=isinstance(error, ConnectionResetError)) from error
 
-    async def _send(
-        self, method: str, url: str, data: bytes | None, headers: Mapping[str, str], limits: aiohttp.ClientTimeout, credential: Credential
-    ) -> aiohttp.ClientResponse:
-        own = {"Authorization": credential.authorization} if credential.authorization else {}
-        return await self._connections().request(
-            method, url, data=data, headers={**own, **headers}, server_hostname=self._endpoint.server_name or None, timeout=limits
-        )
-
-    async def _credential(self) -> Credential:
-        """Return the credential; a new client certificate closes the connections of the old one (client-go exec.go, onRotate)."""
-        credential = await self._endpoint.credential()
-        if credential.certificate != self._certificate:
-            self._endpoint.use_certificate(credential)
-            self._certificate = credential.certificate
-            await self.close()
-        return credential
-
-    def _connections(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            tls = self._endpoint.context if self._endpoint.context is not None else True
-            connector = aiohttp.TCPConnector(ssl=tls)
-            self._session = aiohttp.ClientSession(connector=connector, headers={"User-Agent": "apiext"})
-        return self._session
-
     async def close(self) -> None:
         """Close the connections; a later call opens new ones."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-
-
-def open_session(endpoint: Endpoint) -> aiohttp.ClientSession:
-    """Return a session for libraries without credentials of their own; the caller closes it.
-
-    Each request has the endpoint's current credential. Where that cannot be had, the request raises aiohttp.ClientError.
-    """
-    certificate = b""
-
-    async def authenticate(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-        if endpoint.server_name:
-            request.server_hostname = endpoint.server_name
-        credential = await prepare(request)
-        response = await handler(request)
-        if response.status == HTTPStatus.UNAUTHORIZED and endpoint.reject(credential):
-            response.close()
-            await prepare(request)
-            response = await handler(request)
-        return response
-
-    async def prepare(request: aiohttp.ClientRequest) -> Credential:
-        nonlocal certificate
-        try:
-            credential = await endpoint.credential()
-        except CredentialError as error:
-            raise aiohttp.ClientError(f"getting credentials: {error}") from error
-        if credential.certificate != certificate:
-            endpoint.use_certificate(credential)
-            certificate = credential.certificate
-        if credential.authorization:
-            request.headers["Authorization"] = credential.authorization
-        return credential
-
-    connector = aiohttp.TCPConnector(limit=0, ssl=endpoint.context if endpoint.context is not None else True)
-    return aiohttp.ClientSession(connector=connector, headers={"User-Agent": "apiext"}, middlewares=(authenticate,))
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            await transport.session.close()
 
 
 def _cause(error: Exception) -> str:

@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
+from apiext.meta.tasks import shared_task
+
 EXPIRY_MARGIN: Final = 10.0
 """Seconds before its expiry from which a credential is renewed."""
 REJECTION_INTERVAL: Final = 10.0
@@ -51,8 +53,11 @@ class CachedCredential:
         credential = self._credential
         if credential is not None and self._clock() < credential.expires - EXPIRY_MARGIN:
             return credential
+        task = self._fetching
+        if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
+            task = self._fetching = shared_task(self._renew())
         # a caller that is cancelled must not cancel the fetch of the others
-        return await asyncio.shield(self._running())
+        return await asyncio.shield(task)
 
     def reject(self, credential: Credential) -> bool:
         """Drop a credential that a server answered 401 to; return whether the request may be sent again with a new one."""
@@ -63,15 +68,6 @@ class CachedCredential:
             self._credential = None
         return True
 
-    def _running(self) -> asyncio.Task[Credential]:
-        """Return the fetch in progress on this event loop, else a new one."""
-        loop = asyncio.get_running_loop()
-        task = self._fetching
-        if task is None or task.done() or task.get_loop() is not loop:
-            task = self._fetching = loop.create_task(self._renew())
-            task.add_done_callback(_retrieve_exception)
-        return task
-
     async def _renew(self) -> Credential:
         credential = self._credential = await self._fetch()
         return credential
@@ -80,9 +76,3 @@ class CachedCredential:
 def basic_authorization(user: str, password: str) -> str:
     """Return the Authorization header of HTTP basic authentication."""
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
-
-
-def _retrieve_exception(task: asyncio.Task[Credential]) -> None:
-    """Avoid asyncio's log about an exception that no caller awaits any more."""
-    if not task.cancelled():
-        task.exception()

@@ -7,6 +7,7 @@ expiry of certificates.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import math
 import os
@@ -15,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.meta import time
 from apiext.webhook.credentials import Credential, CredentialError
 
 if TYPE_CHECKING:
@@ -61,7 +63,7 @@ def exec_plugin(
         try:
             output = await run_command([command, *arguments], environment, timeout=timeout)
         except FileNotFoundError as error:
-            hint = " ".join(str(config.get("installHint") or "").split())
+            hint = " ".join((config.get("installHint") or "").split())
             raise CredentialError(f"exec: executable {command} not found{f': {hint}' if hint else ''}") from error
         except OSError as error:
             raise CredentialError(f"exec: executable {command}: {error.strerror or error}") from error
@@ -120,8 +122,6 @@ def _spec(config: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -
     info = {name: cluster[name] for name in _CLUSTER_FIELDS if cluster.get(name)}
     authority = cluster.get("certificate-authority")
     if authority and "certificate-authority-data" not in info:
-        import base64
-
         info["certificate-authority-data"] = base64.b64encode((folder / authority).read_bytes()).decode()
     for extension in cluster.get("extensions") or ():
         if extension.get("name") == _EXTENSION:
@@ -152,9 +152,4 @@ def seconds_since_epoch(timestamp: str | None) -> float:
     Raises:
         ValueError: the timestamp is invalid.
     """
-    if not timestamp:
-        return math.inf
-    from kubernetes.aio.config.dateutil import parse_rfc3339
-
-    moment: float = parse_rfc3339(timestamp).timestamp()
-    return moment
+    return time.parse(timestamp).timestamp() if timestamp else math.inf

@@ -13,13 +13,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from yarl import URL
+
+from apiext.meta.configuration import parse_configuration
 from apiext.webhook.credentials import CachedCredential, Credential, basic_authorization
+from apiext.webhook.kubeconfig_schema import KUBECONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _UNSUPPORTED: Final = ("as", "as-uid", "as-groups", "as-user-extra")
 """Fields of a user that request impersonation; a kubeconfig with one of them is refused."""
+
+
+_PROXY_SCHEMES: Final = ("http", "https")
 
 
 class KubeconfigError(Exception):
@@ -36,6 +43,8 @@ class Endpoint:
     """None for plain HTTP."""
     server_name: str = ""
     """The name that the certificate has to have; empty for the URL's."""
+    proxy: URL | None = None
+    """The HTTP proxy of the connections; it may have user and password."""
     authorization: str = ""
     """The Authorization header, where neither a token file nor a plugin has it."""
     token_file: Path | None = None
@@ -72,37 +81,30 @@ def load(path: Path) -> Endpoint:
     Raises:
         KubeconfigError: the file cannot be read, is incomplete, or has credentials that are not supported.
     """
-    # imported with the first kubeconfig: most servers have none
-    import yaml
-
     try:
-        config = yaml.safe_load(path.read_bytes())
-        return _endpoint(config, path.absolute().parent)
+        return _endpoint(parse_configuration(path.read_bytes(), KUBECONFIG), path.absolute().parent)
     except OSError as error:
         raise KubeconfigError(f"{error.filename or path}: {error.strerror or error}") from error
-    except yaml.YAMLError as error:
-        raise KubeconfigError(f"{path}: invalid YAML") from error
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError) as error:
         raise KubeconfigError(f"{path}: {error}") from error
 
 
-def _endpoint(config: Any, folder: Path) -> Endpoint:
-    if not isinstance(config, dict):
-        raise ValueError("not a kubeconfig")  # noqa: TRY004 -- reported as the other errors
-    context = _named(config, "contexts", config.get("current-context", ""), "context")
-    cluster = _named(config, "clusters", context.get("cluster", ""), "cluster")
+def _endpoint(config: Mapping[str, Any], folder: Path) -> Endpoint:
+    context = _named(config, "contexts", config.get("current-context") or "", "context")
+    cluster = _named(config, "clusters", context.get("cluster") or "", "cluster")
     user = _named(config, "users", context["user"], "user") if context.get("user") else {}
     for name in _UNSUPPORTED:
         if name in user:
             raise ValueError(f"the user's {name} is not supported")
-    url = str(cluster.get("server", "")).rstrip("/")
+    url = (cluster.get("server") or "").rstrip("/")
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"the cluster's server {url!r} is not a URL")
     authorization, token_file = _authorization(user), user.get("tokenFile")
     return Endpoint(
         url=url,
         context=_tls(cluster, user, folder) if url.startswith("https://") else None,
-        server_name=cluster.get("tls-server-name", ""),
+        server_name=cluster.get("tls-server-name") or "",
+        proxy=_proxy(cluster.get("proxy-url") or ""),
         authorization=authorization,
         token_file=folder / token_file if token_file else None,
         # as in client-go, a plugin runs only where nothing else sets the Authorization header
@@ -116,7 +118,7 @@ def _plugin(user: Mapping[str, Any], cluster: Mapping[str, Any], folder: Path) -
         raise ValueError("the user has both exec and auth-provider")
     for section in ("exec", "auth-provider"):
         if user.get(section) is not None:
-            return _cached_plugin(section, json.dumps(user[section], default=str), json.dumps(cluster, default=str), folder)
+            return _cached_plugin(section, json.dumps(user[section]), json.dumps(cluster), folder)
     return None
 
 
@@ -126,25 +128,31 @@ def _cached_plugin(section: str, user: str, cluster: str, folder: Path) -> Cache
     if section == "exec":
         from apiext.webhook.exec_plugin import exec_plugin
 
-        return CachedCredential(exec_plugin(json.loads(user) or {}, json.loads(cluster), folder))
+        return CachedCredential(exec_plugin(json.loads(user), json.loads(cluster), folder))
     from apiext.webhook.auth_provider import auth_provider
 
-    return CachedCredential(auth_provider(json.loads(user) or {}, folder))
+    return CachedCredential(auth_provider(json.loads(user), folder))
 
 
 def _named(config: Mapping[str, Any], kind: str, name: str, member: str) -> Mapping[str, Any]:
     for entry in config.get(kind) or ():
-        if entry.get("name") == name and isinstance(entry.get(member), dict):
-            found: Mapping[str, Any] = entry[member]
-            return found
+        if entry.get("name") == name:
+            return entry.get(member) or {}
     raise ValueError(f"{kind} has no {name!r}")
+
+
+def _proxy(text: str) -> URL | None:
+    url = URL(text)
+    if text and (url.scheme not in _PROXY_SCHEMES or not url.host):
+        raise ValueError(f"the cluster's proxy-url has scheme {url.scheme!r}; only http and https proxies are supported")
+    return url or None
 
 
 def _authorization(user: Mapping[str, Any]) -> str:
     if user.get("token"):
         return f"Bearer {user['token']}"
     if user.get("username"):
-        return basic_authorization(str(user["username"]), str(user.get("password", "")))
+        return basic_authorization(user["username"], user.get("password") or "")
     return ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote
 
@@ -28,7 +29,6 @@ _WATCH_GRACE: Final = 30
 """Seconds that a server may take to end a watch after its timeout."""
 _MAX_SILENCE: Final = 150.0
 """Seconds without a byte after which the connection counts as broken; bookmarks arrive every minute."""
-_TOO_MANY_REQUESTS: Final = 429
 
 Found = dict[str, Any]
 
@@ -101,7 +101,7 @@ class Reflector:
         follower: Follower,
         *,
         link: Link | None = None,
-        reduce: Callable[[Found], Found] | None = None,
+        reduce: Callable[[Found], Found] = lambda found: found,
         page: int = PAGE_SIZE,
         min_pause: float = _MIN_PAUSE_SECONDS,
         max_pause: float = _MAX_PAUSE_SECONDS,
@@ -111,7 +111,7 @@ class Reflector:
         self._url = f"{collection}{'&' if '?' in collection else '?'}"
         self._follower = follower
         self._link = link or Link()
-        self._reduce = reduce or _unchanged
+        self._reduce = reduce
         self._pager = Pager(self._fetch, size=PageSize(first=page))
         self._backoff = Backoff(min_pause, max_pause)
         self._revision = ""
@@ -123,7 +123,8 @@ class Reflector:
             try:
                 await self._link.confirm()
                 if not self._revision:
-                    self._revision = await self._list()
+                    objects, self._revision = await self._pager.list(self._collection)
+                    self._follower.replaced(objects)
                     self._reached()
                 if self._revision:
                     await self._watch()
@@ -133,7 +134,7 @@ class Reflector:
                 _LOG.exception("list or watch failed, retrying", url=self._url)
                 self._revision = ""
                 self._failed(WebhookError(str(error)))
-            await self._pause()
+            await asyncio.sleep(self._backoff.next * (1 + random.random()))  # noqa: S311 -- spreads load, guards nothing
 
     def _reached(self) -> None:
         self._backoff.reset()
@@ -141,26 +142,15 @@ class Reflector:
 
     def _failed(self, error: WebhookError) -> None:
         self._backoff.take()
-        if error.code not in {0, _TOO_MANY_REQUESTS}:
+        if error.code not in {0, HTTPStatus.TOO_MANY_REQUESTS}:
             self._revision = ""
         _LOG.warning("list or watch failed, retrying", url=self._url, error=str(error))
         self._link.lost(error)
 
-    async def _pause(self) -> None:
-        await asyncio.sleep(self._backoff.next * (1 + random.random()))  # noqa: S311 -- spreads load, guards nothing
-
-    async def _list(self) -> str:
-        """Pass on all objects and return the revision of the list. Raises WebhookError."""
-        objects: list[Found] = []
-        resource_version = ""
-        async for page in self._pager.pages(self._collection):
-            objects += map(self._reduce, page.items)
-            resource_version = page.resource_version
-        self._follower.replaced(objects)
-        return resource_version
-
     async def _fetch(self, path: str) -> tuple[Found, int]:
-        return await self._client.get(path), 0
+        page = await self._client.get(path)
+        page["items"] = list(map(self._reduce, page.get("items") or ()))
+        return page, 0
 
     async def _watch(self) -> None:
         """Pass on changes until the watch ends. Raises WebhookError."""
@@ -180,10 +170,6 @@ class Reflector:
                 elif kind == "DELETED":
                     self._follower.deleted(found)
                 self._revision = (found.get("metadata") or {}).get("resourceVersion") or self._revision
-
-
-def _unchanged(found: Found) -> Found:
-    return found
 
 
 def _event(line: bytes) -> Found:

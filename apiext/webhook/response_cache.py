@@ -8,6 +8,8 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
+from apiext.meta.tasks import shared_task
+
 T = TypeVar("T")
 
 Fetch = Callable[[], Awaitable[tuple[T, float]]]
@@ -35,8 +37,7 @@ class ResponseCache(Generic[T]):
             return entry[1]
         task = self._running.get(key)
         if task is None:
-            task = self._running[key] = asyncio.create_task(self._fetch(key, fetch))
-            task.add_done_callback(_retrieve_exception)
+            task = self._running[key] = shared_task(self._fetch(key, fetch))
         # a caller that is cancelled must not cancel the call of the others
         return await asyncio.shield(task)
 
@@ -51,9 +52,3 @@ class ResponseCache(Generic[T]):
             if len(self._entries) > self._max_entries:
                 self._entries.popitem(last=False)
         return answer
-
-
-def _retrieve_exception(task: asyncio.Task[T]) -> None:
-    """Avoid asyncio's log about an exception that no caller awaits any more."""
-    if not task.cancelled():
-        task.exception()

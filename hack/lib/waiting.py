@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 120.0
 """Seconds to wait by default."""
 _FIRST_PAUSE: Final = 0.005
 _LONGEST_PAUSE: Final = 0.1

@@ -17,6 +17,7 @@ from apiext.storage.sqlite.errors import StoreFileError, StoreLockedError
 from tests.contract import sqlite_writer
 from tests.contract.sqlite_files import PREFIX, opened
 from tests.contract.watching import collect, first, watching, write
+from tests.support.event_loop import until
 
 
 async def test_starts_at_revision_1(path: Path) -> None:
@@ -254,8 +255,7 @@ async def test_continues_an_interrupted_compaction(path: Path) -> None:
     async with opened(path) as backend:
         result = await write(backend, PREFIX + "a", *(b"%d" % n for n in range(300)))
         compacting = asyncio.ensure_future(backend.compact(result.revision))
-        while not backend._reads.compacted:  # noqa: ASYNC110 -- there is no event to wait for
-            await asyncio.sleep(0)
+        await until(lambda: backend._reads.compacted)
         compacting.cancel()
     async with opened(path) as backend:
         last = await backend.update(PREFIX + "a", b"last", expected=result.revision)

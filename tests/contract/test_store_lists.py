@@ -267,7 +267,7 @@ async def test_rejects_compacted_revisions(make_factory: MakeFactory, codec: Wid
 
 async def test_rejects_malformed_requests(store: Store, codec: WidgetCodec) -> None:
     """Return 400 for a malformed resourceVersion or token."""
-    token = continue_token.encode_after("x", 5)
+    token = continue_token.encode("x\0", 5)
     for options, message in (
         (ListOptions(resource_version="x"), "invalid resource version: resourceVersion: Invalid value: "),
         (ListOptions(continue_token="x"), "invalid continue token: continue key is not valid"),

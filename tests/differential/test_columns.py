@@ -8,7 +8,7 @@ import pytest
 from tests.differential.cases.definition_cases import OPEN, PATH, crd, version
 from tests.differential.helpers.pair import Pair, Step
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 GROUP: Final = "columns.example.com"
 OBJECTS: Final = f"/apis/{GROUP}/v1/namespaces/default/things"

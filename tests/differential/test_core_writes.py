@@ -22,7 +22,7 @@ from tests.differential.helpers.write_steps import (
     thing,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 SPACES: Final = "/api/v1/namespaces"
 SPACE: Final = f"{SPACES}/write-one"

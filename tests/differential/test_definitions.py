@@ -11,7 +11,7 @@ from tests.differential.cases.definition_lifecycles import LIVES
 from tests.differential.cases.definition_writes import WRITES
 from tests.differential.helpers.pair import Pair, Step
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 SEQUENCES: Final = WRITES | LIVES | CHANGES
 DRY: Final = f"{definition_cases.PATH}?dryRun=All"

@@ -8,7 +8,7 @@ from tests.differential.cases.deletion_steps import GROUP, NOTES, SEQUENCES, crd
 from tests.differential.helpers.pair import Pair, Step
 from tests.differential.helpers.watching import differences
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 ONE: Final = f"{CRDS}/notes.{GROUP}"

@@ -24,7 +24,7 @@ from tests.differential.helpers.write_steps import (
     thing,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 DRY: Final = "dryRun=All&fieldValidation"
 ONE: Final = f"{THINGS}/a"

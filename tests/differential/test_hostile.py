@@ -16,7 +16,7 @@ from tests.differential.cases.hostile_values import CRD, DRY, JSON, ONE, PATH, Y
 from tests.differential.helpers.pair import Pair, Side, Step
 from tests.support.builders.seeds import seeded
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 MUTATIONS: Final = 150
 """Number of randomly corrupted bodies of each format."""

@@ -12,7 +12,7 @@ import pytest
 from tests.differential.helpers.pair import Pair, Side, Step, masked
 from tests.differential.helpers.write_steps import DOMAIN, MERGE, THINGS, compared, crds, current, thing
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 WRITER: Final = "?fieldManager=writer"
 SPEC: Final[dict[str, Any]] = {"size": 1, "text": "x"}

@@ -21,7 +21,7 @@ from tests.differential.helpers.write_steps import (
     thing,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 ONE: Final = f"{THINGS}/a"
 DRY: Final = "?dryRun=All"

@@ -7,14 +7,14 @@ from typing import Final
 import pytest
 
 from tests.differential.helpers.pair import Pair, Side, Step
-from tests.support.builders.crds import widget_crd
+from tests.support.builders.crds import widget, widget_crd
 
 pytestmark = pytest.mark.slow
 
 GROUP: Final = "metrics.example.com"
 ROOT: Final = f"/apis/{GROUP}/v1"
 BASE: Final = f"{ROOT}/namespaces/default/widgets"
-WIDGET: Final = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "a"}}
+WIDGET: Final = widget(group=GROUP)
 NEVER: Final = "resourceVersion=99999999&resourceVersionMatch=NotOlderThan"
 _SAMPLE: Final = re.compile(r"(apiserver_request_(?:total|duration_seconds_count))\{(.*)\} (\S+)")
 STEPS: Final = (

@@ -12,7 +12,7 @@ from tests.differential.cases.deletion_steps import GROUP, crd, note
 from tests.differential.helpers.pair import Pair, Side, Step
 from tests.differential.helpers.watching import differences
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 NAMESPACES: Final = "/api/v1/namespaces"
 HELD: Final = f"/apis/{GROUP}/v1/namespaces/held/notes"

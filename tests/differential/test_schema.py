@@ -94,7 +94,8 @@ def _ours(obj: dict[str, Any]) -> list[tuple[str, str, str]]:
     decoded = json_codec.loads(json.dumps(obj).encode())
     schema.coerce(decoded)
     schema.default(decoded)
-    return sorted((error.field, error.type.reason, error.body()) for error in schema.validate(decoded))
+    errors = [*schema.validate_values(decoded), *schema.validate_resources(decoded), *schema.validate_lists(decoded)]
+    return sorted((error.field, error.type.reason, error.body()) for error in errors)
 
 
 def test_returns_the_errors_of_the_reference(reference: Side) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.differential.cases.definition_cases import PATH, crd, version
 from tests.differential.helpers.pair import Pair, Step
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 GROUP: Final = "fields.example.com"
 ONE: Final = f"{PATH}/things.{GROUP}"

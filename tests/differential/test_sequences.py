@@ -7,7 +7,7 @@ import pytest
 from tests.differential.helpers.pair import Pair, Step
 from tests.support.builders.crds import crd, version
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 GROUP: Final = "diff.example.com"
 BASE: Final = f"/apis/{GROUP}/v1/namespaces/default/gadgets"

@@ -1,18 +1,17 @@
 """Tests of stored definitions that today's validation refuses."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 
-from hack.lib.reference import binaries
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.servers.etcd import gateway
 from tests.differential.cases.stored_definitions import GROUP, STORED, requests
 from tests.differential.helpers.pair import Pair
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 PREFIX = "/stored"
 
@@ -35,8 +34,7 @@ def test_stored(sharing: Pair, control_plane: ControlPlane, name: str) -> None:
     crd = STORED[name]
     for prefix in (control_plane.etcd_prefix, PREFIX):
         key = f"{prefix}/apiextensions.k8s.io/customresourcedefinitions/{crd['metadata']['name']}"
-        command = [str(binaries.binary("etcdctl")), f"--endpoints={control_plane.etcd_url}", "put", key]
-        subprocess.run(command, input=json.dumps(crd).encode(), check=True, capture_output=True)
+        gateway(control_plane.etcd_url, "kv/put", key=key.encode(), value=json.dumps(crd).encode())
 
     found = [line for step in requests(crd) for line in sharing.differences(step)]
 

@@ -24,7 +24,7 @@ from tests.differential.helpers.write_steps import (
     thing,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 LOOSE: Final = f"/apis/{DOMAIN}/v1/namespaces/default/looses"
 UNSCALED: Final = LOOSE.replace("/v1/", "/v2/")

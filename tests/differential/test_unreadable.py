@@ -1,21 +1,19 @@
 """Tests of unreadable objects: errors, and unsafe deletion."""
 
-import http.client
 import json
 import re
-from base64 import b64encode
 from collections.abc import Iterator
 from typing import Final
-from urllib.parse import urlsplit
 
 import pytest
 
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.servers.etcd import gateway
 from tests.differential.cases.deletion_steps import GROUP, IGNORE, NOTES, crd, note
 from tests.differential.helpers.pair import Answer, Pair, Step
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 PREFIX: Final = "/apiext-deletion"
 ONE: Final = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/notes.{GROUP}"
@@ -37,12 +35,7 @@ def _store_unreadable(control_plane: ControlPlane) -> None:
     """Store unreadable objects directly in etcd."""
     for prefix in (control_plane.etcd_prefix, PREFIX):
         for name, data in UNREADABLE.items():
-            body = {"key": f"{prefix}/{GROUP}/notes/default/{name}".encode(), "value": data}
-            sent = json.dumps({member: b64encode(content).decode() for member, content in body.items()})
-            connection = http.client.HTTPConnection(urlsplit(control_plane.etcd_url).netloc, timeout=10)
-            connection.request("POST", "/v3/kv/put", sent)
-            assert connection.getresponse().status == http.HTTPStatus.OK
-            connection.close()
+            gateway(control_plane.etcd_url, "kv/put", key=f"{prefix}/{GROUP}/notes/default/{name}".encode(), value=data)
 
 
 def _unreadable_steps(name: str) -> list[Step]:

@@ -8,7 +8,7 @@ from tests.differential.helpers.pair import Pair, Step
 from tests.differential.helpers.watching import differences
 from tests.support.builders.crds import crd, version
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 GROUP: Final = "watch.example.com"
 ALL: Final = f"/apis/{GROUP}/v1/tasks"

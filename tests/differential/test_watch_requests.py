@@ -9,7 +9,7 @@ from tests.differential.cases.deletion_steps import GROUP, NOTES, PARTIAL, PARTI
 from tests.differential.helpers.pair import Pair, Step
 from tests.differential.helpers.watching import differences
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 ROOT: Final = f"/apis/{GROUP}/v1"
 ONE: Final = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/notes.{GROUP}"

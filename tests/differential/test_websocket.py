@@ -9,7 +9,7 @@ from apiext.meta import json_codec
 from apiext.registry import protobuf
 from apiext.registry.objectmeta_protobuf import PARTIAL, WATCH_EVENT
 from tests.differential.helpers.pair import Pair, Side, Step, masked
-from tests.support.builders.crds import widget_crd
+from tests.support.builders.crds import widget, widget_crd
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +69,7 @@ async def test_frames(pair: Pair, path: str, headers: dict[str, str], protocols:
     """Accept the same handshakes with the same protocol, and send the same events."""
     with pair.served(widget_crd(group="sockets.example.com")):
         for name in ("a", "b"):
-            body = {"apiVersion": "sockets.example.com/v1", "kind": "Widget", "metadata": {"name": name, "labels": {"n": name}}}
+            body = widget(name, group="sockets.example.com", metadata={"labels": {"n": name}})
             assert not pair.differences(Step("POST", BASE, body))
 
         reference = await _frames(pair.reference, path, headers, protocols)

@@ -12,7 +12,7 @@ from tests.differential.cases.hostile_values import CRD, DRY, GROUP, PATH, YAML
 from tests.differential.helpers.pair import Pair, Step
 from tests.support.builders.yaml_texts import TYPED, texts
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 _TYPED_VALUES: Final[list[Any]] = [*TYPED, {text: [text, {text: text}] for text in TYPED}, 1, -1.5, 1e21, True, None, [], {}]
 

@@ -6,10 +6,11 @@ from typing import Any, Final, Self
 
 from apiext.meta.host_annotations import SERVE_LABEL
 from hack.lib.servers.aggregated_cluster import CONFIG_MAP, CRDS, SELECTOR, AggregatedCluster
+from hack.lib.servers.apiext_operator import QUICK_ELECTION
 from hack.lib.waiting import until
 from tests.support.builders.crds import widget_crd
 
-__all__ = ["CONFIG_MAP", "GROUP", "LABELLED", "PLAIN", "QUICK", "SERVED", "Cluster", "until"]
+__all__ = ["CONFIG_MAP", "GROUP", "LABELLED", "PLAIN", "SERVED", "Cluster", "until"]
 
 GROUP: Final = "aggregated.example.com"
 """Its definition is in a folder."""
@@ -18,7 +19,6 @@ LABELLED: Final = "labelled.example.com"
 SERVED: Final = (GROUP, LABELLED)
 PLAIN: Final = "plain.example.com"
 """The same definition, served by the kube-apiserver itself."""
-QUICK: Final = ("--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=200ms")
 
 
 class Cluster(AggregatedCluster):
@@ -28,7 +28,7 @@ class Cluster(AggregatedCluster):
         crds = folder / "crds"
         crds.mkdir()
         (crds / "widgets.json").write_text(json.dumps(widget_crd(group=GROUP)))
-        super().__init__(folder, selector=SELECTOR, crd_dir=crds, controller_manager=False, operate_args=QUICK)
+        super().__init__(folder, selector=SELECTOR, crd_dir=crds, controller_manager=False, operate_args=QUICK_ELECTION)
 
     def __enter__(self) -> Self:
         """Start all programs, and let the operator register both groups."""

@@ -5,13 +5,10 @@ import pytest
 from hack.lib.servers.caller import REFUSED, Answer, Caller
 from hack.lib.servers.certificates import Authority
 from tests.e2e.cluster import PLAIN, SERVED, Cluster, until
+from tests.support.builders.crds import widgets_path
 
 pytestmark = pytest.mark.slow
 ACCOUNT = "/api/v1/namespaces/default/serviceaccounts"
-
-
-def _widgets(group: str) -> str:
-    return f"/apis/{group}/v1/namespaces/default/widgets"
 
 
 def _reading(*groups: str) -> list[dict[str, list[str]]]:
@@ -20,7 +17,7 @@ def _reading(*groups: str) -> list[dict[str, list[str]]]:
 
 def _codes(*callers: Caller) -> set[int]:
     """Return the codes of lists of the groups' objects by all callers."""
-    return {caller.ask("GET", _widgets(group))[0] for caller in callers for group in SERVED}
+    return {caller.ask("GET", widgets_path(group))[0] for caller in callers for group in SERVED}
 
 
 def _normalized(answer: Answer, group: str) -> Answer:
@@ -31,7 +28,7 @@ def _normalized(answer: Answer, group: str) -> Answer:
 
 def test_enforces_roles(cluster: Cluster, group: str) -> None:
     """Enforce the cluster's RBAC on both ways to apiext, with the Status of a definition of the reference."""
-    user, widgets = f"ann-{group}", _widgets(group)
+    user, widgets = f"ann-{group}", widgets_path(group)
     through, directly = cluster.through_host(user, "readers"), cluster.directly(user, "readers")
     cluster.grant(f"e2e-{user}", _reading(group, PLAIN), user)
     until(lambda: through.ask("GET", widgets)[0] == directly.ask("GET", widgets)[0] == 200)
@@ -51,8 +48,8 @@ def test_rejects_users_without_roles(cluster: Cluster, group: str) -> None:
     bob, nobody = cluster.directly("bob"), Caller(cluster.apiext.url, cluster.authority.cert)
 
     said = 'widgets.{} is forbidden: User "{}" cannot list resource "widgets" in API group "{}" in the namespace "default"'
-    assert bob.ask("GET", _widgets(group))[1]["message"] == said.format(group, "bob", group)
-    assert nobody.ask("GET", _widgets(group))[1]["message"] == said.format(group, "system:anonymous", group)
+    assert bob.ask("GET", widgets_path(group))[1]["message"] == said.format(group, "bob", group)
+    assert nobody.ask("GET", widgets_path(group))[1]["message"] == said.format(group, "system:anonymous", group)
     assert [nobody.ask("GET", path) for path in ("/healthz", "/livez", "/readyz")] == [(200, "ok")] * 3
 
 
@@ -67,7 +64,7 @@ def test_accepts_service_account_tokens(cluster: Cluster) -> None:
     assert _codes(robot, through) == {403}
     cluster.grant("e2e-robot", _reading(*SERVED), "system:serviceaccount:default:robot")
     until(lambda: _codes(robot, through) == {200})
-    code, status = stranger.ask("GET", _widgets(SERVED[0]))
+    code, status = stranger.ask("GET", widgets_path(SERVED[0]))
     assert (code, status["message"]) == REFUSED
     cluster.host.must("DELETE", f"{ACCOUNT}/robot")
     until(lambda: _codes(robot, through) == {401})
@@ -78,4 +75,4 @@ def test_rejects_unknown_certificate_authorities(cluster: Cluster) -> None:
     stranger = Authority(cluster.apiext.folder / "stranger").issue("admin", groups=["system:masters"])
 
     with pytest.raises(OSError, match=r"(?i)unknown ca|reset|EOF|broken|closed"):
-        Caller(cluster.apiext.url, cluster.authority.cert, stranger).ask("GET", _widgets(SERVED[0]))
+        Caller(cluster.apiext.url, cluster.authority.cert, stranger).ask("GET", widgets_path(SERVED[0]))

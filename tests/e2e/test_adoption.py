@@ -10,18 +10,17 @@ import pytest
 
 from apiext.meta.host_annotations import HAND_OVER, INSTANCES_FINALIZER, REVISION_BASE, SERVE_LABEL
 from hack.lib.servers.aggregated_cluster import API_SERVICES, CRDS, SELECTOR, AggregatedCluster
-from hack.lib.servers.apiext_operator import ApiextOperator
+from hack.lib.servers.apiext_operator import QUICK_ELECTION, ApiextOperator
 from hack.lib.waiting import until
-from tests.support.builders.crds import widget_crd
+from tests.support.builders.crds import widget, widget_crd
 from tests.support.builders.stored_objects import multiply
 from tests.support.clients.client import Reply
 from tests.support.clients.informer import Informer
 from tests.support.clients.workers import at_work
 from tests.support.clients.writers import PatientWriter, assert_kept
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 MERGE: Final = [("Content-Type", "application/merge-patch+json")]
-QUICK: Final = ("--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=200ms")
 POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 OBJECTS: Final = 5000
 Json = dict[str, Any]
@@ -30,7 +29,7 @@ Json = dict[str, Any]
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AggregatedCluster]:
     """Provide a cluster with its controllers; each test starts its operators."""
-    with AggregatedCluster(tmp_path_factory.mktemp("adoption"), selector=SELECTOR, operator=False, operate_args=QUICK) as started:
+    with AggregatedCluster(tmp_path_factory.mktemp("adoption"), selector=SELECTOR, operator=False, operate_args=QUICK_ELECTION) as started:
         yield started
 
 
@@ -86,7 +85,7 @@ class Group:
 
     def create(self, name: str, **metadata: Any) -> Json:
         """Create an object, and return the host's answer."""
-        body = {"apiVersion": f"{self.name}/v1", "kind": "Widget", "metadata": {"name": name, **metadata}, "spec": {"replicas": 1}}
+        body = widget(name, group=self.name, metadata=metadata, replicas=1)
         made: Json = self.cluster.host.must("POST", self.where, body)
         return made
 
@@ -198,9 +197,7 @@ def assert_served(group: Group, before: list[Json], old: int) -> None:
     assert (code, answer["reason"]) == (410, "Expired")
     code, answer = cluster.host.ask("GET", f"{group.path}?watch=true&resourceVersion={old}")
     assert '"code":410' in str(answer).replace(" ", "") or code == 410 or answer["object"]["code"] == 410
-    assert (
-        cluster.host.ask("POST", group.where, {"apiVersion": f"{group.name}/v1", "kind": "Widget", "metadata": {"name": "o-x"}})[0] == 201
-    )
+    assert cluster.host.ask("POST", group.where, widget("o-x", group=group.name))[0] == 201
     cluster.host.must("DELETE", f"{group.where}/o-x")
 
 

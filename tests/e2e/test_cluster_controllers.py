@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 
 from tests.e2e.cluster import PLAIN, SERVED, Cluster, until
+from tests.support.builders.crds import widgets_path
 
 pytestmark = pytest.mark.slow
 ALL: Final = (PLAIN, *SERVED)
@@ -36,16 +37,11 @@ def clean(cluster: Cluster) -> Iterator[None]:
     """Delete the objects after each test."""
     yield
     for group in ALL:
-        cluster.host.must("DELETE", widgets(group))
-
-
-def widgets(group: str, namespace: str = "default") -> str:
-    """Return the path of a group's objects."""
-    return f"/apis/{group}/v1/namespaces/{namespace}/widgets"
+        cluster.host.must("DELETE", widgets_path(group))
 
 
 def widget(group: str, name: str, **metadata: Any) -> dict[str, Any]:
-    """Return an object."""
+    """Return an object without a spec, so that nothing but metadata is written."""
     return {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": name, **metadata}}
 
 
@@ -97,17 +93,17 @@ def test_deletes_namespaces(cluster: Cluster) -> None:
     host = cluster.host
     for group in ALL:
         host.must("POST", NAMESPACES, {"metadata": {"name": name_of(group, "ends")}})
-        host.must("POST", widgets(group, name_of(group, "ends")), widget(group, "free"))
-        host.must("POST", widgets(group, name_of(group, "ends")), widget(group, "held", finalizers=[HOLD]))
+        host.must("POST", widgets_path(group, name_of(group, "ends")), widget(group, "free"))
+        host.must("POST", widgets_path(group, name_of(group, "ends")), widget(group, "held", finalizers=[HOLD]))
         host.must("DELETE", f"{NAMESPACES}/{name_of(group, 'ends')}")
 
     refused = for_all(lambda group: _refusal(cluster, group, name_of(group, "ends")))
     until(lambda: all(_remaining(cluster, group)["NamespaceFinalizersRemaining"][0] == "True" for group in ALL))
-    gone(cluster, lambda group: f"{widgets(group, name_of(group, 'ends'))}/free")
+    gone(cluster, lambda group: f"{widgets_path(group, name_of(group, 'ends'))}/free")
     conditions = same(for_all(lambda group: _remaining(cluster, group)))
-    kept = for_all(lambda group: held(cluster, f"{widgets(group, name_of(group, 'ends'))}/held"))
+    kept = for_all(lambda group: held(cluster, f"{widgets_path(group, name_of(group, 'ends'))}/held"))
     for group in ALL:
-        host.must("PATCH", f"{widgets(group, name_of(group, 'ends'))}/held", RELEASE, MERGE)
+        host.must("PATCH", f"{widgets_path(group, name_of(group, 'ends'))}/held", RELEASE, MERGE)
     gone(cluster, lambda group: f"{NAMESPACES}/{name_of(group, 'ends')}")
 
     code, status = same(refused)
@@ -124,7 +120,7 @@ def test_deletes_namespaces(cluster: Cluster) -> None:
 
 def _refusal(cluster: Cluster, group: str, namespace: str) -> Any:
     """Return the message of a create in a namespace."""
-    answer = json.dumps(cluster.host.ask("POST", widgets(group, namespace), widget(group, "late")))
+    answer = json.dumps(cluster.host.ask("POST", widgets_path(group, namespace), widget(group, "late")))
     return json.loads(answer.replace(namespace, "ends-NAME"))
 
 
@@ -140,7 +136,7 @@ def test_uses_new_namespaces_at_once(cluster: Cluster) -> None:
     for number in range(5):
         cluster.host.must("POST", NAMESPACES, {"metadata": {"name": f"comes-{number}"}})
         for group in ALL:
-            cluster.host.must("POST", widgets(group, f"comes-{number}"), widget(group, "w"))
+            cluster.host.must("POST", widgets_path(group, f"comes-{number}"), widget(group, "w"))
         cluster.host.must("DELETE", f"{NAMESPACES}/comes-{number}")
 
 
@@ -151,9 +147,9 @@ def _owners(cluster: Cluster, **metadata: Any) -> dict[str, str]:
     """Create objects that own a ConfigMap each; return the paths of the owners by group."""
     paths = {}
     for group in ALL:
-        made = cluster.host.must("POST", widgets(group), widget(group, "owner"))
+        made = cluster.host.must("POST", widgets_path(group), widget(group, "owner"))
         cluster.host.must("POST", CONFIG_MAPS, config_map(group, "owned", ownerReferences=owner(made), **metadata))
-        paths[group] = f"{widgets(group)}/owner"
+        paths[group] = f"{widgets_path(group)}/owner"
     return paths
 
 
@@ -200,12 +196,12 @@ def test_deletes_owned_objects(cluster: Cluster, policy: str) -> None:
     host = cluster.host
     for group in ALL:
         top = host.must("POST", CONFIG_MAPS, config_map(group, "top"))
-        first = host.must("POST", widgets(group), widget(group, "first", ownerReferences=owner(top, "ConfigMap")))
-        host.must("POST", widgets(group), widget(group, "second", ownerReferences=owner(first)))
+        first = host.must("POST", widgets_path(group), widget(group, "first", ownerReferences=owner(top, "ConfigMap")))
+        host.must("POST", widgets_path(group), widget(group, "second", ownerReferences=owner(first)))
         host.must("DELETE", f"{CONFIG_MAPS}/{name_of(group, 'top')}?propagationPolicy={policy}")
 
-    gone(cluster, lambda group: f"{widgets(group)}/first")
-    gone(cluster, lambda group: f"{widgets(group)}/second")
+    gone(cluster, lambda group: f"{widgets_path(group)}/first")
+    gone(cluster, lambda group: f"{widgets_path(group)}/second")
     gone(cluster, lambda group: f"{CONFIG_MAPS}/{name_of(group, 'top')}")
 
 
@@ -215,14 +211,14 @@ def test_keeps_orphaned_objects(cluster: Cluster) -> None:
     nobody = {"metadata": {"name": "nobody", "uid": "00000000-0000-4000-8000-000000000000"}}
     for group in ALL:
         top = host.must("POST", CONFIG_MAPS, config_map(group, "top"))
-        host.must("POST", widgets(group), widget(group, "left", ownerReferences=owner(top, "ConfigMap")))
-        host.must("POST", widgets(group), widget(group, "lost", ownerReferences=owner(nobody, "ConfigMap")))
+        host.must("POST", widgets_path(group), widget(group, "left", ownerReferences=owner(top, "ConfigMap")))
+        host.must("POST", widgets_path(group), widget(group, "lost", ownerReferences=owner(nobody, "ConfigMap")))
         host.must("DELETE", f"{CONFIG_MAPS}/{name_of(group, 'top')}?propagationPolicy=Orphan")
 
     gone(cluster, lambda group: f"{CONFIG_MAPS}/{name_of(group, 'top')}")
-    gone(cluster, lambda group: f"{widgets(group)}/lost")
+    gone(cluster, lambda group: f"{widgets_path(group)}/lost")
     for group in ALL:
-        assert "ownerReferences" not in host.must("GET", f"{widgets(group)}/left")["metadata"]
+        assert "ownerReferences" not in host.must("GET", f"{widgets_path(group)}/left")["metadata"]
 
 
 @pytest.mark.parametrize("kind, query", [("PartialObjectMetadataList", ""), ("PartialObjectMetadata", "?watch=true&timeoutSeconds=1")])
@@ -232,9 +228,9 @@ def test_serves_metadata_in_protobuf(cluster: Cluster, kind: str, query: str) ->
     accept = f"{protobuf};{form},application/json;{form},application/json"
 
     def read(group: str) -> list[Any]:
-        cluster.host.must("POST", widgets(group), widget(group, "meta"))
+        cluster.host.must("POST", widgets_path(group), widget(group, "meta"))
         with closing(cluster.host.connect()) as connection:
-            answer = cluster.host.send(connection, "GET", f"{widgets(group)}{query}", headers=[("Accept", accept)])
+            answer = cluster.host.send(connection, "GET", f"{widgets_path(group)}{query}", headers=[("Accept", accept)])
             data = answer.read()
         return [answer.status, answer.getheader("Content-Type"), kind.encode() in data, b"meta" in data, b"spec" in data]
 
@@ -264,7 +260,7 @@ def test_enforces_quotas(cluster: Cluster) -> None:
     _limited(cluster, namespace, 1)
 
     def make(group: str, name: str, query: str = "") -> Any:
-        code, answer = host.ask("POST", f"{widgets(group, namespace)}{query}", widget(group, name))
+        code, answer = host.ask("POST", f"{widgets_path(group, namespace)}{query}", widget(group, name))
         return [code, answer if code == 403 else None]
 
     assert same(for_all(lambda group: make(group, "dry", "?dryRun=All"))) == [201, None]
@@ -277,8 +273,8 @@ def test_enforces_quotas(cluster: Cluster) -> None:
     assert (code, status["message"]) == (403, f'widgets.GROUP "two" is forbidden: {why}')
     assert same(for_all(lambda group: make(group, "dry", "?dryRun=All")))[0] == 403
     for group in ALL:
-        host.must("PATCH", f"{widgets(group, namespace)}/one", {"spec": {"size": "l"}}, MERGE)
-        host.must("DELETE", f"{widgets(group, namespace)}/one")
+        host.must("PATCH", f"{widgets_path(group, namespace)}/one", {"spec": {"size": "l"}}, MERGE)
+        host.must("DELETE", f"{widgets_path(group, namespace)}/one")
     until(lambda: set(_used(cluster, namespace).values()) == {"0"})
     assert same(for_all(lambda group: make(group, "two"))) == [201, None]
     host.must("DELETE", f"{NAMESPACES}/{namespace}")
@@ -291,7 +287,7 @@ def test_enforces_quotas_under_concurrency(cluster: Cluster) -> None:
 
     def make(number: int) -> int:
         group = ALL[number % len(ALL)]
-        return cluster.host.ask("POST", widgets(group, namespace), widget(group, f"w{number}"))[0]
+        return cluster.host.ask("POST", widgets_path(group, namespace), widget(group, f"w{number}"))[0]
 
     with ThreadPoolExecutor(16) as pool:
         codes = list(pool.map(make, range(20 * len(ALL))))

@@ -13,10 +13,9 @@ from apiext.operator.adoption.watch_reset import reset_watches
 from apiext.operator.api_clients import ApiClient
 from apiext.webhook import kubeconfig
 from hack.lib.servers.aggregated_cluster import CRDS
-from hack.lib.servers.caller import Caller
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
-from tests.support.builders.crds import widget_crd
+from tests.support.builders.crds import widget, widget_crd
 from tests.support.builders.stored_objects import multiply
 from tests.support.clients.client import Client, Watch
 
@@ -26,7 +25,7 @@ ALL: Final = f"/apis/{GROUP}/v1/widgets"
 WHERE: Final = f"/apis/{GROUP}/v1/namespaces/default/widgets"
 MERGE: Final = [("Content-Type", "application/merge-patch+json")]
 APPLY: Final = [("Content-Type", "application/apply-patch+yaml")]
-NEW: Final = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "new"}, "spec": {"replicas": 1}}
+NEW: Final = widget("new", group=GROUP, replicas=1)
 
 WRITES: Final[list[tuple[str, str, Any, list[tuple[str, str]]]]] = [
     ("POST", "", NEW, []),
@@ -45,15 +44,10 @@ WRITES: Final[list[tuple[str, str, Any, list[tuple[str, str]]]]] = [
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Provide a kube-apiserver with a definition of its own and one object."""
     with ControlPlane(tmp_path_factory.mktemp("host"), durable=False) as started:
-        host = admin(started)
+        host = started.client
         host.must("POST", CRDS, widget_crd(group=GROUP))
         until(lambda: host.ask("POST", WHERE, {**NEW, "metadata": {"name": "one"}})[0] == 201)
         yield started
-
-
-def admin(plane: ControlPlane) -> Caller:
-    """Provide its administrator."""
-    return Caller(plane.url, plane.ca, plane.admin)
 
 
 def operate(plane: ControlPlane, work: Callable[[ApiClient], Awaitable[None]]) -> None:
@@ -78,17 +72,17 @@ def watch(plane: ControlPlane, revision: object = "", seconds: int = 20) -> Watc
 
 def test_policy_denies_all_writes(plane: ControlPlane) -> None:
     """Deny every kind of write with 403 and the policy's message, serve reads, and accept writes after the removal."""
-    host = admin(plane)
+    host = plane.client
 
     async def bite(api: ApiClient) -> None:
-        policy = Policy(api, GROUP)
+        policy = Policy(api, GROUP, "")
         await policy.ensure(["widgets"])
         await policy.wait_until_enforced(["widgets"])
 
     operate(plane, bite)
     answers = [host.ask(method, WHERE + path, body, headers) for method, path, body, headers in WRITES]
     read = host.ask("GET", f"{WHERE}/one")[0]
-    operate(plane, lambda api: Policy(api, GROUP).remove())
+    operate(plane, lambda api: Policy(api, GROUP, "").remove())
     free = host.ask("PATCH", f"{WHERE}/one", {"spec": {"replicas": 5}}, MERGE)[0]
 
     assert [(code, answer["reason"]) for code, answer in answers] == [(403, "Forbidden")] * len(WRITES)
@@ -98,7 +92,7 @@ def test_policy_denies_all_writes(plane: ControlPlane) -> None:
 
 def test_category_change_ends_watches(plane: ControlPlane) -> None:
     """End watches without an event after a change of categories, but not after other metadata."""
-    host, name = admin(plane), f"{CRDS}/widgets.{GROUP}"
+    host, name = plane.client, f"{CRDS}/widgets.{GROUP}"
     before = host.must("GET", name)["spec"]
     with watch(plane) as events:
         host.must("PATCH", name, {"metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}}}, MERGE)
@@ -115,7 +109,7 @@ def test_category_change_ends_watches(plane: ControlPlane) -> None:
 
 def test_ignores_watches_of_future_revisions(plane: ControlPlane) -> None:
     """Send no event to a watch from a far greater revision, and answer such lists with 504."""
-    host = admin(plane)
+    host = plane.client
     until(lambda: host.ask("GET", ALL)[0] == 200)
     with watch(plane, REVISION_BASE + 1, seconds=1) as events:
         assert events.status == 200
@@ -129,7 +123,7 @@ def test_ignores_watches_of_future_revisions(plane: ControlPlane) -> None:
 
 def test_follows_writes_to_its_etcd(plane: ControlPlane) -> None:
     """Send objects written to the host's etcd to its watches, and read them with their uids."""
-    host = admin(plane)
+    host = plane.client
     until(lambda: host.ask("GET", ALL)[0] == 200)
     with watch(plane) as events:
         multiply(plane.etcd_url, f"/registry/{GROUP}/widgets/default/one", ["copy"])

@@ -1,11 +1,7 @@
 """Mirrors of a real host's definitions, also while the host is away."""
 
-import base64
-import http.client
-import json
 from collections.abc import Iterator
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -13,9 +9,10 @@ from apiext.meta.host_annotations import HAND_OVER, HOST_UID, PHASE, SERVE_LABEL
 from hack.lib.servers.aggregated_cluster import CRDS, SELECTOR, AggregatedCluster
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.caller import Caller
+from hack.lib.servers.etcd import gateway
 from hack.lib.servers.process import ProcessError
 from hack.lib.waiting import until
-from tests.support.builders.crds import widget_crd
+from tests.support.builders.crds import widget, widget_crd
 from tests.support.clients.doctor import doctor, names
 
 pytestmark = pytest.mark.slow
@@ -74,22 +71,11 @@ def _serve(cluster: AggregatedCluster, group: str) -> str:
 
 
 def _widget(group: str, name: str) -> Json:
-    return {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"size": "s"}}
+    return widget(name, group=group, size="s")
 
 
 def _verbose(caller: Caller) -> str:
     return str(caller.ask("GET", "/readyz?verbose")[1])
-
-
-def _put(etcd_url: str, key: str, value: str) -> None:
-    connection = http.client.HTTPConnection(urlsplit(etcd_url).netloc, timeout=10)
-    connection.request("POST", "/v3/kv/put", json.dumps({"key": _base64(key), "value": _base64(value)}))
-    assert connection.getresponse().status == 200
-    connection.close()
-
-
-def _base64(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
 
 
 def test_mirrors_a_definition(cluster: AggregatedCluster) -> None:
@@ -216,7 +202,7 @@ def test_waits_for_the_host_at_the_first_start(cluster: AggregatedCluster) -> No
 def test_rejects_the_store_of_another_host(cluster: AggregatedCluster) -> None:
     """Leave the store of another cluster unchanged: the server stays not ready, and gives the reason."""
     _define(cluster, "other.hosted.example.com")
-    _put(cluster.etcd.url, "/stranger/apiext.dev/host", '{"uid":"another"}')
+    gateway(cluster.etcd.url, "kv/put", key=b"/stranger/apiext.dev/host", value=b'{"uid":"another"}')
     server = _another_server(cluster, "stranger")
     own = cluster.own(server)
     server.process.start()

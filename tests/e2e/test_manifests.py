@@ -12,7 +12,7 @@ from hack.lib.servers.caller import Caller
 from hack.lib.waiting import until
 from tests.e2e.installed import OPERATOR, SERVER, Installed
 from tests.e2e.pods import Pods
-from tests.support.builders.crds import widget_crd
+from tests.support.builders.crds import crd, widget, widget_crd
 
 pytestmark = pytest.mark.slow
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1"
@@ -109,7 +109,7 @@ def test_grants_all_needed_rights(pods: Pods) -> None:
     host = pods.installed.host
     host.must("POST", CRDS, {**widget_crd(group=GROUP), "metadata": {"name": f"widgets.{GROUP}"}})
     until(lambda: host.ask("GET", WIDGETS)[0] == 200)
-    host.must("POST", WIDGETS, {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "old"}, "spec": {"size": "M"}})
+    host.must("POST", WIDGETS, widget("old", group=GROUP, size="M"))
     adopt = {"apiGroups": [GROUP], "resources": ["*"], "verbs": ["get", "list", "watch", "patch"]}
     labels = {"apiext.dev/aggregate-to-adopt": "true"}
     host.must("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "adopt-widgets", "labels": labels}, "rules": [adopt]})
@@ -147,24 +147,12 @@ def test_runs_on_a_read_only_file_system(pods: Pods) -> None:
 
 def _is_apiexts(host: Caller, name: str) -> bool:
     """Return whether apiext answers a create, by its revision."""
-    body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"size": "M"}}
-    code, answer = host.ask("POST", WIDGETS, body)
+    code, answer = host.ask("POST", WIDGETS, widget(name, group=GROUP, size="M"))
     return code == 409 or (code == 201 and int(answer["metadata"]["resourceVersion"]) > 10**15)
 
 
 def _define_cert_managers_kinds(installed: Installed) -> None:
     """Define the kinds of cert-manager, with any content."""
     for plural, kind in (("issuers", "Issuer"), ("certificates", "Certificate")):
-        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-        spec = {
-            "group": "cert-manager.io",
-            "scope": "Namespaced",
-            "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
-        }
-        installed.host.ask(
-            "POST",
-            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-            {"metadata": {"name": f"{plural}.cert-manager.io"}, "spec": spec},
-        )
+        installed.host.ask("POST", CRDS, crd(plural, kind=kind, group="cert-manager.io"))
         until(lambda: installed.host.ask("GET", f"/apis/cert-manager.io/v1/{plural}")[0] == 200)  # noqa: B023 -- called at once

@@ -11,16 +11,13 @@ import pytest
 
 from hack.lib.servers.kubectl import Kubectl
 from tests.e2e.cluster import SERVED, Cluster, until
+from tests.support.builders.crds import widget, widgets_path
 
 pytestmark = pytest.mark.slow
 
 
-def _widgets(group: str) -> str:
-    return f"/apis/{group}/v1/namespaces/default/widgets"
-
-
 def _widget(group: str, name: str, **spec: Any) -> str:
-    return json.dumps({"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec})
+    return json.dumps(widget(name, group=group, **spec))
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +25,7 @@ def clean(cluster: Cluster) -> Iterator[None]:
     """Delete the objects after each test."""
     yield
     for group in SERVED:
-        cluster.host.must("DELETE", _widgets(group))
+        cluster.host.must("DELETE", widgets_path(group))
 
 
 def test_kubectl_commands(kubectl: Kubectl, group: str) -> None:
@@ -79,7 +76,7 @@ def test_limits_users_to_their_namespace(cluster: Cluster, group: str, tmp_path:
     assert refused.format("delete", "widgets", "default") in kim.refused("delete", kind, "a")
     assert refused.format("patch", "widgets/scale", "default") in kim.refused("scale", kind, "a", "--replicas=1")
     assert refused.format("list", "widgets", "kube-system") in kim.refused("get", kind, "-n", "kube-system")
-    assert cluster.host.must("GET", f"{_widgets(group)}/a")["spec"] == {"size": "l"}
+    assert cluster.host.must("GET", f"{widgets_path(group)}/a")["spec"] == {"size": "l"}
 
 
 def test_passes_error_messages_through(kubectl: Kubectl, group: str) -> None:
@@ -97,16 +94,16 @@ def test_streams_changes(cluster: Cluster, kubectl: Kubectl, group: str) -> None
             assert list(islice(lines, 1)) == [f"w={size}\n"]
 
     with closing(cluster.host.connect()) as connection:
-        path = f"{_widgets(group)}?watch=true&fieldSelector=metadata.name%3Dw&timeoutSeconds=20"
+        path = f"{widgets_path(group)}?watch=true&fieldSelector=metadata.name%3Dw&timeoutSeconds=20"
         answer = cluster.host.send(connection, "GET", path)
         assert json.loads(answer.readline())["type"] == "ADDED"
-        cluster.host.must("DELETE", f"{_widgets(group)}/w")
+        cluster.host.must("DELETE", f"{widgets_path(group)}/w")
         assert json.loads(answer.readline())["type"] == "DELETED"
 
 
 def test_stores_objects_in_its_own_etcd(cluster: Cluster, group: str) -> None:
     """Store objects in apiext's etcd under the reference's keys, and none in the cluster's."""
-    cluster.host.must("POST", _widgets(group), json.loads(_widget(group, "kept")))
+    cluster.host.must("POST", widgets_path(group), json.loads(_widget(group, "kept")))
 
     assert cluster.keys(cluster.etcd.url, f"{group}/widgets/default/") == [f"/registry/{group}/widgets/default/kept"]
     assert cluster.keys(cluster.plane.etcd_url, f"{group}/widgets") == []

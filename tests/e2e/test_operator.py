@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from hack.lib.servers.aggregated_cluster import API_SERVICES, CRDS, NAMESPACE, AggregatedCluster
-from hack.lib.servers.apiext_operator import ApiextOperator
+from hack.lib.servers.apiext_operator import QUICK_ELECTION, ApiextOperator
 from hack.lib.servers.certificates import Authority
 from hack.lib.servers.kubectl import Kubectl
 from hack.lib.waiting import until
@@ -22,7 +22,6 @@ GROUP: Final = "operated.example.com"
 NAME: Final = f"v1.{GROUP}"
 LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/apiext-operator"
 MERGE: Final = [("Content-Type", "application/merge-patch+json")]
-QUICK: Final = ("--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms")
 Json = dict[str, Any]
 
 
@@ -32,15 +31,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AggregatedClus
     folder = tmp_path_factory.mktemp("operator")
     (folder / "crds").mkdir()
     _write(folder, "widgets", widget_crd(group=GROUP))
-    with AggregatedCluster(folder, crd_dir=folder / "crds", controller_manager=False, operate_args=QUICK) as started:
+    with AggregatedCluster(folder, crd_dir=folder / "crds", controller_manager=False, operate_args=QUICK_ELECTION) as started:
         until(lambda: started.available(NAME))
         yield started
-
-
-@pytest.fixture
-def kubectl(cluster: AggregatedCluster, tmp_path: Path) -> Kubectl:
-    """Provide kubectl as an administrator of the host."""
-    return Kubectl(cluster.plane.kubeconfig, tmp_path)
 
 
 def _write(folder: Path, name: str, crd: Json) -> None:

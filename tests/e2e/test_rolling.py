@@ -10,6 +10,7 @@ import pytest
 from hack.lib.servers.aggregated_cluster import API_SERVICES
 from tests.e2e.cluster import SERVED, Cluster, until
 from tests.e2e.replicas import Balanced, assert_whole
+from tests.support.builders.crds import widgets_path
 from tests.support.clients.informer import Informer
 from tests.support.clients.readers import Reader, reading
 from tests.support.clients.writers import Writer, writing
@@ -17,10 +18,6 @@ from tests.support.clients.writers import Writer, writing
 pytestmark = pytest.mark.slow
 MERGE: Final = [("Content-Type", "application/merge-patch+json")]
 WRITES: Final = 10
-
-
-def _widgets(group: str) -> str:
-    return f"/apis/{group}/v1/namespaces/default/widgets"
 
 
 class Rolling(Balanced):
@@ -77,17 +74,17 @@ def _busy(cluster: Cluster) -> Iterator[list[Load]]:
     """Run load on both groups during the block; assert afterwards that no write was lost and no informer missed an event."""
     plane = cluster.plane
     with ExitStack() as following, ExitStack() as stack:
-        informers = [following.enter_context(Informer(plane, _widgets(group))) for group in SERVED]
+        informers = [following.enter_context(Informer(plane, widgets_path(group))) for group in SERVED]
         loads = []
         for group in SERVED:
-            writers = stack.enter_context(writing(plane, _widgets(group), count=2, api_version=f"{group}/v1"))
-            loads.append(Load(group, writers, stack.enter_context(reading(plane, _widgets(group), count=1))))
+            writers = stack.enter_context(writing(plane, widgets_path(group), count=2, api_version=f"{group}/v1"))
+            loads.append(Load(group, writers, stack.enter_context(reading(plane, widgets_path(group), count=1))))
         yield loads
         _go_on(loads)
         assert all(writer.is_alive() for load in loads for writer in load.writers)
         stack.close()
         for load, informer in zip(loads, informers, strict=True):
-            assert_whole(load.writers, cluster.host.must("GET", _widgets(load.group))["items"], informer)
+            assert_whole(load.writers, cluster.host.must("GET", widgets_path(load.group))["items"], informer)
 
 
 def _go_on(loads: list[Load]) -> None:
@@ -107,7 +104,7 @@ def clean(rolling: Rolling) -> Iterator[None]:
     """Delete the objects after each test."""
     yield
     for group in SERVED:
-        rolling.cluster.host.must("DELETE", _widgets(group))
+        rolling.cluster.host.must("DELETE", widgets_path(group))
 
 
 def test_replaces_replicas_without_a_failure(rolling: Rolling) -> None:

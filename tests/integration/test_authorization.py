@@ -3,7 +3,6 @@
 import http
 import http.client
 import json
-import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -19,16 +18,6 @@ pytestmark = pytest.mark.slow
 EVENTS: Final = "/api/v1/namespaces/default/events"
 RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 _GRANTED: Final = 40.0
-
-
-def _ask(plane: ControlPlane, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-    connection = http.client.HTTPSConnection(urllib.parse.urlsplit(plane.url).netloc, timeout=10, context=plane.ssl_context())
-    try:
-        connection.request(method, path, json.dumps(body) if body else None, {"Content-Type": "application/json"})
-        response = connection.getresponse()
-        return response.status, json.loads(response.read())
-    finally:
-        connection.close()
 
 
 @pytest.fixture(scope="module")
@@ -49,14 +38,14 @@ def server(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "apiext-readers"},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "readers"}],
     }
-    assert _ask(control_plane, "POST", f"{RBAC}/clusterroles", role)[0] == http.HTTPStatus.CREATED
-    assert _ask(control_plane, "POST", f"{RBAC}/clusterrolebindings", binding)[0] == http.HTTPStatus.CREATED
+    control_plane.client.must("POST", f"{RBAC}/clusterroles", role)
+    control_plane.client.must("POST", f"{RBAC}/clusterrolebindings", binding)
     try:
         with ApiextServer(folder, extra_args=extra) as started:
             yield started
     finally:
         for kind in ("clusterrolebindings", "clusterroles"):
-            _ask(control_plane, "DELETE", f"{RBAC}/{kind}/apiext-readers")
+            control_plane.client.must("DELETE", f"{RBAC}/{kind}/apiext-readers")
 
 
 def _as(server: ApiextServer, name: str, method: str, path: str) -> tuple[int, Any]:

@@ -15,7 +15,7 @@ from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.certificates import Authority, KeyPair
 
 NAMESPACES = "/api/v1/namespaces"
-SOON = 20.0
+SOON = 60.0
 
 
 class Mounted:
@@ -45,7 +45,7 @@ class Mounted:
 def _shown(server: ApiextServer) -> bytes:
     """Return the certificate that the server presents to a new client."""
     with (
-        socket.create_connection(("127.0.0.1", server.port), 5) as plain,
+        socket.create_connection(("127.0.0.1", server.port), 30) as plain,
         server.ssl_context(credentials=False).wrap_socket(plain, server_hostname="127.0.0.1") as tls,
     ):
         return tls.getpeercert(binary_form=True) or b""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from hack.lib.servers.apiext_server import ApiextServer
 from tests.support.builders import fuzz
-from tests.support.builders.crds import widget_crd
+from tests.support.builders.crds import widget, widget_crd
 from tests.support.builders.fuzz_definitions import definitions
 from tests.support.clients.client import CRDS, MERGE_PATCH, Client, Reply
 
@@ -165,8 +165,7 @@ def _of_version(body: bytes, current: bytes) -> bytes:
 def test_changed_whole_or_not_at_all(fuzzed: Fuzzed, examples: int) -> None:
     """Change not one byte for a refused patch or update; store exactly the response for an accepted one."""
     path = f"{fuzz.WIDGETS}/subject"
-    spec = {"replicas": 1, "any": {"a": [1, {"b": None}]}}
-    subject = {"apiVersion": f"{fuzz.GROUP}/v1", "kind": "Widget", "metadata": {"name": "subject"}, "spec": spec}
+    subject = widget("subject", group=fuzz.GROUP, replicas=1, any={"a": [1, {"b": None}]})
 
     def check(drawn: tuple[str, tuple[str, bytes]]) -> None:
         subresource, (media_type, body) = drawn

@@ -16,7 +16,7 @@ from hack.lib.servers.etcd import Etcd
 from tests.differential.helpers.pair import Side, Step, masked
 from tests.support.builders.crds import crd, version
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.slow
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP: Final = "turns.example.com"

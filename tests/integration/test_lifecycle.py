@@ -19,7 +19,7 @@ from hack.lib.servers.certificates import Authority
 from hack.lib.servers.etcd import Etcd
 from hack.lib.servers.process import free_port
 from hack.lib.waiting import until
-from tests.support.builders.crds import crd, widget_crd
+from tests.support.builders.crds import crd, widget, widget_crd
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMESPACES = "/api/v1/namespaces"
@@ -35,7 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiextServer]:
 def _refusal(*arguments: str, **env: str) -> tuple[int, str]:
     """Return exit code and standard error of a server that does not start."""
     command = [sys.executable, "-m", "apiext", "serve", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, env=os.environ | env)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=os.environ | env)
     return done.returncode, done.stderr
 
 
@@ -346,10 +346,9 @@ def test_flags_of_the_conformance_suite(tmp_path: Path, etcd: Etcd) -> None:
         status, _, body = apiext.request("GET", NAMESPACES)
         assert (status, "/apis/apiextensions.k8s.io/v1" in json.loads(body)["paths"]) == (404, True)
         assert apiext.request("POST", CRDS, json.dumps(widget_crd(group="own.example.com")))[0] == 201
-        widget = {"apiVersion": "own.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
         missing = "/apis/own.example.com/v1/namespaces/missing/widgets"
         until(lambda: apiext.request("GET", missing)[0] == 200)
-        assert apiext.request("POST", missing, json.dumps(widget))[0] == 201
+        assert apiext.request("POST", missing, json.dumps(widget("w", group="own.example.com")))[0] == 201
 
     assert not apiext.kubeconfig.exists()
     assert (tmp_path / "pki" / "ca.crt").read_bytes() == authority.cert.read_bytes()

@@ -43,7 +43,7 @@ class Members:
 
     def healthy(self, name: str, path: str) -> bool:
         """Report whether the kubelet's probe would succeed."""
-        connection = http.client.HTTPConnection(self.addresses[name], HEALTH, timeout=5)
+        connection = http.client.HTTPConnection(self.addresses[name], HEALTH, timeout=30)
         try:
             connection.request("GET", path)
             return connection.getresponse().status == 200
@@ -55,7 +55,7 @@ class Members:
         context = ssl.create_default_context(cafile=authority)
         if pair:
             context.load_cert_chain(pair.cert, pair.key)
-        connection = http.client.HTTPSConnection(self.addresses[name], CLIENT, timeout=5, context=context)
+        connection = http.client.HTTPSConnection(self.addresses[name], CLIENT, timeout=30, context=context)
         try:
             connection.request("GET", "/health")
             return connection.getresponse().status

@@ -20,7 +20,7 @@ from apiext.storage.sqlite.backend import SQLiteBackend
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.etcd import Etcd
 from tests.support.builders import crds
-from tests.support.builders.crds import widget_crd
+from tests.support.builders.crds import widget_crd, widgets_path
 from tests.support.clients.client import CRDS, Client
 from tests.support.clients.writers import writing
 
@@ -37,11 +37,6 @@ def mirror(group: str, phase: str) -> dict[str, Any]:
 def widget(group: str, name: str, **metadata: Any) -> dict[str, Any]:
     """Return a widget of a group."""
     return crds.widget(name, group=group, metadata=metadata, replicas=1)
-
-
-def objects(group: str) -> str:
-    """Return the path of widgets in the default namespace."""
-    return f"/apis/{group}/v1/namespaces/default/widgets"
 
 
 def set_phase(client: Client, group: str, phase: str) -> int:
@@ -68,24 +63,24 @@ def test_import(client: Client) -> None:
     assert len(body) > 3 * MEGABYTE
     created = client.must("POST", path, body)
     again = client.must("POST", path, body)
-    with client.watch(objects(group), resourceVersion=_revision(client, group), timeoutSeconds=30) as events:
+    with client.watch(widgets_path(group), resourceVersion=_revision(client, group), timeoutSeconds=30) as events:
         mixed = client.must("POST", path, lines(all_objects[0] | {"spec": {}}, {"delete": {"namespace": "default", "name": "w0001"}}))
         received = [(event["type"], event["object"]["metadata"]["name"]) for event in events.take(2)]
-    found = client.must("GET", objects(group))["items"]
+    found = client.must("GET", widgets_path(group))["items"]
 
     assert created == {"created": 4000, "updated": 0, "unchanged": 0, "deleted": 0}
     assert again == {"created": 0, "updated": 0, "unchanged": 4000, "deleted": 0}
     assert mixed == {"created": 0, "updated": 1, "unchanged": 0, "deleted": 1}
     assert sorted(received) == [("DELETED", "w0001"), ("MODIFIED", "w0000")]
     assert [item["metadata"]["uid"] for item in found] == [f"u{n}" for n in range(4000) if n != 1]
-    assert client.ask("POST", objects(group), widget(group, "new")).status == 429
+    assert client.ask("POST", widgets_path(group), widget(group, "new")).status == 429
     set_phase(client, group, SERVING)
-    assert client.ask("POST", objects(group), widget(group, "new")).status == 201
+    assert client.ask("POST", widgets_path(group), widget(group, "new")).status == 201
     assert client.ask("POST", path, body).status == 409
 
 
 def _revision(client: Client, group: str) -> str:
-    return str(client.must("GET", f"{objects(group)}?limit=1")["metadata"]["resourceVersion"])
+    return str(client.must("GET", f"{widgets_path(group)}?limit=1")["metadata"]["resourceVersion"])
 
 
 def test_import_in_little_memory(server: ApiextServer, client: Client) -> None:
@@ -137,7 +132,7 @@ async def _record_base(server: ApiextServer) -> None:
 
 def test_revisions_above_a_host(following: ApiextServer) -> None:
     """Return only revisions above the host's, before and after a restart; answer 410 to a watch from the host's revisions."""
-    group, path = "based.example.com", objects("based.example.com")
+    group, path = "based.example.com", widgets_path("based.example.com")
     with Client(following) as client:
         client.define(widget_crd(group=group))
         created = client.must("POST", path, widget(group, "a"))
@@ -192,17 +187,17 @@ def test_frozen_for_all_servers(replicas: tuple[ApiextServer, ApiextServer], cli
     group = "frozen.example.com"
     define(clients, mirror(group, SERVING))
     with (
-        writing(replicas[0], objects(group), label="one", count=2, api_version=f"{group}/v1") as ones,
-        writing(replicas[1], objects(group), label="two", count=3, api_version=f"{group}/v1") as twos,
+        writing(replicas[0], widgets_path(group), label="one", count=2, api_version=f"{group}/v1") as ones,
+        writing(replicas[1], widgets_path(group), label="two", count=3, api_version=f"{group}/v1") as twos,
     ):
         writers = [*ones, *twos]
         for writer in writers:
             writer.wait(20)
         frozen = set_phase(clients[0], group, FROZEN)
-        held = clients[0].must("GET", objects(group))["items"]
+        held = clients[0].must("GET", widgets_path(group))["items"]
         for client in clients:
-            assert client.ask("POST", objects(group), widget(group, "late")).status == 429
-        assert clients[1].must("GET", objects(group))["items"] == held
+            assert client.ask("POST", widgets_path(group), widget(group, "late")).status == 429
+        assert clients[1].must("GET", widgets_path(group))["items"] == held
         before = [list(writer.revisions) for writer in writers]
         set_phase(clients[1], group, SERVING)
         for writer in writers:
@@ -220,9 +215,9 @@ def test_a_paused_server_refuses_stale_writes(replicas: tuple[ApiextServer, Apie
     """Refuse the writes that a paused server received before or while the mirror was frozen."""
     group = "slept.example.com"
     define(clients, mirror(group, SERVING))
-    clients[1].must("POST", objects(group), widget(group, "a"))
+    clients[1].must("POST", widgets_path(group), widget(group, "a"))
     statuses: list[int] = []
-    waiting = threading.Thread(target=lambda: statuses.append(clients[1].ask("POST", objects(group), widget(group, "b")).status))
+    waiting = threading.Thread(target=lambda: statuses.append(clients[1].ask("POST", widgets_path(group), widget(group, "b")).status))
     replicas[1].process.signal(signal.SIGSTOP)
     try:
         waiting.start()
@@ -230,7 +225,7 @@ def test_a_paused_server_refuses_stale_writes(replicas: tuple[ApiextServer, Apie
     finally:
         replicas[1].process.signal(signal.SIGCONT)
     waiting.join(30)
-    found = clients[1].must("GET", objects(group))["items"]
+    found = clients[1].must("GET", widgets_path(group))["items"]
 
     assert statuses == [429]
     assert [item["metadata"]["name"] for item in found] == ["a"]
@@ -242,13 +237,13 @@ def test_leaving_on_all_servers(clients: tuple[Client, Client]) -> None:
     group = "leaving.example.com"
     define(clients, mirror(group, SERVING))
     for number in range(200):
-        clients[0].must("POST", objects(group), widget(group, f"w{number}", finalizers=["example.com/x"]))
-    with clients[0].watch(objects(group), timeoutSeconds=60) as ones, clients[1].watch(objects(group), timeoutSeconds=60) as twos:
+        clients[0].must("POST", widgets_path(group), widget(group, f"w{number}", finalizers=["example.com/x"]))
+    with clients[0].watch(widgets_path(group), timeoutSeconds=60) as ones, clients[1].watch(widgets_path(group), timeoutSeconds=60) as twos:
         assert [len(events.take(200)) for events in (ones, twos)] == [200, 200]
         set_phase(clients[0], group, LEAVING)
         received = [list(events) for events in (ones, twos)]
-    listed = [client.ask("GET", objects(group)) for client in clients]
-    read = [client.ask("GET", f"{objects(group)}/w7").status for client in clients]
+    listed = [client.ask("GET", widgets_path(group)) for client in clients]
+    read = [client.ask("GET", f"{widgets_path(group)}/w7").status for client in clients]
     clients[1].must("DELETE", f"{CRDS}/widgets.{group}")
     clients[0].until_gone(CRDS, f"widgets.{group}")
 
@@ -256,4 +251,4 @@ def test_leaving_on_all_servers(clients: tuple[Client, Client]) -> None:
     assert [(reply.status, reply.headers["Retry-After"]) for reply in listed] == [(503, "1")] * 2
     assert read == [200, 200]
     define(clients, widget_crd(group=group))
-    assert [client.must("GET", objects(group))["items"] for client in clients] == [[], []]
+    assert [client.must("GET", widgets_path(group))["items"] for client in clients] == [[], []]

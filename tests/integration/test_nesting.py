@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from apiext.meta.json_values import MAX_DEPTH
-from tests.support.builders.crds import crd, version
+from tests.support.builders.crds import crd, version, widget
 from tests.support.clients.client import CRDS, Client
 
 LEVELS: Final = MAX_DEPTH - 8
@@ -34,7 +34,7 @@ def test_serves_the_deepest_definition(client: Client, keyword: str) -> None:
     root = {"type": "object", "properties": {"spec": _schema(keyword)}}
     client.define(crd("widgets", version("v1", storage=True, schema=root), group=group))
     path = f"/apis/{group}/v1/namespaces/default/widgets"
-    obj = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "a"}}
+    obj = widget(group=group)
 
     assert client.ask("POST", path, obj | {"spec": _value(keyword, 1)}).status == http.client.UNPROCESSABLE_ENTITY
     assert client.ask("POST", path, obj | {"spec": _value(keyword, "x")}).status == http.client.CREATED

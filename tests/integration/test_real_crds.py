@@ -25,22 +25,15 @@ AGGREGATED: Final = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=A
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiextServer]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiextServer]:
     """Start a server with all definitions."""
-    with ApiextServer(tmp_path_factory.mktemp("real")) as server:
-        with Client(server) as client:
+    with ApiextServer(tmp_path_factory.mktemp("real")) as started:
+        with Client(started) as client:
             for crd in DEFINITIONS.values():
                 client.must("POST", CRDS, crd)
             for name in DEFINITIONS:
                 client.until_established(name)
-        yield server
-
-
-@pytest.fixture
-def client(real: ApiextServer) -> Iterator[Client]:
-    """Return an administrator of the server with all definitions."""
-    with Client(real) as connected:
-        yield connected
+        yield started
 
 
 def _served(crd: dict[str, Any]) -> list[dict[str, Any]]:
@@ -218,9 +211,9 @@ def test_openapi(client: Client) -> None:
         ("machines.spec.bootstrap", "FIELD: bootstrap <Object>"),
     ],
 )
-def test_explain(real: ApiextServer, tmp_path: Path, field: str, text: str) -> None:
+def test_explain(server: ApiextServer, tmp_path: Path, field: str, text: str) -> None:
     """Explain fields of real definitions with the real kubectl."""
-    command = [str(binaries.binary("kubectl")), f"--kubeconfig={real.kubeconfig}", f"--cache-dir={tmp_path}", "explain", field]
+    command = [str(binaries.binary("kubectl")), f"--kubeconfig={server.kubeconfig}", f"--cache-dir={tmp_path}", "explain", field]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
 
     assert done.returncode == 0, done.stderr

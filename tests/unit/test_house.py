@@ -1,6 +1,7 @@
 """Tests of the house rules that no tool checks: sizes, names, charters, and which rooms may import a library."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -23,6 +24,8 @@ HOMES: Final = {
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+# A docstring of an implementation points to the method of its protocol.
+PROTOCOL_METHOD: Final = re.compile(r"(?:See|Implement) `?(\w+)\.(\w+)`?")
 
 
 def _name(path: Path) -> str:
@@ -120,6 +123,48 @@ def test_hack_does_not_import_tests() -> None:
     strangers = [_name(path) for path in (ROOT / "hack").rglob("*.py") if "tests" in _imports(path)]
 
     assert strangers == []
+
+
+def test_public_functions_say_what_they_raise() -> None:
+    """Require that public functions with a raise statement name the errors: there, in their class, or in the protocol they implement."""
+    promises = {f"{owner}.{function.name}": text for _, owner, function, text in _public_functions()}
+    silent = []
+    for path, owner, function, text in _public_functions():
+        protocol = PROTOCOL_METHOD.search(text)
+        promised = text + promises.get(f"{protocol[1]}.{protocol[2]}", "") if protocol else text
+        if _raises(function) and "Raises" not in promised:
+            silent.append(f"{_name(path)}:{function.lineno} {owner}.{function.name}")
+
+    assert silent == []
+
+
+def _public_functions() -> Iterator[tuple[Path, str, Function, str]]:
+    """Yield path, class, function and the docstrings of both; commands and methods that inherit their docstring are left out."""
+    for path in PACKAGE:
+        module = ast.parse(path.read_text())
+        owners: list[ast.Module | ast.ClassDef] = [module, *(node for node in module.body if isinstance(node, ast.ClassDef))]
+        for owner in owners:
+            name = owner.name if isinstance(owner, ast.ClassDef) else ""
+            about = ast.get_docstring(owner) or "" if name else ""
+            for node in owner.body:
+                if not isinstance(node, Function) or name.startswith("_") or (node.name.startswith("_") and node.name != "__init__"):
+                    continue
+                inherited = name and node.name != "__init__" and not ast.get_docstring(node)
+                if not inherited and "command" not in " ".join(map(ast.unparse, node.decorator_list)):
+                    yield path, name, node, f"{about}\n{ast.get_docstring(node) or ''}"
+
+
+def _raises(node: ast.AST) -> bool:
+    """Return whether a function constructs and raises an exception outside a `try` that handles some."""
+    caught = node.body if isinstance(node, ast.Try) and node.handlers else []
+    for child in ast.iter_child_nodes(node):
+        if child in caught:
+            continue
+        if isinstance(child, ast.Raise) and child.exc is not None and not isinstance(child.exc, ast.Name):
+            return True
+        if not isinstance(child, Function | ast.ClassDef | ast.Lambda) and _raises(child):
+            return True
+    return False
 
 
 def _within(name: str, prefix: str) -> bool:

@@ -19,7 +19,6 @@ _LIVE_TTL: Final = 30.0
 """Seconds for which live lookups are cached."""
 _MAX_ENTRIES: Final = 100
 """Cached lookups."""
-_NOT_FOUND: Final = 404
 
 
 class QuotaAccess:
@@ -92,7 +91,7 @@ class QuotaAccess:
         try:
             self._keep_written(read_quota(await ask_for(self._ask, _path(quota))))
         except errors.StatusError as error:
-            if error.code != _NOT_FOUND:
+            if error.code != 404:
                 raise
             self._forget(quota.namespace, quota.name)
 

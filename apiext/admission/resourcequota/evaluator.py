@@ -11,10 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from apiext.admission.attributes import CREATE, Attributes, Plugin
+from apiext.admission.attributes import Admission, Attributes
 from apiext.admission.resourcequota.access import QuotaAccess
 from apiext.admission.resourcequota.quota import Quota, charged, count_name
 from apiext.meta import errors
+from apiext.meta.request import AdmissionOperation
 from apiext.meta.tasks import end_tasks
 
 _TIMEOUT: Final = 10.0
@@ -151,11 +152,11 @@ def _decide(waiters: Sequence[_Waiter], rejection: errors.StatusError | None) ->
         waiter.decide(rejection)
 
 
-class ResourceQuota(Plugin):
+class ResourceQuota(Admission):
     """Rejects creates (403) that exceed a quota of the namespace, and charges the others."""
 
     NAME: Final = "ResourceQuota"
-    operations = frozenset({CREATE})
+    operations = frozenset({AdmissionOperation.CREATE})
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from apiext.definitions.codec import GVK, CRDCodec
 from apiext.meta import json_codec
+from apiext.meta.configuration import json_loader
 from apiext.meta.json_values import MAX_DEPTH, is_deeper
 
 if TYPE_CHECKING:
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
 
 _LISTS: Final = ("List", "CustomResourceDefinitionList")
-_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 _TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
 
 
@@ -42,24 +43,23 @@ def parse(data: bytes) -> list[Any]:
     Raises:
         FileProblem: the file is neither JSON nor YAML.
     """
-    if data.lstrip()[:1] == b"{":
-        try:
-            return [json_codec.loads(data)]
-        except orjson.JSONDecodeError as error:
-            # Flow-style YAML starts with a brace, too.
-            problem = f"line {error.lineno}, column {error.colno}: {error.msg.partition(': line ')[0]}"
-        try:
-            return _yaml(data)
-        except FileProblem:
-            raise FileProblem(problem) from None
-    return _yaml(data)
+    if data.lstrip()[:1] != b"{":
+        return _yaml(data)
+    try:
+        return [json_codec.loads(data)]
+    except orjson.JSONDecodeError as error:
+        problem = f"line {error.lineno}, column {error.colno}: {error.msg.partition(': line ')[0]}"
+    # Flow-style YAML starts with a brace, too.
+    with suppress(FileProblem):
+        return _yaml(data)
+    raise FileProblem(problem)
 
 
 def _yaml(data: bytes) -> list[Any]:
     import yaml
 
     try:
-        documents = [document for document in yaml.load_all(data, Loader=_loader()) if document is not None]
+        documents = [document for document in yaml.load_all(data, Loader=json_loader()) if document is not None]
         if any(is_deeper(document, MAX_DEPTH) for document in documents):
             raise FileProblem(_TOO_DEEP)
         return [json_codec.loads(orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)) for document in documents]
@@ -75,17 +75,6 @@ def _yaml(data: bytes) -> list[Any]:
         raise FileProblem(" ".join(str(error).split())) from None
     except (ValueError, TypeError) as error:
         raise FileProblem(f"cannot be converted to JSON: {error}") from None
-
-
-def _loader() -> type[Any]:
-    """Return a YAML loader that reads timestamps as strings, since JSON has no timestamps."""
-    import yaml
-
-    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    resolvers = {
-        first: [(tag, pattern) for tag, pattern in known if tag != _TIMESTAMP] for first, known in base.yaml_implicit_resolvers.items()
-    }
-    return type("_Loader", (base,), {"yaml_implicit_resolvers": resolvers})
 
 
 def _document(document: Any, where: str) -> Iterator[Object | FileProblem]:

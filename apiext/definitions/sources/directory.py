@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,16 +26,11 @@ if TYPE_CHECKING:
 
 _LOG: Final = get_logger(__name__)
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
-_POLL_INTERVAL: Final = 1.0
-"""Seconds between reads of the folder without the package watchfiles."""
 _RETRY_INTERVAL: Final = 5.0
 """Seconds between reads of files that failed, and before the folder is watched again."""
 
 Apply = Callable[["Object"], Awaitable[None]]
 """Creates a definition or updates its spec. Raises StatusError if the definition is rejected."""
-
-Changes = Callable[[Path], AsyncIterator[bool]]
-"""Yields from time to time; True if files in the folder may have changed."""
 
 _Stamp = tuple[int, int, int]
 
@@ -54,12 +49,11 @@ class _File:
 class DirectorySource:
     """Applies the definitions in a folder and its subfolders; ignores hidden files and folders."""
 
-    __slots__ = ("_applied", "_apply", "_changes", "_files", "_task", "folder")
+    __slots__ = ("_applied", "_apply", "_files", "_task", "folder")
 
-    def __init__(self, folder: Path, apply: Apply, *, changes: Changes | None = None) -> None:
+    def __init__(self, folder: Path, apply: Apply) -> None:
         self.folder = folder
         self._apply = apply
-        self._changes = changes or watch_folder
         self._files: dict[Path, _File] = {}
         self._applied: dict[str, tuple[Path, bytes]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -108,7 +102,7 @@ class DirectorySource:
     async def _follow(self) -> None:
         while True:
             try:
-                async for changed in self._changes(self.folder):
+                async for changed in watch_folder(self.folder):
                     if changed or any(file.retry for file in self._files.values()):
                         await self.load()
             except OSError as error:
@@ -125,7 +119,7 @@ class DirectorySource:
             file.problems.append(f"cannot be read: {error.strerror or error}")
             file.retry = True
         else:
-            for found in await asyncio.to_thread(_read, data):
+            for found in await asyncio.to_thread(list, definitions(data)):
                 await self._apply_document(path, file, found)
         if known is None or known.problems != file.problems:
             for problem in file.problems:
@@ -158,11 +152,7 @@ class DirectorySource:
             _LOG.info("definition applied", file=self._display(path), definition=name)
 
     def _display(self, path: Path) -> str:
-        return str(path.relative_to(self.folder)) if path.is_relative_to(self.folder) else str(path)
-
-
-def _read(data: bytes) -> list[Object | FileProblem]:
-    return list(definitions(data))
+        return str(path.relative_to(self.folder))
 
 
 def _scan(folder: Path) -> dict[Path, _Stamp]:
@@ -181,13 +171,9 @@ def _scan(folder: Path) -> dict[Path, _Stamp]:
 
 
 async def watch_folder(folder: Path) -> AsyncGenerator[bool, None]:
-    """Yield True for changes that the operating system reports. Without the package watchfiles, yield True every second."""
-    try:
-        from watchfiles import awatch
-    except ImportError:
-        async for changed in _poll():
-            yield changed
-        return
+    """Yield True for changes that the operating system reports, and False after `_RETRY_INTERVAL` seconds without any."""
+    from watchfiles import awatch
+
     watcher = awatch(folder, debounce=200, step=50, rust_timeout=round(_RETRY_INTERVAL * 1000), yield_on_timeout=True)
     pending = asyncio.ensure_future(anext(watcher))
     try:
@@ -202,9 +188,3 @@ async def watch_folder(folder: Path) -> AsyncGenerator[bool, None]:
         pending.cancel()
         with suppress(asyncio.CancelledError, StopAsyncIteration):
             await pending
-
-
-async def _poll() -> AsyncIterator[bool]:
-    while True:
-        await asyncio.sleep(_POLL_INTERVAL)
-        yield True

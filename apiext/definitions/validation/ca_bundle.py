@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 _BLOCK: Final = re.compile(
     r"^-----BEGIN (?P<type>[^\n-]+)-----[ \t]*\r?\n(?P<body>[^-]*)^-----END (?P=type)-----[ \t]*(?:\r?\n|\Z)", re.MULTILINE
 )
-_PREFIX: Final = "unable to load root certificates: "
 
 
 def ca_bundle_errors(bundle: str, path: Path) -> list[FieldError]:
@@ -23,27 +22,22 @@ def ca_bundle_errors(bundle: str, path: Path) -> list[FieldError]:
     text = base64.b64decode(bundle).decode("latin-1")
     if not text:
         return []
-    reason = ""
-    for block in _BLOCK.finditer(text):
-        if block["type"] != "CERTIFICATE" or ":" in block["body"]:
-            continue
-        error = _certificate_error(block["body"])
-        if not error:
-            return []
-        reason = reason or f"failed to parse certificate: {error}"
-    if not reason:
-        trailing = _BLOCK.sub("", text) if _BLOCK.search(text) else text
-        reason = "unable to parse bytes as PEM block" if trailing else "no valid certificate authority data seen"
-    return [field.invalid(path, bundle, _PREFIX + reason)]
+    certificates = [block["body"] for block in _BLOCK.finditer(text) if block["type"] == "CERTIFICATE" and ":" not in block["body"]]
+    if any(map(_is_certificate, certificates)):
+        return []
+    if certificates:
+        reason = "failed to parse certificate: x509: malformed certificate"
+    elif _BLOCK.sub("", text):
+        reason = "unable to parse bytes as PEM block"
+    else:
+        reason = "no valid certificate authority data seen"
+    return [field.invalid(path, bundle, f"unable to load root certificates: {reason}")]
 
 
-def _certificate_error(body: str) -> str:
+def _is_certificate(body: str) -> bool:
     try:
         der = base64.b64decode("".join(body.split()), validate=True)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.load_verify_locations(cadata=der)
-    except ssl.SSLError:
-        return "x509: malformed certificate"
-    except ValueError:
-        return "x509: malformed certificate"
-    return ""
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=der)
+    except (ssl.SSLError, ValueError):
+        return False
+    return True

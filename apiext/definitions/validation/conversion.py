@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from apiext.definitions.validation.ca_bundle import ca_bundle_errors
@@ -12,6 +12,7 @@ from apiext.meta import field, go_format, names
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from apiext.definitions.validation.options import ValidationOptions
     from apiext.meta.field import FieldError, Path
     from apiext.meta.json_codec import Object
 
@@ -29,7 +30,7 @@ def has_known_review_version(versions: Sequence[str]) -> bool:
     return not versions or any(version in _REVIEW_VERSIONS for version in versions)
 
 
-def conversion_errors(conversion: Object, path: Path, *, recognized: bool, ca_bundle: bool) -> list[FieldError]:
+def conversion_errors(conversion: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
     """Return the errors of a CustomResourceConversion in v1beta1 form."""
     errors: list[FieldError] = []
     strategy, client = conversion["strategy"], conversion.get("webhookClientConfig")
@@ -48,11 +49,11 @@ def conversion_errors(conversion: Object, path: Path, *, recognized: bool, ca_bu
     if client is None:
         errors.append(field.required(path.child("webhookClientConfig"), "required when strategy is set to Webhook"))
     else:
-        errors += _client_errors(client, path.child("webhookClientConfig"), ca_bundle=ca_bundle)
-    return errors + _review_version_errors(versions, path.child("conversionReviewVersions"), recognized=recognized)
+        errors += _client_errors(client, path.child("webhookClientConfig"), options)
+    return errors + _review_version_errors(versions, path.child("conversionReviewVersions"), options)
 
 
-def _client_errors(client: Object, path: Path, *, ca_bundle: bool) -> list[FieldError]:
+def _client_errors(client: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
     url, service = client.get("url"), client.get("service")
     if url is not None and service is None:
         errors = url_errors(url, path.child("url"))
@@ -60,23 +61,21 @@ def _client_errors(client: Object, path: Path, *, ca_bundle: bool) -> list[Field
         errors = _service_errors(service, path.child("service"))
     else:
         errors = [field.required(path, "exactly one of url or service is required")]
-    if ca_bundle and client.get("caBundle"):
+    if options.ca_bundle and client.get("caBundle"):
         errors += ca_bundle_errors(client["caBundle"], path.child("caBundle"))
     return errors
 
 
-def _review_version_errors(versions: list[str], path: Path, *, recognized: bool) -> list[FieldError]:
+def _review_version_errors(versions: list[str], path: Path, options: ValidationOptions) -> list[FieldError]:
     if not versions:
         return [field.required(path)]
     errors: list[FieldError] = []
-    seen: set[str] = set()
+    known: set[str] = set()
     for index, version in enumerate(versions):
-        if version in seen:
-            errors.append(field.invalid(path.index(index), version, "duplicate version"))
-            continue
-        seen.add(version)
-        errors += [field.invalid(path.index(index), version, problem) for problem in names.dns1035_label(version)]
-    if recognized and not has_known_review_version(versions):
+        problems = ["duplicate version"] if version in known else names.dns1035_label(version)
+        errors += [field.invalid(path.index(index), version, problem) for problem in problems]
+        known.add(version)
+    if options.recognized_review_version and not has_known_review_version(versions):
         errors.append(field.invalid(path, versions, f"must include at least one of {', '.join(_REVIEW_VERSIONS)}"))
     return errors
 
@@ -139,17 +138,13 @@ def _service_errors(service: Object, path: Path) -> list[FieldError]:
     return errors + _service_path_errors(service.get("path"), path.child("path"))
 
 
-def _service_path_errors(text: Any, path: Path) -> list[FieldError]:
-    if text is None or text in ("", "/"):
+def _service_path_errors(url_path: str | None, path: Path) -> list[FieldError]:
+    if url_path in (None, "", "/"):
         return []
-    if text == "//":
-        return [field.invalid(path, text, "segment[0] may not be empty")]
-    errors: list[FieldError] = []
-    if not text.startswith("/"):
-        errors.append(field.invalid(path, text, "must start with a '/'"))
-    for index, step in enumerate(text[1:].removesuffix("/").split("/")):
-        problems = names.dns1123_subdomain(step) if step else []
-        if not step:
-            errors.append(field.invalid(path, text, f"segment[{index}] may not be empty"))
-        errors += [field.invalid(path, text, f"segment[{index}]: {problem}") for problem in problems]
-    return errors
+    problems = [] if url_path.startswith("/") else ["must start with a '/'"]
+    for index, segment in enumerate(url_path[1:].removesuffix("/").split("/")):
+        if segment:
+            problems += [f"segment[{index}]: {problem}" for problem in names.dns1123_subdomain(segment)]
+        else:
+            problems.append(f"segment[{index}] may not be empty")
+    return [field.invalid(path, url_path, problem) for problem in problems]

@@ -58,21 +58,21 @@ def _common_errors(crd: Object, old: Object | None) -> list[FieldError]:
 
 def _stored_versions(crd: Object) -> list[FieldError]:
     """Return the errors of status.storedVersions: each must be in the spec (ValidateCustomResourceDefinitionStoredVersions)."""
-    here, stored = _STATUS.child("storedVersions"), crd["status"]["storedVersions"]
+    path, stored = _STATUS.child("storedVersions"), crd["status"]["storedVersions"]
     if not stored:
-        return [field.invalid(here, stored, "must have at least one stored version")]
+        return [field.invalid(path, stored, "must have at least one stored version")]
     errors = []
     remaining = {name: index for index, name in enumerate(stored)}
     for version in crd["spec"]["versions"] or ():
-        known = remaining.pop(version["name"], None) is not None
-        if version["storage"] and not known:
-            errors.append(field.invalid(here, stored, f"must have the storage version {version['name']}"))
+        is_stored = remaining.pop(version["name"], None) is not None
+        if version["storage"] and not is_stored:
+            errors.append(field.invalid(path, stored, f"must have the storage version {version['name']}"))
     for name, index in remaining.items():
         detail = (
             f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions "
             f"until a storage migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
         )
-        errors.append(field.invalid(here.index(index), name, detail))
+        errors.append(field.invalid(path.index(index), name, detail))
     return errors
 
 
@@ -80,10 +80,10 @@ def _approval(crd: Object, old: Object | None) -> list[FieldError]:
     """Return the errors of the approval annotation of a definition in a community group. An unchanged state is accepted."""
     if not is_protected(crd["spec"]["group"]):
         return []
-    state, why = approval(crd)
+    state, message = approval(crd)
     if state in (Approval.APPROVED, Approval.BYPASSED) or (old is not None and approval(old)[0] is state):
         return []
-    here = field.Path("metadata", "annotations").key(ANNOTATION)
+    path = field.Path("metadata", "annotations").key(ANNOTATION)
     if state is Approval.MISSING:
-        return [field.required(here, why)]
-    return [field.invalid(here, crd["metadata"]["annotations"][ANNOTATION], why)]
+        return [field.required(path, message)]
+    return [field.invalid(path, crd["metadata"]["annotations"][ANNOTATION], message)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from apiext.definitions.validation.schemas import Props
+    from apiext.schema.model import Props
 
 _PLAIN: Final = re.compile(r"[.\[\]]|[^.\[\]]+")
 _QUOTED: Final = re.compile(r"'.*?(?<!\\)'", re.DOTALL)
@@ -30,12 +30,12 @@ def resolve(path: str, schema: Props, *, arrays: bool = True) -> tuple[tuple[str
     """
     tokens = _tokens(path)
     steps: list[str] = []
-    here: Props | None = schema
+    target: Props | None = schema
     for token in tokens:
         if token == "[":  # noqa: S105
             if not arrays:
                 raise FieldPathError("array notation is not allowed")
-            here = _step(here, _quoted(next(tokens, None)), steps)
+            target = _step(target, _quoted(next(tokens, None)), steps)
             closing = next(tokens, None)
             if closing is None:
                 raise FieldPathError(_END)
@@ -45,10 +45,10 @@ def resolve(path: str, schema: Props, *, arrays: bool = True) -> tuple[tuple[str
             name = next(tokens, None)
             if name is None:
                 raise FieldPathError(_END)
-            here = _step(here, name, steps)
+            target = _step(target, name, steps)
         else:
             raise FieldPathError(f"expected [ or . but got: {token}")
-    return tuple(steps), here
+    return tuple(steps), target
 
 
 def _tokens(path: str) -> Iterator[str]:
@@ -68,8 +68,8 @@ def _step(schema: Props | None, name: str, steps: list[str]) -> Props | None:
         if name not in properties:
             raise FieldPathError(_NO_FIELD)
         steps.append(f".{name}")
-        found: Props = properties[name]
-        return found
+        child: Props = properties[name]
+        return child
     if additional is None:
         raise FieldPathError(_NO_FIELD)
     steps.append(f"[{name}]")

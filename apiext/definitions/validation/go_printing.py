@@ -7,193 +7,89 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from apiext.definitions import types
 from apiext.meta import json_codec
 from apiext.meta.field import Printed
+from apiext.meta.go_types import GoType, Map, Pointer, Slice, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from apiext.definitions.validation.schemas import Props
     from apiext.meta.json_codec import Object
+    from apiext.schema.model import Props
 
-_RULE: Final = (
-    ("Rule", "rule", ""),
-    ("Message", "message", ""),
-    ("MessageExpression", "messageExpression", ""),
-    ("Reason", "reason", None),
-    ("FieldPath", "fieldPath", ""),
-    ("OptionalOldSelf", "optionalOldSelf", None),
-)
-_COLUMN: Final = (
-    ("Name", "name", ""),
-    ("Type", "type", ""),
-    ("Format", "format", ""),
-    ("Description", "description", ""),
-    ("Priority", "priority", 0),
-    ("JSONPath", "JSONPath", ""),
-)
-_SCALE: Final = (
-    ("SpecReplicasPath", "specReplicasPath", ""),
-    ("StatusReplicasPath", "statusReplicasPath", ""),
-    ("LabelSelectorPath", "labelSelectorPath", None),
-)
-_SCHEMA: Final = (
-    ("ID", "id", ""),
-    ("Schema", "$schema", ""),
-    ("Ref", "$ref", None),
-    ("Description", "description", ""),
-    ("Type", "type", ""),
-    ("Nullable", "nullable", False),
-    ("Format", "format", ""),
-    ("Title", "title", ""),
-    ("Default", "default", None),
-    ("Maximum", "maximum", None),
-    ("ExclusiveMaximum", "exclusiveMaximum", False),
-    ("Minimum", "minimum", None),
-    ("ExclusiveMinimum", "exclusiveMinimum", False),
-    ("MaxLength", "maxLength", None),
-    ("MinLength", "minLength", None),
-    ("Pattern", "pattern", ""),
-    ("MaxItems", "maxItems", None),
-    ("MinItems", "minItems", None),
-    ("UniqueItems", "uniqueItems", False),
-    ("MultipleOf", "multipleOf", None),
-    ("Enum", "enum", None),
-    ("MaxProperties", "maxProperties", None),
-    ("MinProperties", "minProperties", None),
-    ("Required", "required", None),
-    ("Items", "items", None),
-    ("AllOf", "allOf", None),
-    ("OneOf", "oneOf", None),
-    ("AnyOf", "anyOf", None),
-    ("Not", "not", None),
-    ("Properties", "properties", None),
-    ("AdditionalProperties", "additionalProperties", None),
-    ("PatternProperties", "patternProperties", None),
-    ("Dependencies", "dependencies", None),
-    ("AdditionalItems", "additionalItems", None),
-    ("Definitions", "definitions", None),
-    ("ExternalDocs", "externalDocs", None),
-    ("Example", "example", None),
-    ("XPreserveUnknownFields", "x-kubernetes-preserve-unknown-fields", None),
-    ("XEmbeddedResource", "x-kubernetes-embedded-resource", False),
-    ("XIntOrString", "x-kubernetes-int-or-string", False),
-    ("XListMapKeys", "x-kubernetes-list-map-keys", None),
-    ("XListType", "x-kubernetes-list-type", None),
-    ("XMapType", "x-kubernetes-map-type", None),
-    ("XValidations", "x-kubernetes-validations", None),
-)
-
-ROOT_FIELDS: Final = tuple((go_name, name) for go_name, name, _ in _SCHEMA)
-"""Go and JSON names of a schema's fields, in the order of the struct."""
+_VERSIONS: Final = Slice(types.version(Pointer(types.SCHEMA), types.column("JSONPath")))
+_SPECIAL_NAMES: Final = {"id": "ID", "url": "URL", "jsonPath": "JSONPath"}
 
 
-def versions(items: Sequence[Object] | None) -> Printed | None:
+def _go_name(json_name: str) -> str:
+    """Return the name of a Go field, such as XListType for x-kubernetes-list-type."""
+    words = json_name.removeprefix("$").replace("x-kubernetes-", "x-").split("-")
+    return _SPECIAL_NAMES.get(json_name) or "".join(word[0].upper() + word[1:] for word in words)
+
+
+def _go_names(struct: Struct) -> dict[str, str]:
+    return {name: _go_name(name) for name in struct.by_name}
+
+
+def _schema_fields() -> dict[str, str]:
+    fields = _go_names(types.SCHEMA)
+    before_nullable = ("id", "$schema", "$ref", "description", "type", "nullable")
+    return {name: fields[name] for name in before_nullable} | fields
+
+
+SCHEMA_FIELDS: Final = _schema_fields()
+"""Go names of a schema's fields by JSON name, in the order of the internal struct; v1 has `nullable` at another place."""
+
+
+def versions(items: list[Object] | None) -> Printed | None:
     """Print spec.versions; None if it is null."""
-    return None if items is None else _print([_version(item) for item in items])
+    return None if items is None else _print(_VERSIONS, items)
 
 
 def text(value: str) -> Printed:
     """Print a text whose Go type is a named type or a pointer: Go prints these as JSON."""
-    return _print(value)
+    return _print(types.STRING, value)
 
 
 def schema(props: Props) -> Printed:
     """Print a JSONSchemaProps."""
-    return _print(_to_go_schema(props))
+    return _print(types.SCHEMA, props)
 
 
 def items_value(value: Any) -> Printed:
     """Print the `items` of a schema."""
-    return _print(_or_array(value))
+    return _print(types.SCHEMA_OR_ARRAY, value)
 
 
-def _print(value: Any) -> Printed:
-    return Printed(json_codec.dumps(value, sort_keys=False).decode())
+def _print(go_type: GoType, value: Any) -> Printed:
+    return Printed(json_codec.dumps(_to_go(go_type, value), sort_keys=False).decode())
 
 
-def _struct(table: tuple[tuple[str, str, Any], ...], value: Props) -> Object:
-    return {go_name: value.get(name, zero) for go_name, name, zero in table}
-
-
-def _version(version: Object) -> Object:
-    validation, subresources = version.get("schema"), version.get("subresources")
-    columns, selectable = version.get("additionalPrinterColumns"), version.get("selectableFields")
-    return {
-        "Name": version["name"],
-        "Served": version["served"],
-        "Storage": version["storage"],
-        "Deprecated": version.get("deprecated", False),
-        "DeprecationWarning": version.get("deprecationWarning"),
-        "Schema": None if validation is None else {"OpenAPIV3Schema": _to_go_schema(validation.get("openAPIV3Schema"))},
-        "Subresources": None if subresources is None else _subresources(subresources),
-        "AdditionalPrinterColumns": columns and [_struct(_COLUMN, column) for column in columns],
-        "SelectableFields": selectable and [{"JSONPath": item["jsonPath"]} for item in selectable],
-    }
-
-
-def _subresources(subresources: Object) -> Object:
-    scale = subresources.get("scale")
-    return {"Status": subresources.get("status"), "Scale": None if scale is None else _struct(_SCALE, scale)}
-
-
-def _to_go_schema(props: Props | None) -> Object | None:
-    if props is None:
-        return None
-    printed = _struct(_SCHEMA, props)
-    for go_name, name, _ in _SCHEMA:
-        if name in props and name in _CONVERT:
-            printed[go_name] = _CONVERT[name](props[name])
-    return printed
-
-
-def _to_go_schemas(items: list[Props] | None) -> Any:
-    return items and [_to_go_schema(item) for item in items]
-
-
-def _named(items: dict[str, Props] | None) -> Any:
-    return items and {name: _to_go_schema(items[name]) for name in sorted(items)}
-
-
-def _or_array(value: Any) -> Object:
-    return {
-        "Schema": _to_go_schema(value) if isinstance(value, dict) else None,
-        "JSONSchemas": _to_go_schemas(value) if isinstance(value, list) else None,
-    }
-
-
-def _or_bool(value: Any) -> Object | None:
+def _to_go(go_type: GoType, value: Any) -> Any:
+    """Return a canonical value with Go's names and all fields."""
+    if isinstance(go_type, types.NonNilPointer) or (isinstance(go_type, Pointer) and value is not None):
+        return _to_go(go_type.to, value)
+    if isinstance(go_type, types.SchemaOrList):
+        member = "Property" if go_type.list_type is types.STRINGS else "JSONSchemas"
+        return {"Schema": _schema(value), member: _to_go(go_type.list_type, value) if isinstance(value, list) else None}
     if value is None:
         return None
-    return {"Allows": value is not False, "Schema": _to_go_schema(value) if isinstance(value, dict) else None}
+    if isinstance(go_type, types.SchemaOrBool):
+        return {"Allows": value is not False, "Schema": _schema(value)}
+    if isinstance(go_type, Struct):
+        names = SCHEMA_FIELDS if go_type is types.SCHEMA else _go_names(go_type)
+        return {go_name: _field(go_type.by_name[name].type, name, value) for name, go_name in names.items()}
+    if isinstance(go_type, Slice):
+        return [_to_go(go_type.of, item) for item in value]
+    if isinstance(go_type, Map):
+        return {name: _to_go(go_type.of, value[name]) for name in sorted(value)}
+    return value
 
 
-def _dependencies(items: dict[str, Any] | None) -> Any:
-    return items and {
-        name: {
-            "Schema": _to_go_schema(items[name]) if isinstance(items[name], dict) else None,
-            "Property": items[name] if isinstance(items[name], list) else None,
-        }
-        for name in sorted(items)
-    }
+def _field(go_type: GoType, name: str, struct: Props) -> Any:
+    if name in struct:
+        return _to_go(go_type, struct[name])
+    return None if isinstance(go_type, Pointer) else go_type.canonical(None)
 
 
-def _docs(docs: Object) -> Object:
-    return {"Description": docs.get("description", ""), "URL": docs.get("url", "")}
-
-
-_CONVERT: Final[dict[str, Callable[[Any], Any]]] = {
-    "items": _or_array,
-    "allOf": _to_go_schemas,
-    "oneOf": _to_go_schemas,
-    "anyOf": _to_go_schemas,
-    "not": _to_go_schema,
-    "properties": _named,
-    "additionalProperties": _or_bool,
-    "patternProperties": _named,
-    "dependencies": _dependencies,
-    "additionalItems": _or_bool,
-    "definitions": _named,
-    "externalDocs": _docs,
-    "x-kubernetes-validations": lambda rules: rules and [_struct(_RULE, rule) for rule in rules],
-}
+def _schema(value: Any) -> Any:
+    return _to_go(types.SCHEMA, value) if isinstance(value, dict) else None

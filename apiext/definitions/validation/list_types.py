@@ -9,8 +9,8 @@ from apiext.definitions.validation import go_printing
 from apiext.meta import field
 
 if TYPE_CHECKING:
-    from apiext.definitions.validation.schemas import Props
     from apiext.meta.field import FieldError, Path
+    from apiext.schema.model import Props
 
 _LIST_TYPES = ("atomic", "set", "map")
 _MAP_TYPES = ("atomic", "granular")
@@ -40,13 +40,13 @@ def map_key_errors(node: Props, path: Path) -> list[FieldError]:
     for key in node.get("x-kubernetes-list-map-keys") or ():
         if key not in properties:
             continue
-        below = path.child("items", "properties").key(key)
+        key_path = path.child("items", "properties").key(key)
         if key not in required and properties[key].get("default") is None:
             detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
-            errors.append(field.required(below.child("default"), detail))
+            errors.append(field.required(key_path.child("default"), detail))
         if properties[key].get("nullable"):
             detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
-            errors.append(field.forbidden(below.child("nullable"), detail))
+            errors.append(field.forbidden(key_path.child("nullable"), detail))
     return errors
 
 
@@ -61,50 +61,43 @@ def list_and_map_errors(node: Props, path: Path, *, atomic_sets: bool) -> list[F
     if list_type is not None:
         if node.get("type") != "array":
             errors += _type(node, path, expected="array", extension="x-kubernetes-list-type")
-        elif atomic_sets:
-            errors += _set_items(node, path)
+        elif atomic_sets and is_non_atomic_set(node):
+            items = node["items"]
+            extension = "x-kubernetes-list-type" if items["type"] == "array" else "x-kubernetes-map-type"
+            detail = "must be atomic as item of a list with x-kubernetes-list-type=set"
+            errors.append(field.invalid(path.child("items", extension), items.get("x-kubernetes-list-type"), detail))
         if list_type not in _LIST_TYPES:
             errors.append(field.not_supported(path.child("x-kubernetes-list-type"), list_type, _LIST_TYPES))
     if node.get("x-kubernetes-list-map-keys") and list_type != "map":
-        here, detail = path.child("x-kubernetes-list-type"), "must be map if x-kubernetes-list-map-keys is non-empty"
-        errors.append(field.required(here, detail) if list_type is None else field.invalid(here, list_type, detail))
+        type_path, detail = path.child("x-kubernetes-list-type"), "must be map if x-kubernetes-list-map-keys is non-empty"
+        errors.append(field.required(type_path, detail) if list_type is None else field.invalid(type_path, list_type, detail))
     if list_type == "map":
         errors += _map(node, path)
     return errors
 
 
 def _type(node: Props, path: Path, *, expected: str, extension: str) -> list[FieldError]:
-    actual, here, detail = node.get("type", ""), path.child("type"), f"must be {expected} if {extension} is specified"
+    actual, type_path, detail = node.get("type", ""), path.child("type"), f"must be {expected} if {extension} is specified"
     if actual == expected:
         return []
-    return [field.invalid(here, actual, detail) if actual else field.required(here, detail)]
-
-
-def _set_items(node: Props, path: Path) -> list[FieldError]:
-    if not is_non_atomic_set(node):
-        return []
-    items = node["items"]
-    extension = "x-kubernetes-list-type" if items["type"] == "array" else "x-kubernetes-map-type"
-    detail = "must be atomic as item of a list with x-kubernetes-list-type=set"
-    return [field.invalid(path.child("items", extension), items.get("x-kubernetes-list-type"), detail)]
+    return [field.invalid(type_path, actual, detail) if actual else field.required(type_path, detail)]
 
 
 def _map(node: Props, path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
-    keys, here = node.get("x-kubernetes-list-map-keys") or [], path.child("items")
+    keys, items_path = node.get("x-kubernetes-list-map-keys") or [], path.child("items")
     if not keys:
         detail = "must not be empty if x-kubernetes-list-type is map"
         errors.append(field.required(path.child("x-kubernetes-list-map-keys"), detail))
     if "items" not in node:
-        errors.append(field.required(here, "must have a schema if x-kubernetes-list-type is map"))
-        return errors
+        return [*errors, field.required(items_path, "must have a schema if x-kubernetes-list-type is map")]
     items = node["items"]
     if not isinstance(items, Mapping):
         detail = "must only have a single schema if x-kubernetes-list-type is map"
-        errors.append(field.invalid(here, go_printing.items_value(items), detail))
+        errors.append(field.invalid(items_path, go_printing.items_value(items), detail))
     elif items.get("type") != "object":
         detail = "must be object if parent array's x-kubernetes-list-type is map"
-        errors.append(field.invalid(here.child("type"), items.get("type", ""), detail))
+        errors.append(field.invalid(items_path.child("type"), items.get("type", ""), detail))
     else:
         errors += _keys(keys, items, path)
     return errors
@@ -112,15 +105,16 @@ def _map(node: Props, path: Path) -> list[FieldError]:
 
 def _keys(keys: list[str], items: Props, path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
-    properties, seen = items.get("properties") or {}, set()
+    properties, keys_path = items.get("properties") or {}, path.child("x-kubernetes-list-map-keys")
+    known: set[str] = set()
     for key in keys:
         if key not in properties:
-            errors.append(field.invalid(path.child("x-kubernetes-list-map-keys"), keys, "entries must all be names of item properties"))
+            errors.append(field.invalid(keys_path, keys, "entries must all be names of item properties"))
         elif properties[key].get("type") in ("array", "object"):
-            below = path.child("items", "properties").key(key).child("type")
+            type_path = path.child("items", "properties").key(key).child("type")
             detail = "must be a scalar type if parent array's x-kubernetes-list-type is map"
-            errors.append(field.invalid(below, items.get("type", ""), detail))
-        if key in seen:
-            errors.append(field.invalid(path.child("x-kubernetes-list-map-keys"), keys, "must not contain duplicate entries"))
-        seen.add(key)
+            errors.append(field.invalid(type_path, items.get("type", ""), detail))
+        if key in known:
+            errors.append(field.invalid(keys_path, keys, "must not contain duplicate entries"))
+        known.add(key)
     return errors

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -13,8 +13,8 @@ from apiext.meta import field
 
 if TYPE_CHECKING:
     from apiext.definitions.validation.options import ValidationOptions
-    from apiext.definitions.validation.schemas import Props
     from apiext.meta.field import FieldError, Path
+    from apiext.schema.model import Props
 
 _META_FIELDS: Final = ("metadata", "kind", "apiVersion")
 _JUNCTORS: Final = ("allOf", "oneOf", "anyOf")
@@ -56,12 +56,11 @@ class _SchemaValidator:
             self.errors.append(field.forbidden(path.child("uniqueItems"), detail))
         self._additional_properties(node, path, position)
         self._properties(node, path, position, root=root)
-        self._junctors(node, path, position)
-        self._items(node, path, position)
-        self._dependencies(node, path, position)
+        for child, child_path in _other_children(node, path):
+            self.node(child, child_path, position)
         if node.get("x-kubernetes-preserve-unknown-fields") is False:
-            here = path.child("x-kubernetes-preserve-unknown-fields")
-            self.errors.append(field.invalid(here, False, "must be true or undefined"))  # noqa: FBT003
+            preserve_path = path.child("x-kubernetes-preserve-unknown-fields")
+            self.errors.append(field.invalid(preserve_path, False, "must be true or undefined"))  # noqa: FBT003
         self.errors += list_and_map_errors(node, path, atomic_sets=self.options.atomic_sets)
         if self.options.map_keys:
             self.errors += map_key_errors(node, path)
@@ -83,49 +82,45 @@ class _SchemaValidator:
         if isinstance(node.get("items"), list):
             self.errors.append(field.forbidden(path.child("items"), "items must be a schema object and not an array"))
         if position.inside_meta and node.get("x-kubernetes-embedded-resource"):
-            here = path.child("x-kubernetes-embedded-resource")
-            self.errors.append(field.forbidden(here, "must not be used inside of resource meta"))
+            embedded_path = path.child("x-kubernetes-embedded-resource")
+            self.errors.append(field.forbidden(embedded_path, "must not be used inside of resource meta"))
 
     def _additional_properties(self, node: Props, path: Path, position: Position) -> None:
         additional = node.get("additionalProperties")
         if additional is None:
             return
-        here = path.child("additionalProperties")
+        additional_path = path.child("additionalProperties")
         if node.get("properties") and additional is not True:
-            self.errors.append(field.forbidden(here, "additionalProperties and properties are mutual exclusive"))
+            self.errors.append(field.forbidden(additional_path, "additionalProperties and properties are mutual exclusive"))
         if isinstance(additional, Mapping):
             if position.inside_meta:
                 position = replace(position, no_defaults="inside additionalProperties applying to object metadata")
-            self.node(additional, here, position)
+            self.node(additional, additional_path, position)
 
     def _properties(self, node: Props, path: Path, position: Position, *, root: bool) -> None:
-        below = path.child("properties")
+        properties_path = path.child("properties")
         for name, child in (node.get("properties") or {}).items():
-            inner = position
+            child_position = position
             if name in _META_FIELDS and (root or node.get("x-kubernetes-embedded-resource")):
                 no_defaults = f"in top-level {name}" if root else position.no_defaults
-                inner = Position(no_defaults=no_defaults, inside_meta=True)
-            self.node(child, below.key(name), inner)
+                child_position = Position(no_defaults=no_defaults, inside_meta=True)
+            self.node(child, properties_path.key(name), child_position)
 
-    def _junctors(self, node: Props, path: Path, position: Position) -> None:
-        negated = node.get("not")
-        if negated is not None:
-            self.node(negated, path.child("not"), position)
-        for key in _JUNCTORS:
-            for index, junctor in enumerate(node.get(key) or ()):
-                self.node(junctor, path.child(key).index(index), position)
-        for name, child in (node.get("definitions") or {}).items():
-            self.node(child, path.child("definitions").key(name), position)
 
-    def _items(self, node: Props, path: Path, position: Position) -> None:
-        items, here = node.get("items"), path.child("items")
-        if isinstance(items, Mapping):
-            self.node(items, here, position)
-        elif isinstance(items, list):
-            for index, item in enumerate(items):
-                self.node(item, here.index(index), position)
-
-    def _dependencies(self, node: Props, path: Path, position: Position) -> None:
-        for name, dependency in (node.get("dependencies") or {}).items():
-            if isinstance(dependency, Mapping):
-                self.node(dependency, path.child("dependencies").key(name), position)
+def _other_children(node: Props, path: Path) -> Iterator[tuple[Props, Path]]:
+    """Yield the schemas below a node, apart from properties and additional ones, and their paths."""
+    if node.get("not") is not None:
+        yield node["not"], path.child("not")
+    for key in _JUNCTORS:
+        for index, clause in enumerate(node.get(key) or ()):
+            yield clause, path.child(key).index(index)
+    for name, child in (node.get("definitions") or {}).items():
+        yield child, path.child("definitions").key(name)
+    items = node.get("items")
+    if isinstance(items, Mapping):
+        yield items, path.child("items")
+    for index, item in enumerate(items if isinstance(items, list) else ()):
+        yield item, path.child("items").index(index)
+    for name, dependency in (node.get("dependencies") or {}).items():
+        if isinstance(dependency, Mapping):
+            yield dependency, path.child("dependencies").key(name)

@@ -16,8 +16,8 @@ from apiext.schema.model import Structural, unsupported_field
 from apiext.schema.structural import structural_errors
 
 if TYPE_CHECKING:
-    from apiext.definitions.validation.schemas import Props
     from apiext.meta.json_codec import Object
+    from apiext.schema.model import Props
 
 MAX_SELECTABLE_FIELDS: Final = 8
 """Selectable fields of a version."""
@@ -88,13 +88,9 @@ def _has_invalid_ca_bundle(conversion: Object) -> bool:
 
 def _unchanged_excess(spec: Object, old_spec: Object) -> list[str]:
     def excess(new: Object, old: Object) -> bool:
-        before = old.get("selectableFields") or []
-        return len(before) > MAX_SELECTABLE_FIELDS and json_values.equal(new.get("selectableFields"), before)
+        previous = old.get("selectableFields") or []
+        return len(previous) > MAX_SELECTABLE_FIELDS and json_values.equal(new.get("selectableFields"), previous)
 
-    found = [""] if excess(spec, old_spec) else []
     old_versions = {version["name"]: version for version in old_spec.get("versions", ())}
-    for version in spec.get("versions", ()):
-        name = version["name"]
-        if name in old_versions and excess(version, old_versions[name]):
-            found.append(name)
-    return found
+    names = [version["name"] for version in spec.get("versions", ()) if excess(version, old_versions.get(version["name"], {}))]
+    return [*names, ""] if excess(spec, old_spec) else names

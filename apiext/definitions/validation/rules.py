@@ -10,9 +10,9 @@ from apiext.meta import field
 from apiext.schema.model import unsupported_field
 
 if TYPE_CHECKING:
-    from apiext.definitions.validation.schemas import Props
     from apiext.meta.field import FieldError, Path
     from apiext.meta.json_codec import Object
+    from apiext.schema.model import Props
 
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _LINE_BREAKS: Final = "must not contain line breaks"
@@ -32,14 +32,14 @@ def rule_errors(rules: list[Object], node: Props, path: Path) -> list[FieldError
 
 def _message_errors(rule: Object, path: Path) -> list[FieldError]:
     message = rule.get("message", "")
-    expression, text = _trim(rule["rule"]), _trim(message)
+    expression, trimmed_message = _trim(rule["rule"]), _trim(message)
     if not expression:
         return [field.required(path.child("rule"), "rule is not specified")]
-    if message and not text:
+    if message and not trimmed_message:
         return [field.invalid(path.child("message"), message, _EMPTY)]
-    if _has_line_breaks(text):
+    if _has_line_breaks(trimmed_message):
         return [field.invalid(path.child("message"), message, _LINE_BREAKS)]
-    if _has_line_breaks(expression) and not text:
+    if _has_line_breaks(expression) and not trimmed_message:
         return [field.required(path.child("message"), "message must be specified if rule contains line breaks")]
     return []
 
@@ -52,14 +52,14 @@ def _other_errors(rule: Object, node: Props, path: Path) -> list[FieldError]:
         errors.append(field.required(path.child("messageExpression"), detail))
     if reason is not None and reason not in _REASONS:
         errors.append(field.not_supported(path.child("reason"), go_printing.text(reason), _REASONS))
-    here = path.child("fieldPath")
+    problems = []
     if field_path and not _trim(field_path):
-        errors.append(field.invalid(here, field_path, _EMPTY))
+        problems.append(_EMPTY)
     if _has_line_breaks(field_path):
-        errors.append(field.invalid(here, field_path, _LINE_BREAKS))
+        problems.append(_LINE_BREAKS)
     if field_path and not _is_valid_path(field_path, node):
-        errors.append(field.invalid(here, field_path, "must be a valid path"))
-    return errors
+        problems.append("must be a valid path")
+    return errors + [field.invalid(path.child("fieldPath"), field_path, problem) for problem in problems]
 
 
 def _is_valid_path(path: str, node: Props) -> bool:

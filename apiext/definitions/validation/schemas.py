@@ -9,8 +9,7 @@ from apiext.meta.field import Path
 
 if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
-
-Props = Mapping[str, Any]
+    from apiext.schema.model import Props
 
 TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
@@ -29,8 +28,8 @@ def openapi_schema(validation: Props | None) -> Props | None:
 
 def root_schemas(spec: Object) -> Iterator[Props]:
     """Yield the root schemas of a spec in v1beta1 form."""
-    holders = [spec.get("validation"), *(version.get("schema") for version in spec.get("versions", ()))]
-    yield from (schema for holder in holders if (schema := openapi_schema(holder)) is not None)
+    validations = [spec.get("validation"), *(version.get("schema") for version in spec.get("versions", ()))]
+    yield from (schema for validation in validations if (schema := openapi_schema(validation)) is not None)
 
 
 def schemas_by_path(definition: Object) -> Iterator[tuple[Path, int, Any]]:
@@ -39,13 +38,13 @@ def schemas_by_path(definition: Object) -> Iterator[tuple[Path, int, Any]]:
     if not isinstance(spec, dict):
         return
     versions = spec.get("versions")
-    holders = [(Path("spec").child("validation"), 3, spec.get("validation"))]
+    validations = [(Path("spec").child("validation"), 3, spec.get("validation"))]
     for index, version in enumerate(versions if isinstance(versions, list) else ()):
         if isinstance(version, dict):
-            holders.append((Path("spec").child("versions").index(index).child("schema"), 5, version.get("schema")))
-    for path, above, holder in holders:
-        if isinstance(holder, dict):
-            yield path.child("openAPIV3Schema"), above, holder.get("openAPIV3Schema")
+            validations.append((Path("spec").child("versions").index(index).child("schema"), 5, version.get("schema")))
+    for path, levels, validation in validations:
+        if isinstance(validation, dict):
+            yield path.child("openAPIV3Schema"), levels, validation.get("openAPIV3Schema")
 
 
 def nodes(root: Props | None) -> Iterator[Props]:
@@ -58,14 +57,14 @@ def nodes(root: Props | None) -> Iterator[Props]:
         yield node
         if _WITH_SCHEMAS.isdisjoint(node):
             continue
-        below: list[Any] = [node.get(name) for name in _SINGLE]
+        children: list[Any] = [node.get(name) for name in _SINGLE]
         items = node.get("items")
-        below.extend(items if isinstance(items, list) else (items,))
+        children += items if isinstance(items, list) else [items]
         for name in _LISTS:
-            below.extend(node.get(name) or ())
+            children += node.get(name) or ()
         for name in _MAPS:
-            below.extend((node.get(name) or {}).values())
-        pending.extend(reversed(below))
+            children += (node.get(name) or {}).values()
+        pending += reversed(children)
 
 
 def any_schema(spec: Object, test: Callable[[Props], bool]) -> bool:

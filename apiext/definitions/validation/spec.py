@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.validation import go_printing, schemas
-from apiext.definitions.validation.columns import column_errors, subresource_errors
+from apiext.definitions.validation.columns import column_errors, selectable_errors, subresource_errors
 from apiext.definitions.validation.conversion import conversion_errors
 from apiext.definitions.validation.options import ValidationOptions, has_defaults
-from apiext.definitions.validation.version import spec_selectable_errors, validation_errors, version_errors
+from apiext.definitions.validation.version import validation_errors, version_errors
 from apiext.meta import field
 from apiext.meta.names import dns1035_label, dns1123_subdomain
 from apiext.meta.objectmeta_rules import IMMUTABLE
 
 if TYPE_CHECKING:
-    from apiext.definitions.validation.schemas import Props
     from apiext.meta.field import FieldError, Path
     from apiext.meta.json_codec import Object
+    from apiext.schema.model import Props
 
 _SCOPES: Final = ("Cluster", "Namespaced")
 _EXTENSIONS: Final = (
@@ -47,9 +47,14 @@ def spec_errors(spec: Object, path: Path, options: ValidationOptions) -> list[Fi
     has_status = any(map(_has_status, (spec, *spec.get("versions", ()))))
     errors += validation_errors(spec.get("validation"), path.child("validation"), options, has_status=has_status)
     errors += subresource_errors(spec.get("subresources"), path.child("subresources"))
-    for index, column in enumerate(spec.get("additionalPrinterColumns") or ()):
-        errors += column_errors(column, path.child("additionalPrinterColumns").index(index))
-    errors += _selectable(spec, path, options)
+    errors += column_errors(spec, path)
+    errors += selectable_errors(
+        spec,
+        schemas.openapi_schema(spec.get("validation")),
+        path,
+        too_many="" in options.too_many_selectable,
+        without_schema="may only be set when validations.schema is included",
+    )
     return errors + _conversion(spec, path, options)
 
 
@@ -67,7 +72,7 @@ def spec_update_errors(spec: Object, old: Object, path: Path, options: Validatio
         (path.child("group"), spec["group"], old["group"]),
         (path.child("names", "plural"), names["plural"], old_names["plural"]),
     ]
-    return errors + [field.invalid(here, new, IMMUTABLE) for here, new, before in changes if new != before]
+    return errors + [field.invalid(changed_path, new, IMMUTABLE) for changed_path, new, previous in changes if new != previous]
 
 
 def _group_and_scope(spec: Object, path: Path) -> list[FieldError]:
@@ -89,16 +94,16 @@ def _group_and_scope(spec: Object, path: Path) -> list[FieldError]:
 def _missing_schemas(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
     if schemas.openapi_schema(spec.get("validation")) is not None:
         return []
-    everywhere = options.schemas_everywhere
-    if not everywhere and spec["preserveUnknownFields"]:
+    required_everywhere = options.schemas_everywhere
+    if not required_everywhere and spec["preserveUnknownFields"]:
         return []
     return [
         field.required(
             path.child("versions").index(index).child("schema", "openAPIV3Schema"),
-            "" if everywhere else "because otherwise all fields are pruned",
+            "" if required_everywhere else "because otherwise all fields are pruned",
         )
         for index, version in enumerate(spec.get("versions", ()))
-        if (everywhere or version["served"]) and schemas.openapi_schema(version.get("schema")) is None
+        if (required_everywhere or version["served"]) and schemas.openapi_schema(version.get("schema")) is None
     ]
 
 
@@ -106,50 +111,39 @@ def _has_extensions(node: Props) -> bool:
     return any(node.get(name) not in (None, []) for name in _EXTENSIONS)
 
 
-def _has_status(holder: Object) -> bool:
-    return (holder.get("subresources") or {}).get("status") is not None
+def _has_status(owner: Object) -> bool:
+    return (owner.get("subresources") or {}).get("status") is not None
 
 
 def _versions(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
     errors: list[FieldError] = []
-    versions, here = spec.get("versions", []), path.child("versions")
+    versions, versions_path = spec.get("versions", []), path.child("versions")
     for index, version in enumerate(versions):
         name = version["name"]
         if problems := dns1035_label(name):
-            errors.append(field.invalid(here.index(index).child("name"), name, ",".join(problems)))
+            errors.append(field.invalid(versions_path.index(index).child("name"), name, ",".join(problems)))
         # Of two versions with one name, the first determines the subresources.
         first = next(other for other in versions if other["name"] == name)
         has_status = _has_status(spec if "subresources" in spec else first)
-        errors += version_errors(version, here.index(index), options, has_status=has_status)
+        errors += version_errors(version, versions_path.index(index), options, has_status=has_status)
     if len({version["name"] for version in versions}) != len(versions):
-        errors.append(field.invalid(here, go_printing.versions(spec.get("versions")), "must contain unique version names"))
+        errors.append(field.invalid(versions_path, go_printing.versions(spec.get("versions")), "must contain unique version names"))
     if sum(version["storage"] for version in versions) != 1:
         detail = "must have exactly one version marked as storage version"
-        errors.append(field.invalid(here, go_printing.versions(spec.get("versions")), detail))
+        errors.append(field.invalid(versions_path, go_printing.versions(spec.get("versions")), detail))
     name = spec.get("version", "")
     if name and (problems := dns1035_label(name)):
         errors.append(field.invalid(path.child("version"), name, ",".join(problems)))
     return errors
 
 
-def _selectable(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
-    selectable = spec.get("selectableFields")
-    if not selectable:
-        return []
-    schema = schemas.openapi_schema(spec.get("validation"))
-    if schema is None:
-        detail = "may only be set when validations.schema is included"
-        return [field.invalid(path.child("selectableFields"), "", detail)]
-    return spec_selectable_errors(selectable, schema, path, options, version="")
-
-
 def _conversion(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
-    conversion, here = spec["conversion"], path.child("conversion")
+    conversion, conversion_path = spec["conversion"], path.child("conversion")
     errors: list[FieldError] = []
     if conversion["strategy"] != "None" and spec["preserveUnknownFields"]:
         detail = "must be None if spec.preserveUnknownFields is true"
-        errors.append(field.invalid(here.child("strategy"), go_printing.text(conversion["strategy"]), detail))
-    return errors + conversion_errors(conversion, here, recognized=options.recognized_review_version, ca_bundle=options.ca_bundle)
+        errors.append(field.invalid(conversion_path.child("strategy"), go_printing.text(conversion["strategy"]), detail))
+    return errors + conversion_errors(conversion, conversion_path, options)
 
 
 def names_errors(names: Object, path: Path) -> list[FieldError]:

@@ -15,9 +15,9 @@ from apiext.schema.structural import structural_errors
 
 if TYPE_CHECKING:
     from apiext.definitions.validation.options import ValidationOptions
-    from apiext.definitions.validation.schemas import Props
     from apiext.meta.field import FieldError, Path
     from apiext.meta.json_codec import Object
+    from apiext.schema.model import Props
 
 _ROOT_FIELDS: Final = (
     "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems "
@@ -34,34 +34,19 @@ def version_errors(version: Object, path: Path, options: ValidationOptions, *, h
     errors = deprecation_errors(version, path)
     errors += validation_errors(validation, path.child("schema"), options, has_status=has_status)
     errors += subresource_errors(version.get("subresources"), path.child("subresources"))
-    columns = path.child("additionalPrinterColumns")
-    for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
-        errors += column_errors(column, columns.index(index))
-    selectable = version.get("selectableFields")
-    if selectable:
-        here, schema = path.child("selectableFields"), openapi_schema(validation)
-        if schema is None:
-            detail = "may only be set when `version.schema.openAPIV3Schema` is not included"
-            errors.append(field.invalid(here, "", detail))
-        else:
-            errors += spec_selectable_errors(selectable, schema, path, options, version=version["name"])
-    return errors
-
-
-def spec_selectable_errors(
-    selectable: list[Object], schema: Props, path: Path, options: ValidationOptions, *, version: str
-) -> list[FieldError]:
-    """Return the errors of the selectable fields of a spec or a version. They cannot be validated against an unsupported schema."""
-    reason = unsupported_field(schema)
-    if reason:
-        return [field.invalid(path.child("schema.openAPIV3Schema"), "", reason)]
-    too_many = version in options.too_many_selectable
-    return selectable_errors(selectable, schema, path.child("selectableFields"), too_many=too_many)
+    errors += column_errors(version, path)
+    return errors + selectable_errors(
+        version,
+        openapi_schema(validation),
+        path,
+        too_many=version["name"] in options.too_many_selectable,
+        without_schema="may only be set when `version.schema.openAPIV3Schema` is not included",
+    )
 
 
 def validation_errors(validation: Object | None, path: Path, options: ValidationOptions, *, has_status: bool) -> list[FieldError]:
     """Return the errors of a CustomResourceValidation (validateCustomResourceDefinitionValidation)."""
-    root, here = openapi_schema(validation), path.child("openAPIV3Schema")
+    root, schema_path = openapi_schema(validation), path.child("openAPIV3Schema")
     if root is None:
         return []
     errors = _status_errors(root, path) if has_status else []
@@ -69,17 +54,17 @@ def validation_errors(validation: Object | None, path: Path, options: Validation
         errors.append(field.forbidden(path.child("openAPIV3Schema.nullable"), "nullable cannot be true at the root"))
     unsupported = unsupported_field(root) if options.structural else ""
     if options.structural and not unsupported:
-        errors += structural_errors(root, here) or default_errors(root, here, resource_root=True, require_pruned=options.pruned_defaults)
-    errors += openapi_errors(root, here, options)
+        errors += structural_errors(root, schema_path) or default_errors(root, schema_path, require_pruned=options.pruned_defaults)
+    errors += openapi_errors(root, schema_path, options)
     if unsupported and not errors:
         # Usually, another error explains why the schema is unsupported.
-        errors.append(field.invalid(here, "", unsupported))
+        errors.append(field.invalid(schema_path, "", unsupported))
     return errors
 
 
 def _status_errors(root: Props, path: Path) -> list[FieldError]:
     """Return an error for a root field that would be lost when the schema of the status is extracted."""
-    for go_name, name in go_printing.ROOT_FIELDS:
+    for name, go_name in go_printing.SCHEMA_FIELDS.items():
         # Canonical form omits zero values.
         if name not in root or (name == "items" and root[name] is None):
             continue

@@ -10,7 +10,6 @@ from apiext.meta import go_format
 from apiext.schema.validation.spec import is_supported_format
 
 if TYPE_CHECKING:
-    from apiext.definitions.validation.schemas import Props
     from apiext.meta.json_codec import Object
 
 RULES_NOT_ENFORCED: Final = "x-kubernetes-validations rules are stored but not enforced by this server"
@@ -19,14 +18,13 @@ RULES_NOT_ENFORCED: Final = "x-kubernetes-validations rules are stored but not e
 def warnings(crd: Object, old: Object | None = None) -> list[str]:
     """Return the warnings about a definition. For an update, omit those that the old definition caused already."""
     spec = to_v1beta1_spec(crd["spec"])
-    before = to_v1beta1_spec(old["spec"]) if old is not None else {}
-    known = set(_unrecognized_formats(before))
-    found = [f"unrecognized format {go_format.quote(name)}" for name in _unrecognized_formats(spec) if name not in known]
-    seen = _sets_of_composites(before)
-    found += sorted(_sets_of_composites(spec) - seen)
+    old_spec = to_v1beta1_spec(old["spec"]) if old is not None else {}
+    old_formats = set(_unrecognized_formats(old_spec))
+    texts = [f"unrecognized format {go_format.quote(name)}" for name in _unrecognized_formats(spec) if name not in old_formats]
+    texts += sorted(_sets_of_composites(spec) - _sets_of_composites(old_spec))
     if schemas.any_schema(spec, lambda node: bool(node.get("x-kubernetes-validations"))):
-        found.append(RULES_NOT_ENFORCED)
-    return found
+        texts.append(RULES_NOT_ENFORCED)
+    return texts
 
 
 def _unrecognized_formats(spec: Object) -> list[str]:
@@ -34,22 +32,18 @@ def _unrecognized_formats(spec: Object) -> list[str]:
         node["format"]
         for root in schemas.root_schemas(spec)
         for node in schemas.nodes(root)
-        if node.get("format") and not is_supported_format(_types(node), node["format"])
+        if node.get("format") and not is_supported_format((node["type"],) if node.get("type") else (), node["format"])
     ]
 
 
-def _types(node: Props) -> tuple[str, ...]:
-    return (node["type"],) if node.get("type") else ()
-
-
 def _sets_of_composites(spec: Object) -> set[str]:
-    found = set()
+    texts = set()
     for root in schemas.root_schemas(spec):
         for node in schemas.nodes(root):
             items = node.get("items")
             if node.get("x-kubernetes-list-type") == "set" and isinstance(items, dict) and items.get("type") in ("object", "array"):
-                found.add(
+                texts.add(
                     f"x-kubernetes-list-type: set for items of type {go_format.quote(items['type'])} is not supported "
                     "by server-side apply or CEL validation rules"
                 )
-    return found
+    return texts

@@ -6,7 +6,7 @@ Mirrors apiserver pkg/endpoints/handlers (rest.go, create.go) and apimachinery p
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from aiohttp import hdrs, web
 
@@ -14,20 +14,16 @@ from apiext.definitions.codec import GVK
 from apiext.definitions.validation.schemas import schemas_by_path
 from apiext.endpoints.handlers.expect_continue import ask_for_body
 from apiext.endpoints.handlers.options import IGNORE, WARN
+from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.serializers import json_decoder
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError, NumberError
-from apiext.endpoints.serializers.negotiation import JSON, PROTOBUF, YAML, input_type
-from apiext.meta import background, errors, field, go_format, json_codec, json_values
+from apiext.endpoints.serializers.negotiation import JSON, PROTOBUF, YAML
+from apiext.meta import background, errors, field, go_format, go_types, json_codec, json_values
 from apiext.meta.gvk import GroupVersion, GroupVersionKind, parse_group_version
+from apiext.meta.json_codec import Object
 from apiext.meta.json_values import MAX_DEPTH, is_deeper
 from apiext.registry import protobuf
-
-if TYPE_CHECKING:
-    from aiohttp.streams import StreamReader
-
-    from apiext.endpoints.handlers.scope import Scope
-    from apiext.meta.json_codec import Object
-    from apiext.registry.protobuf import Message
+from apiext.registry.protobuf import Message
 
 _SUMMARY_BYTES: Final = 30
 HEAVY_BYTES: Final = 128 * 1024
@@ -35,7 +31,8 @@ HEAVY_BYTES: Final = 128 * 1024
 _HEAVY_YAML_BYTES: Final = 16 * 1024
 P = ParamSpec("P")
 T = TypeVar("T")
-GO_TYPE_META: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+TYPE_META_ERROR: Final = "couldn't get version/kind; json parse error: "
+_GO_TYPE_META: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 _SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _UNKNOWN_SCALE: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
 """The reference's error for every invalid Scale."""
@@ -56,37 +53,22 @@ async def read_body(request: web.BaseRequest, limit: int) -> bytes:
         raise errors.too_large(f"limit is {limit}")
     if hdrs.EXPECT in request.headers:
         await ask_for_body(request)
+    chunks: list[bytes] = []
+    size = 0
     try:
-        return await _read(request.content, limit)
+        while True:
+            chunk = await request.content.readany()
+            size += len(chunk)
+            if size > limit:
+                raise errors.too_large(f"limit is {limit}")
+            chunks.append(chunk)
+            if request.content.at_eof():
+                return b"".join(chunks)
     except web.RequestPayloadError as error:
         raise errors.unknown(str(error)) from error
 
 
-async def _read(content: StreamReader, limit: int) -> bytes:
-    first = await content.readany()
-    if content.at_eof():
-        if len(first) > limit:
-            raise errors.too_large(f"limit is {limit}")
-        return first
-    body = bytearray(first)
-    while chunk := await content.readany():
-        body += chunk
-        if len(body) > limit:
-            raise errors.too_large(f"limit is {limit}")
-    return bytes(body)
-
-
-def body_type(request: web.BaseRequest, scope: Scope) -> str:
-    """Return the media type of the body.
-
-    Raises:
-        StatusError: 415 if the endpoint does not accept it.
-    """
-    content_type = request.headers.get("Content-Type", "")
-    return input_type(content_type, scope.offers, protobuf=scope.message is not None)
-
-
-async def parse_body(data: bytes, media_type: str, message: Message | None = None) -> tuple[Any, list[str]]:
+async def parse_body(data: bytes, media_type: str, message: Message | None) -> tuple[Any, list[str]]:
     """Parse a body. Return its value and the messages of a strict YAML parser.
 
     Raises:
@@ -109,7 +91,9 @@ def _parse(data: bytes, media_type: str, message: Message | None) -> tuple[Any, 
         return json_decoder.parse(data), []
     from apiext.endpoints.serializers import yaml_codec
 
-    return yaml_codec.parse(data, strict=True)
+    parsed, duplicates = yaml_codec.parse(data)
+    # as sigs.k8s.io/yaml, which converts to JSON first
+    return dict(sorted(parsed.items())) if isinstance(parsed, dict) else parsed, duplicates
 
 
 def _parse_protobuf(data: bytes, message: Message) -> Any:
@@ -143,8 +127,6 @@ def _decode(data: bytes, media_type: str, scope: Scope, validation: str, warning
     kind: GroupVersionKind | None = None
     try:
         parsed, strict = _parse(data, media_type, scope.message)
-        if media_type == YAML and isinstance(parsed, dict):
-            parsed = dict(sorted(parsed.items()))
         duplicates = _duplicate_fields(data, parsed, validation) if media_type == JSON else []
         obj, kind = identify(scope, parsed, data)
         if kind.version in scope.other_versions and (kind.group, kind.kind) == (scope.kind.group, scope.kind.kind):
@@ -163,12 +145,12 @@ def _decode(data: bytes, media_type: str, scope: Scope, validation: str, warning
     except BodyDecodeError as error:
         text = str(error)
         if media_type != YAML and kind is None and not isinstance(error, _UnidentifiedError):
-            text = f"couldn't get version/kind; json parse error: {text}"
+            text = f"{TYPE_META_ERROR}{text}"
         raise _unrecognized(scope, text, data) from error
     except ValueError as error:
         text = json_decoder.with_sent_number(str(error), data) if media_type == JSON else str(error)
         raise _undecodable(scope, kind or scope.kind, text) from error
-    report_strict(scope, kind, strict, validation, warnings)
+    _report_strict(scope, kind, strict, validation, warnings)
     if kind.group_version != scope.kind.group_version:
         raise _other_version(kind, scope)
     return obj
@@ -226,13 +208,7 @@ def identify(scope: Scope, parsed: Any, data: bytes) -> tuple[Object, GroupVersi
     Raises:
         BodyDecodeError: the value is no object, or has no valid apiVersion and kind.
     """
-    if parsed is not None and not isinstance(parsed, dict):
-        wrong = f"json: cannot unmarshal {json_decoder.go_kind(parsed)} into Go value of type {GO_TYPE_META}"
-        raise _UnidentifiedError(f"couldn't get version/kind; json parse error: {wrong}")
-    obj: Object = parsed or {}
-    # In the order of the body, which determines the first error.
-    given = {name: _type_field(obj, name) for name in obj if name in {"apiVersion", "kind"}}
-    version, kind = given.get("apiVersion", ""), given.get("kind", "")
+    obj, version, kind = type_meta(parsed)
     try:
         group_version = parse_group_version(version)
     except ValueError as error:
@@ -244,19 +220,24 @@ def identify(scope: Scope, parsed: Any, data: bytes) -> tuple[Object, GroupVersi
     return obj, _completed(scope, group_version, kind)
 
 
-def _type_field(obj: Object, name: str) -> str:
-    text = obj.get(name)
-    if text is None:
-        return ""
-    if not isinstance(text, str):
-        raise _wrong_type(name, json_decoder.go_kind(text))
-    return text
+def type_meta(parsed: Any) -> tuple[Object, str, str]:
+    """Return the object with its apiVersion and kind, which are "" if they are missing or null.
+
+    Raises:
+        BodyDecodeError: the value is no object, or the first of the two in the body that is no string.
+    """
+    if parsed is not None and not isinstance(parsed, dict):
+        wrong = f"json: cannot unmarshal {go_types.describe(parsed)} into Go value of type {_GO_TYPE_META}"
+        raise _UnidentifiedError(f"{TYPE_META_ERROR}{wrong}")
+    obj: Object = parsed or {}
+    for name, member in obj.items():
+        if name in {"apiVersion", "kind"} and not isinstance(member, str | None):
+            raise _wrong_type(name, go_types.describe(member))
+    return obj, obj.get("apiVersion") or "", obj.get("kind") or ""
 
 
 def _wrong_type(name: str, kind: str) -> _UnidentifiedError:
-    return _UnidentifiedError(
-        f"couldn't get version/kind; json parse error: json: cannot unmarshal {kind} into Go struct field .{name} of type string"
-    )
+    return _UnidentifiedError(f"{TYPE_META_ERROR}json: cannot unmarshal {kind} into Go struct field .{name} of type string")
 
 
 def _completed(scope: Scope, given: GroupVersion, kind: str) -> GroupVersionKind:
@@ -307,12 +288,8 @@ def unregistered_kind(kind: str, version: str) -> ValueError:
     return ValueError(f'{text} in scheme "pkg/runtime/scheme.go:111"')
 
 
-def report_strict(scope: Scope, kind: GroupVersionKind, strict: Sequence[str], validation: str, warnings: list[str]) -> None:
-    """Add strict errors to the warnings if the validation is Warn.
-
-    Raises:
-        StatusError: 400 if there are strict errors and the validation is Strict.
-    """
+def _report_strict(scope: Scope, kind: GroupVersionKind, strict: Sequence[str], validation: str, warnings: list[str]) -> None:
+    """Add strict errors to the warnings if the validation is Warn; raise StatusError (400) if it is Strict."""
     if not strict or validation == IGNORE:
         return
     if validation == WARN:

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
 
-from apiext.admission.attributes import Attributes, OperationName
+from aiohttp import web
+
+from apiext.admission.attributes import Attributes
+from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.request import INFO, USER, WARNINGS
 from apiext.meta import errors
-from apiext.registry.request_context import AdmissionOperation, RequestContext
-
-if TYPE_CHECKING:
-    from aiohttp import web
-
-    from apiext.endpoints.handlers.scope import Scope
-    from apiext.meta.json_codec import Object
-    from apiext.registry.request_context import Admit
-
-_NAMES: Final[dict[AdmissionOperation, OperationName]] = {
-    AdmissionOperation.CREATE: "CREATE",
-    AdmissionOperation.UPDATE: "UPDATE",
-    AdmissionOperation.DELETE: "DELETE",
-}
+from apiext.meta.json_codec import Object
+from apiext.meta.request import AdmissionOperation
+from apiext.registry.request_context import Admit, RequestContext
 
 
 def request_context(request: web.BaseRequest) -> RequestContext:
     """Return the request's context for the registry."""
     info = request[INFO]
-    return RequestContext(user=request[USER], namespace=info.namespace, info=info, warnings=request[WARNINGS])
+    return RequestContext(namespace=info.namespace, subresource=info.subresource, warnings=request[WARNINGS])
 
 
 def required_name(request: web.BaseRequest) -> str:
@@ -75,32 +67,28 @@ def check_name(obj: Object, name: str) -> None:
         raise errors.bad_request(f"the name of the object ({named}) does not match the name on the URL ({name})")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Admitter:
     """Admission of one request."""
 
-    __slots__ = ("_dry_run", "_name", "_namespace", "_request", "_scope")
-
-    def __init__(self, request: web.BaseRequest, scope: Scope, *, name: str, dry_run: bool) -> None:
-        self._request = request
-        self._scope = scope
-        self._name = name
-        self._dry_run = dry_run
-        namespace = request[INFO].namespace
-        self._namespace = name if scope.is_namespaces and not namespace else namespace
+    _request: web.BaseRequest
+    _scope: Scope
+    name: str
+    dry_run: bool
 
     def _attributes(self, operation: AdmissionOperation, new: Object | None, old: Object | None) -> Attributes:
-        scope = self._scope
+        scope, namespace = self._scope, self._request[INFO].namespace
         return Attributes(
-            operation=_NAMES[operation],
+            operation=operation,
             kind=scope.kind,
             resource=scope.resource,
             user=self._request[USER],
             subresource=scope.subresource,
-            namespace=self._namespace,
-            name=self._name,
+            namespace=self.name if scope.is_namespaces and not namespace else namespace,
+            name=self.name,
             new=new,
             old=old,
-            dry_run=self._dry_run,
+            dry_run=self.dry_run,
         )
 
     async def mutate(self, operation: AdmissionOperation, new: Object, old: Object | None) -> Object:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from aiohttp import web
 
-from apiext.endpoints.handlers.body import HEAVY_BYTES, body_type, decode_body, read_body
+from apiext.endpoints.handlers.body import HEAVY_BYTES, decode_body, read_body
 from apiext.endpoints.handlers.context import Admitter, match_namespace, request_context
-from apiext.endpoints.handlers.options import manager_or_agent, write_query
+from apiext.endpoints.handlers.options import write_query
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
 from apiext.endpoints.handlers.query_parameters import parse_query
+from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.responsewriters.object_response import item_reply
-from apiext.endpoints.serializers.negotiation import negotiate_output
+from apiext.endpoints.serializers.negotiation import input_type, negotiate_output
 from apiext.meta import background
+from apiext.meta.request import AdmissionOperation
 from apiext.registry.metadata import own, wipe_system_fields
-from apiext.registry.request_context import AdmissionOperation, CreateOptions
-
-if TYPE_CHECKING:
-    from aiohttp import web
-
-    from apiext.endpoints.handlers.scope import Scope
+from apiext.registry.request_context import CreateOptions
 
 
 async def create(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
@@ -29,7 +26,7 @@ async def create(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     """
     ctx = request_context(request)
     media = negotiate_output(request, scope.offers)
-    media_type = body_type(request, scope)
+    media_type = input_type(request, protobuf=scope.message is not None)
     data = await read_body(request, scope.max_body)
     background.is_heavy.set(len(data) > HEAVY_BYTES)
     query = write_query(parse_query(request), "CreateOptions")
@@ -42,10 +39,6 @@ async def create(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     admitter = Admitter(request, scope, name=name, dry_run=query.dry_run)
     obj = await admitter.mutate(AdmissionOperation.CREATE, obj, None)
     dedup_owner_references(obj, ctx.warnings, after_admission=True)
-    options = CreateOptions(
-        dry_run=query.dry_run,
-        field_manager=manager_or_agent(query.field_manager, request.headers.get("User-Agent", "")),
-        admit=admitter.validation(AdmissionOperation.CREATE),
-    )
+    options = CreateOptions(dry_run=query.dry_run, admit=admitter.validation(AdmissionOperation.CREATE))
     item = await scope.rest.create(ctx, obj, options)
     return await item_reply(request, scope, media, item, status=201)

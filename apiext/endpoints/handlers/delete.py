@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
+
+from aiohttp import web
 
 from apiext.authorization.authorizer import Decision, ReviewError
 from apiext.endpoints.handlers.context import Admitter, request_context, required_name
 from apiext.endpoints.handlers.delete_options import read_delete_options, registry_options
 from apiext.endpoints.handlers.options import UNREADABLE
 from apiext.endpoints.handlers.query_parameters import parse_query
+from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.request import AUTHORIZE, INFO, USER
-from apiext.endpoints.responsewriters.object_response import item_reply, status_object_reply
-from apiext.endpoints.serializers.negotiation import negotiate_output
+from apiext.endpoints.responsewriters.object_response import item_reply, success_reply
+from apiext.endpoints.serializers.negotiation import MediaType, negotiate_output
 from apiext.meta import errors
-from apiext.registry.request_context import AdmissionOperation
-
-if TYPE_CHECKING:
-    from aiohttp import web
-
-    from apiext.endpoints.handlers.scope import Scope
-    from apiext.endpoints.serializers.negotiation import MediaType
-    from apiext.storage.interface import Item
+from apiext.meta.request import AdmissionOperation
 
 _UNSAFE_VERB: Final = "unsafe-delete-ignore-read-errors"
 
@@ -41,36 +37,21 @@ async def delete(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     admitter = Admitter(request, scope, name=name, dry_run=bool(query.dry_run))
     options = registry_options(query, admitter.validation(AdmissionOperation.DELETE))
     item, removed = await scope.rest.delete(ctx, name, options)
-    status = 202 if not removed and query.orphan_dependents is False else 200
     if removed and not scope.returns_deleted:
-        return await status_object_reply(request, media, _success(scope, name, item), status=status)
+        uid = str((item.object().get("metadata") or {}).get("uid", ""))
+        details = {"name": name, "group": scope.resource.group, "kind": scope.resource.resource, "uid": uid}
+        return await success_reply(request, media, details)
+    status = 202 if not removed and query.orphan_dependents is False else 200
     return await item_reply(request, scope, media, item, status=status)
 
 
-def _success(scope: Scope, name: str, item: Item) -> dict[str, Any]:
-    details = {"name": name, "group": scope.resource.group, "kind": scope.resource.resource}
-    details["uid"] = str((item.object().get("metadata") or {}).get("uid", ""))
-    return {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Success",
-        "details": {key: member for key, member in details.items() if member},
-    }
-
-
 async def _delete_unreadable(request: web.BaseRequest, scope: Scope, media: MediaType, name: str, *, dry_run: bool) -> web.StreamResponse:
-    """Delete an object that can not be read, without finalizers and admission (authorizeUnsafeDelete).
-
-    Raises:
-        StatusError: 403 without the permission, or the object can be read.
-    """
+    """Delete an object that can not be read, without finalizers and admission (authorizeUnsafeDelete)."""
     if scope.is_namespaces:
         raise errors.internal(f"no unsafe deleter provided, can not honor {UNREADABLE}")
     await _authorize_unsafe_delete(request, scope, name)
     await scope.rest.delete_unreadable(request_context(request), name, dry_run=dry_run)
-    status: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-    return await status_object_reply(request, media, status | {"details": {"name": name, "kind": scope.kind.kind}, "code": 200})
+    return await success_reply(request, media, {"name": name, "kind": scope.kind.kind}, code=200)
 
 
 async def _authorize_unsafe_delete(request: web.BaseRequest, scope: Scope, name: str) -> None:

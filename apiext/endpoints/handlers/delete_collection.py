@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from aiohttp import web
 
 from apiext.endpoints.handlers.context import Admitter, request_context
 from apiext.endpoints.handlers.delete_options import read_delete_options, registry_options
 from apiext.endpoints.handlers.options import list_query, reject_unsafe_delete
 from apiext.endpoints.handlers.query_parameters import parse_query
+from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.responsewriters.object_response import list_reply
 from apiext.endpoints.serializers.negotiation import negotiate_output
-from apiext.registry.request_context import AdmissionOperation
-
-if TYPE_CHECKING:
-    from aiohttp import web
-
-    from apiext.endpoints.handlers.scope import Scope
+from apiext.meta.request import AdmissionOperation
 
 
 async def delete_collection(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:

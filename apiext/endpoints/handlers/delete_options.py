@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from apiext.endpoints.handlers.body import GO_TYPE_META, parse_body, read_body, unregistered_kind
+from aiohttp import web
+
+from apiext.endpoints.handlers.body import TYPE_META_ERROR, parse_body, read_body, type_meta, unregistered_kind
 from apiext.endpoints.handlers.options import UNREADABLE, DeleteQuery, check_delete, delete_query
+from apiext.endpoints.handlers.query_parameters import Query
 from apiext.endpoints.request import AUTHORIZE
-from apiext.endpoints.serializers.json_decoder import BodyDecodeError, NumberError, go_kind, with_sent_number
-from apiext.endpoints.serializers.negotiation import JSON, RESOURCE_OFFERS, input_type
+from apiext.endpoints.serializers.json_decoder import BodyDecodeError, NumberError, with_sent_number
+from apiext.endpoints.serializers.negotiation import JSON, input_type
 from apiext.meta import errors
 from apiext.meta.go_types import Bool, Decoder, Field, Int, Pointer, Slice, String, Struct
 from apiext.meta.gvk import parse_group_version
 from apiext.registry.protobuf import Message, Scalar
-from apiext.registry.request_context import DeleteOptions
+from apiext.registry.request_context import Admit, DeleteOptions
 from apiext.storage.interface import Preconditions
 
-if TYPE_CHECKING:
-    from aiohttp import web
-
-    from apiext.endpoints.handlers.query_parameters import Query
-    from apiext.registry.request_context import Admit
-
 _KIND: Final = "DeleteOptions"
-_TYPE_META_PREFIX: Final = "couldn't get version/kind; json parse error: "
 _META: Final = "meta.k8s.io/v1"
 _UNVERSIONED: Final = frozenset({"Status", "CreateOptions", "UpdateOptions", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})
 """Other kinds that are registered in every version."""
@@ -73,14 +69,8 @@ async def read_delete_options(request: web.BaseRequest, query: Query, limit: int
     """
     data = await read_body(request, limit)
     if data:
-        media_type = input_type(request.headers.get("Content-Type", ""), RESOURCE_OFFERS, protobuf=True)
-        try:
-            options = await _parsed(data, media_type)
-        except BodyDecodeError as error:
-            prefix = _TYPE_META_PREFIX if media_type == JSON else ""
-            raise errors.bad_request(f"{prefix}{error}") from error
-        except ValueError as error:
-            raise errors.bad_request(str(error)) from error
+        media_type = input_type(request, protobuf=True)
+        options = await _decoded(data, media_type)
     else:
         options = delete_query(query)
     if options.ignore_read_error and AUTHORIZE not in request:
@@ -89,28 +79,25 @@ async def read_delete_options(request: web.BaseRequest, query: Query, limit: int
     return options
 
 
-async def _parsed(data: bytes, media_type: str) -> DeleteQuery:
+async def _decoded(data: bytes, media_type: str) -> DeleteQuery:
     try:
         parsed, _ = await parse_body(data, media_type, _PROTOBUF)
     except NumberError as error:
         parsed = error.value
+    except BodyDecodeError as error:
+        prefix = TYPE_META_ERROR if media_type == JSON else ""
+        raise errors.bad_request(f"{prefix}{error}") from error
     try:
         return _decode(parsed)
     except ValueError as error:
-        if media_type != JSON:
-            raise
-        raise type(error)(with_sent_number(str(error), data)) from error
+        text = with_sent_number(str(error), data) if media_type == JSON else str(error)
+        raise errors.bad_request(text) from error
 
 
 def _decode(parsed: Any) -> DeleteQuery:
-    body = {} if parsed is None else parsed
-    if not isinstance(body, dict):
-        raise ValueError(f"{_TYPE_META_PREFIX}json: cannot unmarshal {go_kind(body)} into Go value of type {GO_TYPE_META}")  # noqa: TRY004
-    for name in ("apiVersion", "kind"):
-        if not isinstance(body.get(name), str | None):
-            raise ValueError(f"{_TYPE_META_PREFIX}json: cannot unmarshal {go_kind(body[name])} into Go struct field .{name} of type string")  # noqa: TRY004
-    version, kind = body.get("apiVersion") or _META, body.get("kind") or _KIND
+    body, version, kind = type_meta(parsed)
     parse_group_version(version)
+    version, kind = version or _META, kind or _KIND
     if kind != _KIND:
         if kind in _UNVERSIONED or (kind in _META_KINDS and version == _META):
             raise ValueError(f"converting (v1.{kind}) to (v1.{_KIND}): unknown conversion")
@@ -131,7 +118,6 @@ def _decode(parsed: Any) -> DeleteQuery:
 def registry_options(options: DeleteQuery, admit: Admit | None) -> DeleteOptions:
     """Convert the options for the registry."""
     return DeleteOptions(
-        grace_period_seconds=options.grace_period_seconds,
         preconditions=options.preconditions,
         orphan_dependents=options.orphan_dependents,
         propagation_policy=options.propagation_policy,

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from aiohttp import web
 
 from apiext.endpoints.handlers.context import request_context, required_name
 from apiext.endpoints.handlers.options import check_export
 from apiext.endpoints.handlers.query_parameters import parse_query, text
+from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.responsewriters.object_response import item_reply
 from apiext.endpoints.serializers.negotiation import negotiate_output
-
-if TYPE_CHECKING:
-    from aiohttp import web
-
-    from apiext.endpoints.handlers.scope import Scope
 
 
 async def get(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:

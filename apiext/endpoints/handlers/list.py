@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from aiohttp import web
 
 from apiext.endpoints.handlers.context import request_context
 from apiext.endpoints.handlers.options import list_query
 from apiext.endpoints.handlers.query_parameters import parse_query
+from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.request import INFO
 from apiext.endpoints.responsewriters.object_response import list_reply
 from apiext.endpoints.serializers.negotiation import negotiate_output
-
-if TYPE_CHECKING:
-    from aiohttp import web
-
-    from apiext.endpoints.handlers.scope import Scope
 
 
 async def list_objects(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from apiext.endpoints.responsewriters.watch_encoder import SharedEncoder
+from apiext.endpoints.responsewriters.event_encoder import SharedEncoder
 from apiext.meta.errors import StatusError
 from apiext.storage.interface import Watch
 

@@ -8,27 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Final
 
 from apiext.endpoints.handlers.query_parameters import Query, flag, integer, text
+from apiext.endpoints.serializers.negotiation import META_GROUP
 from apiext.meta import errors, field, go_format
 from apiext.meta.gvk import GroupKind
-from apiext.meta.selectors import FieldSelector, LabelSelector, parse_field_selector, parse_label_selector
+from apiext.meta.objectmeta_rules import validate_field_manager
+from apiext.meta.selectors import parse_field_selector, parse_label_selector
 from apiext.storage.interface import EVERYTHING, ListOptions, Preconditions, Selection, VersionMatch, WatchOptions
 
-META_GROUP: Final = "meta.k8s.io"
 IGNORE: Final = "Ignore"
 WARN: Final = "Warn"
 STRICT: Final = "Strict"
 _ALL: Final = "All"
-_MAX_MANAGER_BYTES: Final = 128
 _POLICIES: Final = ("Foreground", "Background", "Orphan")
 UNREADABLE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _NOT_OLDER: Final = VersionMatch.NOT_OLDER_THAN
 
 FieldLabel = Callable[[str, str], tuple[str, str]]
 """Validates a field selector's label and value for a kind and returns both as stored. Raises ValueError for an unknown label."""
+
+
+def known_field_labels(known: frozenset[str]) -> FieldLabel:
+    """Return a validation that accepts these labels only, and keeps their values."""
+
+    def check(label: str, value: str) -> tuple[str, str]:
+        if label not in known:
+            raise ValueError(f"field label not supported: {label}")
+        return label, value
+
+    return check
 
 
 def _raise_invalid(kind: str, found: Sequence[field.FieldError]) -> None:
@@ -43,15 +53,14 @@ def _raise_invalid(kind: str, found: Sequence[field.FieldError]) -> None:
 class ListQuery:
     """The options of a list, a watch or a deletecollection."""
 
-    selection: Selection
-    watch: bool
-    allow_bookmarks: bool
-    resource_version: str
-    match: str
-    timeout_seconds: int | None
-    limit: int
-    continue_token: str
-    send_initial_events: bool | None
+    selection: Selection = EVERYTHING
+    allow_bookmarks: bool = False
+    resource_version: str = ""
+    match: str = ""
+    timeout_seconds: int | None = None
+    limit: int = 0
+    continue_token: str = ""
+    send_initial_events: bool | None = None
 
     def list_options(self) -> ListOptions:
         """Convert the options for the registry's list."""
@@ -75,31 +84,20 @@ class ListQuery:
         )
 
 
-_NO_LIST_OPTIONS: Final = ListQuery(
-    selection=EVERYTHING,
-    watch=False,
-    allow_bookmarks=False,
-    resource_version="",
-    match="",
-    timeout_seconds=None,
-    limit=0,
-    continue_token="",
-    send_initial_events=None,
-)
+_NO_LIST_OPTIONS: Final = ListQuery()
 
 
-def list_query(query: Query, field_label: FieldLabel, *, watch: bool = False, name: str = "") -> ListQuery:
-    """Decode and validate the options. `name` selects one object; `watch` is set for a watch path without `?watch`.
+def list_query(query: Query, field_label: FieldLabel, *, name: str = "") -> ListQuery:
+    """Decode and validate the options. `name` selects one object.
 
     Raises:
         StatusError: 400 for a malformed value, 422 for invalid combinations.
     """
-    if not query and not name and not watch:
+    if not query and not name:
         return _NO_LIST_OPTIONS
     timeout, limit = integer(query, "timeoutSeconds"), integer(query, "limit") or 0
     options = ListQuery(
         selection=_selection(query),
-        watch=watch or bool(flag(query, "watch")),
         allow_bookmarks=bool(flag(query, "allowWatchBookmarks")),
         resource_version=text(query, "resourceVersion"),
         match=text(query, "resourceVersionMatch"),
@@ -125,15 +123,10 @@ def _selection(query: Query) -> Selection:
         field_selector = parse_field_selector(fields) if fields else None
     except ValueError as error:
         raise errors.bad_request(str(error)) from error
-    return Selection(_unless_empty_labels(label_selector), _unless_empty_fields(field_selector))
-
-
-def _unless_empty_labels(selector: LabelSelector | None) -> LabelSelector | None:
-    return selector if selector and selector.requirements else None
-
-
-def _unless_empty_fields(selector: FieldSelector | None) -> FieldSelector | None:
-    return selector if selector and selector.requirements else None
+    return Selection(
+        label_selector if label_selector and label_selector.requirements else None,
+        field_selector if field_selector and field_selector.requirements else None,
+    )
 
 
 def _transform(selection: Selection, field_label: FieldLabel, name: str) -> Selection:
@@ -193,73 +186,37 @@ class WriteQuery:
     """The options of a create, update or patch."""
 
     dry_run: bool = False
-    field_manager: str = ""
     field_validation: str = WARN
 
 
 _NO_WRITE_OPTIONS: Final = WriteQuery()
 
 
-def write_query(query: Query, kind: str, *, patch: bool = False, apply: bool = False) -> WriteQuery:
+def write_query(query: Query, kind: str) -> WriteQuery:
     """Decode and validate the options of a write. `kind` is CreateOptions, UpdateOptions or PatchOptions.
 
     Raises:
         StatusError: 422 with a cause for each invalid option.
     """
-    if not query and not apply:
+    if not query:
         return _NO_WRITE_OPTIONS
-    manager, validation = text(query, "fieldManager"), text(query, "fieldValidation")
-    force, dry_run = flag(query, "force") if patch else None, query.get("dryRun", [])
+    validation, dry_run = text(query, "fieldValidation"), query.get("dryRun", [])
     found: list[field.FieldError] = []
-    if apply and not manager:
-        found.append(field.required(field.Path("fieldManager"), "is required for apply patch"))
-    if patch and not apply and force is not None:
+    if kind == "PatchOptions" and "force" in query:
         found.append(field.forbidden(field.Path("force"), "may not be specified for non-apply patch"))
-    found += _check_manager(manager)
-    found += check_dry_run(dry_run)
+    found += validate_field_manager(text(query, "fieldManager"), field.Path("fieldManager"))
+    found += _check_dry_run(dry_run)
     if validation not in {"", IGNORE, WARN, STRICT}:
         found.append(field.not_supported(field.Path("fieldValidation"), validation, ["", IGNORE, STRICT, WARN]))
     _raise_invalid(kind, found)
-    return WriteQuery(bool(dry_run), manager, validation or WARN)
+    return WriteQuery(bool(dry_run), validation or WARN)
 
 
-def _check_manager(manager: str) -> list[field.FieldError]:
-    path = field.Path("fieldManager")
-    found: list[field.FieldError] = []
-    if len(manager.encode()) > _MAX_MANAGER_BYTES:
-        found.append(field.too_long(path, _MAX_MANAGER_BYTES))
-    position = 0
-    for char in manager:
-        if not (char == " " or char.isprintable()):
-            shown = f"U+{ord(char):04X}"
-            found.append(field.invalid(path, manager, f"invalid character {shown} (at position {position})"))
-        position += len(char.encode("utf-8", "replace"))
-    return found
-
-
-def check_dry_run(values: Sequence[str]) -> list[field.FieldError]:
+def _check_dry_run(values: Sequence[str]) -> list[field.FieldError]:
     """Return the field errors of dryRun, whose only valid value is `All`."""
     if all(item == _ALL for item in values):
         return []
     return [field.not_supported(field.Path("dryRun"), list(values), [_ALL])]
-
-
-def manager_or_agent(manager: str, user_agent: str) -> str:
-    """Return the field manager: the given one, else the User-Agent up to the slash."""
-    return manager or _manager_of(user_agent.partition("/")[0])
-
-
-@lru_cache(maxsize=256)  # few programs send most of the requests
-def _manager_of(program: str) -> str:
-    name, size = "", 0
-    for char in program:
-        if not (char == " " or char.isprintable()):
-            continue
-        size += len(char.encode("utf-8", "replace"))
-        if size > _MAX_MANAGER_BYTES:
-            break
-        name += char
-    return name
 
 
 # --- deletes --------------------------------------------------------------------------------------------------------
@@ -289,20 +246,16 @@ def delete_query(query: Query) -> DeleteQuery:
     """
     if not query:
         return _NO_DELETE_OPTIONS
+    # resourceVersion is an option of a deletecollection's list too
+    uid, version = text(query, "uid"), text(query, "resourceVersion")
     return DeleteQuery(
         grace_period_seconds=integer(query, "gracePeriodSeconds"),
         orphan_dependents=flag(query, "orphanDependents"),
         propagation_policy=text(query, "propagationPolicy") if "propagationPolicy" in query else None,
         dry_run=tuple(query.get("dryRun", ())),
-        preconditions=_query_preconditions(query),
+        preconditions=Preconditions(uid or None, version or None) if uid or version else None,
         ignore_read_error=bool(flag(query, UNREADABLE)),
     )
-
-
-def _query_preconditions(query: Query) -> Preconditions | None:
-    """Return the preconditions `uid` and `resourceVersion`. The latter is an option of a deletecollection's list too."""
-    uid, version = text(query, "uid"), text(query, "resourceVersion")
-    return Preconditions(uid or None, version or None) if uid or version else None
 
 
 def check_delete(options: DeleteQuery) -> None:
@@ -317,26 +270,18 @@ def check_delete(options: DeleteQuery) -> None:
         found.append(field.invalid(path, policy, "orphanDependents and deletionPropagation cannot be both set"))
     if policy is not None and policy not in _POLICIES:
         found.append(field.not_supported(path, policy, [*_POLICIES, "nil"]))
-    found += check_dry_run(options.dry_run)
+    found += _check_dry_run(options.dry_run)
     if options.ignore_read_error:
-        found += _check_unreadable(options)
+        needs_readable = {
+            "propagationPolicy": policy,
+            "orphanDependents": options.orphan_dependents,
+            "gracePeriodSeconds": options.grace_period_seconds,
+            "preconditions": options.preconditions,
+        }
+        for name, given in needs_readable.items():
+            if given is not None:
+                found.append(field.invalid(field.Path(UNREADABLE), value=True, detail=f"cannot be set together with .{name}"))
     _raise_invalid("DeleteOptions", found)
-
-
-def _check_unreadable(options: DeleteQuery) -> list[field.FieldError]:
-    """Return field errors for options that need a readable object."""
-    others = {
-        "propagationPolicy": options.propagation_policy,
-        "orphanDependents": options.orphan_dependents,
-        "gracePeriodSeconds": options.grace_period_seconds,
-        "preconditions": options.preconditions,
-    }
-    path = field.Path(UNREADABLE)
-    return [
-        field.invalid(path, options.ignore_read_error, f"cannot be set together with .{name}")
-        for name, given in others.items()
-        if given is not None
-    ]
 
 
 def reject_unsafe_delete(options: DeleteQuery) -> None:
@@ -368,5 +313,4 @@ def meta_field_label(label: str, value: str) -> tuple[str, str]:
     """
     if label in {"metadata.name", "metadata.namespace"}:
         return label, value
-    known = ", ".join(map(go_format.quote, ("metadata.name", "metadata.namespace")))
-    raise ValueError(f"{go_format.quote(label)} is not a known field selector: only {known}")
+    raise ValueError(f'{go_format.quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"')

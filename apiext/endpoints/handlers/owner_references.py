@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from apiext.meta.json_codec import Object
+from apiext.meta.json_codec import Object
 
 
 def dedup_owner_references(obj: Object, warnings: list[str], *, after_admission: bool = False) -> None:

@@ -6,34 +6,30 @@ Mirrors apiserver pkg/endpoints/handlers/patch.go. Server-side apply is rejected
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from aiohttp import web
 
 from apiext.endpoints.handlers.body import HEAVY_BYTES, decode_parsed, identify, read_body, strict_text, within_known
 from apiext.endpoints.handlers.context import Admitter, check_name, match_namespace, request_context, required_name
-from apiext.endpoints.handlers.options import IGNORE, WARN, WriteQuery, manager_or_agent, write_query
+from apiext.endpoints.handlers.options import IGNORE, WARN, WriteQuery, write_query
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
 from apiext.endpoints.handlers.query_parameters import parse_query
-from apiext.endpoints.handlers.scope import JSON_PATCH, MERGE_PATCH
+from apiext.endpoints.handlers.scope import JSON_PATCH, MERGE_PATCH, Scope
 from apiext.endpoints.handlers.strategic_merge import strategic_merge
 from apiext.endpoints.responsewriters.object_response import item_reply
 from apiext.endpoints.serializers import json_decoder
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError, NumberError
 from apiext.endpoints.serializers.negotiation import negotiate_output, unsupported_media_type
-from apiext.meta import background, errors, field, go_format, json_codec, json_values, patch, unstructured
+from apiext.meta import background, errors, go_format, json_codec, json_values, patch, unstructured
+from apiext.meta.field import Path, invalid
 from apiext.meta.gvk import GroupKind
-from apiext.registry.request_context import AdmissionOperation, UpdateOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from aiohttp import web
-
-    from apiext.endpoints.handlers.scope import Scope
-    from apiext.meta.json_codec import Object
-    from apiext.meta.patch import Operations
-    from apiext.registry.request_context import RequestContext
+from apiext.meta.json_codec import Object
+from apiext.meta.patch import Operations
+from apiext.meta.request import AdmissionOperation
+from apiext.registry.request_context import RequestContext, UpdateOptions
 
 _HEAVY_COPIES: Final = 8
 """Occurrences of `copy` above which a JSON patch is applied in a thread."""
@@ -57,15 +53,11 @@ async def patch_object(request: web.BaseRequest, scope: Scope) -> web.StreamResp
     # Nested copies grow exponentially.
     heavy = len(data) > HEAVY_BYTES or (patch_type == JSON_PATCH and data.count(b"copy") > _HEAVY_COPIES)
     background.is_heavy.set(heavy)
-    query = write_query(parse_query(request), "PatchOptions", patch=True)
+    query = write_query(parse_query(request), "PatchOptions")
     raw = await background.begin(_read_patch, patch_type, data) if heavy else _read_patch(patch_type, data)
     admitter = Admitter(request, scope, name=name, dry_run=query.dry_run)
     patcher = _Patcher(scope, ctx, name, query, raw, admitter)
-    options = UpdateOptions(
-        dry_run=query.dry_run,
-        field_manager=manager_or_agent(query.field_manager, request.headers.get("User-Agent", "")),
-        admit=admitter.validation(AdmissionOperation.UPDATE),
-    )
+    options = UpdateOptions(dry_run=query.dry_run, admit=admitter.validation(AdmissionOperation.UPDATE))
     try:
         item, created = await scope.rest.update(ctx, name, patcher, options)
     except RecursionError as error:
@@ -113,11 +105,7 @@ class _Patch:
     """The error for the first number outside float64, "" if there is none."""
 
     def check_numbers(self) -> None:
-        """Reject a number outside float64.
-
-        Raises:
-            StatusError: 400 if there is one.
-        """
+        """Raise StatusError (400) for a number outside float64."""
         if not self.number_error:
             return
         if self.type == JSON_PATCH:
@@ -125,22 +113,22 @@ class _Patch:
         raise errors.bad_request(f"error decoding patch: {self.number_error}" if self.type == MERGE_PATCH else self.number_error)
 
 
+@dataclass(slots=True, eq=False)
 class _Patcher:
     """The updater of a PATCH. It parses the patch on its first call."""
 
-    __slots__ = ("_admitter", "_change", "_ctx", "_duplicates", "_name", "_patch", "_patch_strict", "_query", "_scope", "_strategic_text")
-
-    def __init__(self, scope: Scope, ctx: RequestContext, name: str, query: WriteQuery, raw: _Patch, admitter: Admitter) -> None:
-        self._scope = scope
-        self._ctx = ctx
-        self._name = name
-        self._query = query
-        self._patch = raw
-        self._admitter = admitter
-        self._change: Change | None = None
-        self._strategic_text: str | None = None
-        self._duplicates: DuplicateFields | None = None
-        self._patch_strict: list[str] = []
+    _scope: Scope
+    _ctx: RequestContext
+    _name: str
+    _query: WriteQuery
+    _patch: _Patch
+    _admitter: Admitter
+    _change: Change | None = None
+    _strategic_text: str | None = None
+    _operations: Operations = field(default_factory=list)
+    _duplicates: Sequence[str] = ()
+    """Messages about the duplicate fields of the operations."""
+    _patch_strict: Sequence[str] = ()
 
     async def __call__(self, existing: Object) -> Object:
         """Return the patched object after decoding and admission.
@@ -167,7 +155,7 @@ class _Patcher:
             duplicates = within_known(json_decoder.duplicate_fields(raw.data, operations), unknown) if strict else []
             found = json_decoder.in_body_order(raw.data, [*duplicates, *unknown]) if duplicates and unknown else [*duplicates, *unknown]
             self._patch_strict = [f"json patch {text}" for text in found]
-            self._duplicates = DuplicateFields(operations, duplicates) if duplicates else None
+            self._operations, self._duplicates = operations, duplicates
             literals = patch.leading_test_literals(operations, raw.plain)
             return lambda existing: patch.json_patch(existing, operations, literals)
         if raw.type == MERGE_PATCH:
@@ -189,7 +177,7 @@ class _Patcher:
         unknown: list[str] = []
         if self._scope.typed and self._scope.subresource != "scale":
             patched, unknown = self._as_typed(patched)
-        duplicates = self._duplicates.within(patched) if self._duplicates else []
+        duplicates = duplicates_in(patched, self._operations, self._duplicates)
         # Errors contain it only if it has no kind.
         text = b"" if type(patched) is dict and patched.get("kind") else json_codec.dumps(patched)
         try:
@@ -229,28 +217,18 @@ def _sorted(value: Any) -> Any:
 
 def _invalid_result(shown: str, reason: str) -> errors.StatusError:
     """Return the 422 for a patch whose result is no object of the kind."""
-    return errors.invalid(GroupKind("", ""), "", [field.invalid(field.Path("patch"), shown, reason)])
+    return errors.invalid(GroupKind("", ""), "", [invalid(Path("patch"), shown, reason)])
 
 
-class DuplicateFields:
-    """The duplicate fields of one patch."""
-
-    __slots__ = ("_operations", "_suffixes")
-
-    def __init__(self, operations: Operations, messages: Sequence[str]) -> None:
-        """Take the operations and the messages about duplicate fields of the patch."""
-        self._operations = operations
-        self._suffixes = [(int(match[1]), match[2]) for message in messages if (match := _IN_VALUE.fullmatch(message))]
-
-    def within(self, patched: Any) -> list[str]:
-        """Return messages about the same fields in the patched object, for values that it contains unchanged."""
-        found = []
-        for index, suffix in self._suffixes:
-            operation = self._operations[index] or {}
-            path = _patched_path(patched, operation) if operation.get("op") in ("add", "replace") else None
-            if path is not None:
-                found.append(f"duplicate field {go_format.quote((path + suffix).removeprefix('.'))}")
-        return found
+def duplicates_in(patched: Any, operations: Operations, messages: Sequence[str]) -> list[str]:
+    """Turn messages about duplicate fields of a JSON patch into those about the patched object, for values that it contains unchanged."""
+    found = []
+    for match in filter(None, map(_IN_VALUE.fullmatch, messages)):
+        operation = operations[int(match[1])] or {}
+        path = _patched_path(patched, operation) if operation.get("op") in ("add", "replace") else None
+        if path is not None:
+            found.append(f"duplicate field {go_format.quote((path + match[2]).removeprefix('.'))}")
+    return found
 
 
 def _patched_path(patched: Any, operation: dict[str, Any]) -> str | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import parse_qsl
 
-from apiext.meta import errors, go_format
+from aiohttp import web
 
-if TYPE_CHECKING:
-    from aiohttp import web
+from apiext.meta import errors, go_format
 
 Query = dict[str, list[str]]
 """Values by name, in order."""
@@ -49,18 +48,12 @@ def integer(query: Query, name: str) -> int | None:
     """Return the first value as a 64-bit integer, None if there is none.
 
     Raises:
-        StatusError: 400 if it is no such integer.
+        StatusError: 400 with the message of strconv.ParseInt if it is no such integer.
     """
     values = query.get(name)
-    return None if values is None else parse_int(values[0])
-
-
-def parse_int(value: str) -> int:
-    """Parse a 64-bit integer.
-
-    Raises:
-        StatusError: 400 with the message of strconv.ParseInt.
-    """
+    if values is None:
+        return None
+    value = values[0]
     if not _INT.fullmatch(value):
         raise errors.bad_request(f"strconv.ParseInt: parsing {go_format.quote(value)}: invalid syntax")
     number = int(value) if len(value) <= _MAX_DIGITS else 2**63

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from apiext.admission.attributes import Admission
+from apiext.endpoints.handlers.open_watches import Watches
 from apiext.endpoints.handlers.options import FieldLabel
 from apiext.endpoints.responsewriters.table import TableConvertor
 from apiext.endpoints.serializers.negotiation import RESOURCE_OFFERS, Offers
@@ -15,9 +16,6 @@ from apiext.meta.json_codec import Object
 from apiext.registry.protobuf import Message
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions, Updater
 from apiext.storage.interface import Item, ListOptions, ListResult, Watch, WatchOptions
-
-if TYPE_CHECKING:
-    from apiext.endpoints.handlers.open_watches import Watches
 
 MERGE_PATCH: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
@@ -28,8 +26,8 @@ BUILTIN_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
 MAX_BODY_BYTES: Final = 3 * 1024 * 1024
 
 
-class Rest(Protocol):
-    """The verbs of every endpoint, subresources included. All of them raise StatusError."""
+class CollectionRest(Protocol):
+    """The verbs of a resource. All of them raise StatusError. A subresource has `get` and `update` only."""
 
     async def get(self, ctx: RequestContext, name: str, *, resource_version: str = "") -> Item:
         """Return an object."""
@@ -39,16 +37,12 @@ class Rest(Protocol):
         """Update an object. Return the result and whether it was created."""
         ...
 
-
-class CollectionRest(Rest, Protocol):
-    """The verbs of a resource. All of them raise StatusError."""
-
     async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
         """List the objects of the request's namespace, or of all namespaces."""
         ...
 
-    async def watch(self, ctx: RequestContext, options: WatchOptions, *, name: str = "") -> Watch:
-        """Watch the objects of the request's namespace, of all namespaces, or one object if named."""
+    async def watch(self, ctx: RequestContext, options: WatchOptions) -> Watch:
+        """Watch the objects of the request's namespace, or of all namespaces."""
         ...
 
     async def create(self, ctx: RequestContext, obj: Object, options: CreateOptions) -> Item:

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING
+
+from aiohttp import web
 
 from apiext.endpoints.handlers.context import request_context
 from apiext.endpoints.handlers.options import list_query
 from apiext.endpoints.handlers.query_parameters import parse_query
+from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.request import INFO
+from apiext.endpoints.responsewriters.event_encoder import EventEncoder
 from apiext.endpoints.responsewriters.object_response import table_form
 from apiext.endpoints.responsewriters.response import ResponseStream
-from apiext.endpoints.responsewriters.watch_encoder import EncodeError, EventEncoder, ProtobufEncoder, RejectingEncoder, TransformingEncoder
+from apiext.endpoints.responsewriters.watch_encoder import EncodeError, ProtobufEncoder, RejectingEncoder, TransformingEncoder
 from apiext.endpoints.responsewriters.websocket import asks_for_websocket, serve_frames
 from apiext.endpoints.serializers.negotiation import JSON, PROTOBUF, MediaType, negotiate_output, negotiate_stream
 from apiext.meta.errors import StatusError
+from apiext.storage.interface import Watch, WatchOptions
 from apiext.storage.watch_queue import failed
-
-if TYPE_CHECKING:
-    from aiohttp import web
-
-    from apiext.endpoints.handlers.scope import Scope
-    from apiext.storage.interface import Event, Watch, WatchOptions
 
 
 async def watch(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
@@ -32,7 +30,7 @@ async def watch(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
         StatusError: the request is invalid.
     """
     negotiate_output(request, scope.offers)
-    query = list_query(parse_query(request), scope.field_label, watch=True, name=request[INFO].name)
+    query = list_query(parse_query(request), scope.field_label, name=request[INFO].name)
     seconds = scope.watches.seconds(query.timeout_seconds)
     running = await _open(request, scope, query.watch_options(timeout=seconds), seconds)
     try:
@@ -40,8 +38,7 @@ async def watch(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
         encoder = _encoder(request, scope, media)
         scope.watches.add(running)
         if asks_for_websocket(request):
-            line = encoder.line if isinstance(encoder, TransformingEncoder | ProtobufEncoder | RejectingEncoder) else _line
-            return await serve_frames(request, running, line, seconds, binary=media.type == PROTOBUF)
+            return await serve_frames(request, running, encoder.line, seconds, binary=media.type == PROTOBUF)
         content_type = JSON if media.type == JSON else f"{media.type};stream=watch"
         return await _serve(request, running, encoder, seconds, content_type)
     finally:
@@ -59,10 +56,6 @@ async def _open(request: web.BaseRequest, scope: Scope, options: WatchOptions, s
             return await scope.rest.watch(request_context(request), options)
     except TimeoutError:
         return failed(StatusError(500, "InternalError", "context deadline exceeded"))
-
-
-def _line(event: Event) -> bytes:
-    return event.line
 
 
 def _encoder(request: web.BaseRequest, scope: Scope, media: MediaType) -> EventEncoder:

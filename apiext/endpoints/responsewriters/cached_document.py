@@ -8,20 +8,17 @@ from __future__ import annotations
 import gzip
 import hashlib
 import time
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import hdrs, web
 
-from apiext.endpoints.responsewriters.response import Reply
+from apiext.endpoints.responsewriters.response import NO_HEADERS, Reply
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-MIN_COMPRESSED_BYTES: Final = 128 * 1024
+_MIN_COMPRESSED_BYTES: Final = 128 * 1024
 """Least size in bytes of a compressed reply (responsewriters.defaultGzipThresholdBytes)."""
 _GZIP_LEVEL: Final = 4
-_NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
 class Document:
@@ -51,11 +48,9 @@ class Document:
         """Return the body in gzip."""
         return gzip.compress(self.body, _GZIP_LEVEL, mtime=0)
 
-    def reply(
-        self, request: web.BaseRequest, *, headers: Mapping[str, str] = _NO_HEADERS, min_compressed_bytes: int = MIN_COMPRESSED_BYTES
-    ) -> Reply:
-        """Return the reply to a request, compressed if the client accepts gzip and the body has at least that size in bytes."""
-        if len(self.body) < min_compressed_bytes or not accepts_gzip(request):
+    def reply(self, request: web.BaseRequest, *, headers: Mapping[str, str] = NO_HEADERS) -> Reply:
+        """Return the reply to a request, compressed if the body is large and the client accepts gzip."""
+        if len(self.body) < _MIN_COMPRESSED_BYTES or not accepts_gzip(request):
             return Reply(self.body, content_type=self.content_type, headers=headers)
         vary = ", ".join(filter(None, (headers.get(hdrs.VARY), hdrs.ACCEPT_ENCODING)))
         merged = {**headers, hdrs.CONTENT_ENCODING: "gzip", hdrs.VARY: vary}

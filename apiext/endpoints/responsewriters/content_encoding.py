@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from aiohttp import web
 
 from apiext.endpoints.responsewriters.response import Reply, ResponseStream
 from apiext.endpoints.serializers.negotiation import PROTOBUF, YAML, MediaType
 from apiext.meta import background, json_codec
-
-if TYPE_CHECKING:
-    from aiohttp import web
 
 GZIP_THRESHOLD: Final = 128 * 1024
 """Size in bytes above which a response is compressed."""
@@ -29,16 +28,15 @@ _GZIP_WBITS: Final = 16 + zlib.MAX_WBITS
 def join_items(items: Iterable[bytes]) -> Iterator[bytes]:
     """Join items with commas, in pieces of about PIECE_BYTES."""
     batch: list[bytes] = []
-    size = 0
-    first = True
+    size, before = 0, b""
     for item in items:
         batch.append(item)
         size += len(item)
         if size >= PIECE_BYTES:
-            yield b",".join(batch) if first else b"," + b",".join(batch)
-            batch, size, first = [], 0, False
+            yield before + b",".join(batch)
+            batch, size, before = [], 0, b","
     if batch:
-        yield b",".join(batch) if first else b"," + b",".join(batch)
+        yield before + b",".join(batch)
 
 
 async def send(request: web.BaseRequest, media: MediaType, parts: Sequence[bytes], *, status: int = 200) -> web.StreamResponse:
@@ -50,7 +48,7 @@ async def send(request: web.BaseRequest, media: MediaType, parts: Sequence[bytes
     size = sum(map(len, parts))
     if media.type == YAML or (media.pretty and media.type != PROTOBUF):
         data = b"".join(parts)
-        data = await background.begin(_format, data, media) if size > _THREAD_THRESHOLD else _format(data, media)
+        data = await background.begin(formatted, data, media) if size > _THREAD_THRESHOLD else formatted(data, media)
         parts, size = [data], len(data)
     headers = {}
     if size > GZIP_THRESHOLD and takes_gzip(request):
@@ -67,9 +65,11 @@ async def send(request: web.BaseRequest, media: MediaType, parts: Sequence[bytes
     return stream
 
 
-def _format(data: bytes, media: MediaType) -> bytes:
+def formatted(data: bytes, media: MediaType) -> bytes:
+    """Return JSON of one line in the form of the media type: as YAML, indented, or with a final line break."""
     if media.type != YAML:
-        return json_codec.pretty(data)
+        return json_codec.pretty(data) if media.pretty else data + b"\n"
+    # imported on first use: few clients ask for YAML
     from apiext.endpoints.serializers import yaml_codec
 
     return yaml_codec.dumps(json_codec.loads(data))

@@ -20,9 +20,10 @@ _DICT_KEY: Final = re.compile(r"'([^']*)'")
 _SLICE: Final = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
 _FILTER: Final = re.compile(r"([^!<>=]+)([!<>=]+)(.+?)", re.DOTALL)
 _NUMBER: Final = re.compile(r"[+-]?[0-9.]*")
-_IDENTIFIER_END: Final = frozenset(" \t\r\n.,[]$@{}")
-_SPACES: Final = frozenset(" \t")
-_LINE_ENDS: Final = frozenset("\r\n")
+_IDENTIFIER: Final = re.compile(r"[^ \t\r\n.,\[\]$@{}]*")
+_FIELD: Final = re.compile(r"(?:\\.|[^ \t\r\n.,\[\]$@{}\\])*", re.DOTALL)
+_QUOTED: Final = {quote: re.compile(rf"([^\n]*?)(?<!\\){quote}") for quote in "\"'"}
+"""A string after its opening quote, up to the quote that no backslash precedes."""
 
 
 class PathError(ValueError):
@@ -102,13 +103,19 @@ class _Parser:
             following = _Parser(action)
             self.others += [following.parse(), *following.others]
 
+    def _take(self, pattern: re.Pattern[str]) -> str:
+        """Skip the text that a pattern matches here, which may be empty, and return it."""
+        match = pattern.match(self._text, self._at)
+        self._at = match.end() if match else self._at
+        return match.group() if match else ""
+
     def _add(self, step: Step, *, recursive: bool = False) -> None:
         self._steps.append(step)
         self._recursive = recursive
 
     def _plain(self, char: str) -> None:
         self._at += 1
-        if char in _LINE_ENDS:
+        if char in "\r\n":
             raise PathError("unclosed action")
         if char in " @$":
             return
@@ -128,10 +135,7 @@ class _Parser:
             raise PathError(f"unrecognized character in action: U+{ord(char):04X} '{char}'")
 
     def _identifier(self) -> None:
-        start = self._at
-        while self._at < len(self._text) and self._text[self._at] not in _IDENTIFIER_END:
-            self._at += 1
-        name = self._text[start : self._at]
+        name = self._take(_IDENTIFIER)
         if name in {"true", "false"}:
             self._add(_constant(name == "true"))
         else:
@@ -147,39 +151,25 @@ class _Parser:
             self._field()
 
     def _field(self) -> None:
-        start = self._at
-        while self._at < len(self._text):
-            char = self._text[self._at]
-            if char == "\\":
-                self._at += 2
-            elif char in _IDENTIFIER_END:
-                break
-            else:
-                self._at += 1
-        if self._at > len(self._text):
+        name = self._take(_FIELD)
+        if self._text[self._at : self._at + 1] == "\\":
             # the brace that ends the action is escaped
             raise PathError("unclosed action")
-        name = self._text[start : self._at]
         self._add(_wildcard if name == "*" else _field(name.replace("\\", "")))
 
     def _number(self) -> None:
-        match = _NUMBER.match(self._text, self._at)
-        literal = match.group() if match else ""
-        self._at += len(literal)
+        literal = self._take(_NUMBER)
         try:
             self._add(_constant(int(literal) if "." not in literal else float(literal)))
         except ValueError:
             raise PathError(f"cannot parse number {literal}") from None
 
     def _quoted(self, quote: str) -> None:
-        start = self._at
-        while True:
-            if self._at >= len(self._text) or self._text[self._at] == "\n":
-                raise PathError("unterminated quoted string")
-            self._at += 1
-            if self._text[self._at - 1] == quote and self._text[self._at - 2] != "\\":
-                break
-        self._add(_constant(_unquote(self._text[start : self._at - 1])))
+        match = _QUOTED[quote].match(self._text, self._at)
+        if match is None:
+            raise PathError("unterminated quoted string")
+        self._at = match.end()
+        self._add(_constant(_unquote(match[1])))
 
     def _array(self) -> None:
         end = self._text.find("]", self._at)

@@ -6,22 +6,20 @@ Mirrors apiserver pkg/endpoints/handlers (response.go).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from aiohttp import web
 
 from apiext.endpoints.handlers.query_parameters import parse_query, text
+from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.responsewriters import content_encoding
 from apiext.endpoints.responsewriters.table import TABLE_TAIL, TableForm, partial_bytes, partial_list_head, row_bytes, rows, table_head
 from apiext.endpoints.serializers import protobuf_encoder
 from apiext.endpoints.serializers.negotiation import PROTOBUF, Convert, MediaType
 from apiext.meta import errors, field, json_codec
-
-if TYPE_CHECKING:
-    from aiohttp import web
-
-    from apiext.endpoints.handlers.scope import Scope
-    from apiext.storage.interface import Item, ListResult
+from apiext.storage.interface import Item, ListResult
 
 _THREAD_THRESHOLD: Final = 16 * 1024
 """Size in bytes of JSON above which an object is encoded to Protobuf in a thread."""
@@ -70,7 +68,7 @@ def _converted(request: web.BaseRequest, scope: Scope, media: MediaType, convert
         raise errors.not_acceptable("no table convertor")
     form, obj = table_form(request, convert), item.object()
     metadata = {"resourceVersion": (obj.get("metadata") or {}).get("resourceVersion", "")}
-    head = table_head(form, metadata, scope.table.headers())
+    head = table_head(form, metadata, scope.table.headers)
     return head + row_bytes(scope.table, obj, form, datetime.now(UTC), item.data) + TABLE_TAIL
 
 
@@ -88,15 +86,22 @@ async def list_reply(request: web.BaseRequest, scope: Scope, media: MediaType, r
         StatusError: 400 for an invalid includeObject, 406 if the list has no such representation.
     """
     convert = media.convert
+    metadata = _metadata(result, typed=scope.typed or convert is not None)
     if convert is None:
-        parts = await _protobuf_list(scope, result) if media.type == PROTOBUF else _list_parts(scope, result)
+        if media.type == PROTOBUF:
+            parts = [await asyncio.to_thread(protobuf_encoder.list_bytes, scope, metadata, result.items)]
+        else:
+            parts = _list_parts(scope, metadata, result)
     elif convert.kind == "PartialObjectMetadataList":
-        parts = await _protobuf_partials(convert, result) if media.type == PROTOBUF else _partial_list(convert, result)
+        if media.type == PROTOBUF:
+            parts = [await asyncio.to_thread(protobuf_encoder.partial_list_bytes, convert.version, metadata, result.items)]
+        else:
+            parts = _partial_list(convert, metadata, result)
     elif convert.kind == "Table" and scope.table is not None:
         form = table_form(request, convert)
-        head = table_head(form, _metadata(result, typed=True), scope.table.headers())
+        head = table_head(form, metadata, scope.table.headers)
         empty = scope.null_rows and not result.items
-        parts = [*_null(head)] if empty else [head, *await rows(scope.table, result.items, form), TABLE_TAIL]
+        parts = _null(head) if empty else [head, *await rows(scope.table, result.items, form), TABLE_TAIL]
     else:
         name = f"*{scope.package}.{scope.list_kind}" if scope.typed else "*unstructured.UnstructuredList"
         raise errors.not_acceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({name})")
@@ -113,13 +118,13 @@ def _metadata(result: ListResult, *, typed: bool) -> dict[str, Any]:
     return metadata
 
 
-def _list_parts(scope: Scope, result: ListResult) -> Sequence[bytes]:
+def _list_parts(scope: Scope, metadata: dict[str, Any], result: ListResult) -> list[bytes]:
     """Return the JSON of a list, made of the stored JSON of its items."""
     items: Iterable[bytes] = [item.data for item in result.items]
     if scope.typed:
         items = [_without_type_meta(data, scope) for data in items]
     head = b'{"apiVersion":%b,"items":[' % json_codec.dumps(str(scope.resource.group_version))
-    tail = b'],"kind":%b,"metadata":%b}\n' % (json_codec.dumps(scope.list_kind), json_codec.dumps(_metadata(result, typed=scope.typed)))
+    tail = b'],"kind":%b,"metadata":%b}\n' % (json_codec.dumps(scope.list_kind), json_codec.dumps(metadata))
     return [head, *content_encoding.join_items(items), tail]
 
 
@@ -135,30 +140,23 @@ def _without_type_meta(data: bytes, scope: Scope) -> bytes:
     return json_codec.dumps(obj)
 
 
-def _partial_list(convert: Convert, result: ListResult) -> Sequence[bytes]:
-    head = partial_list_head(convert.version, _metadata(result, typed=True))
+def _partial_list(convert: Convert, metadata: dict[str, Any], result: ListResult) -> list[bytes]:
+    head = partial_list_head(convert.version, metadata)
     if not result.items:
         return _null(head)
     items = (partial_bytes(item.object(), convert.version) for item in result.items)
     return [head, *content_encoding.join_items(items), TABLE_TAIL]
 
 
-async def _protobuf_list(scope: Scope, result: ListResult) -> Sequence[bytes]:
-    return [await asyncio.to_thread(protobuf_encoder.list_bytes, scope, _metadata(result, typed=True), result.items)]
-
-
-async def _protobuf_partials(convert: Convert, result: ListResult) -> Sequence[bytes]:
-    metadata = _metadata(result, typed=True)
-    return [await asyncio.to_thread(protobuf_encoder.partial_list_bytes, convert.version, metadata, result.items)]
-
-
-def _null(head: bytes) -> Sequence[bytes]:
+def _null(head: bytes) -> list[bytes]:
     """Return an empty list as upstream encodes a nil slice: null in place of the opened array."""
-    return head.removesuffix(b"["), b"null}\n"
+    return [head.removesuffix(b"["), b"null}\n"]
 
 
-async def status_object_reply(request: web.BaseRequest, media: MediaType, body: dict[str, Any], *, status: int = 200) -> web.StreamResponse:
-    """Send a Status of success, which is never converted to a Table or metadata."""
+async def success_reply(request: web.BaseRequest, media: MediaType, details: Mapping[str, str], **members: int) -> web.StreamResponse:
+    """Send a Status of success with the details that are not empty. It is never converted to a Table or metadata."""
+    body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    body |= {"details": {name: text for name, text in details.items() if text}, **members}
     if media.type == PROTOBUF:
-        return await content_encoding.send(request, media, [protobuf_encoder.status_bytes(body)], status=status)
-    return await content_encoding.send(request, media, [json_codec.dumps(body, sort_keys=False), b"\n"], status=status)
+        return await content_encoding.send(request, media, [protobuf_encoder.status_bytes(body)])
+    return await content_encoding.send(request, media, [json_codec.dumps(body, sort_keys=False), b"\n"])

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import time
 import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
 
 from apiext.endpoints.request import HEADERS, WARNINGS
+from apiext.endpoints.serializers.negotiation import JSON
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from aiohttp.abc import AbstractStreamWriter
-
-JSON: Final = "application/json"
-_NO_HEADERS: Final[Mapping[str, str]] = {}
+NO_HEADERS: Final[Mapping[str, str]] = {}
 _NO_WARNINGS: Final[Sequence[str]] = ()
 _BODILESS: Final = frozenset({204, 304})
 
@@ -44,7 +41,7 @@ class Reply(web.StreamResponse):
         *,
         status: int = 200,
         content_type: str = JSON,
-        headers: Mapping[str, str] = _NO_HEADERS,
+        headers: Mapping[str, str] = NO_HEADERS,
     ) -> None:
         super().__init__(status=status)
         self.parts: Sequence[bytes] = (body,) if isinstance(body, bytes) else body
@@ -67,16 +64,14 @@ class Reply(web.StreamResponse):
         if self._written:
             return None
         self._written = True
-        head = self._head(request, sum(map(len, self.parts)))
-        writer = request.writer
-        await writer.write(head if request.method == "HEAD" else b"".join((head, *self.parts)))
-        return writer
-
-    def _head(self, request: web.BaseRequest, length: int) -> bytes:
+        length = sum(map(len, self.parts))
         self._keep_alive = keep_alive = request.keep_alive and self._keep_alive is not False
         kind = f"Content-Type: {self._type}\r\n" if length and self._type else ""
         size = "" if self.status in _BODILESS else f"Content-Length: {length}\r\n"
-        return _head(request, self.status, self._extra_headers, kind + size, keep_alive=keep_alive)
+        head = _head(request, self.status, self._extra_headers, kind + size, keep_alive=keep_alive)
+        writer = request.writer
+        await writer.write(head if request.method == "HEAD" else b"".join((head, *self.parts)))
+        return writer
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Do nothing: `prepare` has sent everything."""
@@ -131,7 +126,7 @@ class ResponseStream(web.StreamResponse):
         *,
         status: int = 200,
         content_type: str = JSON,
-        headers: Mapping[str, str] = _NO_HEADERS,
+        headers: Mapping[str, str] = NO_HEADERS,
         length: int | None = None,
     ) -> None:
         super().__init__(status=status)
@@ -175,7 +170,7 @@ class ResponseStream(web.StreamResponse):
         await self._to.write(chunk(data) if self._framed else data)
 
     async def write_shared(self, piece: Piece) -> None:
-        """Send a piece that other streams send too. See `write`."""
+        """Send a piece that other streams send too. Raises as `write`."""
         if self._to is None:
             raise RuntimeError("prepare() has not been called")
         await self._to.write(piece.framed if self._framed else piece.data)
@@ -215,7 +210,7 @@ def _head(request: web.BaseRequest, status: int, own: Mapping[str, str], body: s
 
 def _lines(request: web.BaseRequest, own: Mapping[str, str]) -> str:
     """Return the header lines of the filters and of the response."""
-    headers = request.get(HEADERS, _NO_HEADERS)
+    headers = request.get(HEADERS, NO_HEADERS)
     if own:
         for text in own.values():
             if "\n" in text or "\r" in text:

@@ -5,26 +5,29 @@ Mirrors apiserver pkg/endpoints/handlers/responsewriters (ErrorNegotiated).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Final
 
 from aiohttp import web
 
+from apiext.authorization.forbidden import sanitized
 from apiext.endpoints.handlers.expect_continue import is_body_pending
+from apiext.endpoints.responsewriters.content_encoding import formatted
 from apiext.endpoints.responsewriters.response import Reply
-from apiext.endpoints.serializers.negotiation import JSON, PROTOBUF, STATUS_OFFERS, YAML, MediaType, negotiate_output
-from apiext.meta import errors, json_codec
+from apiext.endpoints.serializers import protobuf_encoder
+from apiext.endpoints.serializers.negotiation import JSON, PLAIN_OFFERS, PROTOBUF, MediaType, negotiate_output
+from apiext.meta import errors, go_format, json_codec
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+_NO_SNIFFING: Final = {"X-Content-Type-Options": "nosniff"}
 
 
-def status_reply(request: web.BaseRequest, error: errors.StatusError, headers: Mapping[str, str] | None = None) -> Reply:
+def status_reply(request: web.BaseRequest, error: errors.StatusError, *, no_sniffing: bool = False) -> Reply:
     """Return an error in the negotiated media type, or as indented JSON if the client accepts none that is available."""
-    own = dict(headers or {})
+    own = dict(_NO_SNIFFING) if no_sniffing else {}
     if error.retry_after:
         own["Retry-After"] = str(error.retry_after)
     try:
-        media = negotiate_output(request, STATUS_OFFERS)
+        media = negotiate_output(request, PLAIN_OFFERS)
     except errors.StatusError:
         media = MediaType(JSON, pretty=True)
     reply = Reply(_encode(error, media), status=error.code, content_type=media.type, headers=own)
@@ -34,23 +37,18 @@ def status_reply(request: web.BaseRequest, error: errors.StatusError, headers: M
 
 
 def _encode(error: errors.StatusError, media: MediaType) -> bytes:
-    status = error.status()
-    if media.type == YAML:
-        # imported on first use: few clients ask for YAML
-        from apiext.endpoints.serializers import yaml_codec
-
-        return yaml_codec.dumps(status)
     if media.type == PROTOBUF:
-        # likewise
-        from apiext.endpoints.serializers import protobuf_encoder
-
-        return protobuf_encoder.status_bytes(status)
-    data = json_codec.dumps(status, sort_keys=False)
-    return json_codec.pretty(data) if media.pretty else data + b"\n"
+        return protobuf_encoder.status_bytes(error.status())
+    return formatted(json_codec.dumps(error.status(), sort_keys=False), media)
 
 
 def text_reply(text: str, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
     """Return plain text that browsers do not sniff. An error ends with a line break, like Go's http.Error."""
-    own = {"X-Content-Type-Options": "nosniff", **(headers or {})}
+    own = {**_NO_SNIFFING, **(headers or {})}
     body = text if status < 400 else f"{text}\n"
     return Reply(body.encode(errors="replace"), status=status, content_type="text/plain; charset=utf-8", headers=own)
+
+
+def internal_error_reply(request: web.BaseRequest, reason: str) -> Reply:
+    """Return 500 in plain text, without markup that a browser could run (responsewriters.InternalError)."""
+    return text_reply(sanitized(f"Internal Server Error: {go_format.quote(str(request.rel_url))}: {reason}"), status=500)

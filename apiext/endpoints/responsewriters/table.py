@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from apiext.endpoints.responsewriters.human_duration import age
@@ -60,7 +60,7 @@ class Column:
     def header(self) -> dict[str, Any]:
         """Return the column definition for clients."""
         description = self.description or f"Custom resource definition column (in JSONPath format): {self.path}"
-        return _header(self.name, self.type, self.format, description, self.priority)
+        return {"name": self.name, "type": self.type, "format": self.format, "description": description, "priority": self.priority}
 
 
 NAME: Final = Column(
@@ -69,10 +69,6 @@ NAME: Final = Column(
 """The first column of custom resources."""
 AGE: Final = Column("Age", "date", ".metadata.creationTimestamp", CREATED_DESCRIPTION)
 """The only column of a definition without additionalPrinterColumns."""
-
-
-def _header(name: str, type: str, format: str, description: str, priority: int = 0) -> dict[str, Any]:
-    return {"name": name, "type": type, "format": format, "description": description, "priority": priority}
 
 
 class AgeCache:
@@ -102,37 +98,23 @@ class CachedRow:
 
     def __init__(self, *, owner: object, fixed: tuple[bytes, ...], times: tuple[str, ...], metadata: slice) -> None:
         self.owner = owner
-        self._fixed = (b'{"cells":[' + fixed[0], *fixed[1:-1], fixed[-1] + b'],"object":') if times else (_whole(fixed[0]),)
+        self._fixed = fixed
         self._times = times
         self._metadata = metadata
 
-    def row(self, data: bytes, row_object: RowObject, ages: AgeCache) -> bytes:
-        """Return the row as JSON; `data` is the object's JSON."""
+    def row(self, data: bytes, include: str, head: bytes, ages: AgeCache) -> bytes:
+        """Return the row as JSON; `data` is the object's JSON, `head` that of a PartialObjectMetadata up to its metadata."""
         fixed, times = self._fixed, self._times
         if len(times) == 1:
             # fast path: most tables have one date column and thousands of rows
             cells = fixed[0] + ages.age(times[0]) + fixed[1]
         else:
             cells = fixed[0] + b"".join([part for time, after in zip(times, fixed[1:], strict=True) for part in (ages.age(time), after)])
-        if row_object.include == NONE:
+        if include == NONE:
             return cells + b"null}"
-        if row_object.include == OBJECT:
+        if include == OBJECT:
             return b"%b%b}" % (cells, data)
-        return b"%b%b%b}}" % (cells, row_object.head, data[self._metadata])
-
-
-def _whole(cells: bytes) -> bytes:
-    return b'{"cells":[%b],"object":' % cells
-
-
-class RowObject:
-    """What rows contain of their objects: Object, Metadata or None, with the JSON before the metadata."""
-
-    __slots__ = ("head", "include")
-
-    def __init__(self, include: str, version: str) -> None:
-        self.include = include
-        self.head = partial_head(version)
+        return b"%b%b%b}}" % (cells, head, data[self._metadata])
 
 
 class TableConvertor:
@@ -141,52 +123,45 @@ class TableConvertor:
     A malformed path drops its column and all columns after it.
     """
 
-    __slots__ = ("_cells", "_columns", "_headers", "_values")
-
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = columns
-        self._cells: tuple[Cell, ...] | None = None
-        self._values: tuple[Value, ...] = ()
-        self._headers = b""
 
-    def cells(self) -> tuple[Cell, ...]:
-        """Return the functions that compute a row's cells."""
-        if self._cells is None:
-            cells: list[Cell] = []
-            values: list[Value] = []
-            for column in self._columns:
-                if column.cell is not None:
-                    cells.append(column.cell)
-                    continue
-                try:
-                    values.append(column.value or _value(column.type, compile_path(column.path)))
-                except PathError:
-                    break
-                cells.append(_cell(column.type, values[-1]))
-            self._cells = tuple(cells)
-            self._headers = json_codec.dumps([column.header() for column in self._columns[: len(cells)]])
-            self._values = tuple(values) if len(values) == len(cells) else ()
-        return self._cells
+    @cached_property
+    def _compiled(self) -> tuple[list[Cell], list[Value]]:
+        """Return the functions that compute a row's cells, and those of columns with a value."""
+        cells: list[Cell] = []
+        values: list[Value] = []
+        for column in self._columns:
+            if column.cell is not None:
+                cells.append(column.cell)
+                continue
+            try:
+                values.append(column.value or _value(column.type, compile_path(column.path)))
+            except PathError:
+                break
+            cells.append(_cell(column.type, values[-1]))
+        return cells, values
 
+    @cached_property
     def headers(self) -> bytes:
         """Return the column definitions as JSON."""
-        self.cells()
-        return self._headers
+        cells, _ = self._compiled
+        return json_codec.dumps([column.header() for column in self._columns[: len(cells)]])
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         """Return the cells of an object."""
-        return [cell(obj, now) for cell in self.cells()]
+        return [cell(obj, now) for cell in self._compiled[0]]
 
     def cacheable_row(self, item: Item) -> CachedRow | None:
         """Return the part of an item's row that can be cached, None if a column computes its cells."""
-        self.cells()
+        cells, values = self._compiled
         obj = item.object()
         metadata = json_codec.dumps(obj.get("metadata") or {})
         start = item.data.find(metadata)
-        if not self._values or start < 0:
+        if not values or len(values) < len(cells) or start < 0:
             return None
-        fixed, times, between = [], [], b""
-        for column, value in zip(self._columns, self._values, strict=False):
+        fixed, times, between = [], [], b'{"cells":['
+        for column, value in zip(self._columns, values, strict=False):
             found = value(obj)
             if column.type == "date" and found is not None:
                 fixed.append(between)
@@ -195,7 +170,7 @@ class TableConvertor:
             else:
                 between += json_codec.dumps(found) + b","
         place = slice(start, start + len(metadata))
-        return CachedRow(owner=self, fixed=(*fixed, between[:-1]), times=tuple(times), metadata=place)
+        return CachedRow(owner=self, fixed=(*fixed, between.removesuffix(b",") + b'],"object":'), times=tuple(times), metadata=place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +208,7 @@ def row_bytes(convertor: TableConvertor, obj: Object, form: TableForm, now: date
 
 async def rows(convertor: TableConvertor, items: Iterable[Item], form: TableForm) -> list[bytes]:
     """Return the rows of items as JSON joined with commas, in a few pieces. Other tasks run in between."""
-    ages, row_object = AgeCache(datetime.now(UTC)), RowObject(form.include, form.version)
+    ages, head = AgeCache(datetime.now(UTC)), partial_head(form.version)
     pieces: list[bytes] = []
     batch: list[bytes] = []
     for item in items:
@@ -245,7 +220,7 @@ async def rows(convertor: TableConvertor, items: Iterable[Item], form: TableForm
         if row is None:
             batch.append(row_bytes(convertor, item.object(), form, ages.now, item.data))
         else:
-            batch.append(row.row(item.data, row_object, ages))
+            batch.append(row.row(item.data, form.include, head, ages))
     pieces.append(b",".join(batch))
     return pieces
 

@@ -1,27 +1,23 @@
-"""Encoders of watch events: the stored JSON lines, Table or metadata, and Protobuf.
+"""Encoders of watch events as Table or metadata, and in Protobuf.
 
 Mirrors apiserver pkg/endpoints/handlers (response.go, watchEmbeddedEncoder).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from apiext.endpoints.handlers.scope import Scope
+from apiext.endpoints.responsewriters.event_encoder import EventEncoder
 from apiext.endpoints.responsewriters.response import Piece
 from apiext.endpoints.responsewriters.table import TableForm, partial_bytes, row_bytes, table_head
 from apiext.endpoints.serializers import protobuf_encoder
 from apiext.endpoints.serializers.negotiation import Convert
 from apiext.meta import json_codec
+from apiext.meta.json_codec import Object
 from apiext.storage.interface import Event, EventType
-
-if TYPE_CHECKING:
-    from apiext.endpoints.handlers.scope import Scope
-    from apiext.meta.json_codec import Object
-
-EventEncoder = Callable[[Sequence[Event]], Piece]
-"""Encodes a batch of events."""
 
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
@@ -30,47 +26,23 @@ class EncodeError(Exception):
     """An object has no such representation. The watch ends without an error event, like the reference's."""
 
 
-class SharedEncoder:
-    """Joins the stored JSON lines of events, once for all watchers of a batch."""
-
-    __slots__ = ("_batch", "_piece")
-
-    def __init__(self) -> None:
-        self._batch: Sequence[Event] = ()
-        self._piece = Piece(b"")
-
-    def __call__(self, events: Sequence[Event]) -> Piece:
-        """Return the JSON lines of events."""
-        if events is not self._batch:
-            self._batch, self._piece = events, Piece(b"".join([event.line for event in events]))
-        return self._piece
-
-
-class RejectingEncoder:
+class RejectingEncoder(EventEncoder):
     """The encoder for PartialObjectMetadataList, which a single object can not have."""
 
     __slots__ = ()
 
-    def __call__(self, events: Sequence[Event]) -> Piece:
-        """Return the lines of ERROR events.
-
-        Raises:
-            EncodeError: an event has another type.
-        """
-        return Piece(b"".join(map(self.line, events)))
-
     def line(self, event: Event) -> bytes:
-        """Return the lines of ERROR events.
+        """Return the line of an ERROR event.
 
         Raises:
-            EncodeError: an event has another type.
+            EncodeError: the event has another type.
         """
         if event.type is EventType.ERROR:
             return event.line
         raise EncodeError
 
 
-class TransformingEncoder:
+class TransformingEncoder(EventEncoder):
     """Encodes each object as a Table or as PartialObjectMetadata. Only the first table of a watch has column definitions."""
 
     __slots__ = ("_columns", "_convert", "_scope", "_table")
@@ -79,11 +51,7 @@ class TransformingEncoder:
         self._scope = scope
         self._convert = convert
         self._table = table
-        self._columns = scope.table.headers() if scope.table is not None else b"null"
-
-    def __call__(self, events: Sequence[Event]) -> Piece:
-        """Return the JSON lines of events."""
-        return Piece(b"".join(map(self.line, events)))
+        self._columns = scope.table.headers if scope.table is not None else b"null"
 
     def line(self, event: Event) -> bytes:
         """Return the JSON line of one event."""
@@ -104,8 +72,8 @@ class TransformingEncoder:
         return head + row_bytes(scope.table, _bookmark_metadata(obj), form, datetime.now(UTC)) + b"]}"
 
 
-class ProtobufEncoder:
-    """Encodes events in Protobuf, each after its length in four bytes, with whole objects or PartialObjectMetadata."""
+class ProtobufEncoder(EventEncoder):
+    """Encodes events in Protobuf, with whole objects or PartialObjectMetadata; in a batch each follows its length in four bytes."""
 
     __slots__ = ("_partial", "_scope")
 

@@ -9,19 +9,16 @@ import asyncio
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 
 from apiext.endpoints.request import PROTOCOLS
-from apiext.endpoints.responsewriters.response import Reply
+from apiext.endpoints.responsewriters.response import NO_HEADERS, Reply
 from apiext.endpoints.responsewriters.watch_encoder import EncodeError
-
-if TYPE_CHECKING:
-    from apiext.storage.interface import Event, Watch
+from apiext.storage.interface import Event, Watch
 
 _VERSION: Final = "13"
-_NO_HEADERS: Final[Mapping[str, str]] = {}
 _URI: Final = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
 _CLOSE_SECONDS: Final = 1.0
 """How long the client may take to answer the close frame; the reference does not wait."""
@@ -93,7 +90,7 @@ def _protocols(request: web.BaseRequest) -> str:
     return request[PROTOCOLS] if PROTOCOLS in request else request.headers.get(hdrs.SEC_WEBSOCKET_PROTOCOL, "")
 
 
-def _error_reply(status: int, text: str, headers: Mapping[str, str] = _NO_HEADERS) -> Reply:
+def _error_reply(status: int, text: str, headers: Mapping[str, str] = NO_HEADERS) -> Reply:
     reply = Reply(text.encode(), status=status, content_type="text/plain", headers=headers)
     # the client may send frames next
     reply.force_close()

@@ -5,10 +5,9 @@ Mirrors apimachinery pkg/runtime/serializer/json and sigs.k8s.io/json.
 
 from __future__ import annotations
 
-import itertools
+import hashlib
 import math
 import re
-import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -29,8 +28,6 @@ MAX_FLOAT: Final = sys.float_info.max
 _MAX_FLOAT_TEXT: Final = str(MAX_FLOAT).encode()
 _BAD_BYTE: Final = re.compile("[\udc80-\udcff]")
 _ESCAPE: Final = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.")
-_MODULUS: Final = secrets.randbits(128) | 1 << 127 | 1
-"""Modulus of the digests of paths; random, so that no client can construct two paths with the same digest."""
 _KINDS: Final = frozenset({"kind", "apiVersion"})
 _FIRST_BYTE: Final = re.compile(rb"\s*([^\s])")
 _TYPES_BY_FIRST_BYTE: Final = (
@@ -116,32 +113,21 @@ def _parse_tolerant(data: bytes) -> Any:
         raise BodyDecodeError(problem)
     # Go replaces each invalid byte.
     clean = _BAD_BYTE.sub("\ufffd", data.decode("utf-8", "surrogateescape")).encode()
-    numbers = _Numbers()
-    parsed = json_codec.loads(_NUMBER.sub(numbers.bounded, _ESCAPE.sub(_replaced, clean)))
-    if numbers.first:
-        raise NumberError(numbers.first, parsed)
-    return parsed
+    beyond: list[bytes] = []
 
-
-class _Numbers:
-    """Replaces numbers beyond float64 by the greatest float64."""
-
-    __slots__ = ("first",)
-
-    def __init__(self) -> None:
-        self.first = ""
-
-    def bounded(self, match: re.Match[bytes]) -> bytes:
-        """Return the replacement of a number; a string or another number stays."""
+    def bounded(match: re.Match[bytes]) -> bytes:
+        """Replace a number beyond float64 by the greatest float64; strings and other numbers stay."""
         text = match[1]
         if not text or (len(text) < _MIN_OVERFLOW_DIGITS and b"e" not in text and b"E" not in text) or math.isfinite(float(text)):
             return match[0]
-        self.first = self.first or text.decode()
+        beyond.append(text)
         return b"-%b" % _MAX_FLOAT_TEXT if text.startswith(b"-") else _MAX_FLOAT_TEXT
 
-
-def _replaced(escape: re.Match[bytes]) -> bytes:
-    return b"\\ufffd" if escape[1] else escape[0]
+    valid = _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1] else escape[0], clean)
+    parsed = json_codec.loads(_NUMBER.sub(bounded, valid))
+    if beyond:
+        raise NumberError(beyond[0].decode(), parsed)
+    return parsed
 
 
 def duplicate_fields(data: bytes, parsed: Any) -> list[str]:
@@ -149,7 +135,7 @@ def duplicate_fields(data: bytes, parsed: Any) -> list[str]:
     if not _may_have_duplicates(data, parsed):
         return []
     paths: dict[str, None] = {}
-    for stack, is_duplicate in _fields(data):
+    for stack, is_duplicate, _ in _fields(data):
         here = stack[-1]
         if is_duplicate and here.at not in here.reported:
             here.reported.add(str(here.at))
@@ -163,8 +149,8 @@ def in_body_order(data: bytes, messages: Sequence[str]) -> list[str]:
     """Return messages about unknown and duplicate fields in the order in which a decoder finds the fields."""
     wanted = {_target_of(message): message for message in messages}
     ranks: dict[str, int] = {}
-    for stack, is_duplicate in _fields(data):
-        message = wanted.pop((_digest(stack), is_duplicate), None)
+    for stack, is_duplicate, _ in _fields(data):
+        message = wanted.pop((_path_hash(stack, len(stack) - 1).digest(), is_duplicate), None)
         if message is not None:
             ranks[message] = len(ranks)
             if not wanted:
@@ -174,20 +160,11 @@ def in_body_order(data: bytes, messages: Sequence[str]) -> list[str]:
 
 def mistyped_kind(data: bytes) -> tuple[str, str]:
     """Return the first `kind` or `apiVersion` of an object that is neither string nor null, and its Go type; "" and "" if there is none."""
-    depth, name = 0, b""
-    for token in _STRUCTURE.finditer(data):
-        mark = token.group()
-        if mark == b":":
-            if depth == 1 and (key := _parse_tolerant(name)) in _KINDS:
-                first = _FIRST_BYTE.match(data, token.end())
-                if first and first[1] in _TYPES_BY_FIRST_BYTE:
-                    return key, _TYPES_BY_FIRST_BYTE[first[1]]
-        elif mark in {b"{", b"["}:
-            depth += 1
-        elif mark in {b"}", b"]"}:
-            depth -= 1
-        elif mark != b",":
-            name = mark
+    for stack, _, end in _fields(data):
+        if len(stack) == 1 and stack[0].at in _KINDS:
+            first = _FIRST_BYTE.match(data, end)
+            if first and first[1] in _TYPES_BY_FIRST_BYTE:
+                return str(stack[0].at), _TYPES_BY_FIRST_BYTE[first[1]]
     return "", ""
 
 
@@ -205,12 +182,12 @@ def _may_have_duplicates(data: bytes, parsed: Any) -> bool:
 class _Open:
     """An open object or array of a scan: its current key or index, the keys seen before, and the keys reported as duplicates."""
 
-    __slots__ = ("at", "digest", "reported", "seen")
+    __slots__ = ("above", "at", "reported", "seen")
 
     def __init__(self, *, is_object: bool) -> None:
         self.at: str | int = "" if is_object else 0
-        self.digest: int | None = None
-        """Digest of the path that leads here, computed on demand."""
+        self.above: hashlib.blake2b | None = None
+        """Hash of the path that leads here, computed on demand."""
         self.seen: set[str] = set()
         self.reported: set[str] = set()
 
@@ -219,8 +196,8 @@ class _Open:
         return f"[{self.at}]" if isinstance(self.at, int) else f".{self.at}"
 
 
-def _fields(data: bytes) -> Iterator[tuple[list[_Open], bool]]:
-    """Yield all fields: the open objects and arrays around each, and whether its name was seen before."""
+def _fields(data: bytes) -> Iterator[tuple[list[_Open], bool, int]]:
+    """Yield all fields: the open objects and arrays around each, whether its name was seen before, and the offset of its value."""
     stack: list[_Open] = []
     text = b""
     for token in _STRUCTURE.finditer(data):
@@ -228,7 +205,7 @@ def _fields(data: bytes) -> Iterator[tuple[list[_Open], bool]]:
         if mark == b":":
             here = stack[-1]
             here.at = orjson.loads(text) if b"\\" not in text and text.isascii() else _parse_tolerant(text)
-            yield stack, here.at in here.seen
+            yield stack, here.at in here.seen, token.end()
             here.seen.add(str(here.at))
         elif mark in {b"{", b"["}:
             stack.append(_Open(is_object=mark == b"{"))
@@ -240,27 +217,21 @@ def _fields(data: bytes) -> Iterator[tuple[list[_Open], bool]]:
             stack[-1].at += 1
 
 
-def _digest(stack: list[_Open]) -> int:
-    """Return the digest of the current field's path, from the cached digests of the levels above: paths can be long."""
-    known = len(stack) - 1
-    while known and stack[known].digest is None:
-        known -= 1
-    digest = stack[known].digest or 0
-    for above, below in itertools.pairwise(stack[known:]):
-        digest = below.digest = _extended(digest, above.step())
-    return _extended(digest, stack[-1].step())
+def _path_hash(stack: list[_Open], level: int) -> hashlib.blake2b:
+    """Hash the path of a level's current field. The hashes of the levels above are kept, since paths can be long."""
+    here = stack[level]
+    if here.above is None:
+        here.above = _path_hash(stack, level - 1) if level else hashlib.blake2b()
+    extended = here.above.copy()
+    extended.update(go_format.quote(here.step())[1:-1].encode())
+    return extended
 
 
-def _extended(digest: int, text: str) -> int:
-    quoted = go_format.quote(text)[1:-1].encode()
-    return ((digest << 8 * len(quoted)) + int.from_bytes(quoted)) % _MODULUS
-
-
-def _target_of(message: str) -> tuple[int, bool]:
-    """Return the digest of the path in a message, and whether the message is about a duplicate."""
+def _target_of(message: str) -> tuple[bytes, bool]:
+    """Return the hash of the path in a message, and whether the message is about a duplicate."""
     word, _, quoted = message.partition(" field ")
     begin = "" if quoted.startswith('"[') else "."
-    return int.from_bytes((begin + quoted[1:-1]).encode()) % _MODULUS, word == "duplicate"
+    return hashlib.blake2b((begin + quoted[1:-1]).encode()).digest(), word == "duplicate"
 
 
 def with_sent_number(message: str, data: bytes) -> str:
@@ -277,14 +248,3 @@ def with_sent_number(message: str, data: bytes) -> str:
         ):
             return message.replace(reported[0], text.decode(), 1)
     return message
-
-
-def go_kind(item: Any) -> str:
-    """Return the type of a JSON value as Go's errors name it."""
-    if isinstance(item, str):
-        return "string"
-    if isinstance(item, bool):
-        return "bool"
-    if isinstance(item, int | float):
-        return "number"
-    return "array" if isinstance(item, list) else "object"

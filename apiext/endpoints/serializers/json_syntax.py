@@ -38,14 +38,14 @@ class _FoundError(Exception):
 
 
 class _Scanner:
-    """Scans tokens; `_stack` holds b"{" and b"[" of open objects and arrays."""
+    """Scans tokens; `_depth` is the number of open objects and arrays."""
 
-    __slots__ = ("_data", "_pos", "_stack")
+    __slots__ = ("_data", "_depth", "_pos")
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._pos = 0
-        self._stack: list[int] = []
+        self._depth = 0
 
     def run(self) -> None:
         """Scan one value with nothing but space around it.
@@ -53,9 +53,7 @@ class _Scanner:
         Raises:
             _FoundError: the data is something else.
         """
-        self._value(empty_allowed=False)
-        while self._stack:
-            self._after_value()
+        self._value()
         self._skip()
         if self._pos < len(self._data):
             raise self._invalid("after top-level value")
@@ -76,62 +74,11 @@ class _Scanner:
         # At the end Go's scanner tries a space, which is valid between tokens and in strings.
         return _FoundError(f"invalid character ' ' {context}" if _IN_TOKEN.search(context) else _UNEXPECTED_END)
 
-    def _value(self, *, empty_allowed: bool) -> None:
-        """Scan a value: a scalar, or an object or array up to its first scalar or its end."""
-        while True:
-            char = self._peek()
-            if empty_allowed and char == ord("]"):
-                self._close()
-                return
-            if char == ord("{"):
-                self._open(char)
-                if self._peek() == ord("}"):
-                    self._close()
-                    return
-                self._key()
-                empty_allowed = False
-            elif char == ord("["):
-                self._open(char)
-                empty_allowed = True
-            else:
-                self._scalar(char)
-                return
-
-    def _open(self, char: int) -> None:
-        self._stack.append(char)
-        if len(self._stack) > MAX_DEPTH:
-            raise self._invalid(EXCEEDED_DEPTH)
-        self._pos += 1
-
-    def _close(self) -> None:
-        self._stack.pop()
-        self._pos += 1
-
-    def _after_value(self) -> None:
-        """Scan what follows a value inside an object or array."""
-        in_object = self._stack[-1] == ord("{")
+    def _value(self) -> None:
         char = self._peek()
-        if char == (ord("}") if in_object else ord("]")):
-            self._close()
-        elif char == ord(","):
-            self._pos += 1
-            if in_object:
-                self._peek()
-                self._key()
-            self._value(empty_allowed=False)
-        else:
-            raise self._invalid("after object key:value pair" if in_object else "after array element")
-
-    def _key(self) -> None:
-        if self._data[self._pos] != ord('"'):
-            raise self._invalid("looking for beginning of object key string")
-        self._string()
-        if self._peek() != ord(":"):
-            raise self._invalid("after object key")
-        self._pos += 1
-
-    def _scalar(self, char: int) -> None:
-        if char == ord('"'):
+        if char in {ord("{"), ord("[")}:
+            self._container(in_object=char == ord("{"))
+        elif char == ord('"'):
             self._string()
         elif char == ord("-") or ord("0") <= char <= ord("9"):
             self._number()
@@ -139,6 +86,35 @@ class _Scanner:
             self._literal(_LITERALS[char])
         else:
             raise self._invalid("looking for beginning of value")
+
+    def _container(self, *, in_object: bool) -> None:
+        """Scan an object or array."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise self._invalid(EXCEEDED_DEPTH)
+        self._pos += 1
+        end = ord("}") if in_object else ord("]")
+        if self._peek() != end:
+            while True:
+                if in_object:
+                    self._key()
+                self._value()
+                char = self._peek()
+                if char == end:
+                    break
+                if char != ord(","):
+                    raise self._invalid("after object key:value pair" if in_object else "after array element")
+                self._pos += 1
+        self._pos += 1
+        self._depth -= 1
+
+    def _key(self) -> None:
+        if self._peek() != ord('"'):
+            raise self._invalid("looking for beginning of object key string")
+        self._string()
+        if self._peek() != ord(":"):
+            raise self._invalid("after object key")
+        self._pos += 1
 
     def _literal(self, word: bytes) -> None:
         for expected in word:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from aiohttp import web
 
@@ -18,14 +18,16 @@ from apiext.meta import errors
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
+"""Written types, the preferred one first; a 406 and a 415 name them."""
+STREAM_MEDIA_TYPES: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
+"""Types that the 406 of a watch names."""
 META_GROUP: Final = "meta.k8s.io"
-META_VERSIONS: Final = frozenset({"v1", "v1beta1"})
+_META_VERSIONS: Final = frozenset({"v1", "v1beta1"})
 
 _HUMAN_USER_AGENTS: Final = ("curl", "Wget", "Mozilla/5.0")
 _INSERTION_SORT_MAX: Final = 12
 """Number of clauses up to which Go sorts by insertion."""
-_BODY_TYPES: Final = frozenset({JSON, YAML})
-"""Media types of bodies of every kind."""
 _PARAM: Final = re.compile(r"""[ \t;]*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)=([!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[^"\\]|\\.)*")[ \t]*(?=;|$)""")
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
@@ -38,11 +40,6 @@ class Convert:
     group: str = ""
     version: str = ""
 
-    @property
-    def api_version(self) -> str:
-        """Return the group and version of the transformed object."""
-        return f"{self.group}/{self.version}" if self.group else self.version
-
 
 @dataclass(frozen=True, slots=True)
 class MediaType:
@@ -51,21 +48,14 @@ class MediaType:
     type: str = JSON
     convert: Convert | None = None
     pretty: bool = False
-    stream: str = ""
-    profile: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Offers:
     """The media types that an endpoint can write."""
 
-    types: Sequence[str] = (JSON, YAML, PROTOBUF)
-    """Written types, the preferred one first."""
-    plain: Sequence[str] = (JSON, YAML, PROTOBUF)
+    plain: Sequence[str] = MEDIA_TYPES
     """Types for responses without a transformation."""
-    named: Sequence[str] = (JSON, YAML, PROTOBUF)
-    """Types that a 406 names."""
-    named_streams: Sequence[str] = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
     converts: frozenset[str] = frozenset()
     """Kinds of meta.k8s.io that the endpoint transforms its response to; a Table cannot be Protobuf."""
     server_version: str = ""
@@ -78,7 +68,7 @@ class Offers:
         return (
             convert.kind in self.converts
             and convert.group == META_GROUP
-            and convert.version in META_VERSIONS
+            and convert.version in _META_VERSIONS
             and (convert.kind != "Table" or media_type != PROTOBUF)
         )
 
@@ -91,20 +81,17 @@ BUILTIN_OFFERS: Final = Offers(converts=_CONVERTS, server_version="v1")
 """Offers of endpoints of built-in kinds."""
 TABLELESS_OFFERS: Final = Offers(converts=_PARTIALS, server_version="v1")
 """Offers of endpoints of built-in kinds without tables."""
-STATUS_OFFERS: Final = Offers()
-"""Offers for errors."""
+PLAIN_OFFERS: Final = Offers()
+"""Offers of errors and of discovery."""
 
 
-class Clause:
+class Clause(NamedTuple):
     """A clause of an Accept header."""
 
-    __slots__ = ("params", "quality", "subtype", "type")
-
-    def __init__(self, type: str, subtype: str, quality: float, params: dict[str, str]) -> None:
-        self.type = type
-        self.subtype = subtype
-        self.quality = quality
-        self.params = params
+    type: str
+    subtype: str
+    quality: float
+    params: dict[str, str]
 
     def matches(self, media_type: str) -> bool:
         """Return whether the clause names a type or has a wildcard for it."""
@@ -167,18 +154,16 @@ def _options(params: dict[str, str], media_type: str, offers: Offers) -> MediaTy
     stream = params.get("stream", "")
     if stream and (stream != "watch" or media_type == YAML):
         return None
-    if params.get("sv", "") not in {"", offers.server_version}:
+    if params.get("sv", "") not in {"", offers.server_version} or not offers.allows(media_type, convert):
         return None
-    if not offers.allows(media_type, convert):
-        return None
-    return MediaType(media_type, convert, params.get("pretty") == "1", stream, params.get("profile", ""))
+    return MediaType(media_type, convert, params.get("pretty") == "1")
 
 
 def _choose(accept: str, offers: Offers) -> MediaType | None:
     if not accept:
-        return MediaType(offers.types[0])
+        return MediaType()
     for clause in clauses(accept):
-        for media_type in offers.types:
+        for media_type in MEDIA_TYPES:
             if clause.matches(media_type) and (agreed := _options(clause.params, media_type, offers)) is not None:
                 return agreed
     return None
@@ -187,7 +172,7 @@ def _choose(accept: str, offers: Offers) -> MediaType | None:
 _choose_cached: Callable[[str, Offers], MediaType | None] = lru_cache(maxsize=512)(_choose)
 
 
-def negotiate(accept: str, offers: Offers = RESOURCE_OFFERS) -> MediaType:
+def negotiate(accept: str, offers: Offers) -> MediaType:
     """Return the media type for an Accept header.
 
     Raises:
@@ -195,7 +180,7 @@ def negotiate(accept: str, offers: Offers = RESOURCE_OFFERS) -> MediaType:
     """
     agreed = _choose_cached(accept, offers) if len(accept) <= 512 else _choose(accept, offers)
     if agreed is None:
-        raise not_acceptable(offers.named)
+        raise not_acceptable(MEDIA_TYPES)
     return agreed
 
 
@@ -206,9 +191,9 @@ def negotiate_output(request: web.BaseRequest, offers: Offers) -> MediaType:
         StatusError: 406 if the endpoint writes no accepted type.
     """
     agreed = negotiate(request.headers.get("Accept", ""), offers)
-    if agreed.pretty or agreed.type != JSON or not wants_pretty(request):
+    if agreed.pretty or agreed.type != JSON or not _wants_pretty(request):
         return agreed
-    return MediaType(agreed.type, agreed.convert, pretty=True, stream=agreed.stream, profile=agreed.profile)
+    return replace(agreed, pretty=True)
 
 
 def negotiate_stream(request: web.BaseRequest, offers: Offers) -> MediaType:
@@ -219,11 +204,11 @@ def negotiate_stream(request: web.BaseRequest, offers: Offers) -> MediaType:
     """
     agreed = negotiate(request.headers.get("Accept", ""), offers)
     if agreed.type == YAML:
-        raise not_acceptable(offers.named_streams)
+        raise not_acceptable(STREAM_MEDIA_TYPES)
     return agreed
 
 
-def wants_pretty(request: web.BaseRequest) -> bool:
+def _wants_pretty(request: web.BaseRequest) -> bool:
     """Return whether to indent the response: for `?pretty` and for the user agents of curl, wget and browsers."""
     query = request.rel_url.raw_query_string
     if "pretty" in query:
@@ -260,20 +245,19 @@ def unsupported_media_type(types: Sequence[str]) -> errors.StatusError:
     )
 
 
-def input_type(content_type: str, offers: Offers, *, protobuf: bool = False) -> str:
-    """Return the media type of a body, JSON without a Content-Type.
+def input_type(request: web.BaseRequest, *, protobuf: bool) -> str:
+    """Return the media type of the body, JSON without a Content-Type.
 
     Raises:
         StatusError: 415 for an unsupported type.
     """
+    content_type = request.headers.get("Content-Type", "")
     if not content_type:
-        return offers.types[0]
+        return JSON
     base, semicolon, params = content_type.partition(";")
     media_type = base.strip().lower()
-    if semicolon and not _are_params(params):
-        raise unsupported_media_type(offers.named)
-    if media_type not in _BODY_TYPES and not (protobuf and media_type == PROTOBUF):
-        raise unsupported_media_type(offers.named)
+    if (semicolon and not _are_params(params)) or media_type not in MEDIA_TYPES or (media_type == PROTOBUF and not protobuf):
+        raise unsupported_media_type(MEDIA_TYPES)
     return media_type
 
 

@@ -6,20 +6,17 @@ Custom resources have no Protobuf form, their metadata has.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
+from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.serializers.negotiation import META_GROUP
 from apiext.meta import json_codec
+from apiext.meta.json_codec import Object
 from apiext.registry import protobuf
 from apiext.registry.objectmeta_protobuf import LIST_METADATA, PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
 from apiext.registry.protobuf import Message, Scalar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from apiext.endpoints.handlers.scope import Scope
-    from apiext.meta.json_codec import Object
-    from apiext.storage.interface import Event, Item
+from apiext.storage.interface import Event, Item
 
 _CAUSE: Final = Message({1: ("reason", Scalar.TEXT), 2: ("message", Scalar.TEXT), 3: ("field", Scalar.TEXT)})
 _DETAILS: Final = Message(

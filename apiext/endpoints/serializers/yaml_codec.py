@@ -45,22 +45,22 @@ _RATIO_LOW: Final = 400_000
 _RATIO_HIGH: Final = 4_000_000
 """Decoded nodes from which on only a tenth may come from aliases."""
 _LONG_LISTS: Final = frozenset({"items", "rows"})
+"""Members of lists and tables that may be long."""
 _DOCUMENT_END: Final = b"...\n"
 """Written by PyYAML after a block scalar that keeps its last line breaks."""
-"""Members of lists and tables that may be long."""
 _MAX_OPEN: Final = 2 * json_values.MAX_DEPTH
 """Levels that the parser builds: beyond MAX_DEPTH the value is refused, but complete, so that the error can name a part of it."""
 
 
-def parse(data: bytes, *, strict: bool = False) -> tuple[Any, list[str]]:
-    """Return the first document as a JSON value, and with `strict` messages about duplicate keys.
+def parse(data: bytes) -> tuple[Any, list[str]]:
+    """Return the first document as a JSON value, and messages about duplicate keys.
 
     Raises:
         BodyDecodeError: the data is not YAML, has no JSON form (the text is go-yaml's), or is nested deeper than MAX_DEPTH
             (DepthError).
     """
     try:
-        builder = _Builder(data, strict=strict)
+        builder = _Builder(data)
         value = builder.document()
     except yaml.reader.ReaderError as error:
         raise BodyDecodeError(f"yaml: {error.reason}") from error
@@ -87,22 +87,20 @@ def _where(error: yaml.MarkedYAMLError) -> str:
 class _Mapping:
     """A mapping under construction."""
 
-    __slots__ = ("key", "merging", "result", "seen", "waiting")
+    __slots__ = ("key", "result", "seen", "waiting")
 
     def __init__(self) -> None:
         self.result: dict[str, Any] = {}
         self.seen: set[Any] = set()
         self.key: Any = None
         self.waiting = True
-        self.merging = False
 
 
 class _Builder:
     """Builds values from parser events, without recursion."""
 
-    def __init__(self, data: bytes, *, strict: bool) -> None:
+    def __init__(self, data: bytes) -> None:
         self._parser = CParser(data)
-        self._strict = strict
         self._stack: list[_Mapping | list[Any]] = []
         self._open_anchors: list[tuple[str | None, int]] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
@@ -122,12 +120,12 @@ class _Builder:
 
     def _handle(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.ScalarEvent):
-            self._count_node()
+            self._count += 1
             self._finish(_scalar(event), event, event.anchor, 1)
         elif isinstance(event, yaml.AliasEvent):
             self._alias(event)
         elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
-            self._count_node()
+            self._count += 1
             self._stack.append(_Mapping() if isinstance(event, yaml.MappingStartEvent) else [])
             self._open_anchors.append((event.anchor, self._count))
             if len(self._open_anchors) > _MAX_OPEN:
@@ -152,9 +150,6 @@ class _Builder:
             raise DepthError
         self._finish(json_values.copy(value), event, None, size)
 
-    def _count_node(self) -> None:
-        self._count += 1
-
     def _finish(self, value: Any, event: yaml.Event, anchor: str | None, size: int) -> None:
         if anchor is not None:
             self._anchors[anchor] = (value, size)
@@ -162,21 +157,15 @@ class _Builder:
         if isinstance(top, list):
             top.append(_jsonable(value))
         elif top.waiting:
-            self._set_key(top, value)
+            if isinstance(value, dict | list):
+                raise BodyDecodeError(f"yaml: invalid map key: {_go_syntax(value)}")
+            top.key, top.waiting = value, False
         else:
             self._add_member(top, value, event)
 
-    @staticmethod
-    def _set_key(mapping: _Mapping, key: Any) -> None:
-        mapping.merging = key is _MERGE
-        if isinstance(key, dict | list):
-            raise BodyDecodeError(f"yaml: invalid map key: {_go_syntax(key)}")
-        mapping.key = key
-        mapping.waiting = False
-
     def _add_member(self, mapping: _Mapping, value: Any, event: yaml.Event) -> None:
         mapping.waiting = True
-        if mapping.merging:
+        if mapping.key is _MERGE:
             for source in _sources(value):
                 for name in source:
                     self._record_key(mapping, name, event)
@@ -188,7 +177,7 @@ class _Builder:
 
     def _record_key(self, mapping: _Mapping, key: Any, event: yaml.Event) -> None:
         marker = (type(key), key)
-        if self._strict and marker in mapping.seen:
+        if marker in mapping.seen:
             line = event.start_mark.line + 1 if event.start_mark else 0
             self.duplicates.append(f"  line {line}: key {_go_syntax(key)} already set in map")
         mapping.seen.add(marker)
@@ -328,13 +317,9 @@ def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     style = None
     if "\n" in text:
         style = "|"
-    elif not isinstance(_resolve(text, timestamps=False), str) or text == "" or _looks_typed(text):
+    elif not isinstance(_resolve(text, timestamps=False), str) or _TIMESTAMP.fullmatch(text) or _BASE_60.fullmatch(text):
         style = '"'
     return dumper.represent_scalar(_PREFIX + "str", text, style=style)
-
-
-def _looks_typed(text: str) -> bool:
-    return text == "<<" or bool(_TIMESTAMP.fullmatch(text)) or bool(_BASE_60.fullmatch(text))
 
 
 def _represent_float(dumper: _Dumper, number: float) -> yaml.ScalarNode:

@@ -18,20 +18,17 @@ A dry-run create of a ConfigMap tests the enforcement: the policy denies it unde
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 import orjson
 
 from apiext.meta import host_annotations
 from apiext.operator.adoption.polling import until
 from apiext.operator.adoption.store_diff import ContentSummary
-from apiext.operator.api_clients import ApiError
+from apiext.operator.api_clients import ApiClient, ApiError, Json
 from apiext.operator.apiservices.ownership import MANAGED_BY, MANAGER, is_ours
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from apiext.operator.api_clients import ApiClient, Json
+from apiext.operator.group_state import annotations_of
 
 _API: Final = "/apis/admissionregistration.k8s.io/v1"
 _POLICIES: Final = f"{_API}/validatingadmissionpolicies"
@@ -47,16 +44,15 @@ _WATCHES_RESET: Final = "apiext.dev/host-watches-ended"
 class Policy:
     """The policy of a group on the host, owned by the apiext behind a Service. All methods raise ApiError."""
 
-    def __init__(self, host: ApiClient, group: str, service: str = "") -> None:
+    def __init__(self, host: ApiClient, group: str, service: str) -> None:
         self._host = host
         self._group = group
         self._service = service
         self.name = f"{_PREFIX}{group}"
 
-    async def read(self) -> PolicyRecord | None:
-        """Return the annotations of the policy, None if there is no policy. Raises ApiError."""
-        found = await self._host.find(f"{_POLICIES}/{self.name}")
-        return None if found is None else PolicyRecord(found)
+    async def read(self) -> PolicyRecord:
+        """Return what the annotations of the policy say. Raises ApiError."""
+        return PolicyRecord(await self._host.find(f"{_POLICIES}/{self.name}"))
 
     async def ensure(self, plurals: Iterable[str]) -> None:
         """Create or update policy and binding for these resources of the group. Raises ApiError."""
@@ -139,10 +135,11 @@ async def groups_with_policy(host: ApiClient, service: str) -> set[str]:
 
 
 class PolicyRecord:
-    """The annotations of a policy."""
+    """The annotations of a policy; empty ones if there is no policy."""
 
-    def __init__(self, policy: Json) -> None:
-        annotations = policy["metadata"].get("annotations") or {}
+    def __init__(self, policy: Json | None) -> None:
+        self.exists = policy is not None
+        annotations = annotations_of(policy) if policy else {}
         self.watches_reset = frozenset(name for name in annotations.get(_WATCHES_RESET, "").split(",") if name)
         self.summaries = {name: ContentSummary(*one) for name, one in orjson.loads(annotations.get(_SUMMARIES, "{}")).items()}
 

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from apiext.meta import host_annotations
-from apiext.operator.group_state import annotations_of, condition_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from apiext.operator.api_clients import Json
-    from apiext.operator.group_state import GroupState
+from apiext.operator.group_state import GroupState, annotations_of, is_established, served_versions
 
 
 def is_meant(group: GroupState, name: str) -> bool:
@@ -29,19 +23,9 @@ def _reasons(group: GroupState) -> Iterator[str]:
         names = ", ".join(sorted(group.unselected))
         yield f"all definitions of a group are served by one server: label {names} too, or none"
     for name, crd in sorted(group.selected.items()):
-        yield from _reasons_of(name, crd)
-
-
-def _reasons_of(name: str, crd: Json) -> Iterator[str]:
-    strategy = (crd["spec"].get("conversion") or {}).get("strategy")
-    if strategy == "Webhook":
-        yield f"{name} converts its objects by a webhook, which apiext does not do: set its spec.conversion.strategy to None"
-    if not any(version.get("served") for version in crd["spec"]["versions"]):
-        yield f"{name} has no version that is served, in which its objects could be read"
-    if not holds(crd, "Established"):
-        yield f"{name} is not established by the host: see its conditions"
-
-
-def holds(crd: Json, condition: str) -> bool:
-    """Return whether a condition of a definition is True."""
-    return bool(condition_of(crd, condition).get("status") == "True")
+        if (crd["spec"].get("conversion") or {}).get("strategy") == "Webhook":
+            yield f"{name} converts its objects by a webhook, which apiext does not do: set its spec.conversion.strategy to None"
+        if not served_versions([crd]):
+            yield f"{name} has no version that is served, in which its objects could be read"
+        if not is_established(crd):
+            yield f"{name} is not established by the host: see its conditions"

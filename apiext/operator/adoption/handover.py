@@ -21,27 +21,25 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from apiext.meta import host_annotations
+from apiext.operator import host_definitions
 from apiext.operator.adoption import mirror_phase
 from apiext.operator.adoption.host_etcd import HostStore
-from apiext.operator.adoption.store_diff import ObjectStream, differences, summarize
+from apiext.operator.adoption.object_pages import AdoptedResource, OnPage
+from apiext.operator.adoption.store_diff import ContentSummary, Difference, ObjectStream, differences, summarize
 from apiext.operator.adoption.takeover import resume_serving
+from apiext.operator.adoption.transition import Transition
 from apiext.operator.adoption.watch_reset import reset_watches
 from apiext.operator.api_clients import ApiError
 from apiext.operator.group_state import Desired, Routing
-from apiext.operator.reporting.reporter import ConditionReason
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from apiext.operator.adoption.object_pages import AdoptedResource
-    from apiext.operator.adoption.store_diff import ContentSummary, Difference
-    from apiext.operator.adoption.transition import Transition
+from apiext.operator.host_definitions import ConditionReason
 
 _RETRY_SECONDS: Final = 30.0
 """Pause before a blocked hand-over is checked again."""
+_CLIENT_RESTART_SECONDS: Final = 5.0
+"""Time for clients to notice that they have to list again: those between two watches come back within it."""
 _BATCH_SIZE: Final = 500
 """Objects that are written to the host's etcd at once."""
 
@@ -51,7 +49,6 @@ async def hand_over(transition: Transition) -> Desired:
 
     Raises:
         ApiError: a step failed.
-        OrderError: a server lists objects out of order.
     """
     apiext = transition.clients.apiext
     names = sorted(name for name in transition.group.crds if transition.group.phase(name))
@@ -71,9 +68,9 @@ async def hand_over(transition: Transition) -> Desired:
         await mirror_phase.set_phase(apiext, frozen, host_annotations.LEAVING)
         await transition.read()
     leaving = transition.phases(names, host_annotations.LEAVING)
-    if leaving and await transition.policy.read() is not None:
+    if leaving and (await transition.policy.read()).exists:
         await _switch_to_host(transition, leaving)
-    await transition.actions.route(Routing.HOST)
+    await transition.route(Routing.HOST)
     await _clean_up(transition, names)
     return Desired(routing=Routing.HOST)
 
@@ -84,14 +81,13 @@ async def _obstacle(transition: Transition, serving: list[str]) -> str:
     if unread:
         return f"{', '.join(unread)} has no version that is served, in which its objects could be read: serve one"
     if transition.clients.host_etcd is not None:
-        async with await HostStore.open(transition.clients.host_etcd) as store:
+        async with HostStore.open(transition.clients.host_etcd) as store:
             for name in serving:
                 await store.check(transition.group.crds[name])
         return ""
-    record = await transition.policy.read()
-    known = record.summaries if record else {}
+    known = (await transition.policy.read()).summaries
     resources = transition.resources(serving)
-    different = [name for name, one in resources.items() if await summarize(transition.in_apiext(one).objects()) != known.get(name)]
+    different = [name for name, one in resources.items() if await summarize(transition.in_apiext(one)) != known.get(name)]
     if not different:
         return ""
     return (
@@ -110,13 +106,13 @@ async def _write_back(transition: Transition, frozen: list[str]) -> None:
     if transition.clients.host_etcd is None:
         return
     resources = transition.resources(frozen)
-    record = await transition.policy.read()
-    others = {name: one for name, one in (record.summaries if record else {}).items() if name not in resources}
+    known = (await transition.policy.read()).summaries
+    others = {name: one for name, one in known.items() if name not in resources}
     # the summaries are wrong while objects are being written
     await transition.policy.record(summaries=others)
     written: dict[str, ContentSummary] = {}
     async with (
-        await HostStore.open(transition.clients.host_etcd) as store,
+        HostStore.open(transition.clients.host_etcd) as store,
         transition.progress(ConditionReason.HANDING_OVER, "compared {done} of {total} objects with the host's") as progress,
     ):
         for name, one in resources.items():
@@ -124,12 +120,10 @@ async def _write_back(transition: Transition, frozen: list[str]) -> None:
     await transition.policy.record(summaries=others | written)
 
 
-async def _write_differences(
-    transition: Transition, store: HostStore, one: AdoptedResource, progress: Callable[[int, int], None]
-) -> ContentSummary:
+async def _write_differences(transition: Transition, store: HostStore, one: AdoptedResource, progress: OnPage) -> ContentSummary:
     """Write the differences until there are none; return the summary of the objects."""
     while True:
-        wanted, count = ObjectStream(transition.in_apiext(one, progress).objects()), 0
+        wanted, count = ObjectStream(transition.in_apiext(one, progress)), 0
         batch: list[Difference] = []
         async with aclosing(differences(wanted, ObjectStream(store.objects(one)))) as found:
             async for difference in found:
@@ -145,17 +139,16 @@ async def _write_differences(
 
 async def _switch_to_host(transition: Transition, leaving: list[str]) -> None:
     """Let the host serve the group, and verify that it lists all objects; if not, let apiext serve again and raise ApiError."""
-    record = await transition.policy.read()
-    expected = record.summaries if record else {}
+    expected = (await transition.policy.read()).summaries
     await transition.report(ConditionReason.HANDING_OVER, "clients have to list again")
-    await asyncio.sleep(transition.client_restart_seconds)
+    await asyncio.sleep(_CLIENT_RESTART_SECONDS)
     for name in leaving:
         await reset_watches(transition.clients.host, transition.group.crds[name])
     await transition.report(ConditionReason.HANDING_OVER, "the host starts to serve")
     try:
         await transition.route(Routing.HOST, leaving)
         for name, one in transition.resources(leaving).items():
-            if await summarize(transition.on_host(one).objects()) != expected.get(name):
+            if await summarize(transition.on_host(one)) != expected.get(name):
                 raise ApiError(f"the host does not show the objects of {name} that are in its store")
     except ApiError as error:
         await resume_serving(transition, leaving)
@@ -170,4 +163,5 @@ async def _clean_up(transition: Transition, names: list[str]) -> None:
     held = transition.group.held
     live = {name: crd for name, crd in held.items() if name in transition.live}
     await transition.report(ConditionReason.HANDED_OVER, "the host serves the group", live)
-    await mirror_phase.release_finalizers(transition.clients.host, held.values())
+    for crd in held.values():
+        await host_definitions.amend(transition.clients.host, crd, host_definitions.release)

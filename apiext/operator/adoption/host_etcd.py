@@ -8,25 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from typing import TYPE_CHECKING, Final, Self
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Final, Self
 
 from apiext.meta import json_codec
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.meta.gvk import GroupResource
-from apiext.operator.adoption.store_diff import StoredObject, stored_object
-from apiext.operator.api_clients import ApiError
+from apiext.operator.adoption.object_pages import AdoptedResource
+from apiext.operator.adoption.store_diff import Difference, StoredObject, stored_object
+from apiext.operator.api_clients import ApiError, Json
 from apiext.storage import keys
-from apiext.storage.backend import BackendError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable
-    from types import TracebackType
-
-    from apiext.operator.adoption.object_pages import AdoptedResource
-    from apiext.operator.adoption.store_diff import Difference
-    from apiext.operator.api_clients import Json
-    from apiext.operator.options import HostEtcdConfig
-    from apiext.storage.backend import Backend
+from apiext.storage.backend import Backend, BackendError
+from apiext.storage.etcd.config import EtcdConfig
 
 _CRDS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
 _ENCRYPTED: Final = b"k8s:enc:"
@@ -36,33 +30,26 @@ _MAX_CONCURRENT_WRITES: Final = 32
 
 
 class HostStore:
-    """An open connection to the host's etcd. Its methods raise ApiError or BackendError; the context converts BackendError to ApiError."""
+    """An open connection to the host's etcd. Its methods raise ApiError or BackendError, which `open` converts to ApiError."""
 
     def __init__(self, backend: Backend, prefix: str) -> None:
         self._backend = backend
         self._prefix = prefix
 
     @classmethod
-    async def open(cls, etcd: HostEtcdConfig) -> Self:
-        """Connect to etcd. Raises ApiError."""
+    @asynccontextmanager
+    async def open(cls, etcd: EtcdConfig) -> AsyncIterator[Self]:
+        """Connect to etcd while the context is open. Raises ApiError."""
         # loads protobuf
         from apiext.storage.etcd.backend import EtcdBackend
-        from apiext.storage.etcd.config import EtcdConfig
 
-        files = {"cafile": etcd.cafile, "certfile": etcd.certfile, "keyfile": etcd.keyfile}
-        given = {name: str(path) for name, path in files.items() if path}
         try:
-            backend = await EtcdBackend.connect(EtcdConfig(servers=etcd.servers, prefix=etcd.prefix, **given))  # type: ignore[arg-type]
+            backend = await EtcdBackend.connect(etcd)
+            try:
+                yield cls(backend, etcd.prefix)
+            finally:
+                await backend.close()
         except BackendError as error:
-            raise ApiError(f"the host's etcd: {error}") from error
-        return cls(backend, etcd.prefix)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, _type: type[BaseException] | None, error: BaseException | None, _traceback: TracebackType | None) -> None:
-        await self._backend.close()
-        if isinstance(error, BackendError):
             raise ApiError(f"the host's etcd: {error}") from error
 
     async def check(self, crd: Json) -> None:
@@ -75,19 +62,15 @@ class HostStore:
         if stored is None or stored["metadata"].get("uid") != crd["metadata"]["uid"]:
             raise ApiError(f"{name} in the etcd of --host-etcd-servers is not the host's: it is another cluster's, or encrypted")
 
-    async def objects(
-        self, of: AdoptedResource, progress: Callable[[int, int], None] = lambda _done, _total: None
-    ) -> AsyncGenerator[StoredObject, None]:
+    async def objects(self, of: AdoptedResource) -> AsyncGenerator[StoredObject, None]:
         """Yield all objects of a resource in the order of their keys, at one revision. Raises ApiError if they are encrypted."""
         prefix = self._below(of)
-        start, revision, done = "", 0, 0
+        start, revision = "", 0
         while True:
             page = await self._backend.list(prefix, start=start, revision=revision, limit=_PAGE_SIZE)
             revision = revision or page.revision
             for item in page.items:
                 yield _stored_object(item.key.removeprefix(prefix), item.value, item.revision, of)
-            done += len(page.items)
-            progress(done, done + page.count - len(page.items))
             if not page.more:
                 return
             start = page.items[-1].key + "\0"

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from apiext.meta import json_codec
 from apiext.meta.host_annotations import IMPORT_PATH
 from apiext.meta.tasks import end_tasks
 from apiext.operator.adoption.polling import retry_on_codes
-from apiext.operator.adoption.store_diff import ContentSummary, Difference, ObjectStream, differences
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
-    from apiext.operator.adoption.store_diff import StoredObject
-    from apiext.operator.api_clients import ApiClient
+from apiext.operator.adoption.store_diff import ContentSummary, Difference, ObjectStream, StoredObject, differences
+from apiext.operator.api_clients import ApiClient
 
 _LINES_TYPE: Final = {"Content-Type": "application/x-ndjson"}
 _MAX_LINES: Final = 500
@@ -35,21 +31,24 @@ class CopyResult:
     different: int
 
 
-async def copy(source: AsyncGenerator[StoredObject, None], target: AsyncGenerator[StoredObject, None], importer: Importer) -> CopyResult:
-    """Import all objects in which the target differs from the source. An interrupted call can be repeated.
+async def copy(
+    source: AsyncGenerator[StoredObject, None], target: AsyncGenerator[StoredObject, None], apiext: ApiClient, definition: str
+) -> CopyResult:
+    """Import all objects of a definition in which the target differs from the source. An interrupted call can be repeated.
 
     Raises:
-        ApiError: a side cannot be read, or an object cannot be imported.
-        OrderError: a side is out of order.
+        ApiError: a side cannot be read or is out of order, or an object cannot be imported.
     """
-    different = 0
-    async with aclosing(source), aclosing(target):
-        wanted = ObjectStream(source)
-        async with aclosing(differences(wanted, ObjectStream(target))) as found:
+    wanted, different = ObjectStream(source), 0
+    importer = Importer(apiext, definition)
+    try:
+        async with aclosing(source), aclosing(target), aclosing(differences(wanted, ObjectStream(target))) as found:
             async for difference in found:
                 different += 1
                 await importer.add(difference)
-    await importer.flush()
+        await importer.flush()
+    finally:
+        await importer.close()
     return CopyResult(wanted.summary, different)
 
 
@@ -85,7 +84,7 @@ class Importer:
     async def _send(self) -> None:
         await self._wait_for_response()
         batch, self._lines, self._size = b"\n".join(self._lines) + b"\n", [], 0
-        self._sending = asyncio.create_task(self._post(batch))
+        self._sending = asyncio.create_task(retry_on_codes(lambda: self._post(batch), codes=_RETRIED_CODES))
 
     async def _wait_for_response(self) -> None:
         if self._sending is not None:
@@ -93,9 +92,6 @@ class Importer:
             await sending
 
     async def _post(self, batch: bytes) -> None:
-        await retry_on_codes(lambda: self._post_once(batch), codes=_RETRIED_CODES)
-
-    async def _post_once(self, batch: bytes) -> None:
         code, data = await self._apiext.request("POST", self._path, batch, headers=_LINES_TYPE)
         if code != 200:
             raise self._apiext.status_error("POST", self._path, code, data)

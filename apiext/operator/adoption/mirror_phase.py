@@ -1,22 +1,14 @@
-"""Phases of mirrors at apiext, and the finalizer on definitions of the host."""
+"""Phases of mirrors at apiext, and their deletion."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
 from apiext.meta import host_annotations
-from apiext.operator import host_definitions
-from apiext.operator.adoption.eligibility import holds
 from apiext.operator.adoption.polling import until
-from apiext.operator.api_clients import CRDS, ApiError
-from apiext.operator.group_state import annotations_of
-from apiext.operator.host_definitions import amend
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from apiext.operator.api_clients import ApiClient, Json
-    from apiext.operator.group_state import GroupState
+from apiext.operator.api_clients import CRDS, ApiClient, ApiError
+from apiext.operator.group_state import GroupState, annotations_of, is_established
 
 _GONE_OR_REPLACED: Final = frozenset({404, 409})
 
@@ -24,7 +16,7 @@ _GONE_OR_REPLACED: Final = frozenset({404, 409})
 def is_mirrored(group: GroupState, name: str) -> bool:
     """Return whether apiext has an Established mirror of the host's present definition of that name."""
     mirror, crd = group.mirrors.get(name), group.crds.get(name)
-    if mirror is None or crd is None or mirror["metadata"].get("deletionTimestamp") or not holds(mirror, "Established"):
+    if mirror is None or crd is None or mirror["metadata"].get("deletionTimestamp") or not is_established(mirror):
         return False
     return bool(annotations_of(mirror)[host_annotations.HOST_UID] == crd["metadata"]["uid"])
 
@@ -57,15 +49,3 @@ async def delete_mirrors(apiext: ApiClient, names: Iterable[str]) -> None:
         return not any(one is not None and one["metadata"]["uid"] in uids.values() for one in left)
 
     await until(gone, lambda: f"apiext does not delete {', '.join(uids)}")
-
-
-async def add_finalizers(host: ApiClient, crds: Iterable[Json], service: str) -> None:
-    """Add the finalizer of the apiext behind a Service to definitions of the host. Raises ApiError."""
-    for crd in crds:
-        await amend(host, crd, host_definitions.hold(service))
-
-
-async def release_finalizers(host: ApiClient, crds: Iterable[Json]) -> None:
-    """Remove the finalizer from definitions of the host. Raises ApiError."""
-    for crd in crds:
-        await amend(host, crd, host_definitions.release)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Awaitable, Callable, Collection
+from typing import Final, TypeVar
 
 from apiext.operator.api_clients import ApiError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection
 
 T = TypeVar("T")
 TIMEOUT_SECONDS: Final = 60.0

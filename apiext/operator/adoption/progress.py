@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Any, Final, Self
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Self
 
 from apiext.meta.tasks import end_tasks
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 _INTERVAL_SECONDS: Final = 1.0
 

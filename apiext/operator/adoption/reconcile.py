@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from apiext.meta import host_annotations
 from apiext.operator.adoption import eligibility, mirror_phase
-from apiext.operator.adoption.admission_policy import Policy
 from apiext.operator.adoption.eligibility import is_meant
 from apiext.operator.adoption.handover import hand_over
-from apiext.operator.adoption.store_diff import OrderError
 from apiext.operator.adoption.takeover import adopt
 from apiext.operator.adoption.terminating_definitions import finish_deletion
 from apiext.operator.adoption.transition import Transition, TransitionAbortedError
-from apiext.operator.api_clients import ApiError
 from apiext.operator.group_state import Desired, Routing
-from apiext.operator.reporting.reporter import ConditionReason
-from apiext.storage.backend import BackendError
-
-if TYPE_CHECKING:
-    from apiext.operator.api_clients import Clients
-    from apiext.operator.group_state import GroupActions, GroupState
-    from apiext.operator.reporting.reporter import Reporter
+from apiext.operator.host_definitions import ConditionReason
 
 
-async def reconcile_group(group: GroupState, clients: Clients, report: Reporter, actions: GroupActions) -> Desired:
+async def reconcile_group(transition: Transition) -> Desired:
     """Move a group as far as possible.
 
     The group has a definition on the host that is selected, has the finalizer, or has a mirror. The call is repeated when the group
@@ -34,22 +24,14 @@ async def reconcile_group(group: GroupState, clients: Clients, report: Reporter,
     Raises:
         ApiError: a step failed; the call is repeated with backoff.
     """
-    return await run(Transition(group, clients, report, actions))
-
-
-async def run(transition: Transition) -> Desired:
-    """Run the steps that are due. Raises ApiError."""
-    try:
-        while True:
-            if transition.group.terminating:
-                desired = await finish_deletion(transition)
-                if desired is not None:
-                    return desired
-            with suppress(TransitionAbortedError):
-                return await _run_live(transition)
-            await transition.read()
-    except (OrderError, BackendError) as error:
-        raise ApiError(str(error)) from error
+    while True:
+        if transition.group.terminating:
+            desired = await finish_deletion(transition)
+            if desired is not None:
+                return desired
+        with suppress(TransitionAbortedError):
+            return await _run_live(transition)
+        await transition.read()
 
 
 async def _run_live(transition: Transition) -> Desired:
@@ -59,7 +41,7 @@ async def _run_live(transition: Transition) -> Desired:
     served = transition.phases(live, host_annotations.SERVING, host_annotations.FROZEN, host_annotations.LEAVING)
     if unwanted and (group.held or served):
         return await hand_over(transition)
-    if transition.phases(live, host_annotations.LEAVING) and await transition.policy.read() is None:
+    if transition.phases(live, host_annotations.LEAVING) and not (await transition.policy.read()).exists:
         # clients write to the host already: finish the hand-over, and start a new take-over
         await hand_over(transition)
         raise TransitionAbortedError
@@ -75,8 +57,3 @@ async def _run_live(transition: Transition) -> Desired:
         await transition.report(ConditionReason.BLOCKED, reason)
         return Desired(routing=Routing.AS_IT_IS)
     return await adopt(transition)
-
-
-async def forget_group(name: str, clients: Clients) -> None:
-    """Delete the policy of a group that has no definition on the host any more. Raises ApiError."""
-    await Policy(clients.host, name).delete()

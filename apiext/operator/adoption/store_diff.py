@@ -7,20 +7,17 @@ once the other side has passed its key.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from apiext.meta import json_codec
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
-
-    from apiext.operator.api_clients import Json
+from apiext.operator.api_clients import ApiError, Json
 
 _DIGEST_BYTES: Final = 16
 
 
-class OrderError(Exception):
+class OrderError(ApiError):
     """A side does not list its objects in the order of their keys."""
 
 
@@ -67,15 +64,14 @@ class Difference:
     present: StoredObject | None
 
 
-def stored_object(content: Json, api_version: str = "", revision: int = 0) -> StoredObject:
-    """Return a StoredObject of an object from a server or a store; changes the object, and sets its apiVersion if one is given."""
+def stored_object(content: Json, api_version: str) -> StoredObject:
+    """Return a StoredObject of an object from a server or a store; changes the object, and sets its apiVersion."""
     metadata = content["metadata"]
     metadata.pop("resourceVersion", None)
-    if api_version:
-        content["apiVersion"] = api_version
+    content["apiVersion"] = api_version
     namespace = metadata.get("namespace")
     key = f"{namespace}/{metadata['name']}" if namespace else metadata["name"]
-    return StoredObject(key, content, hashlib.blake2b(json_codec.dumps(content), digest_size=_DIGEST_BYTES).digest(), revision)
+    return StoredObject(key, content, hashlib.blake2b(json_codec.dumps(content), digest_size=_DIGEST_BYTES).digest())
 
 
 class ObjectStream:

@@ -15,25 +15,24 @@ Until the mirrors are Serving, clients notice nothing, and the take-over is undo
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Final
 
 from apiext.meta import host_annotations
 from apiext.operator import host_definitions
 from apiext.operator.adoption import mirror_phase, unenforced_features
-from apiext.operator.adoption.importer import CopyResult, Importer, copy
-from apiext.operator.adoption.object_pages import ObjectLister
-from apiext.operator.adoption.store_diff import EMPTY
+from apiext.operator.adoption.importer import CopyResult, copy
+from apiext.operator.adoption.object_pages import AdoptedResource, OnPage, is_by_apiext
+from apiext.operator.adoption.polling import until
+from apiext.operator.adoption.store_diff import EMPTY, ContentSummary
+from apiext.operator.adoption.transition import Transition
 from apiext.operator.adoption.watch_reset import reset_watches
-from apiext.operator.group_state import Desired, Routing, is_held
-from apiext.operator.reporting.reporter import ConditionReason
+from apiext.operator.api_clients import Json
+from apiext.operator.group_state import Desired, Routing, condition_of, is_held
+from apiext.operator.host_definitions import ConditionReason
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from apiext.operator.adoption.object_pages import AdoptedResource
-    from apiext.operator.adoption.store_diff import ContentSummary
-    from apiext.operator.adoption.transition import Transition
-    from apiext.operator.api_clients import Json
+_SETTLE_SECONDS: Final = 2.0
+"""Pause between two equal lists of the host: requests that were admitted before the policy was enforced end within it."""
 
 
 async def adopt(transition: Transition) -> Desired:
@@ -41,19 +40,17 @@ async def adopt(transition: Transition) -> Desired:
 
     Raises:
         ApiError: a step failed.
-        OrderError: a server lists objects out of order.
         TransitionAbortedError: the take-over is not wanted any more; clients have noticed nothing.
     """
     names = sorted(transition.live)
     await _warn(transition)
-    await mirror_phase.add_finalizers(transition.clients.host, transition.live.values(), transition.group.service)
+    for crd in transition.live.values():
+        await host_definitions.amend(transition.clients.host, crd, host_definitions.hold(transition.group.service))
     missing = [name for name in names if not mirror_phase.is_mirrored(transition.group, name)]
     if missing:
         await transition.report(ConditionReason.ADOPTING, "waiting for apiext to have the definitions")
-        await transition.until(
-            lambda group: all(mirror_phase.is_mirrored(group, name) for name in names),
-            f"apiext does not follow {', '.join(missing)}: is it started with --crd-selector, for this host?",
-        )
+        problem = f"apiext does not follow {', '.join(missing)}: is it started with --crd-selector, for this host?"
+        await until(lambda: _are_mirrored(transition, names), lambda: problem)
     await _undo_hand_over(transition, names)
     importing = transition.phases(names, host_annotations.IMPORTING)
     if importing:
@@ -65,12 +62,21 @@ async def adopt(transition: Transition) -> Desired:
     return Desired(routing=Routing.APIEXT)
 
 
+async def _are_mirrored(transition: Transition, names: list[str]) -> bool:
+    """Read the group again; return whether apiext has mirrors of all definitions."""
+    await transition.read()
+    return all(mirror_phase.is_mirrored(transition.group, name) for name in names)
+
+
 async def _warn(transition: Transition) -> None:
     """Record what will not be enforced on definitions without the finalizer: their take-over starts here."""
     starting = [crd for crd in transition.live.values() if not is_held(crd)]
     found = await _unenforced(transition) if starting else []
-    if found:
-        await transition.warn("NotEnforced", unenforced_features.warning(transition.group.name, found), starting)
+    if not found:
+        return
+    message = unenforced_features.warning(transition.group.name, found)
+    for crd in starting:
+        await transition.reporter.event(crd, "NotEnforced", message, warning=True)
 
 
 async def _report_serving(transition: Transition) -> None:
@@ -84,7 +90,7 @@ async def _report_serving(transition: Transition) -> None:
 
 def _serving_message(crd: Json) -> str:
     """Return the message of a condition that says Serving, empty for any other condition."""
-    condition = host_definitions.condition_of(crd) or {}
+    condition = condition_of(crd, host_annotations.CONDITION)
     message = str(condition.get("message"))
     is_serving = condition.get("reason") == ConditionReason.SERVING and message.startswith(unenforced_features.SERVES)
     return message if is_serving else ""
@@ -107,7 +113,7 @@ async def _undo_hand_over(transition: Transition, names: list[str]) -> None:
 async def resume_serving(transition: Transition, leaving: list[str]) -> None:
     """Let the host proxy and apiext serve; the host's watches that were opened meanwhile are ended later. Raises ApiError."""
     await transition.policy.record(watches_reset=())
-    await transition.actions.route(Routing.APIEXT)
+    await transition.route(Routing.APIEXT)
     await mirror_phase.set_phase(transition.clients.apiext, leaving, host_annotations.SERVING)
     await transition.wait_until_routed(Routing.APIEXT, leaving)
 
@@ -116,10 +122,10 @@ async def _import(transition: Transition, importing: list[str]) -> None:
     """Copy the objects until the mirrors hold what the host holds, and the host denies writes."""
     resources = transition.resources(importing)
     # if apiext serves the group already, clients cannot have created objects of a new definition at the host
-    proxied = {name for name, one in resources.items() if await ObjectLister(transition.clients.host, one).is_by_apiext()}
+    proxied = {name for name, one in resources.items() if await is_by_apiext(transition.clients.host, one)}
     copied = {name: one for name, one in resources.items() if name not in proxied}
     record = await transition.policy.read()
-    if record is None:
+    if not record.exists:
         async with transition.progress(ConditionReason.ADOPTING, "copied {done} of {total} objects") as progress:
             for name, one in copied.items():
                 await _copy(transition, one, progress.of(name))
@@ -127,7 +133,7 @@ async def _import(transition: Transition, importing: list[str]) -> None:
     await transition.policy.ensure(transition.plurals)
     await transition.policy.wait_until_enforced(transition.plurals)
     summaries = await _copy_until_equal(transition, copied)
-    before = dict.fromkeys(proxied, EMPTY) | (record.summaries if record else {})
+    before = dict.fromkeys(proxied, EMPTY) | record.summaries
     await transition.policy.record(summaries=before | summaries)
 
 
@@ -141,22 +147,17 @@ async def _copy_until_equal(transition: Transition, resources: Mapping[str, Adop
         if all(name in last and last[name].source == one.source and not one.different for name, one in results.items()):
             break
         last = results
-        await asyncio.sleep(transition.settle_seconds)
+        await asyncio.sleep(_SETTLE_SECONDS)
     return {name: one.source for name, one in results.items()}
 
 
-async def _copy(transition: Transition, one: AdoptedResource, progress: Callable[[int, int], None]) -> CopyResult:
-    importer = Importer(transition.clients.apiext, one.definition)
-    try:
-        return await copy(transition.on_host(one, progress).objects(), transition.in_apiext(one).objects(), importer)
-    finally:
-        await importer.close()
+async def _copy(transition: Transition, one: AdoptedResource, progress: OnPage) -> CopyResult:
+    return await copy(transition.on_host(one, progress), transition.in_apiext(one), transition.clients.apiext, one.definition)
 
 
 async def _proxy(transition: Transition, names: list[str]) -> None:
     """Let the host proxy the group, and end the watches that it still serves itself."""
-    record = await transition.policy.read()
-    done = record.watches_reset if record else frozenset()
+    done = (await transition.policy.read()).watches_reset
     if done.issuperset(names):
         return
     await transition.report(ConditionReason.ADOPTING, "the host starts to proxy")

@@ -9,20 +9,17 @@ yet) the host's objects are the real ones, and the host deletes them as usual.
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from apiext.meta import host_annotations
 from apiext.operator.adoption import mirror_phase
 from apiext.operator.adoption.host_etcd import HostStore
-from apiext.operator.adoption.object_pages import ObjectLister
+from apiext.operator.adoption.object_pages import AdoptedResource, is_by_apiext
 from apiext.operator.adoption.store_diff import Difference
+from apiext.operator.adoption.transition import Transition
 from apiext.operator.api_clients import ApiError
 from apiext.operator.group_state import Desired, Routing
-from apiext.operator.reporting.reporter import ConditionReason
-
-if TYPE_CHECKING:
-    from apiext.operator.adoption.object_pages import AdoptedResource
-    from apiext.operator.adoption.transition import Transition
+from apiext.operator.host_definitions import ConditionReason
 
 _RETRY_SECONDS: Final = 2.0
 """Pause before the deletion of a mirror is checked again."""
@@ -59,17 +56,16 @@ async def finish_deletion(transition: Transition) -> Desired | None:
 async def _never_served(transition: Transition, names: list[str]) -> list[str]:
     """Return the definitions that apiext has never served."""
     record = await transition.policy.read()
-    known, watches_reset = (record.summaries, record.watches_reset) if record else ({}, frozenset())
-    found = [name for name in names if name not in known or transition.group.phase(name) == host_annotations.IMPORTING]
+    found = [name for name in names if name not in record.summaries or transition.group.phase(name) == host_annotations.IMPORTING]
     for name, one in transition.resources(transition.phases(names, host_annotations.SERVING)).items():
-        if name not in found and name not in watches_reset and not await ObjectLister(transition.clients.host, one).is_by_apiext():
+        if name not in found and name not in record.watches_reset and not await is_by_apiext(transition.clients.host, one):
             found.append(name)
     return found
 
 
 async def _allow_writes(transition: Transition) -> None:
     """Limit the policy to the live definitions, so that clients can remove finalizers from objects of the others."""
-    if await transition.policy.read() is not None:
+    if (await transition.policy.read()).exists:
         await transition.policy.ensure(transition.plurals)
         await transition.policy.wait_until_enforced(transition.plurals)
 
@@ -77,7 +73,7 @@ async def _allow_writes(transition: Transition) -> None:
 async def _clear(transition: Transition, resources: dict[str, AdoptedResource]) -> None:
     """Delete the host's copies of definitions whose mirrors are gone, or remove their finalizers."""
     if transition.clients.host_etcd is not None:
-        async with await HostStore.open(transition.clients.host_etcd) as store:
+        async with HostStore.open(transition.clients.host_etcd) as store:
             for name, one in resources.items():
                 await store.check(transition.group.crds[name])
                 async with aclosing(store.objects(one)) as found:
@@ -90,7 +86,7 @@ async def _clear(transition: Transition, resources: dict[str, AdoptedResource]) 
     await transition.route(Routing.HOST, resources)
     await _allow_writes(transition)
     for one in resources.values():
-        async with aclosing(transition.on_host(one).objects()) as found:
+        async with aclosing(transition.on_host(one)) as found:
             async for present in found:
                 if present.content["metadata"].get("finalizers"):
                     await _remove_finalizers(transition, one, present.namespace, present.name)

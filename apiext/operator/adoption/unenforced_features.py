@@ -6,17 +6,13 @@ single objects (selectors, match conditions, names) and policy bindings are not 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from apiext.definitions.validation import schemas
 from apiext.meta.log import get_logger
-from apiext.operator.api_clients import ApiError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from apiext.operator.api_clients import ApiClient, Json
+from apiext.operator.api_clients import ApiClient, ApiError, Json
 
 SERVES: Final = "apiext serves the group"
 """Start of the message of the condition Serving."""

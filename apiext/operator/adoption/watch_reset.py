@@ -12,15 +12,11 @@ Behaviour of kube-apiserver 1.37, as measured:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from apiext.operator.adoption.polling import until
-from apiext.operator.api_clients import CRDS
-from apiext.operator.host_definitions import amend
-
-if TYPE_CHECKING:
-    from apiext.operator.api_clients import ApiClient, Json
-    from apiext.operator.host_definitions import Change
+from apiext.operator.api_clients import CRDS, ApiClient, Json
+from apiext.operator.host_definitions import Change, amend
 
 CATEGORY: Final = "apiext-adoption"
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from apiext.meta import host_annotations
-
-if TYPE_CHECKING:
-    from apiext.operator.api_clients import Json
+from apiext.operator.api_clients import Json
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 MANAGER: Final = "apiext"

@@ -5,19 +5,16 @@ Mirrors what kube-apiserver's crdregistration and autoregister controllers do fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from apiext.meta import host_annotations
+from apiext.operator.api_clients import Json
 from apiext.operator.apiservices.ownership import MANAGED_BY, MANAGER, is_ours
-from apiext.operator.group_state import Routing, condition_of, labels_of, served_versions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from apiext.operator.api_clients import Json
-    from apiext.operator.group_state import GroupState
+from apiext.operator.group_state import GroupState, Routing, condition_of, labels_of, served_versions
+from apiext.operator.names import NamespacedName
 
 Metadata = dict[str, dict[str, str | None]]
 """Labels and annotations; None for those that must be absent."""
@@ -32,16 +29,10 @@ _VERSION_PRIORITY: Final = 100
 class ServiceTarget:
     """The Service of apiext, and the CA bundle for it."""
 
-    namespace: str
-    name: str
-    port: int = 443
-    ca_bundle: str = ""
+    service: NamespacedName
+    port: int
+    ca_bundle: str
     """Base64 of PEM; empty for the authorities of the host's system."""
-
-    @property
-    def service(self) -> str:
-        """The Service, as NAMESPACE/NAME."""
-        return f"{self.namespace}/{self.name}"
 
 
 class Owner(Enum):
@@ -73,7 +64,8 @@ class APIServiceStep:
     version: str
     body: Json
     """The new object, the merge patch, or the DeleteOptions."""
-    before: Json | None = None
+    before: Json = field(default_factory=dict)
+    """The object that is removed."""
     fields: tuple[str, ...] = ()
     """The fields that were wrong."""
 
@@ -96,7 +88,7 @@ def owner(found: Json | None, target: ServiceTarget) -> Owner:
     if _points_to(found, target):
         return Owner.APIEXT
     if is_ours(found):
-        return Owner.APIEXT if is_ours(found, target.service) else Owner.OTHER
+        return Owner.APIEXT if is_ours(found, str(target.service)) else Owner.OTHER
     automanaged = labels_of(found).get(AUTOMANAGED)
     local = not found["spec"].get("service")
     return Owner.HOST if automanaged == _ALWAYS or (local and automanaged is None) else Owner.OTHER
@@ -141,10 +133,8 @@ def _wanted(group: GroupState, routing: Routing, target: ServiceTarget) -> set[s
     """Return the versions that the host should proxy to apiext."""
     host = served_versions(group.crds.values())
     own = served_versions(group.own.values())
-    if not group.crds:
-        return own | served_versions(group.mirrors.values())
-    if routing is Routing.APIEXT:
-        return host | own | served_versions(group.mirrors.values())
+    if routing is Routing.APIEXT or not group.crds:
+        return host | served_versions(group.definitions.values())
     if routing is Routing.HOST:
         return own - host
     apiexts = {found["spec"]["version"] for found in group.api_services.values() if owner(found, target) is Owner.APIEXT}
@@ -156,19 +146,20 @@ def _point_to_apiext(
 ) -> Iterator[APIServiceStep]:
     """Yield the change that makes an APIService point to apiext, if one is needed."""
     spec = _spec(group, version, target)
+    annotations = {host_annotations.SERVICE: str(target.service)}
     if found is None:
         body = {
             "apiVersion": "apiregistration.k8s.io/v1",
             "kind": "APIService",
-            "metadata": {"name": name, "labels": {MANAGED_BY: MANAGER}, "annotations": {host_annotations.SERVICE: target.service}},
+            "metadata": {"name": name, "labels": {MANAGED_BY: MANAGER}, "annotations": annotations},
             "spec": {field: value for field, value in spec.items() if value is not None},
         }
         yield APIServiceStep(action=Action.REGISTER, name=name, version=version, body=body)
         return
-    metadata: Metadata = {"labels": {MANAGED_BY: MANAGER, AUTOMANAGED: None}, "annotations": {host_annotations.SERVICE: target.service}}
+    metadata: Metadata = {"labels": {MANAGED_BY: MANAGER, AUTOMANAGED: None}, "annotations": {**annotations}}
     if fields := tuple(_differences(found, metadata, spec)):
         action = Action.REPAIR if found_owner is Owner.APIEXT else Action.TAKE_OVER
-        yield APIServiceStep(action=action, name=name, version=version, body=_patch(found, metadata, spec), before=found, fields=fields)
+        yield APIServiceStep(action=action, name=name, version=version, body=_patch(found, metadata, spec), fields=fields)
 
 
 def _give_up(name: str, version: str, found: Json, *, local: bool) -> APIServiceStep:
@@ -179,7 +170,7 @@ def _give_up(name: str, version: str, found: Json, *, local: bool) -> APIService
         return APIServiceStep(action=Action.REMOVE, name=name, version=version, body=body, before=found)
     metadata: Metadata = {"labels": {MANAGED_BY: None, AUTOMANAGED: _ALWAYS}, "annotations": {host_annotations.SERVICE: None}}
     spec = _priorities() | {"service": None, "caBundle": None, "insecureSkipTLSVerify": None}
-    return APIServiceStep(action=Action.GIVE_BACK, name=name, version=version, body=_patch(found, metadata, spec), before=found)
+    return APIServiceStep(action=Action.GIVE_BACK, name=name, version=version, body=_patch(found, metadata, spec))
 
 
 def _spec(group: str, version: str, target: ServiceTarget) -> dict[str, Any]:
@@ -188,7 +179,7 @@ def _spec(group: str, version: str, target: ServiceTarget) -> dict[str, Any]:
         "group": group,
         "version": version,
         **_priorities(),
-        "service": {"namespace": target.namespace, "name": target.name, "port": target.port},
+        "service": {**target.service._asdict(), "port": target.port},
         "caBundle": target.ca_bundle or None,
         "insecureSkipTLSVerify": None,
     }
@@ -214,4 +205,4 @@ def _differences(found: Json, metadata: Metadata, spec: dict[str, Any]) -> Itera
 
 def _points_to(found: Json, target: ServiceTarget) -> bool:
     service = found["spec"].get("service") or {}
-    return (service.get("namespace"), service.get("name")) == (target.namespace, target.name)
+    return (service.get("namespace"), service.get("name")) == target.service

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from apiext.meta.log import get_logger
-from apiext.operator.api_clients import API_SERVICES, CRDS, ApiError
-from apiext.operator.apiservices.plan import Action, plan
+from apiext.operator.api_clients import API_SERVICES, CRDS, ApiError, Clients, Json
+from apiext.operator.apiservices.plan import Action, APIServiceStep, Plan, ServiceTarget, plan
 from apiext.operator.group_state import Routing, served_versions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from apiext.operator.api_clients import Clients, Json
-    from apiext.operator.apiservices.plan import APIServiceStep, Plan, ServiceTarget
-    from apiext.operator.reporting.event_recorder import EventRecorder
-    from apiext.operator.watched_state import WatchedState
+from apiext.operator.reporting.event_recorder import EventRecorder
+from apiext.operator.watched_state import WatchedState
 
 _LOG: Final = get_logger(__name__)
 _MAX_ROUNDS: Final = 10
@@ -41,14 +36,14 @@ class Registrar:
         """
         planned = plan(self._watched.group(group), routing, self._target())
         for step in planned.steps:
-            if step.action in {Action.REMOVE, Action.GIVE_BACK} and not (decided and step.action is Action.GIVE_BACK):
-                await self._give_up(group, step)
-            else:
+            given_up = step.action is Action.REMOVE or (step.action is Action.GIVE_BACK and not decided)
+            if not given_up or not await self._is_served(group, step.version):
                 await self._write(group, step)
         return planned
 
     async def route(self, group: str, routing: Routing) -> None:
-        """Repeat `apply` until no change is left. Raises ApiError, also for a foreign APIService and after 10 rounds."""
+        """Read the group, and `apply` until no change is left. Raises ApiError, also for a foreign APIService and after 10 rounds."""
+        await self._watched.refresh(group, self._clients)
         for _ in range(_MAX_ROUNDS):
             planned = await self.apply(group, routing, decided=True)
             if planned.foreign:
@@ -56,10 +51,6 @@ class Registrar:
             if not planned.steps:
                 return
         raise ApiError(f"the APIServices of group {group} are changed by another client all the time")
-
-    async def _give_up(self, group: str, step: APIServiceStep) -> None:
-        if not await self._is_served(group, step.version):
-            await self._write(group, step)
 
     async def _is_served(self, group: str, version: str) -> bool:
         """Ask apiext whether it serves a version. Raises ApiError."""
@@ -72,30 +63,21 @@ class Registrar:
         try:
             if step.action is Action.REGISTER:
                 after = await host.post(API_SERVICES, step.body)
-                known.update(after)
             elif step.action is Action.REMOVE:
                 await host.delete(path, step.body)
-                known.remove(step.name)
-                after = step.before or {}
+                after = step.before
             else:
                 after = await host.patch(path, step.body)
-                known.update(after)
         except ApiError as error:
             if error.code not in {404, 409}:
                 raise
-            await self._refresh(step.name)
+            # another client changed it: the change of the state triggers another reconciliation
+            known.put(step.name, await host.find(path))
             return
+        known.put(step.name, None if step.action is Action.REMOVE else after)
         message = _message(group, step)
         _LOG.info("APIService changed", name=step.name, action=step.action.value, fields=list(step.fields))
         await self._recorder.record(after, step.action.value, message)
-
-    async def _refresh(self, name: str) -> None:
-        """Read an APIService that another client changed; the change of the state triggers another reconciliation."""
-        found: Json | None = await self._clients.host.find(f"{API_SERVICES}/{name}")
-        if found is None:
-            self._watched.api_services.remove(name)
-        else:
-            self._watched.api_services.update(found)
 
 
 def foreign_message(found: Json) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from functools import partial
+from typing import Final
 
-import orjson
-
+from apiext.operator.api_clients import Json, json_object, trusting
 from apiext.webhook.client import WebhookClient, WebhookError
 from apiext.webhook.kubeconfig import Endpoint, KubeconfigError
 
@@ -31,13 +31,9 @@ class Answer:
     content: bytes = b""
 
     @property
-    def object(self) -> dict[str, Any]:
+    def object(self) -> Json:
         """The JSON object of the body, empty if it has none."""
-        try:
-            found = orjson.loads(self.content)
-        except ValueError:
-            return {}
-        return found if isinstance(found, dict) else {}
+        return json_object(self.content)
 
     @property
     def text(self) -> str:
@@ -49,34 +45,8 @@ class Answer:
         return f"{self.code} ({self.text})" if self.text else str(self.code)
 
 
-class Asks(Protocol):
-    """A client of one server."""
-
-    async def __call__(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
-        """Send one GET and return the response, success or not.
-
-        Raises:
-            NoAnswerError: the server did not respond.
-        """
-        ...
-
-
-class Connects(Protocol):
-    """Creates clients."""
-
-    def host(self) -> Asks:
-        """Return a client of the host. Raises NoAnswerError if the credentials cannot be read."""
-        ...
-
-    def apiext(self, url: str, *, name: str, authority: str, known: bool) -> Asks:
-        """Return a client of apiext, whose certificate has to have that name and an authority of the PEM text.
-
-        With `known` it sends the credentials for the host, else none.
-
-        Raises:
-            NoAnswerError: the credentials or the authorities cannot be read.
-        """
-        ...
+Asks = Callable[[str, Mapping[str, str]], Awaitable[Answer]]
+"""Sends one GET of a path with headers and returns the response, success or not. Raises NoAnswerError if the server did not respond."""
 
 
 class Connections:
@@ -87,11 +57,17 @@ class Connections:
         self._open: dict[tuple[str, ...], WebhookClient] = {}
 
     def host(self) -> Asks:
-        """See Connects."""
+        """Return a client of the host. Raises NoAnswerError if the credentials cannot be read."""
         return self._client(("host",), self._load)
 
     def apiext(self, url: str, *, name: str, authority: str, known: bool) -> Asks:
-        """See Connects."""
+        """Return a client of apiext, whose certificate has to have that name and an authority of the PEM text.
+
+        With `known` it sends the credentials for the host, else none.
+
+        Raises:
+            NoAnswerError: the credentials or the authorities cannot be read.
+        """
         return self._client((url, name, authority, str(known)), lambda: self._endpoint(url, name, authority, known=known))
 
     async def close(self) -> None:
@@ -105,45 +81,18 @@ class Connections:
                 self._open[key] = WebhookClient(endpoint(), timeout=_TIMEOUT_SECONDS, backoff=())
             except (KubeconfigError, ssl.SSLError) as error:
                 raise NoAnswerError(str(error)) from error
-        return _Asking(self._open[key])
+        return partial(_ask, self._open[key])
 
     def _endpoint(self, url: str, name: str, authority: str, *, known: bool) -> Endpoint:
-        own = self._load() if known else None
-        context = trusting(authority, own.context if own else None)
-        if own is None:
-            return Endpoint(url=url, context=context, server_name=name)
-        return replace(own, url=url, context=context, server_name=name)
+        own = self._load() if known else Endpoint(url=url, context=None)
+        return replace(own, url=url, context=trusting(authority, own.context), server_name=name, proxy=None)
 
 
-class _Asking:
-    def __init__(self, client: WebhookClient) -> None:
-        self._client = client
-
-    async def __call__(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
-        try:
-            return Answer(*await self._client.ask(path, headers=headers))
-        except WebhookError as error:
-            raise NoAnswerError(str(error), remote=_refused(error.__cause__)) from error
-
-
-def trusting(authority: str, context: ssl.SSLContext | None = None) -> ssl.SSLContext:
-    """Return an SSL context that trusts authorities in PEM, or the system's without any; an existing context is extended.
-
-    It verifies as kube-apiserver does: a trusted certificate need not be self-signed, and the common name is ignored.
-
-    Raises:
-        ssl.SSLError: the PEM text has no usable certificate.
-    """
-    if context is None:
-        context = ssl.create_default_context(cadata=authority or None)
-    elif authority:
-        context.load_verify_locations(cadata=authority)
-    else:
-        context.load_default_certs()
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.hostname_checks_common_name = False
-    return context
+async def _ask(client: WebhookClient, path: str, headers: Mapping[str, str]) -> Answer:
+    try:
+        return Answer(*await client.ask(path, headers=headers))
+    except WebhookError as error:
+        raise NoAnswerError(str(error), remote=_refused(error.__cause__)) from error
 
 
 def _refused(error: BaseException | None) -> bool:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from apiext.meta import host_annotations
+from apiext.operator.api_clients import Json
 from apiext.operator.checks.health import HOST
-from apiext.operator.checks.snapshot import named
-from apiext.operator.checks.verdict import broken, ok
-from apiext.operator.group_state import annotations_of, condition_of
-
-if TYPE_CHECKING:
-    from apiext.operator.api_clients import Json
-    from apiext.operator.checks.snapshot import Snapshot
-    from apiext.operator.checks.verdict import CheckVerdict
+from apiext.operator.checks.snapshot import Snapshot, named
+from apiext.operator.checks.verdict import CheckVerdict, broken, ok
+from apiext.operator.group_state import annotations_of, condition_of, is_established
 
 _UNFINISHED: Final = {
     host_annotations.IMPORTING: "objects are still being copied to apiext, and writes are refused meanwhile",
@@ -91,7 +87,7 @@ async def _rejections(snapshot: Snapshot, group: str) -> dict[str, str]:
 
 def _not_established(crd: Json) -> str:
     """Return the condition that prevents a definition from being served, empty if none does."""
-    if condition_of(crd, "Established").get("status") == "True":
+    if is_established(crd):
         return ""
     named_so = condition_of(crd, "NamesAccepted")
     why = named_so if named_so.get("status") == "False" else condition_of(crd, "Established")

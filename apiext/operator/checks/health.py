@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from apiext.operator.checks.connections import NoAnswerError
-from apiext.operator.checks.verdict import broken, ok, unknown
-
-if TYPE_CHECKING:
-    from apiext.operator.checks.connections import Answer
-    from apiext.operator.checks.snapshot import Snapshot
-    from apiext.operator.checks.verdict import CheckVerdict
+from apiext.operator.checks.connections import Answer, NoAnswerError
+from apiext.operator.checks.snapshot import Snapshot
+from apiext.operator.checks.verdict import CheckVerdict, broken, ok, unknown
 
 STORES: Final = ("etcd", "sqlite")
 HOST: Final = "host"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from apiext.authentication.cluster_config import NAME, NAMESPACE
 from apiext.operator.api_clients import API_SERVICES
 from apiext.operator.checks.connections import NoAnswerError
-from apiext.operator.checks.verdict import broken, ok, unknown
-
-if TYPE_CHECKING:
-    from apiext.operator.checks.snapshot import Snapshot
-    from apiext.operator.checks.verdict import CheckVerdict
+from apiext.operator.checks.snapshot import Snapshot
+from apiext.operator.checks.verdict import CheckVerdict, broken, ok, unknown
 
 _CONFIG_MAP: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}"
 _PROXY_CA: Final = "requestheader-client-ca-file"

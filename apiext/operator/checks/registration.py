@@ -5,19 +5,17 @@ from __future__ import annotations
 import datetime
 import ssl
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from urllib.parse import urlencode
 
 from apiext.cert.certificate import certificates, end_of_validity
 from apiext.meta import host_annotations
+from apiext.operator.api_clients import Json
 from apiext.operator.apiservices.plan import AUTOMANAGED
-from apiext.operator.checks.snapshot import PORT, CheckError, Service, bundle_of, query
-from apiext.operator.checks.verdict import broken, ok, unknown
+from apiext.operator.checks.snapshot import PORT, CheckError, Snapshot, bundle_of
+from apiext.operator.checks.verdict import CheckVerdict, broken, ok, unknown
 from apiext.operator.group_state import condition_of, labels_of
-
-if TYPE_CHECKING:
-    from apiext.operator.api_clients import Json
-    from apiext.operator.checks.snapshot import Snapshot
-    from apiext.operator.checks.verdict import CheckVerdict
+from apiext.operator.names import NamespacedName
 
 _TRY_FLAGS: Final = "with --service and --ca-file this command looks at apiext all the same"
 _SEE_OPERATOR: Final = "see the log of apiext's operator, which writes APIServices"
@@ -102,7 +100,7 @@ def _wrong_service(snapshot: Snapshot, name: str, api_service: Json) -> CheckVer
         return broken(
             f"APIService {name} has label {AUTOMANAGED}: the host takes it back", f"kubectl label apiservice {name} {AUTOMANAGED}-"
         )
-    meant = target.service or Service(given["namespace"], given["name"])
+    meant = target.service or NamespacedName(given["namespace"], given["name"])
     port = given.get("port") or PORT
     points, should = f"{given['namespace']}/{given['name']}:{port}", f"{meant}:{target.port or port}"
     if points != should:
@@ -144,9 +142,9 @@ async def _reported(snapshot: Snapshot, group: str) -> str:
     return ""
 
 
-async def _endpoints(snapshot: Snapshot, service: Service, port_name: str) -> CheckVerdict:
-    path = f"/apis/discovery.k8s.io/v1/namespaces/{service.namespace}/endpointslices"
-    answer = await snapshot.host(query(path, labelSelector=f"kubernetes.io/service-name={service.name}"))
+async def _endpoints(snapshot: Snapshot, service: NamespacedName, port_name: str) -> CheckVerdict:
+    selector = urlencode({"labelSelector": f"kubernetes.io/service-name={service.name}"})
+    answer = await snapshot.host(f"/apis/discovery.k8s.io/v1/namespaces/{service.namespace}/endpointslices?{selector}")
     if answer.code != 200:
         return unknown(f"the endpoints of {service} cannot be read: {answer}")
     ready = 0

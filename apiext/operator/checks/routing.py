@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from apiext.operator.checks.connections import NoAnswerError
-from apiext.operator.checks.verdict import broken, ok, unknown
+from apiext.operator.checks.connections import Answer, NoAnswerError
+from apiext.operator.checks.snapshot import Snapshot
+from apiext.operator.checks.verdict import CheckVerdict, broken, ok, unknown
 from apiext.operator.group_state import condition_of
-
-if TYPE_CHECKING:
-    from apiext.operator.checks.connections import Answer
-    from apiext.operator.checks.snapshot import Snapshot
-    from apiext.operator.checks.verdict import CheckVerdict
 
 _REVIEW: Final = re.compile(r"\b(?:subjectaccessreviews|tokenreviews)\b")
 _USER: Final = re.compile(r'User "([^"]+)"')
@@ -26,7 +22,7 @@ _AUTHENTICATION_REMEDY: Final = (
 async def delegated(snapshot: Snapshot, group: str) -> CheckVerdict:
     """Check that apiext authenticates the host's users, and may send reviews to the host."""
     try:
-        answer = await snapshot.apiext_for_stranger(group, "/apis")
+        answer = await snapshot.apiext(group, "/apis", stranger=True)
     except NoAnswerError as error:
         return _no_answer(error)
     if answer.code == 401:
@@ -46,7 +42,7 @@ async def delegated(snapshot: Snapshot, group: str) -> CheckVerdict:
 
 async def trusted(snapshot: Snapshot, group: str) -> CheckVerdict:
     """Check that apiext trusts the host's front proxy."""
-    answer = await snapshot.host_for_stranger(f"/apis/{group}/{(await snapshot.versions(group))[0]}")
+    answer = await snapshot.host(f"/apis/{group}/{(await snapshot.versions(group))[0]}", stranger=True)
     if answer.code == 401:
         return broken("apiext does not know the host's front proxy (401)", _AUTHENTICATION_REMEDY)
     if answer.code == 503 and _REJECTED.search(said := await _unavailable(snapshot, group)):

@@ -5,67 +5,53 @@ The order is that of a request, except that the registration of a group comes af
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from apiext.meta.log import get_logger
 from apiext.operator.checks import definitions, health, host, registration, routing, transport
-from apiext.operator.checks.connections import NoAnswerError
-from apiext.operator.checks.snapshot import CheckError, Snapshot
+from apiext.operator.checks.connections import Connections, NoAnswerError
+from apiext.operator.checks.snapshot import CheckError, CheckTarget, Snapshot
 from apiext.operator.checks.verdict import CheckState, CheckVerdict, Finding, broken
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from apiext.operator.checks.connections import Connects
-    from apiext.operator.checks.snapshot import CheckTarget
 
 Examine = Callable[[Snapshot, str], Awaitable[CheckVerdict]]
 _LOG: Final = get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class PathCheck:
-    """A check and its name."""
-
-    name: str
-    examine: Examine
-
-
-HOST_CHECKS: Final = (
-    PathCheck("host", host.reachable),
-    PathCheck("aggregation layer", host.aggregation),
-)
+HOST_CHECKS: Final[Mapping[str, Examine]] = {
+    "host": host.reachable,
+    "aggregation layer": host.aggregation,
+}
 """Checks that do not depend on a group."""
-GROUP_CHECKS: Final = (
-    PathCheck("definitions", definitions.selected),
-    PathCheck("APIServices", registration.pointing),
-    PathCheck("Service", registration.service),
-    PathCheck("connection", transport.connection),
-    PathCheck("certificate", transport.certificate),
-    PathCheck("apiext", health.alive),
-    PathCheck("store", health.store),
-    PathCheck("host's definitions", health.follows),
-    PathCheck("readiness", health.ready),
-    PathCheck("delegation", routing.delegated),
-    PathCheck("copies", definitions.mirrored),
-    PathCheck("discovery", routing.discovery),
-    PathCheck("registration", registration.registered),
-    PathCheck("front proxy", routing.trusted),
-    PathCheck("proxying", routing.through),
-    PathCheck("availability", registration.available),
-)
+GROUP_CHECKS: Final[Mapping[str, Examine]] = {
+    "definitions": definitions.selected,
+    "APIServices": registration.pointing,
+    "Service": registration.service,
+    "connection": transport.connection,
+    "certificate": transport.certificate,
+    "apiext": health.alive,
+    "store": health.store,
+    "host's definitions": health.follows,
+    "readiness": health.ready,
+    "delegation": routing.delegated,
+    "copies": definitions.mirrored,
+    "discovery": routing.discovery,
+    "registration": registration.registered,
+    "front proxy": routing.trusted,
+    "proxying": routing.through,
+    "availability": registration.available,
+}
 
 
-async def run_checks(snapshot: Snapshot, checks: Iterable[PathCheck], group: str = "") -> list[Finding]:
+async def run_checks(snapshot: Snapshot, checks: Mapping[str, Examine], group: str = "") -> list[Finding]:
     """Return the finding of each check; checks after a failed one are skipped."""
     findings: list[Finding] = []
-    for check in checks:
+    for name, check in checks.items():
         if findings and (findings[-1].broken or findings[-1].verdict.state is CheckState.SKIPPED):
-            findings.append(Finding(check.name, CheckVerdict(CheckState.SKIPPED, "skipped after a failed check")))
+            findings.append(Finding(name, CheckVerdict(CheckState.SKIPPED, "skipped after a failed check")))
         else:
-            findings.append(Finding(check.name, await _verdict(check, snapshot, group)))
+            findings.append(Finding(name, await _verdict(name, check, snapshot, group)))
     return findings
 
 
@@ -74,19 +60,19 @@ def first_broken(findings: Iterable[Finding]) -> Finding | None:
     return next((finding for finding in findings if finding.broken), None)
 
 
-def unexpected(error: Exception) -> CheckVerdict:
+def _unexpected(error: Exception) -> CheckVerdict:
     """Return the verdict for an exception that a check does not expect."""
     return broken(f"unexpected error: {type(error).__name__}: {error!s:.200}".rstrip(": "), "repeat the check, and report it if it stays")
 
 
-async def _verdict(check: PathCheck, snapshot: Snapshot, group: str) -> CheckVerdict:
+async def _verdict(name: str, check: Examine, snapshot: Snapshot, group: str) -> CheckVerdict:
     try:
-        return await check.examine(snapshot, group)
+        return await check(snapshot, group)
     except (CheckError, NoAnswerError) as error:
         return broken(str(error), "give the user the operator's ClusterRole, and see the log of the server that was asked")
     except Exception as error:  # noqa: BLE001 -- the report has to show every check
-        _LOG.exception("check failed with an unexpected error", check=check.name, group=group)
-        return unexpected(error)
+        _LOG.exception("check failed with an unexpected error", check=name, group=group)
+        return _unexpected(error)
 
 
 @dataclass
@@ -107,9 +93,9 @@ class Report:
         return {"ok": self.ok, "host": _as_json(self.host), "groups": groups}
 
 
-async def examine(target: CheckTarget, connects: Connects, names: Sequence[str] = ()) -> Report:
+async def examine(target: CheckTarget, connections: Connections, names: Sequence[str] = ()) -> Report:
     """Run the checks of the host, and of the groups of those names or else of all groups that apiext serves or should serve."""
-    snapshot = Snapshot(target, connects)
+    snapshot = Snapshot(target, connections)
     report = Report(await run_checks(snapshot, HOST_CHECKS))
     if not report.ok:
         return report
@@ -119,7 +105,7 @@ async def examine(target: CheckTarget, connects: Connects, names: Sequence[str] 
         report.host.append(Finding("groups", broken(f"the groups cannot be listed: {error}", "give the user the operator's ClusterRole")))
         return report
     except Exception as error:  # noqa: BLE001 -- there is always a report
-        report.host.append(Finding("groups", unexpected(error)))
+        report.host.append(Finding("groups", _unexpected(error)))
         return report
     if not groups:
         what = f"the host has no CRD that {target.selector or 'anything'} selects, and no APIService of apiext"

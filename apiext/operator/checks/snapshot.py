@@ -5,21 +5,18 @@ from __future__ import annotations
 import base64
 import binascii
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import urlencode
+from typing import Final
 
 from apiext.meta.host_annotations import SERVE_SELECTOR
 from apiext.meta.selectors import LabelSelector, parse_label_selector
 from apiext.operator.api_clients import API_SERVICES, CRDS, Json
 from apiext.operator.apiservices.ownership import is_ours
+from apiext.operator.checks.connections import Answer, Asks, Connections
 from apiext.operator.group_state import labels_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from apiext.operator.checks.connections import Answer, Asks, Connects
+from apiext.operator.names import NamespacedName
 
 PORT: Final = 443
 
@@ -28,28 +25,13 @@ class CheckError(Exception):
     """A precondition of a check is not met, which an earlier check should have reported; the message names it."""
 
 
-class Service(NamedTuple):
-    """The Service of apiext on the host."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-    @property
-    def host(self) -> str:
-        """The DNS name that apiext's certificate must have."""
-        return f"{self.name}.{self.namespace}.svc"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckTarget:
     """The intended address and selection of apiext; missing parts are taken from the APIServices."""
 
     selector: str = SERVE_SELECTOR
     """Label selector of the host's definitions; empty for all."""
-    service: Service | None = None
+    service: NamespacedName | None = None
     port: int | None = None
     server: str = ""
     """URL of apiext; empty for that of the Service."""
@@ -61,7 +43,7 @@ class CheckTarget:
 class Route:
     """The address that the host proxies a group to."""
 
-    service: Service
+    service: NamespacedName
     port: int
     server: str
     """URL of apiext from here."""
@@ -74,45 +56,32 @@ class Snapshot:
     """The responses of host and apiext. Methods that send requests raise NoAnswerError if a server does not respond."""
 
     target: CheckTarget
-    connects: Connects
-    _responses: dict[tuple[str, str], Answer] = field(default_factory=dict)
+    connections: Connections
+    _responses: dict[tuple[str, str, bool], Answer] = field(default_factory=dict)
 
     @cached_property
     def selector(self) -> LabelSelector:
         """The label selector of the host's definitions."""
         return parse_label_selector(self.target.selector)
 
-    async def host(self, path: str) -> Answer:
-        """Return the host's response to a GET. Raises NoAnswerError."""
-        return await self._ask("host", self.connects.host(), path)
-
-    async def host_for_stranger(self, path: str) -> Answer:
-        """Return the host's response to a GET of a user without rights of their own. Raises NoAnswerError.
-
-        The request impersonates a new user if the credentials may do so: members of system:masters are authorized without a review.
-        """
-        return await self._ask_as_stranger("host", self.connects.host(), path)
+    async def host(self, path: str, *, stranger: bool = False) -> Answer:
+        """Return the host's response to a GET, of a user without rights of their own if `stranger`. Raises NoAnswerError."""
+        return await self._ask("host", self.connections.host(), path, stranger=stranger)
 
     async def host_items(self, path: str) -> list[Json]:
         """Return the objects of a collection of the host. Raises CheckError if it cannot be read, NoAnswerError."""
         return _items(await self.host(path), path)
 
-    async def apiext(self, group: str, path: str, *, known: bool = True) -> Answer:
-        """Return apiext's response to a GET, without credentials if not `known`. Raises NoAnswerError, CheckError."""
-        return await self._ask(f"apiext {group} {known}", await self.client(group, known=known), path)
+    async def apiext(self, group: str, path: str, *, known: bool = True, stranger: bool = False) -> Answer:
+        """Return apiext's response to a GET, without credentials if not `known`, or of a user without rights of their own if `stranger`.
 
-    async def apiext_for_stranger(self, group: str, path: str) -> Answer:
-        """Return apiext's response to a GET of a user without rights of their own. Raises NoAnswerError, CheckError."""
-        return await self._ask_as_stranger(f"apiext {group} True", await self.client(group), path)
-
-    async def apiext_items(self, group: str, path: str) -> list[Json]:
-        """Return the objects of a collection of apiext. Raises CheckError if it cannot be read, NoAnswerError."""
-        return _items(await self.apiext(group, path), path)
-
-    async def client(self, group: str, *, known: bool = True) -> Asks:
-        """Return a client of apiext. Raises CheckError if its address is unknown, NoAnswerError."""
+        Raises:
+            NoAnswerError: apiext did not respond.
+            CheckError: its address is unknown.
+        """
         route = await self.route(group)
-        return self.connects.apiext(route.server, name=route.service.host, authority=route.authority, known=known)
+        client = self.connections.apiext(route.server, name=route.service.host, authority=route.authority, known=known)
+        return await self._ask(f"apiext {group} {known}", client, path, stranger=stranger)
 
     async def route(self, group: str) -> Route:
         """Return the address that the group is or should be proxied to. Raises CheckError if it is unknown, NoAnswerError."""
@@ -120,7 +89,7 @@ class Snapshot:
         proxied = [one for one in await self.api_services(group) if one["spec"].get("service")]
         registered = proxied or [one for one in all_of_them if self._is_ours(one)]
         spec = registered[0]["spec"] if registered else {}
-        service = target.service or (Service(spec["service"]["namespace"], spec["service"]["name"]) if spec else None)
+        service = target.service or (NamespacedName(spec["service"]["namespace"], spec["service"]["name"]) if spec else None)
         if service is None:
             raise CheckError(f"no APIService of group {group} names a Service, and no --service is given")
         port = target.port or (spec["service"].get("port") or PORT if spec else PORT)
@@ -137,7 +106,7 @@ class Snapshot:
 
     async def mirrors(self, group: str) -> list[Json]:
         """Return apiext's definitions of a group. Raises CheckError, NoAnswerError."""
-        return [one for one in await self.apiext_items(group, CRDS) if one["spec"]["group"] == group]
+        return [one for one in _items(await self.apiext(group, CRDS), CRDS) if one["spec"]["group"] == group]
 
     async def versions(self, group: str) -> list[str]:
         """Return the versions that must be registered: those that the host's definitions serve, or else the registered ones."""
@@ -160,19 +129,18 @@ class Snapshot:
         named = (service.get("namespace"), service.get("name")) == ours
         return bool(service) and (named or is_ours(api_service, str(ours or "")))
 
-    async def _ask_as_stranger(self, server: str, asks: Asks, path: str) -> Answer:
-        key = (f"{server} stranger", path)
+    async def _ask(self, server: str, asks: Asks, path: str, *, stranger: bool = False) -> Answer:
+        """Send a request once.
+
+        As a stranger it impersonates a new user if the credentials may do so: members of system:masters are authorized without a review.
+        """
+        key = (server, path, stranger)
         if key not in self._responses:
             user = {"Impersonate-User": f"apiext:doctor:{secrets.token_hex(4)}", "Impersonate-Group": "system:authenticated"}
-            answer = await asks(path, user)
-            refused = answer.code == 403 and "impersonate" in answer.text
+            answer = await asks(path, user if stranger else {})
+            refused = stranger and answer.code == 403 and "impersonate" in answer.text
             self._responses[key] = await self._ask(server, asks, path) if refused else answer
         return self._responses[key]
-
-    async def _ask(self, server: str, asks: Asks, path: str) -> Answer:
-        if (server, path) not in self._responses:
-            self._responses[server, path] = await asks(path)
-        return self._responses[server, path]
 
 
 def named(objects: Iterable[Json]) -> str:
@@ -186,11 +154,6 @@ def bundle_of(spec: Json) -> str:
         return base64.b64decode(spec.get("caBundle") or "", validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
         return ""
-
-
-def query(path: str, **parameters: str) -> str:
-    """Return a path with query parameters."""
-    return f"{path}?{urlencode(parameters)}"
 
 
 def _items(answer: Answer, path: str) -> list[Json]:

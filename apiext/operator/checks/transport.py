@@ -5,16 +5,12 @@ from __future__ import annotations
 import asyncio
 import ssl
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
-from apiext.operator.checks.connections import trusting
-from apiext.operator.checks.snapshot import PORT
-from apiext.operator.checks.verdict import broken, ok
-
-if TYPE_CHECKING:
-    from apiext.operator.checks.snapshot import Route, Snapshot
-    from apiext.operator.checks.verdict import CheckVerdict
+from apiext.operator.api_clients import trusting
+from apiext.operator.checks.snapshot import PORT, Route, Snapshot
+from apiext.operator.checks.verdict import CheckVerdict, broken, ok
 
 _TIMEOUT_SECONDS: Final = 5.0
 _HOSTNAME_MISMATCH: Final = 62

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
@@ -14,17 +15,13 @@ from apiext.operator import permissions
 from apiext.operator.adoption.admission_policy import groups_with_policy
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiClient, ApiError, Clients, apiext_endpoint
 from apiext.operator.apiservices.plan import Owner, ServiceTarget, owner
+from apiext.operator.ca_bundle import CABundleSource
+from apiext.operator.options import OperatorOptions
 from apiext.operator.reconciler import Reconciler
+from apiext.operator.reporting.diagnosis import Diagnosis
+from apiext.operator.reporting.event_recorder import EventRecorder
+from apiext.operator.watched_state import WatchedState
 from apiext.webhook.reflector import Reflector
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from apiext.operator.ca_bundle import CABundleSource
-    from apiext.operator.options import OperatorOptions
-    from apiext.operator.reporting.diagnosis import Diagnosis
-    from apiext.operator.reporting.event_recorder import EventRecorder
-    from apiext.operator.watched_state import WatchedState
 
 _LOG: Final = get_logger(__name__)
 _WORKERS: Final = 1000
@@ -67,7 +64,6 @@ class LeaderSession:
         self._bundle = ""
         self._distributed: str | None = None
         """The CA bundle that is in all APIServices of apiext."""
-        self._ready = False
         self._queue = WorkQueue(
             self._reconcile,
             log=_LOG,
@@ -78,10 +74,11 @@ class LeaderSession:
             pauses=_GROUP_RETRY_SECONDS,
         )
         self._reconciler: Reconciler | None = None
+        """None until the session is ready."""
 
     def on_change(self, group: str) -> None:
         """Reconcile a group soon, because an object of it changed."""
-        if self._ready:
+        if self._reconciler:
             self._queue.add_after(group, _BATCH_SECONDS)
 
     async def run(self) -> None:
@@ -90,23 +87,19 @@ class LeaderSession:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._ca_bundle_source.run())
             tasks.create_task(self._check_permissions())
-            self._bundle = await self._first_bundle()
+            if self._options.ca_file or self._options.serving_secret:
+                self._bundle = await self._ca_bundle_source.changed("")
             apiext = ApiClient(apiext_endpoint(self._options, self._bundle))
-            clients = Clients(host=self._host, apiext=apiext, host_etcd=self._options.host_etcd)
-            self._reconciler = Reconciler(clients, self._state, self._recorder, self._target, self._diagnose)
             try:
                 self._state.guarded = await self._groups_with_policy()
-                self._ready = True
+                clients = Clients(host=self._host, apiext=apiext, host_etcd=self._options.host_etcd)
+                self._reconciler = Reconciler(clients, self._state, self._recorder, self._target, self._diagnose)
                 async with asyncio.TaskGroup() as follow:
                     follow.create_task(self._follow_apiext(apiext))
                     follow.create_task(self._resync())
                     follow.create_task(self._queue.run())
             finally:
                 await apiext.close()
-
-    async def _first_bundle(self) -> str:
-        configured = self._options.ca_file or self._options.serving_secret
-        return await self._ca_bundle_source.changed("") if configured else ""
 
     async def _follow_apiext(self, apiext: ApiClient) -> None:
         """Follow apiext's definitions; connect again when the CA bundle of apiext's certificate changes."""
@@ -151,7 +144,7 @@ class LeaderSession:
         backoff = Backoff(*_HOST_RETRY_SECONDS)
         while True:
             try:
-                return await groups_with_policy(self._host, self._target().service)
+                return await groups_with_policy(self._host, str(self._options.service))
             except ApiError as error:
                 _LOG.warning("policies of the host cannot be listed, retrying", seconds=backoff.next, error=str(error))
             await backoff.pause()
@@ -177,9 +170,8 @@ class LeaderSession:
         self._report_distribution()
 
     def _target(self) -> ServiceTarget:
-        service = self._options.service
         bundle = base64.b64encode(self._bundle.encode()).decode()
-        return ServiceTarget(namespace=service.namespace, name=service.name, port=self._options.port, ca_bundle=bundle)
+        return ServiceTarget(service=self._options.service, port=self._options.port, ca_bundle=bundle)
 
     async def _diagnose(self, group: str) -> str:
         return await self._diagnosis.diagnose(group, self._bundle)

@@ -12,15 +12,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
-from apiext.operator.api_clients import ApiError
+from apiext.operator.api_clients import ApiClient, ApiError, Json
 from apiext.operator.options import LeaseTiming
-
-if TYPE_CHECKING:
-    from apiext.operator.api_clients import ApiClient, Json
 
 NAME: Final = "apiext-operator"
 _LOG: Final = get_logger(__name__)
@@ -67,14 +64,14 @@ class LeaderElector:
         *,
         namespace: str,
         identity: str,
-        timing: LeaseTiming | None = None,
+        timing: LeaseTiming,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._host = host
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._namespace = namespace
         self.identity = identity
-        self._timing = timing or LeaseTiming()
+        self._timing = timing
         self._clock = clock
         self._observed = ObservedLease()
         self._problem = ""
@@ -91,7 +88,8 @@ class LeaderElector:
             finally:
                 await end_tasks(leading, renewing)
                 await self._release()
-            _log_failure(leading)
+            if not leading.cancelled() and (error := leading.exception()):
+                _LOG.error("leader session failed, retrying", error=f"{type(error).__name__}: {error}")
             _LOG.warning("leader lease lost", lease=f"{self._namespace}/{NAME}", identity=self.identity)
 
     async def _acquire(self) -> None:
@@ -165,13 +163,6 @@ class LeaderElector:
             "renewTime": now,
             "leaseTransitions": transitions if mine or not lease else transitions + 1,
         }
-
-
-def _log_failure(task: asyncio.Future[None]) -> None:
-    """Log the error that ended the leader's work."""
-    error = None if task.cancelled() else task.exception()
-    if error is not None:
-        _LOG.error("leader session failed, retrying", error=f"{type(error).__name__}: {error}")
 
 
 def _now() -> str:

@@ -5,17 +5,13 @@ from __future__ import annotations
 import secrets
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from apiext.meta.log import get_logger
 from apiext.meta.time import now
-from apiext.operator.api_clients import ApiError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from apiext.operator.api_clients import ApiClient, Json
+from apiext.operator.api_clients import ApiClient, ApiError, Json
 
 COMPONENT: Final = "apiext-operator"
 _LOG: Final = get_logger(__name__)

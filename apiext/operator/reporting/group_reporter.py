@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from apiext.meta.log import get_logger
 from apiext.operator import host_definitions
-from apiext.operator.api_clients import ApiError
-from apiext.operator.reporting.reporter import ConditionReason
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from apiext.operator.api_clients import ApiClient, Json
-    from apiext.operator.reporting.event_recorder import EventRecorder
+from apiext.operator.api_clients import ApiClient, ApiError, Json
+from apiext.operator.host_definitions import ConditionReason
+from apiext.operator.reporting.event_recorder import EventRecorder
 
 _LOG: Final = get_logger(__name__)
 _PROGRESS_SECONDS: Final = 2.0
@@ -22,7 +18,10 @@ _PROGRESS_SECONDS: Final = 2.0
 
 
 class GroupReporter:
-    """Implements Reporter. While `obstacle` names why requests do not reach apiext, the condition is Failed instead of Serving."""
+    """Reports on definitions of the host. A failure is logged, never raised.
+
+    While `obstacle` names why requests do not reach apiext, the condition is Failed instead of Serving.
+    """
 
     def __init__(
         self, host: ApiClient, recorder: EventRecorder, on_write: Callable[[Json], None], clock: Callable[[], float] = time.monotonic
@@ -35,7 +34,7 @@ class GroupReporter:
         self._last: dict[str, tuple[ConditionReason, str, float]] = {}
 
     async def condition(self, crds: Iterable[Json], reason: ConditionReason, message: str) -> None:
-        """See Reporter."""
+        """Set the condition on definitions of the host, if it differs; frequent progress messages are dropped."""
         if reason.is_served and self.obstacle:
             reason, message = ConditionReason.FAILED, self.obstacle
         for crd in crds:
@@ -53,7 +52,7 @@ class GroupReporter:
             self._last[name] = reason, message, self._clock()
 
     async def event(self, about: Json, reason: str, message: str, *, warning: bool = False) -> None:
-        """See Reporter."""
+        """Record an event about a CustomResourceDefinition or an APIService of the host; repeated events are counted."""
         await self._recorder.record(about, reason, message, warning=warning)
 
     async def _changed(self, crd: Json, reason: ConditionReason, message: str) -> None:

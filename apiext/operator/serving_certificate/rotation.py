@@ -6,15 +6,13 @@ published until it expires, because servers read the Secret with the delay of th
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from apiext.cert import certificate, issuing, renewal
 from apiext.cert.issuing import Pem
-
-if TYPE_CHECKING:
-    import datetime
-    from collections.abc import Sequence
 
 NOTHING: Final = Pem("", "")
 

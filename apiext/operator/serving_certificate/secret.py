@@ -10,22 +10,21 @@ import base64
 import binascii
 import datetime
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from apiext.cert import certificate, renewal
 from apiext.cert.issuing import Pem
 from apiext.meta.log import get_logger
-from apiext.operator.api_clients import ApiError
+from apiext.operator.api_clients import ApiClient, ApiError, Json
 from apiext.operator.apiservices.ownership import MANAGED_BY, MANAGER
-from apiext.operator.ca_bundle import PublishedBundle
+from apiext.operator.ca_bundle import CABundleSource
+from apiext.operator.group_state import annotations_of
+from apiext.operator.names import NamespacedName
 from apiext.operator.serving_certificate.rotation import CertificateState, advance
 from apiext.webhook.reflector import Reflector, single_object
-
-if TYPE_CHECKING:
-    from apiext.operator.api_clients import ApiClient, Json
 
 PROPAGATION_SECONDS: Final = 10.0
 """Time from the update of the APIServices until all servers of the host use the new CA bundle."""
@@ -38,51 +37,15 @@ _CERT_MANAGER: Final = "cert-manager.io/certificate-name"
 _KEYS: Final = ("tls.crt", "tls.key", "ca.crt", "next.crt", "next.key")
 _LOG: Final = get_logger(__name__)
 
-Watch = Callable[[Callable[[], None]], Coroutine[Any, Any, None]]
-"""Calls back when the Secret may have changed, until cancelled."""
+
+def certificate_hosts(service: NamespacedName, server: str) -> list[str]:
+    """Return the names that the certificate needs: the DNS names of the Service, and the host of another URL."""
+    name = f"{service.name}.{service.namespace}"
+    hosts = [service.host, f"{service.host}.cluster.local", name, service.name, urlsplit(server).hostname or ""]
+    return list(dict.fromkeys(filter(None, hosts)))
 
 
-class Secrets(Protocol):
-    """The calls of the host's API that ServingSecret needs. All raise ApiError."""
-
-    async def find(self, path: str) -> Json | None:
-        """Return the object at a path, None if there is none."""
-        ...
-
-    async def post(self, path: str, body: Any) -> Json:
-        """Create an object."""
-        ...
-
-    async def put(self, path: str, body: Any) -> Json:
-        """Replace an object."""
-        ...
-
-
-def now() -> datetime.datetime:
-    """Return the current time."""
-    return datetime.datetime.now(datetime.UTC)
-
-
-def open_serving_secret(
-    host: ApiClient, *, secret: tuple[str, str], service: tuple[str, str], server: str = "", manage: bool = True
-) -> ServingSecret:
-    """Return the Secret of the certificate of a Service, both as namespace and name; `server` is another URL of the Service."""
-    namespace, name = secret
-    hosts = [*hosts_of(*service), urlsplit(server).hostname or ""]
-
-    async def watch(on_change: Callable[[], None]) -> None:
-        await Reflector(host.client, single_object(f"/api/v1/namespaces/{namespace}/secrets", name), _ChangeNotifier(on_change)).run()
-
-    return ServingSecret(host, watch, namespace=namespace, name=name, hosts=list(dict.fromkeys(filter(None, hosts))), manage=manage)
-
-
-def hosts_of(namespace: str, service: str) -> list[str]:
-    """Return the DNS names of a Service; kube-apiserver uses the first."""
-    name = f"{service}.{namespace}"
-    return [f"{name}.svc", f"{name}.svc.cluster.local", name, service]
-
-
-class ServingSecret(PublishedBundle):
+class ServingSecret(CABundleSource):
     """The certificate of the servers for these hosts: rotated here with `manage`, else only read.
 
     The user waits for `changed`, writes the CA bundle to the APIServices, and then calls `mark_distributed`.
@@ -90,22 +53,19 @@ class ServingSecret(PublishedBundle):
 
     def __init__(
         self,
-        host: Secrets,
-        watch: Watch,
+        host: ApiClient,
+        secret: NamespacedName,
         *,
-        namespace: str,
-        name: str,
-        hosts: Sequence[str] = (),
-        manage: bool = True,
-        moment: Callable[[], datetime.datetime] = now,
+        hosts: Sequence[str],
+        manage: bool,
+        moment: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
         self._host = host
-        self._watch = watch
-        self._namespace = namespace
-        self._name = name
-        self._hosts = list(hosts)
+        self._secret = secret
+        self._collection = f"/api/v1/namespaces/{secret.namespace}/secrets"
+        self._hosts = hosts
         self._manage = manage
         self._moment = moment
         self._clock = clock
@@ -122,7 +82,7 @@ class ServingSecret(PublishedBundle):
 
     async def run(self) -> None:
         """Watch and rotate until cancelled."""
-        watching = asyncio.create_task(self._watch(self._wake.set))
+        watching = asyncio.create_task(self._watch())
         try:
             while True:
                 self._wake.clear()
@@ -132,6 +92,11 @@ class ServingSecret(PublishedBundle):
                         await self._wake.wait()
         finally:
             watching.cancel()
+
+    async def _watch(self) -> None:
+        """Reconcile soon after each change of the Secret, until cancelled."""
+        collection = single_object(self._collection, self._secret.name)
+        await Reflector(self._host.client, collection, _ChangeNotifier(self._wake.set)).run()
 
     async def _reconcile_or_retry(self) -> float:
         """Reconcile the Secret; return the seconds until the next call."""
@@ -144,9 +109,9 @@ class ServingSecret(PublishedBundle):
 
     async def reconcile(self) -> float:
         """Take the step of the rotation that is due; return the seconds until the next one may be. Raises ApiError."""
-        secret = await self._host.find(f"{_collection(self._namespace)}/{self._name}")
-        state = read_state(secret) if secret else CertificateState()
-        foreign = secret is not None and is_cert_managers(secret)
+        secret = await self._host.find(f"{self._collection}/{self._secret.name}")
+        state = _read_state(secret) if secret else CertificateState()
+        foreign = secret is not None and _CERT_MANAGER in annotations_of(secret)
         if self._manage and not foreign:
             state = await self._advance(secret, state)
         authorities = renewal.still_valid(state.ca_bundle, self._moment())
@@ -160,12 +125,12 @@ class ServingSecret(PublishedBundle):
         following = advance(state, self._hosts, self._moment(), trusted=self._is_trusted(state))
         if following == state:
             return state
-        new = with_state(secret or new_secret(self._namespace, self._name), following)
+        new = _with_state(secret or _new_secret(self._secret), following)
         if secret is None:
-            await self._host.post(_collection(self._namespace), new)
+            await self._host.post(self._collection, new)
         else:
-            await self._host.put(f"{_collection(self._namespace)}/{self._name}", new)
-        _LOG.info("serving certificate rotated", secret=f"{self._namespace}/{self._name}", step=_step(state, following))
+            await self._host.put(f"{self._collection}/{self._secret.name}", new)
+        _LOG.info("serving certificate rotated", secret=str(self._secret), step=_step(state, following))
         return following
 
     def _is_trusted(self, state: CertificateState) -> bool:
@@ -175,7 +140,7 @@ class ServingSecret(PublishedBundle):
     def _report_problem(self, problem: str) -> None:
         """Log a problem when it appears; empty for none."""
         if problem and problem != self._problem:
-            _LOG.error("serving certificate Secret unusable, retrying", secret=f"{self._namespace}/{self._name}", error=problem)
+            _LOG.error("serving certificate Secret unusable, retrying", secret=str(self._secret), error=problem)
         self._problem = problem
 
 
@@ -211,31 +176,25 @@ class _ChangeNotifier:
         self._on_change()
 
 
-def new_secret(namespace: str, name: str) -> Json:
-    """Return a Secret without data."""
+def _new_secret(secret: NamespacedName) -> Json:
     labels = {MANAGED_BY: MANAGER, "app.kubernetes.io/part-of": "apiext"}
-    metadata = {"namespace": namespace, "name": name, "labels": labels}
+    metadata = {"namespace": secret.namespace, "name": secret.name, "labels": labels}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls"}
 
 
-def read_state(secret: Json) -> CertificateState:
+def _read_state(secret: Json) -> CertificateState:
     """Return the certificates of a Secret; an unreadable value counts as missing."""
     data = secret.get("data") or {}
     current, current_key, ca_bundle, following, following_key = (_text(data.get(key)) for key in _KEYS)
     return CertificateState(Pem(current, current_key), ca_bundle, Pem(following, following_key))
 
 
-def with_state(secret: Json, state: CertificateState) -> Json:
+def _with_state(secret: Json, state: CertificateState) -> Json:
     """Return the Secret with other certificates."""
     texts = (*state.current, state.ca_bundle, *state.next)
     new = {key: base64.b64encode(text.encode()).decode() for key, text in zip(_KEYS, texts, strict=True) if text}
     others = {key: value for key, value in (secret.get("data") or {}).items() if key not in _KEYS}
     return {**secret, "data": {**others, **new}}
-
-
-def is_cert_managers(secret: Json) -> bool:
-    """Return whether cert-manager manages a Secret."""
-    return _CERT_MANAGER in (secret.get("metadata", {}).get("annotations") or {})
 
 
 def _text(value: Any) -> str:
@@ -251,10 +210,6 @@ def _problem(secret: Json | None, authorities: Sequence[str], *, conflict: bool)
     if authorities:
         return ""
     return "there is no such Secret" if secret is None else "its ca.crt has no certificate that is valid now"
-
-
-def _collection(namespace: str) -> str:
-    return f"/api/v1/namespaces/{namespace}/secrets"
 
 
 def _step(before: CertificateState, after: CertificateState) -> str:

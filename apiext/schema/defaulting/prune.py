@@ -5,41 +5,33 @@ A default is pruned inside the smallest object that has it at its place in the s
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from apiext.meta import json_values
 from apiext.schema.model import Structural
 from apiext.schema.objectmeta.algorithm import coerce
 from apiext.schema.pruning import prune
 
-_NESTED: Final = (dict, list)
-
-ABSENT: Any = object()
-"""Result of `focus` when the value does not exist any more."""
-
 
 def pruned_defaults(schema: Structural) -> tuple[tuple[str, Any, bool], ...]:
     """Return name, pruned default and nullable of each property that has a default."""
-    found = []
-    for name, child in schema.properties.items():
-        if child.default is not None:
-            value = pruned_default(child)
-            if value is not None:
-                found.append((name, value, child.nullable))
-    return tuple(found)
+    return tuple(
+        (name, value, child.nullable)
+        for name, child in schema.properties.items()
+        if child.default is not None and (value := pruned_default(child)) is not None
+    )
 
 
 def pruned_default(node: Structural) -> Any:
     """Return the default without fields that the schema or ObjectMeta does not know; None if nothing remains."""
     root = node.root
     steps = steps_to(node, root)
-    if (not node.default or type(node.default) not in _NESTED) and "metadata" not in steps:
+    if (not node.default or not isinstance(node.default, dict | list)) and "metadata" not in steps:
         return node.default
-    obj = surround(json_values.copy(node.default), steps)
-    coerce(obj, root, resource_root=True, drop_invalid=True)
-    prune(obj, root, resource_root=True)
-    value = focus(obj, steps)
-    return None if value is ABSENT else value
+    obj, resource = surround(json_values.copy(node.default), steps), root.as_resource()
+    coerce(obj, resource, drop_invalid=True)
+    prune(obj, resource)
+    return focus(obj, steps)
 
 
 def has_unpruned_defaults(root: Structural) -> bool:
@@ -72,14 +64,12 @@ def surround(value: Any, steps: list[str | None]) -> Any:
 
 
 def focus(obj: Any, steps: list[str | None]) -> Any:
-    """Return the value at the end of the steps, ABSENT if there is none."""
+    """Return the value at the end of the steps, None if there is none."""
     for step in steps:
-        if step is None:
-            if not isinstance(obj, list) or not obj:
-                return ABSENT
-            obj = obj[0]
-        elif not isinstance(obj, dict) or step not in obj:
-            return ABSENT
+        if isinstance(obj, list):
+            obj = obj[0] if obj else None
+        elif isinstance(obj, dict):
+            obj = obj.get(step)
         else:
-            obj = obj[step]
+            return None
     return obj

@@ -46,46 +46,33 @@ class CoercionError(ValueError):
         self.error = error
 
 
-def coerce(obj: Any, schema: Structural | None, *, resource_root: bool, drop_invalid: bool = False, report: bool = False) -> list[str]:
-    """Bring the metadata of embedded resources, and with `resource_root` of the root, into its typed form, in place.
+def coerce(value: Any, schema: Structural, *, drop_invalid: bool = False, report: bool = False) -> list[str]:
+    """Bring the metadata of embedded resources into its typed form, in place. With report, return the sorted paths of unknown fields.
 
-    With drop_invalid, values of a wrong type are dropped. With report, returns the sorted paths of unknown fields.
+    With drop_invalid, values of a wrong type are dropped.
 
     Raises:
         CoercionError: a value has a wrong type (without drop_invalid).
     """
-    if resource_root:
-        schema = schema if schema is not None and schema.embedded else (schema or Structural(None)).as_resource()
-    elif schema is None or not schema.has_resources:
-        return []
     unknown: list[str] = []
-    coercer = _Coercer(unknown, drop_invalid=drop_invalid, report=report)
-    for resource, path in resources(obj, schema, ""):
-        coercer.resource(resource, path)
+    for resource, path in resources(value, schema, ""):
+        unknown += _coerce_resource(resource, path, drop_invalid=drop_invalid, report=report)
     unknown.sort()
     return unknown
 
 
-class _Coercer:
-    __slots__ = ("_drop_invalid", "_report", "_unknown")
-
-    def __init__(self, unknown: list[str], *, drop_invalid: bool, report: bool) -> None:
-        self._unknown = unknown
-        self._drop_invalid = drop_invalid
-        self._report = report
-
-    def resource(self, value: dict[str, Any], path: str) -> None:
-        for key in ("apiVersion", "kind"):
-            if key in value and type(value[key]) is not str:
-                if not self._drop_invalid:
-                    raise CoercionError(FieldError(ErrorType.INVALID, below(path, key), value[key], "must be a string"))
-                del value[key]
-        where = below(path, "metadata")
-        try:
-            unknown, _ = objectmeta.coerce(value, drop_malformed=self._drop_invalid, report=self._report, path=where)
-        except DecodeError as error:
-            if not self._drop_invalid:
-                failure = FieldError(ErrorType.INVALID, where, value["metadata"], str(error))
-                raise CoercionError(failure) from error
-        else:
-            self._unknown.extend(unknown)
+def _coerce_resource(resource: dict[str, Any], path: str, *, drop_invalid: bool, report: bool) -> list[str]:
+    for key in ("apiVersion", "kind"):
+        if key in resource and type(resource[key]) is not str:
+            if not drop_invalid:
+                raise CoercionError(FieldError(ErrorType.INVALID, below(path, key), resource[key], "must be a string"))
+            del resource[key]
+    metadata_path = below(path, "metadata")
+    try:
+        unknown, _ = objectmeta.coerce(resource, drop_malformed=drop_invalid, report=report, path=metadata_path)
+    except DecodeError as error:
+        if drop_invalid:
+            return []
+        failure = FieldError(ErrorType.INVALID, metadata_path, resource["metadata"], str(error))
+        raise CoercionError(failure) from error
+    return unknown

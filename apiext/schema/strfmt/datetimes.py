@@ -29,8 +29,6 @@ _NANOSECONDS = {
 }
 _LIMIT = 2**63
 """Nanoseconds beyond the longest Go duration."""
-_MAX_DIGITS = 19
-"""Digits that an int64 has at most."""
 
 _WORDED = re.compile(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)")
 _UNITS = frozenset(["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"])
@@ -68,16 +66,16 @@ def is_duration(text: str) -> bool:
         return True
     found = False
     for number, unit in _WORDED.findall(text):
-        if _exceeds(number) or int(number.lstrip("0") or 0) == _LIMIT:
+        if _number(number) >= _LIMIT:
             return False
         found = found or unit.lower() in _UNITS or unit.lower().startswith(_UNIT_STARTS)
     return found
 
 
-def _exceeds(digits: str) -> bool:
-    """Return whether a number exceeds 64 bits, without converting its digits."""
+def _number(digits: str) -> int:
+    """Return a number. One of more than 19 digits, which no int64 has, counts as 2**64 and is not converted."""
     significant = digits.lstrip("0")
-    return len(significant) > _MAX_DIGITS or int(significant or 0) > _LIMIT
+    return int(significant or 0) if len(significant) <= 19 else 2**64
 
 
 def _is_go_duration(text: str) -> bool:
@@ -85,10 +83,8 @@ def _is_go_duration(text: str) -> bool:
         return False
     total = 0
     for whole, fraction, unit in _GO_PART.findall(text):
-        if _exceeds(whole):
-            return False
         scale = _NANOSECONDS[unit]
         # Digits of a fraction beyond the nineteenth cannot change whole nanoseconds.
         digits = (fraction or "0")[:19]
-        total += int(whole.lstrip("0") or 0) * scale + int(digits) * scale // 10 ** len(digits)
+        total += _number(whole) * scale + int(digits) * scale // 10 ** len(digits)
     return total < _LIMIT or (total == _LIMIT and text.startswith("-"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import ipaddress
 import re
 
@@ -13,8 +12,6 @@ _ATOM = re.compile(rf"(?:(?![()<>\[\]:;@\\,\"])[{_VISIBLE}])+")
 _QUOTED = re.compile(rf'"((?:(?![\\"])[{_VISIBLE} \t]|\\[{_VISIBLE} \t])*)"')
 _DOMAIN_LITERAL = re.compile(rf"\[((?:(?![\[\]\\])[{_VISIBLE}])*)\]")
 _ENCODED_WORD = re.compile(r"=\?([^?]+)\?([^?])\?([^?]*)\?=")
-_SHORTEST_ENCODED_WORD = 8
-"""Characters."""
 _CHARSETS = frozenset({"utf-8", "iso-8859-1", "us-ascii"})
 _Q_TEXT = re.compile("(?:=[0-9a-fA-F]{2}|(?!=)[ -~\n\r\t])*")
 
@@ -94,7 +91,7 @@ class _Reader:
         """Read a local part, an @ and a domain."""
         self._skip_space()
         if self._peek('"'):
-            if not self._quoted():
+            if self._match(_QUOTED) == '""':
                 raise _MalformedError
         else:
             self._dot_atom()
@@ -117,7 +114,7 @@ class _Reader:
                 return
             try:
                 if self._peek('"'):
-                    self._quoted()
+                    self._match(_QUOTED)
                     words += 1
                 elif (text := _encoded_text(self._match(_ATOM))) is None:
                     words += 1
@@ -128,9 +125,6 @@ class _Reader:
                     return
                 raise
 
-    def _quoted(self) -> str:
-        return self._match(_QUOTED)[1:-1]
-
     def _dot_atom(self) -> None:
         atom = self._match(_ATOM)
         if atom.startswith(".") or atom.endswith(".") or ".." in atom:
@@ -139,11 +133,11 @@ class _Reader:
     def _domain_literal(self) -> None:
         literal = self._match(_DOMAIN_LITERAL)[1:-1]
         try:
-            if "%" in literal:
-                raise _MalformedError
             ipaddress.ip_address(literal)
         except ValueError:
             raise _MalformedError from None
+        if "%" in literal:
+            raise _MalformedError
 
     def _display_comment(self) -> None:
         for word in re.split("[ \t]+", self._comment()):
@@ -203,7 +197,7 @@ def _encoded_text(word: str) -> str | None:
     Raises:
         _MalformedError: the character set is unknown to Go.
     """
-    match = _ENCODED_WORD.fullmatch(word) if len(word) >= _SHORTEST_ENCODED_WORD else None
+    match = _ENCODED_WORD.fullmatch(word) if len(word) >= 8 else None
     if match is None or not _decodes(match[2], match[3]):
         return None
     if match[1].lower() not in _CHARSETS:
@@ -217,7 +211,7 @@ def _decodes(encoding: str, text: str) -> bool:
     if encoding in "bB":
         try:
             base64.b64decode(text.replace("\r", "").replace("\n", ""), validate=True)
-        except (binascii.Error, ValueError):
+        except ValueError:
             return False
         return True
     return False

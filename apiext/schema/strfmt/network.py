@@ -11,16 +11,9 @@ from apiext.schema.pattern import Pattern, compile_pattern
 _SLOPPY_IPV4 = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 _LEADING_ZEROS = re.compile("(?<![0-9a-fA-F])0+(?=[0-9a-fA-F])")
 _DIGITS = re.compile("[0-9]+")
-_MAX_OCTET = 255
-_IPV4_BITS = 32
-_IPV6_BITS = 128
 
 _HEX = "[0-9a-fA-F]"
 _LETTER = r"[a-zA-Z0-9\p{S}\p{L}]"
-_MAX_HOSTNAME = 255
-"""Characters."""
-_MAX_LABEL = 63
-"""Characters."""
 
 
 @functools.cache
@@ -63,10 +56,13 @@ def is_cidr(text: str) -> bool:
     address, slash, length = text.partition("/")
     if not slash or not _DIGITS.fullmatch(length):
         return False
-    bits = int(length[-9:]) if not length[:-9].strip("0") else _IPV6_BITS + 1
+    significant = length.lstrip("0")
+    if len(significant) > 3:
+        return False
+    bits = int(significant or 0)
     if _is_sloppy_ipv4(address):
-        return bits <= _IPV4_BITS
-    return bits <= _IPV6_BITS and _is_sloppy_ipv6(address)
+        return bits <= 32
+    return bits <= 128 and _is_sloppy_ipv6(address)
 
 
 def is_mac(text: str) -> bool:
@@ -79,13 +75,13 @@ def is_hostname(text: str) -> bool:
     if not _hostname().matches(text):
         return False
     encoded = text.encode()
-    return len(encoded) <= _MAX_HOSTNAME and all(len(label) <= _MAX_LABEL for label in encoded.split(b"."))
+    return len(encoded) <= 255 and all(len(label) <= 63 for label in encoded.split(b"."))
 
 
 def _is_sloppy_ipv4(text: str) -> bool:
     if not _SLOPPY_IPV4.fullmatch(text):
         return False
-    return all(len(octet) <= 3 and int(octet) <= _MAX_OCTET for octet in _LEADING_ZEROS.sub("", text).split("."))
+    return all(len(octet) <= 3 and int(octet) <= 255 for octet in _LEADING_ZEROS.sub("", text).split("."))
 
 
 def _is_sloppy_ipv6(text: str) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from apiext.schema.strfmt import codes, datetimes, identifiers, mail, network, urls
+from apiext.meta import names
+from apiext.schema.strfmt import codes, datetimes, mail, network, patterns, urls
 
 Predicate = Callable[[str], bool]
 
 _FORMATS: Mapping[str, Predicate] = MappingProxyType(
     {
-        "bsonobjectid": identifiers.is_bson_object_id,
+        "bsonobjectid": patterns.is_bson_object_id,
         "uri": urls.is_request_uri,
         "email": mail.is_email,
         "hostname": network.is_hostname,
@@ -19,24 +20,24 @@ _FORMATS: Mapping[str, Predicate] = MappingProxyType(
         "ipv6": network.is_ipv6,
         "cidr": network.is_cidr,
         "mac": network.is_mac,
-        "uuid": identifiers.is_uuid,
-        "uuid3": identifiers.is_uuid3,
-        "uuid4": identifiers.is_uuid4,
-        "uuid5": identifiers.is_uuid5,
-        "isbn": codes.is_isbn,
+        "uuid": patterns.is_uuid,
+        "uuid3": patterns.is_uuid3,
+        "uuid4": patterns.is_uuid4,
+        "uuid5": patterns.is_uuid5,
+        "isbn": lambda text: codes.is_isbn10(text) or codes.is_isbn13(text),
         "isbn10": codes.is_isbn10,
         "isbn13": codes.is_isbn13,
         "creditcard": codes.is_credit_card,
-        "ssn": codes.is_ssn,
-        "hexcolor": codes.is_hex_color,
-        "rgbcolor": codes.is_rgb_color,
-        "byte": codes.is_base64,
-        "password": codes.is_password,
+        "ssn": patterns.is_ssn,
+        "hexcolor": patterns.is_hex_color,
+        "rgbcolor": patterns.is_rgb_color,
+        "byte": patterns.is_base64,
+        "password": lambda _: True,  # It only asks clients to hide the value.
         "date": datetimes.is_date,
         "duration": datetimes.is_duration,
         "datetime": datetimes.is_date_time,
-        "k8sshortname": identifiers.is_short_name,
-        "k8slongname": identifiers.is_long_name,
+        "k8sshortname": lambda text: not names.dns1123_label(text),
+        "k8slongname": lambda text: not names.dns1123_subdomain(text),
     }
 )
 

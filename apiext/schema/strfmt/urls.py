@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
+
+from apiext.schema.strfmt.network import is_ipv6
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME = re.compile("([A-Za-z][A-Za-z0-9+.-]*)?:")
@@ -46,20 +47,13 @@ def _is_authority(scheme: str, authority: str) -> bool:
 
 def _is_host(scheme: str, host: str) -> bool:
     bracket = host.rfind("[")
-    if bracket > 0:
+    if bracket >= 0:
+        return bracket == 0 and _is_ip_literal(host)
+    # The first colon precedes the port. Schemes of databases allow lists of hosts with ports: there it is the last one.
+    colon = host.find(":") if scheme in ("http", "https") else host.rfind(":")
+    if colon >= 0 and not _PORT.fullmatch(host[colon:]):
         return False
-    if bracket == 0:
-        return _is_ip_literal(host)
-    if ":" in host:
-        colon = host.rfind(":") if not _strict_colons(scheme) else host.find(":")
-        if not _PORT.fullmatch(host[colon:]):
-            return False
     return _HOST.fullmatch(host) is not None
-
-
-def _strict_colons(scheme: str) -> bool:
-    """Return whether a host has at most one colon, that of its port; schemes of databases allow lists of hosts with ports."""
-    return scheme in ("http", "https")
 
 
 def _is_ip_literal(host: str) -> bool:
@@ -67,17 +61,9 @@ def _is_ip_literal(host: str) -> bool:
     if close < 0 or not _PORT.fullmatch(host[close + 1 :]):
         return False
     address, percent, zone = host[1:close].partition("%25")
-    if not _HOST.fullmatch(address):
+    if percent and not (zone and _is_zone(zone)):
         return False
-    if percent and not _is_zone("%25" + zone):
-        return False
-    if percent and not zone:
-        return False
-    try:
-        ipaddress.IPv6Address(address)
-    except ValueError:
-        return False
-    return "%" not in address
+    return is_ipv6(address)
 
 
 def _is_zone(zone: str) -> bool:

@@ -83,12 +83,11 @@ def _all(tests: list[Check]) -> Check:
     return check
 
 
-def _lazy(spec: Spec, keep: Callable[[Check], None]) -> Check:
-    """Return a check that compiles the node on its first call and passes the result to `keep`, which replaces it."""
+def _lazy(spec: Spec, holder: Any, key: str | int) -> Check:
+    """Return a check that compiles the node on its first call, and then replaces itself in the list or dict that holds it."""
 
     def first(value: Any) -> bool:
-        check = compile_spec(spec)
-        keep(check)
+        check = holder[key] = compile_spec(spec)
         return check(value)
 
     return first
@@ -113,12 +112,7 @@ def _combinations(spec: Spec) -> list[Check]:
 
 
 def _string_checks(spec: Spec) -> list[Check]:
-    tests: list[Check] = []
-    least, most = spec.min_length or 0, spec.max_length
-    if most is not None:
-        tests.append(lambda value: least <= len(value) <= most)
-    elif least > 0:
-        tests.append(lambda value: len(value) >= least)
+    tests = _size_checks(spec.min_length or 0, spec.max_length)
     if spec.pattern:
         try:
             tests.append(compile_pattern(spec.pattern).matches)
@@ -149,22 +143,19 @@ def _integer_checks(spec: Spec) -> list[Check]:
     return [lambda value: (type(value) is int or value.is_integer()) and least <= value <= most]
 
 
-def _size_checks(least: int | None, most: int | None) -> list[Check]:
-    tests: list[Check] = []
-    if least is not None:
-        tests.append(lambda value: len(value) >= least)
+def _size_checks(least: int, most: int | None) -> list[Check]:
     if most is not None:
-        tests.append(lambda value: len(value) <= most)
-    return tests
+        return [lambda value: least <= len(value) <= most]
+    return [lambda value: len(value) >= least] if least > 0 else []
 
 
 def _list_checks(spec: Spec) -> list[Check]:
-    tests = _size_checks(spec.min_items, spec.max_items)
+    tests = _size_checks(spec.min_items or 0, spec.max_items)
     if spec.unique_items:
         tests.append(lambda value: not has_duplicates(value))
     if spec.items is not None:
         slot: list[Check] = []
-        slot.append(_lazy(spec.items, lambda check: slot.__setitem__(0, check)))
+        slot.append(_lazy(spec.items, slot, 0))
 
         def check_items(value: list[Any]) -> bool:
             for item in value:  # noqa: SIM110 a generator would double the time
@@ -177,7 +168,7 @@ def _list_checks(spec: Spec) -> list[Check]:
 
 
 def _object_checks(spec: Spec) -> list[Check]:
-    tests = _size_checks(spec.min_properties, spec.max_properties)
+    tests = _size_checks(spec.min_properties or 0, spec.max_properties)
     if spec.properties or spec.additional is not None or spec.closed:
         tests.append(_member_check(spec))
     if spec.required:
@@ -217,11 +208,11 @@ def _member_check(spec: Spec) -> Check:
     for key, child in spec.properties.items():
         if kind := _plain_type(child):
             plain[key] = kind
-        checks[key] = _lazy(child, _keeper(checks, key))
+        checks[key] = _lazy(child, checks, key)
     other: list[Check | None] = [_reject if spec.closed else None]
     """Check of members that are no properties."""
     if not spec.closed and spec.additional is not None:
-        other[0] = _lazy(spec.additional, lambda check: other.__setitem__(0, check))
+        other[0] = _lazy(spec.additional, other, 0)
 
     def check(value: dict[str, Any]) -> bool:
         for key, member in value.items():
@@ -233,7 +224,3 @@ def _member_check(spec: Spec) -> Check:
         return True
 
     return check
-
-
-def _keeper(checks: dict[str, Check], key: str) -> Callable[[Check], None]:
-    return lambda check: checks.__setitem__(key, check)

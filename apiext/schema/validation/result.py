@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from apiext.meta import go_format, json_codec
-from apiext.meta.field import OMIT, ErrorType, FieldError
+from apiext.meta import field, go_format, json_codec
+from apiext.meta.field import ErrorType, FieldError, Path
 
 MAX_VIOLATIONS: Final = 20_000
 """Violations after which validation stops; the reference runs into its timeout before it reports as many."""
@@ -32,8 +32,8 @@ class Result:
 
     __slots__ = ("match_count", "violations")
 
-    def __init__(self, *violations: Violation) -> None:
-        self.violations = {violation.message: violation for violation in violations}
+    def __init__(self) -> None:
+        self.violations: dict[str, Violation] = {}
         self.match_count = 0
 
     @property
@@ -85,20 +85,14 @@ def to_field_errors(base: str, result: Result) -> list[FieldError]:
 
 def _field_error(base: str, violation: Violation) -> FieldError:
     name = violation.name.removeprefix(".")
-    field = f"{base}.{name}" if base and name else base or name or "<nil>"
+    path = Path(f"{base}.{name}" if base and name else base or name or "<nil>")
     if violation.type is ErrorType.REQUIRED:
-        return FieldError(ErrorType.REQUIRED, field)
+        return field.required(path)
     if violation.type is ErrorType.NOT_SUPPORTED:
         texts = (item if isinstance(item, str) else json_codec.dumps(item).decode() for item in violation.allowed)
-        allowed = ", ".join(map(go_format.quote, texts))
-        return FieldError(ErrorType.NOT_SUPPORTED, field, violation.value, f"supported values: {allowed}")
-    limit = violation.limit
+        return field.not_supported(path, violation.value, texts)
     if violation.type is ErrorType.TOO_LONG:
-        unit = "byte" if limit == 1 else "bytes"
-        detail = f"may not be more than {limit} {unit}" if limit >= 0 else "value is too long"
-        return FieldError(ErrorType.TOO_LONG, field, "<value omitted>", detail)
+        return field.too_long(path, violation.limit)
     if violation.type is ErrorType.TOO_MANY:
-        unit = "item" if limit == 1 else "items"
-        detail = f"must have at most {limit} {unit}" if limit >= 0 else "has too many items"
-        return FieldError(ErrorType.TOO_MANY, field, violation.value if violation.value >= 0 else OMIT, detail)
-    return FieldError(violation.type, field, violation.value, violation.message)
+        return field.too_many(path, violation.value, violation.limit)
+    return FieldError(violation.type, str(path), violation.value, violation.message)

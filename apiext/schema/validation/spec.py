@@ -25,58 +25,38 @@ class Spec:
         "unique_items",
     )  # fmt: skip
 
-    raw: Props
-    served: bool
-    types: tuple[str, ...]
-    format: str
-    nullable: bool
-    enum: list[Any]
-    pattern: str
-    required: list[str]
-    maximum: float | None
-    minimum: float | None
-    multiple_of: float | None
-    exclusive_maximum: bool
-    exclusive_minimum: bool
-    max_length: int | None
-    min_length: int | None
-    max_items: int | None
-    min_items: int | None
-    unique_items: bool
-    max_properties: int | None
-    min_properties: int | None
     properties: dict[str, Spec]
     items: Spec | None
     additional: Spec | None
-    closed: bool
-    """additionalProperties: false"""
     all_of: list[Spec]
     any_of: list[Spec]
     one_of: list[Spec]
     not_: Spec | None
 
     def __init__(self, raw: Props | None, *, served: bool) -> None:
-        raw = raw or {}
-        self.raw = raw
+        self.raw = raw = raw or {}
         self.served = served
         get = raw.get
         kind = get("type")
-        self.types = (kind,) if kind else ()
+        self.types: tuple[str, ...] = (kind,) if kind else ()
         if served and get("x-kubernetes-int-or-string") is True:
             self.types = ("integer", "string")
-        self.format = get("format") or ""
+        self.format: str = get("format") or ""
         if served and self.format and not is_supported_format(self.types, self.format):
             self.format = ""
         self.nullable = get("nullable") is True
-        self.enum = get("enum") or []
-        self.pattern = get("pattern") or ""
-        self.required = get("required") or []
+        self.enum: list[Any] = get("enum") or []
+        self.pattern: str = get("pattern") or ""
+        self.required: list[str] = get("required") or []
         self.maximum, self.minimum, self.multiple_of = map(_number, (get("maximum"), get("minimum"), get("multipleOf")))
         self.exclusive_maximum = get("exclusiveMaximum") is True
         self.exclusive_minimum = get("exclusiveMinimum") is True
-        self.max_length, self.min_length = get("maxLength"), get("minLength")
-        self.max_items, self.min_items = get("maxItems"), get("minItems")
-        self.max_properties, self.min_properties = get("maxProperties"), get("minProperties")
+        self.max_length: int | None = get("maxLength")
+        self.min_length: int | None = get("minLength")
+        self.max_items: int | None = get("maxItems")
+        self.min_items: int | None = get("minItems")
+        self.max_properties: int | None = get("maxProperties")
+        self.min_properties: int | None = get("minProperties")
         self.unique_items = get("uniqueItems") is True
         self.closed = get("additionalProperties") is False
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
     from pathlib import Path
 
-    from apiext.authorization.webhook import SubjectAccessReviews
+    from apiext.authorization.authorizer import Authorize
     from apiext.server.options import AuthorizationOptions, KubeconfigSource
     from apiext.webhook.client import WebhookClient
 
@@ -50,8 +50,8 @@ class HostClients:
         return client
 
 
-def open_reviews(options: AuthorizationOptions, clients: HostClients) -> SubjectAccessReviews | None:
-    """Return what sends SubjectAccessReviews in authorization mode Webhook, None without that mode.
+def open_authorizer(options: AuthorizationOptions, clients: HostClients) -> Authorize | None:
+    """Return the authorizer that sends SubjectAccessReviews in authorization mode Webhook, None without that mode.
 
     Raises:
         StartError: the other server's address or credentials cannot be used.
@@ -61,4 +61,4 @@ def open_reviews(options: AuthorizationOptions, clients: HostClients) -> Subject
     from apiext.authorization.webhook import SubjectAccessReviews
 
     client = clients.client(options.delegate)
-    return SubjectAccessReviews(client.post, authorized_ttl=options.authorized_ttl, unauthorized_ttl=options.unauthorized_ttl)
+    return SubjectAccessReviews(client.post, authorized_ttl=options.authorized_ttl, unauthorized_ttl=options.unauthorized_ttl).authorize

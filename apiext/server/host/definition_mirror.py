@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from apiext.definitions.codec import compact
 from apiext.definitions.sources.host_definition import MirrorError, OlderStateError
@@ -10,15 +10,12 @@ from apiext.meta import background, json_values
 from apiext.meta.errors import StatusError
 from apiext.meta.host_annotations import HOST_REVISION, HOST_UID
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
-from apiext.serving.definition_instances import SYSTEM
 from apiext.storage.interface import Preconditions
 
 if TYPE_CHECKING:
     from apiext.definitions.sources.host_definition import HostDefinition
     from apiext.endpoints.handlers.scope import CollectionRest
     from apiext.meta.json_codec import Object
-
-_MANAGER: Final = "apiext-host"
 
 
 class _UnchangedError(Exception):
@@ -54,7 +51,7 @@ class MirrorWriter:
             return crd
 
         try:
-            await self._rest.update(RequestContext(user=SYSTEM), host.name, updated, UpdateOptions(field_manager=_MANAGER))
+            await self._rest.update(RequestContext(), host.name, updated, UpdateOptions())
         except _UnchangedError:
             return True
         except StatusError as error:
@@ -67,7 +64,7 @@ class MirrorWriter:
         """Create a mirror without a phase, the state before the first import; update it where it exists. Raises as `update`."""
         try:
             crd = await background.run(host.mirror)
-            await self._rest.create(RequestContext(user=SYSTEM), crd, CreateOptions(field_manager=_MANAGER))
+            await self._rest.create(RequestContext(), crd, CreateOptions())
         except StatusError as error:
             if error.reason != "AlreadyExists":
                 raise
@@ -79,7 +76,7 @@ class MirrorWriter:
         Raises:
             StatusError: the deletion failed.
         """
-        context = RequestContext(user=SYSTEM)
+        context = RequestContext()
         try:
             metadata = (await self._rest.get(context, name)).object()["metadata"]
             if (metadata.get("annotations") or {}).get(HOST_UID) == uid and "deletionTimestamp" not in metadata:

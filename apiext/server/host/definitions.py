@@ -10,7 +10,6 @@ from apiext.definitions.sources.host_cluster import HostClusterSource, OtherClus
 from apiext.meta.selectors import parse_label_selector
 from apiext.server.host.definition_mirror import MirrorWriter
 from apiext.server.routes.healthz import UnhealthyError
-from apiext.server.start_error import StartError
 from apiext.storage.backend import BackendError
 from apiext.storage.host_records import HostRecords
 from apiext.webhook.client import WebhookError
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
 
     from apiext.definitions.catalog import Catalog
     from apiext.server.api import API
-    from apiext.server.host.clients import HostClients
-    from apiext.server.options import ServerOptions
-    from apiext.storage.backend import Backend
     from apiext.webhook.client import WebhookClient
 
 _NAMESPACE: Final = "/api/v1/namespaces/kube-system"
@@ -62,29 +58,19 @@ class HostDefinitions:
     """The mirrored definitions of the host."""
 
     def __init__(self, source: HostClusterSource, catalog: Catalog) -> None:
-        self._source = source
+        self.source = source
         self._catalog = catalog
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the selected definitions."""
-        return self._source.names
-
-    @property
-    def problems(self) -> list[str]:
-        """The reasons for definitions that are not mirrored."""
-        return self._source.problems
 
     async def wait_until_read(self, *, timeout: float) -> None:  # noqa: ASYNC109 -- the wait just ends
         """Wait until every definition was processed once, the host is found unreachable, or the timeout in seconds is over."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                await self._source.wait_until_processed()
+                await self.source.wait_until_processed()
 
     @property
     def is_dispensable(self) -> bool:
         """Whether the server is ready without the host: it is unreachable, and the catalog has definitions."""
-        return bool(self._source.unreachable_since) and not self._source.is_other_cluster and bool(self._catalog.all())
+        return bool(self.source.unreachable_since) and not self.source.is_other_cluster and bool(self._catalog.all())
 
     def check(self) -> None:
         """Return if the server has the definitions of the host, current or stored ones.
@@ -92,7 +78,7 @@ class HostDefinitions:
         Raises:
             UnhealthyError: it has none yet, or the host is another cluster.
         """
-        source = self._source
+        source = self.source
         if source.is_other_cluster:
             raise UnhealthyError(source.last_error)
         if not source.is_complete and not self._catalog.all():
@@ -100,7 +86,7 @@ class HostDefinitions:
 
     def remarks(self) -> list[str]:
         """Return the problems of a healthy server: a first line for all users, further lines for authenticated ones."""
-        source, problems = self._source, self._source.problems
+        source, problems = self.source, self.source.problems
         short, long = [], []
         if source.unreachable_since:
             short.append(f"not reached since {source.unreachable_since}")
@@ -111,21 +97,14 @@ class HostDefinitions:
         return ["; ".join(short), *long] if short else []
 
 
-async def open_host(options: ServerOptions, api: API, backend: Backend, clients: HostClients, stack: AsyncExitStack) -> HostDefinitions:
-    """Mirror the selected definitions until `stack` closes.
-
-    Raises:
-        StartError: the host's address or credentials cannot be used.
-    """
-    if options.host is None:
-        raise StartError("--crd-selector: it needs --kubeconfig")
-    client = clients.client(options.host)
+def open_host(client: WebhookClient, selector: str, api: API, records: HostRecords, stack: AsyncExitStack) -> HostDefinitions:
+    """Mirror the selected definitions until `stack` closes."""
     source = HostClusterSource(
         client,
-        parse_label_selector(options.crd_selector or ""),
+        parse_label_selector(selector),
         catalog=api.catalog,
         mirrors=MirrorWriter(api.definitions.scopes[""].rest),
-        confirm=Identity(client, HostRecords(backend, options.storage.prefix)).confirm,
+        confirm=Identity(client, records).confirm,
     )
     source.start()
     stack.push_async_callback(source.close)

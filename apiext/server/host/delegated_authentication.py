@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.authentication.client_certificate import CertificateAuthorities
 from apiext.authentication.cluster_config import NAME, NAMESPACE, ClusterConfig
-from apiext.authentication.request_header import DynamicRequestHeaders
 from apiext.authentication.token_review import TokenReviews
 from apiext.meta.log import get_logger
+from apiext.meta.tasks import run_until_closed
 from apiext.server.start_error import StartError
 from apiext.server.tls.context import TLSError
 from apiext.storage.backend import BackendError
@@ -21,9 +21,10 @@ from apiext.webhook.client import WebhookError
 from apiext.webhook.reflector import Latest, Reflector, single_object
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from contextlib import AsyncExitStack
 
-    from apiext.server.host.clients import HostClients
+    from apiext.meta.request import UserInfo
     from apiext.server.options import AuthenticationOptions
     from apiext.server.tls.dynamic_tls import DynamicTLS
     from apiext.storage.host_records import HostRecords
@@ -41,31 +42,27 @@ class Delegation:
 
     tokens: TokenReviews
     lookup: ConfigMapLookup
-    front_proxy: DynamicRequestHeaders | None
-    """The front-proxy headers of the ConfigMap, None where options set them."""
+    front_proxy: Callable[[Mapping[str, str]], UserInfo | None] | None
+    """Reads the user from the front-proxy headers of the ConfigMap; None where options set them."""
 
 
 async def open_delegation(
-    options: AuthenticationOptions, dynamic_tls: DynamicTLS, clients: HostClients, stack: AsyncExitStack, *, recalls: bool
+    client: WebhookClient, options: AuthenticationOptions, dynamic_tls: DynamicTLS, stack: AsyncExitStack, *, recalls: bool
 ) -> Delegation:
     """Read the ConfigMap and watch it until `stack` closes; each valid state becomes the client trust of `dynamic_tls`.
 
     With `recalls` the caller calls ConfigMapLookup.recall, and a server that does not answer is no error here.
 
     Raises:
-        StartError: the other server's address or credentials cannot be used, or the ConfigMap cannot be read.
+        StartError: the ConfigMap cannot be read.
     """
-    if options.delegate is None:
-        raise StartError("delegated authentication has no kubeconfig")
-    client = clients.client(options.delegate)
     lookup = ConfigMapLookup(options, dynamic_tls)
     if options.looks_up:
         await lookup.read(client, recalls=recalls)
-        task = asyncio.create_task(Reflector(client, single_object(_COLLECTION, NAME), Latest(lookup.update)).run())
-        stack.callback(task.cancel)
+        run_until_closed(stack, Reflector(client, single_object(_COLLECTION, NAME), Latest(lookup.update)).run())
     tokens = TokenReviews(client.post, ttl=options.token_ttl, audiences=options.audiences)
     from_cluster = options.looks_up and options.front_proxy_ca_file is None
-    return Delegation(tokens, lookup, lookup.headers if from_cluster else None)
+    return Delegation(tokens, lookup, lookup.front_proxy_user if from_cluster else None)
 
 
 class ConfigMapLookup:
@@ -82,7 +79,6 @@ class ConfigMapLookup:
         """The last valid ConfigMap, empty before the first."""
         self._recorded: dict[str, Any] = {}
         self._recording: asyncio.Task[None] | None = None
-        self.headers = DynamicRequestHeaders(self._config.headers)
 
     async def read(self, client: WebhookClient, *, recalls: bool = False) -> None:
         """Read the ConfigMap for the first time; a missing one leaves everything as it is.
@@ -104,6 +100,10 @@ class ConfigMapLookup:
         if self._options.front_proxy_ca_file is None and not self._options.tolerate_lookup_failure:
             raise StartError(f"{self._failure} (see --authentication-tolerate-lookup-failure and --authentication-skip-lookup)")
         _LOG.warning("extension-apiserver-authentication ConfigMap not read", error=self._failure)
+
+    def front_proxy_user(self, headers: Mapping[str, str]) -> UserInfo | None:
+        """Return the user that the ConfigMap's front-proxy headers name, None without a user name."""
+        return self._config.headers.user(headers)
 
     async def recall(self, records: HostRecords) -> None:
         """Use the recorded ConfigMap if the first read failed, and record each valid state from now on.
@@ -159,7 +159,7 @@ class ConfigMapLookup:
         except TLSError as error:
             _LOG.error("invalid extension-apiserver-authentication ConfigMap", configmap=_CONFIG_MAP, error=str(error))
             return False
-        self._config, self.headers.current = config, config.headers
+        self._config = config
         revision = (config_map.get("metadata") or {}).get("resourceVersion", "")
         _LOG.info("extension-apiserver-authentication ConfigMap applied", configmap=_CONFIG_MAP, revision=revision)
         return True

@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 from aiohttp import web
 from aiohttp.http_exceptions import BadHttpMessage, HttpProcessingError, LineTooLong
+from aiohttp.http_parser import HttpRequestParser
 from aiohttp.web_protocol import RequestHandler
 
 from apiext.endpoints.responsewriters.response import RawResponse, has_begun
@@ -36,7 +37,9 @@ class HTTPConnection(RequestHandler):
             max_field_size=MAX_LINE,
             max_headers=MAX_HEAD,
         )
-        parser = RequestParser(cast("Any", self._parser), on_timeout=self._on_head_timeout, on_broken_body=self.close_after_answer)
+        parser = RequestParser(
+            cast("HttpRequestParser", self._parser), on_timeout=self._on_head_timeout, on_broken_body=self.close_after_answer
+        )
         self._requests = parser
         self._parser = cast("Any", parser)
         self.closes_after_answer = False

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from typing import Final
 
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import BadHttpMessage, HttpProcessingError
-from aiohttp.http_parser import RawRequestMessage
+from aiohttp.http_parser import HttpRequestParser, RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 MAX_LINE: Final = 64 * 1024
@@ -46,33 +46,13 @@ class ExpectationError(HttpProcessingError):
     message = "Expectation Failed"
 
 
-class Parser(Protocol):
-    """The part of aiohttp.http_parser.HttpRequestParser that a connection uses."""
-
-    def feed_data(self, data: bytes) -> Any:
-        """Return the completed heads, whether the protocol changes, and the bytes after the change."""
-        ...
-
-    def set_upgraded(self, val: bool) -> None:  # noqa: FBT001 -- aiohttp's signature
-        """Resume after a declined change of protocol."""
-        ...
-
-    def message_consumed(self) -> None:
-        """Free a place in the queue of parsed requests."""
-        ...
-
-    def pause_reading(self) -> None:
-        """Stop after the current piece of a body."""
-        ...
-
-
 class RequestParser:
     """aiohttp's request parser with limits for the size and the duration of a head.
 
     Calls `on_timeout` when a head is not complete within HEAD_TIMEOUT, and `on_broken_body` when a body cannot be completed.
     """
 
-    def __init__(self, parser: Parser, *, on_timeout: Callable[[], None], on_broken_body: Callable[[], None]) -> None:
+    def __init__(self, parser: HttpRequestParser, *, on_timeout: Callable[[], None], on_broken_body: Callable[[], None]) -> None:
         self._parser = parser
         self._on_timeout = on_timeout
         self._on_broken_body = on_broken_body
@@ -95,7 +75,7 @@ class RequestParser:
         return not self._size and not self._failed and self._body.is_eof()
 
     def feed_data(self, data: bytes) -> _Fed:
-        """Parse data; see Parser.
+        """Return the completed heads, whether the protocol changes, and the bytes after the change.
 
         Raises:
             HttpProcessingError: the data is malformed or exceeds a limit. All later data is ignored.

@@ -70,13 +70,13 @@ class HealthEndpoint:
         """Return the paths that the endpoint answers."""
         return [f"/{self.name}", *(f"/{self.name}/{name}" for name in self._checks)]
 
-    async def answer(self, request: web.BaseRequest) -> web.StreamResponse | None:
-        """Return the answer, None for a path that is not the endpoint's."""
-        rest = request.path.removeprefix(f"/{self.name}")
-        if not rest:
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Return the result of all checks or of the named one, 404 for an unknown name."""
+        name = request.path.removeprefix(f"/{self.name}")
+        if not name:
             return await self._all(request)
-        check = self._checks.get(rest[1:]) if rest.startswith("/") else None
-        return None if check is None else await self._one(check)
+        check = self._checks.get(name[1:])
+        return await self._one(check) if check else text_reply("404 page not found", status=404)
 
     async def _all(self, request: web.BaseRequest) -> web.StreamResponse:
         excluded = frozenset(request.query.getall("exclude", ()))

@@ -98,8 +98,8 @@ class Metrics:
         from prometheus_client.core import GaugeMetricFamily
 
         now = GaugeMetricFamily("apiserver_current_inflight_requests", "Requests in progress, by kind.", labels=("request_kind",))
-        now.add_metric(("readOnly",), self._in_flight.read_only)
-        now.add_metric(("mutating",), self._in_flight.mutating)
+        for kind in ("readOnly", "mutating"):
+            now.add_metric((kind,), self._in_flight[kind])
         yield now
         stored = GaugeMetricFamily("apiserver_resource_objects", "Stored objects by resource.", labels=("group", "resource"))
         for resource, count in self._counted.items():

@@ -62,7 +62,7 @@ class Router:
             "openapi": openapi,
             "apiext": imports,
             "version": _below_version,
-            **{endpoint.name: self._check for endpoint in health},
+            **{endpoint.name: endpoint for endpoint in health},
         }
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -72,12 +72,6 @@ class Router:
             return await self._resources(request) if path.startswith("/api") else _not_found()
         handler = self._exact.get(path) or self._below.get(path[1:].partition("/")[0])
         return await handler(request) if handler else _not_found()
-
-    async def _check(self, request: web.BaseRequest) -> web.StreamResponse:
-        for endpoint in self._health:
-            if request.path.startswith(f"/{endpoint.name}"):
-                return await endpoint.answer(request) or _not_found()
-        return _not_found()
 
     async def _write_metrics(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.method == hdrs.METH_DELETE:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import ssl
-import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -104,15 +103,9 @@ def _trust(context: ssl.SSLContext, pem: bytes) -> None:
 
 @contextmanager
 def _as_file(data: bytes) -> Iterator[str]:
-    """Provide bytes as a file, in memory where the system supports it, for a library that reads only files."""
-    if hasattr(os, "memfd_create"):
-        handle = os.memfd_create("apiext-tls")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            yield f"/proc/self/fd/{handle}"
-    else:
-        with tempfile.NamedTemporaryFile() as file:
-            file.write(data)
-            file.flush()
-            yield file.name
+    """Provide bytes as a file in memory, for a library that reads only files."""
+    handle = os.memfd_create("apiext-tls")
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        yield f"/proc/self/fd/{handle}"

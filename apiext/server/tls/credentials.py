@@ -49,48 +49,6 @@ users:
 
 
 @dataclass(frozen=True, slots=True)
-class CredentialFiles:
-    """The files of serving certificates and client CAs; None for a CA that is not in a file."""
-
-    keys: Sequence[tuple[KeyPair, tuple[str, ...]]]
-    """Certificates with the server names that they serve; the first is the default."""
-    client_ca: Path | None
-    proxy_ca: Path | None
-
-    def read(self) -> list[CertKey]:
-        """Read all certificates and keys.
-
-        Raises:
-            TLSError: a file cannot be read.
-        """
-        return [CertKey.read(pair, names) for pair, names in self.keys]
-
-    def watched_by(self, dynamic_tls: DynamicTLS) -> list[WatchedFiles]:
-        """Return the files with functions that reload them into `dynamic_tls`."""
-        watched = [
-            WatchedFiles([pair.cert, pair.key], partial(_reload_certificate, dynamic_tls, pair, names, place))
-            for place, (pair, names) in enumerate(self.keys)
-        ]
-        if self.client_ca is not None:
-            watched.append(WatchedFiles([self.client_ca], partial(_reload_client_ca, dynamic_tls, self.client_ca)))
-        if self.proxy_ca is not None:
-            watched.append(WatchedFiles([self.proxy_ca], partial(_reload_proxy_ca, dynamic_tls, self.proxy_ca)))
-        return watched
-
-
-def _reload_certificate(dynamic_tls: DynamicTLS, pair: KeyPair, names: tuple[str, ...], place: int) -> bool:
-    return dynamic_tls.set_certificate(CertKey.read(pair, names), place=place)
-
-
-def _reload_client_ca(dynamic_tls: DynamicTLS, path: Path) -> bool:
-    return dynamic_tls.set_client_trust(replace(dynamic_tls.identification, clients=CertificateAuthorities(read_authorities(path))))
-
-
-def _reload_proxy_ca(dynamic_tls: DynamicTLS, path: Path) -> bool:
-    return dynamic_tls.set_client_trust(replace(dynamic_tls.identification, proxies=CertificateAuthorities(read_authorities(path))))
-
-
-@dataclass(frozen=True, slots=True)
 class ServerCredentials:
     """The server's certificates and the means to authenticate its clients."""
 
@@ -102,19 +60,25 @@ class ServerCredentials:
     """The path of the admin's kubeconfig, None without an own client CA."""
     trust: Path | None
     """The CA that signed the serving certificate, None unless it is the server's own."""
-    files: CredentialFiles
+    files: Sequence[WatchedFiles]
     """The files behind `dynamic_tls`."""
 
     def write_kubeconfig(self, url: str) -> None:
-        """Write the admin's kubeconfig, if there is an admin.
+        """Write the admin's kubeconfig with embedded certificates, if there is an admin, unless the file already has this content.
+
+        Without `trust` clients verify the server with the system's authorities.
 
         Raises:
             StartError: the file cannot be written.
         """
         if self.kubeconfig is None or self.pki is None:
             return
+        admin = self.pki.admin
         try:
-            write_kubeconfig(self.kubeconfig, url=url, authority=self.trust, admin=self.pki.admin)
+            trust = f"    certificate-authority-data: {_base64(self.trust)}\n" if self.trust else ""
+            text = _KUBECONFIG.format(url=url, authority=trust, cert=_base64(admin.cert), key=_base64(admin.key))
+            if read_file(self.kubeconfig) != text:
+                write_file(self.kubeconfig, text, mode=0o600)
         except OSError as error:
             raise StartError(f"cannot write the kubeconfig: {self.kubeconfig}: {error.strerror}") from error
 
@@ -128,7 +92,7 @@ class ServerCredentials:
 
     def rotation(self, options: ServerOptions, url: str) -> CertificateRotation:
         """Return the rotation of the files and of the own certificates. `url` is the server's own."""
-        return CertificateRotation(self.files.watched_by(self.dynamic_tls), partial(self.renew, options, url))
+        return CertificateRotation(self.files, partial(self.renew, options, url))
 
     def renew(self, options: ServerOptions, url: str) -> None:
         """Renew the own certificates that expire soon, and the kubeconfig if it refers to this server.
@@ -140,7 +104,7 @@ class ServerCredentials:
             return
         _own_pki(options)
         try:
-            is_ours = self.kubeconfig is not None and points_to(self.kubeconfig, url)
+            is_ours = self.kubeconfig is not None and f"    server: {url}\n" in read_file(self.kubeconfig)
         except (OSError, ValueError) as error:
             raise StartError(f"cannot read the kubeconfig: {error}") from error
         if is_ours:
@@ -154,10 +118,13 @@ def load_credentials(options: ServerOptions) -> ServerCredentials:
         StartError: a file cannot be read or written, or is invalid.
     """
     serving, authentication = options.serving, options.authentication
-    own_serving = serving.cert_file is None or serving.key_file is None
     own_clients = authentication.client_ca_file is None and not authentication.looks_up
-    pki = _own_pki(options) if own_serving or own_clients else None
-    pair = pki.serving if own_serving and pki else KeyPair(_given(serving.cert_file), _given(serving.key_file))
+    if serving.cert_file is not None and serving.key_file is not None:
+        pki = _own_pki(options) if own_clients else None
+        pair, trust = KeyPair(serving.cert_file, serving.key_file), None
+    else:
+        pki = _own_pki(options)
+        pair, trust = pki.serving, pki.authority.cert
     client_ca = pki.authority.cert if own_clients and pki else authentication.client_ca_file
     proxy_ca = authentication.front_proxy_ca_file
     try:
@@ -168,8 +135,8 @@ def load_credentials(options: ServerOptions) -> ServerCredentials:
             proxy_names=frozenset(authentication.front_proxy_names),
         )
         named = [(KeyPair(one.cert_file, one.key_file), one.names) for one in serving.named]
-        files = CredentialFiles([(pair, ()), *named], client_ca, proxy_ca)
-        dynamic_tls = DynamicTLS(files.read(), identification, min_version=serving.min_tls_version, address=serving.bind_address)
+        keys = [CertKey.read(*one) for one in [(pair, ()), *named]]
+        dynamic_tls = DynamicTLS(keys, identification, min_version=serving.min_tls_version, address=serving.bind_address)
         tokens = load_token_file(authentication.token_file) if authentication.token_file else {}
     except (TLSError, TokenFileError) as error:
         raise StartError(str(error)) from error
@@ -178,8 +145,8 @@ def load_credentials(options: ServerOptions) -> ServerCredentials:
         tokens=tokens,
         pki=pki,
         kubeconfig=serving.cert_dir / "apiext.kubeconfig" if own_clients else None,
-        trust=pki.authority.cert if own_serving and pki else None,
-        files=files,
+        trust=trust,
+        files=watched_files(dynamic_tls, [(pair, ()), *named], client_ca, proxy_ca),
     )
 
 
@@ -194,33 +161,27 @@ def _own_pki(options: ServerOptions) -> Pki:
         raise StartError(f"cannot store certificates in {serving.cert_dir}: {reason}") from error
 
 
-def _given(path: Path | None) -> Path:
-    if path is None:
-        raise StartError("a certificate is missing")
-    return path
+def watched_files(
+    dynamic_tls: DynamicTLS, keys: Sequence[tuple[KeyPair, tuple[str, ...]]], client_ca: Path | None, proxy_ca: Path | None
+) -> list[WatchedFiles]:
+    """Return the files of certificates, with their server names, and of client CAs, with functions that reload them into `dynamic_tls`."""
 
+    def reload_certificate(pair: KeyPair, names: tuple[str, ...], place: int) -> bool:
+        return dynamic_tls.set_certificate(CertKey.read(pair, names), place=place)
 
-def write_kubeconfig(path: Path, *, url: str, authority: Path | None, admin: KeyPair) -> None:
-    """Write the admin's kubeconfig with embedded certificates, unless the file already has this content.
+    def reload_client_ca(path: Path) -> bool:
+        return dynamic_tls.set_client_trust(replace(dynamic_tls.identification, clients=CertificateAuthorities(read_authorities(path))))
 
-    Without an authority clients verify the server with the system's authorities.
+    def reload_proxy_ca(path: Path) -> bool:
+        return dynamic_tls.set_client_trust(replace(dynamic_tls.identification, proxies=CertificateAuthorities(read_authorities(path))))
 
-    Raises:
-        OSError: the file cannot be read or written.
-    """
-    trust = f"    certificate-authority-data: {_base64(authority)}\n" if authority else ""
-    text = _KUBECONFIG.format(url=url, authority=trust, cert=_base64(admin.cert), key=_base64(admin.key))
-    if read_file(path) != text:
-        write_file(path, text, mode=0o600)
-
-
-def points_to(path: Path, url: str) -> bool:
-    """Return whether a kubeconfig of `write_kubeconfig` refers to a server.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
-    return f"    server: {url}\n" in read_file(path)
+    watched = [
+        WatchedFiles([pair.cert, pair.key], partial(reload_certificate, pair, names, place)) for place, (pair, names) in enumerate(keys)
+    ]
+    for path, reload in ((client_ca, reload_client_ca), (proxy_ca, reload_proxy_ca)):
+        if path is not None:
+            watched.append(WatchedFiles([path], partial(reload, path)))
+    return watched
 
 
 def _base64(path: Path) -> str:

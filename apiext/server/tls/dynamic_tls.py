@@ -6,7 +6,7 @@ Mirrors apiserver pkg/server/dynamiccertificates (tlsconfig.go).
 from __future__ import annotations
 
 import ssl
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from apiext.server.tls.context import CertKey, server_context
 
@@ -24,12 +24,6 @@ class _SwitchableContext(ssl.SSLContext):
     """
 
     current: ssl.SSLContext
-
-    def __new__(cls, first: ssl.SSLContext) -> Self:
-        """Return a context that delegates to `first`."""
-        context = super().__new__(cls, ssl.PROTOCOL_TLS_SERVER)
-        context.current = first
-        return context
 
     def wrap_bio(self, *args: Any, **kwargs: Any) -> ssl.SSLObject:
         """Return the TLS object of a new connection."""
@@ -60,8 +54,9 @@ class DynamicTLS:
         self.identification = identification
         """The current authorities of clients and front proxies."""
         self._contexts = self._build(self.keys, identification)
-        self.context = _SwitchableContext(self._contexts[0])
+        self.context = _SwitchableContext(ssl.PROTOCOL_TLS_SERVER)
         """The context for the listener."""
+        self.context.current = self._contexts[0]
 
     def set_certificate(self, keys: CertKey, *, place: int = 0) -> bool:
         """Replace the certificate at an index of `keys`, for new connections. Return whether it differs from the previous one."""

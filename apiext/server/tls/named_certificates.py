@@ -30,7 +30,9 @@ class NamedCertificates:
         """Each key has a context. `address` is the listening address, empty for all addresses."""
         self._address = address
         self._by_name = _by_name(keys[1:], contexts[1:])
-        self._covering = [(_hosts(_parse(one)), context) for one, context in zip(keys, contexts, strict=True)]
+        self._covering = [
+            ({name.lower() for name in _dns_names(_parse(one))}, context) for one, context in zip(keys, contexts, strict=True)
+        ]
 
     def choose(self, connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, _context: ssl.SSLContext) -> None:
         """Set the context of a new connection (ssl.SSLContext.sni_callback)."""
@@ -41,7 +43,7 @@ class NamedCertificates:
         default = self._covering[0][1]
         if not name:
             return self._by_name.get(self._address, default)
-        asked = (name.lower(), _wildcard(name.lower()))
+        asked = (name.lower(), ".".join(["*", *name.lower().split(".")[1:]]))
         for key in asked:
             if key in self._by_name:
                 return self._by_name[key]
@@ -70,10 +72,6 @@ def _is_domain(name: str) -> bool:
     return name == "*" or (not _ADDRESS.fullmatch(name) and _DOMAIN.fullmatch(name.removeprefix("*.")) is not None)
 
 
-def _hosts(certificate: x509.Certificate) -> set[str]:
-    return {name.lower() for name in _dns_names(certificate)}
-
-
 def _dns_names(certificate: x509.Certificate) -> list[str]:
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -87,7 +85,3 @@ def _parse(keys: CertKey) -> x509.Certificate:
         return x509.load_pem_x509_certificate(keys.cert)
     except ValueError as error:
         raise TLSError(f"invalid certificate of {keys.origin}: {error}") from error
-
-
-def _wildcard(name: str) -> str:
-    return ".".join(["*", *name.split(".")[1:]])

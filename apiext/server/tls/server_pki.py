@@ -16,8 +16,9 @@ import fcntl
 import hashlib
 import os
 import ssl
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -27,7 +28,7 @@ from apiext.meta.request import MASTERS
 from apiext.server.atomic_files import read_file, write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from apiext.cert.issuing import Pem
@@ -85,11 +86,6 @@ class Pki:
         return [path for pair in (self.authority, self.serving, self.admin) for path in (pair.cert, pair.key)]
 
 
-def now() -> datetime.datetime:
-    """Return the current time in UTC."""
-    return datetime.datetime.now(datetime.UTC)
-
-
 def ensure_pki(folder: Path, hosts: Sequence[str], moment: datetime.datetime | None = None) -> Pki:
     """Create the certificates that are missing, expire soon or lack a host. Servers with the same folder share them.
 
@@ -98,22 +94,24 @@ def ensure_pki(folder: Path, hosts: Sequence[str], moment: datetime.datetime | N
     Raises:
         OSError: the folder cannot be read or written.
     """
-    moment = moment or now()
+    moment = moment or datetime.datetime.now(datetime.UTC)
     pki = Pki(*(KeyPair.named(folder, name) for name in (_AUTHORITY, "apiserver", "apiext-admin")))
-    if was_checked(folder, pki.files, hosts, moment):
+    if _was_checked(folder, pki.files, hosts, moment):
         return pki
     if not _is_complete(pki, hosts, moment):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _locked(folder):
+        with open(folder / ".lock", "wb", opener=partial(os.open, mode=0o600)) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             _complete(pki, hosts, moment)
-    record_check(folder, pki.files, hosts, moment)
+    _record_check(folder, pki.files, hosts, moment)
     return pki
 
 
 def _is_complete(pki: Pki, hosts: Sequence[str], moment: datetime.datetime) -> bool:
+    authorities = read_file(pki.authority.cert)
     return not (
         _authority_is_due(pki, moment)
-        or len(_valid(pki, moment)) < len(certificate.certificates(read_file(pki.authority.cert)))
+        or renewal.still_valid(authorities, moment) != certificate.certificates(authorities)
         or any(_is_due(pair, pki.authority, moment) for pair in (pki.serving, pki.admin))
         or not certificate.covers(read_file(pki.serving.cert), hosts)
     )
@@ -126,11 +124,6 @@ def _authority_is_due(pki: Pki, moment: datetime.datetime) -> bool:
 
 def _is_due(pair: KeyPair, authority: KeyPair, moment: datetime.datetime) -> bool:
     return not pair.is_valid() or renewal.is_due(read_file(pair.cert), read_file(authority.cert), moment)
-
-
-def _valid(pki: Pki, moment: datetime.datetime) -> list[str]:
-    """Return the CA certificates that have not expired."""
-    return renewal.still_valid(read_file(pki.authority.cert), moment)
 
 
 def _complete(pki: Pki, hosts: Sequence[str], moment: datetime.datetime) -> None:
@@ -152,32 +145,19 @@ def _complete(pki: Pki, hosts: Sequence[str], moment: datetime.datetime) -> None
 def _complete_authority(pki: Pki, moment: datetime.datetime) -> None:
     from apiext.cert import issuing
 
-    kept = _valid(pki, moment)
+    authorities = read_file(pki.authority.cert)
+    kept = renewal.still_valid(authorities, moment)
     if _authority_is_due(pki, moment):
-        old = issuing.Pem(read_file(pki.authority.cert), read_file(pki.authority.key))
+        old = issuing.Pem(authorities, read_file(pki.authority.key))
         sound = pki.authority.is_valid()
         new = issuing.renew_authority(_AUTHORITY, old, moment) if sound else issuing.new_authority(_AUTHORITY, moment)
         pki.authority.write(new._replace(cert="".join([new.cert, *kept])))
-    elif kept != certificate.certificates(read_file(pki.authority.cert)):
+    elif kept != certificate.certificates(authorities):
         write_file(pki.authority.cert, "".join(kept), mode=0o644)
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def was_checked(folder: Path, files: Iterable[Path], hosts: Sequence[str], moment: datetime.datetime) -> bool:
-    """Return whether these files passed a check for these hosts in the last day.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
+def _was_checked(folder: Path, files: Iterable[Path], hosts: Sequence[str], moment: datetime.datetime) -> bool:
+    """Return whether these files passed a check for these hosts in the last day. Raises OSError."""
     try:
         record = orjson.loads(read_file(folder / _CHECK_FILE))
         checked = datetime.datetime.fromisoformat(record["time"])
@@ -187,12 +167,8 @@ def was_checked(folder: Path, files: Iterable[Path], hosts: Sequence[str], momen
         return False
 
 
-def record_check(folder: Path, files: Iterable[Path], hosts: Sequence[str], moment: datetime.datetime) -> None:
-    """Record that these files passed a check for these hosts; a folder that is not writable stays unchanged.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
+def _record_check(folder: Path, files: Iterable[Path], hosts: Sequence[str], moment: datetime.datetime) -> None:
+    """Record that these files passed a check for these hosts; a folder that is not writable stays unchanged. Raises OSError."""
     record = {"time": moment.isoformat(), "hosts": list(hosts), "digest": _digest(files)}
     with suppress(OSError):
         write_file(folder / _CHECK_FILE, orjson.dumps(record).decode(), mode=0o600)

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from apiext.meta import errors
+from apiext.meta.gvk import GroupResource
+from apiext.meta.json_codec import Object
 from apiext.storage import keys, list_plan, rendering, versioner
+from apiext.storage.backend import Backend
+from apiext.storage.barrier import Barrier
+from apiext.storage.cacher.feed import BackendFeed
 from apiext.storage.cacher.listing import from_entries, from_sorted_view
 from apiext.storage.cacher.watch_cache import WatchCache
 from apiext.storage.change import Change, Interest
 from apiext.storage.converting_watch import ConvertingWatch
 from apiext.storage.direct_reader import DirectReader
-from apiext.storage.direct_store import BOOKMARK_INTERVAL
-from apiext.storage.interface import DEFAULT_WRITE, CorruptObjectError, EventType, KeyNotFoundError
+from apiext.storage.entry import Entry
+from apiext.storage.interface import (
+    DEFAULT_WRITE,
+    Codec,
+    CorruptObjectError,
+    Event,
+    EventType,
+    Item,
+    KeyNotFoundError,
+    ListOptions,
+    ListResult,
+    Watch,
+    WatchOptions,
+    WriteOptions,
+)
+from apiext.storage.list_plan import ListPlan
+from apiext.storage.rendering import Renderer
 from apiext.storage.watch_queue import WatchQueue, ended, failed
 from apiext.storage.writer import ObjectState, Writer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from apiext.meta.gvk import GroupResource
-    from apiext.meta.json_codec import Object
-    from apiext.storage.backend import Backend
-    from apiext.storage.barrier import Barrier
-    from apiext.storage.cacher.feed import BackendFeed
-    from apiext.storage.entry import Entry
-    from apiext.storage.interface import Codec, Event, Item, ListOptions, ListResult, Watch, WatchOptions, WriteOptions
-    from apiext.storage.list_plan import ListPlan
-    from apiext.storage.rendering import Renderer
 
 
 class CachedStore(Writer):
@@ -45,14 +52,13 @@ class CachedStore(Writer):
         resource: GroupResource,
         feed: BackendFeed,
         barrier: Barrier,
-        clock: Callable[[], float] = time.monotonic,
-        bookmark_interval: float = BOOKMARK_INTERVAL,
+        clock: Callable[[], float],
+        bookmark_interval: float,
     ) -> None:
         super().__init__(backend=backend, renderer=renderer)
         self._direct = DirectReader(backend=backend, renderer=renderer, resource=resource)
         self._feed = feed
         self._barrier = barrier
-        self._clock = clock
         self.cache = WatchCache(backend=backend, renderer=renderer, feed=feed, clock=clock, bookmark_interval=bookmark_interval)
 
     async def get(self, key: str, codec: Codec, *, resource_version: str = "") -> Item:
@@ -74,7 +80,12 @@ class CachedStore(Writer):
         if entry is None:
             raise KeyNotFoundError(self._direct.prefix + key, "key not found")
         view = cache.view(codec)
-        return entry.item(view) if view.inline else await view.item(entry)
+        if view.inline:
+            return view.item(entry)
+        (shown,) = await view.items([entry])
+        if isinstance(shown, Item):
+            return shown
+        raise shown
 
     async def _wait(self, revision: int) -> None:
         """Wait until the cache reaches a revision.
@@ -110,28 +121,23 @@ class CachedStore(Writer):
             return await self._direct.list(plan, codec)
         # the reference's cache does not page lists of any age
         limit = 0 if options.resource_version == "0" else plan.limit
-        view, revision = cache.view(codec), cache.revision
-        sorted_view = None if keys.is_single(plan.scope) else cache.sorted_view(view)
-        if sorted_view is not None:
-            return from_sorted_view(plan, sorted_view, cache.key_range(plan.scope, plan.start), limit=limit, revision=revision)
-        entries = cache.range(plan.scope, plan.start)
-        return await from_entries(plan, entries, view, limit=limit, resource=self._direct.resource, revision=revision)
+        return await self._list_at(cache.revision, plan, codec, limit=limit)
 
     async def _list_exact(self, plan: ListPlan, codec: Codec) -> ListResult:
         """List at one revision: from the cache and its history, or from the backend if the history is too short."""
-        cache = self.cache
         await self._wait(plan.exact)
-        if plan.exact < cache.history.floor or cache.closed:
+        if plan.exact < self.cache.history.floor or self.cache.closed:
             return await self._direct.list(plan, codec)
-        view = cache.view(codec)
-        unchanged = plan.exact >= cache.changed_at
-        sorted_view = cache.sorted_view(view) if unchanged and not keys.is_single(plan.scope) else None
+        return await self._list_at(plan.exact, plan, codec, limit=plan.limit)
+
+    async def _list_at(self, revision: int, plan: ListPlan, codec: Codec, *, limit: int) -> ListResult:
+        cache = self.cache
+        view, past = cache.view(codec), revision < cache.changed_at
+        sorted_view = None if past or keys.is_single(plan.scope) else cache.sorted_view(view)
         if sorted_view is not None:
-            place = cache.key_range(plan.scope, plan.start)
-            return from_sorted_view(plan, sorted_view, place, limit=plan.limit, revision=plan.exact)
-        entries = cache.range_at(plan.exact, plan.scope, plan.start)
-        resource = self._direct.resource
-        return await from_entries(plan, entries, view, limit=plan.limit, resource=resource, revision=plan.exact)
+            return from_sorted_view(plan, sorted_view, cache.key_range(plan.scope, plan.start), limit=limit, revision=revision)
+        entries = cache.range_at(revision, plan.scope, plan.start) if past else cache.range(plan.scope, plan.start)
+        return await from_entries(plan, entries, view, limit=limit, resource=self._direct.resource, revision=revision)
 
     async def watch(self, prefix: str, codec: Codec, options: WatchOptions) -> Watch:
         """Implement Store.watch."""
@@ -175,7 +181,7 @@ class CachedStore(Writer):
         watch: WatchQueue[Any] = WatchQueue(backlog=backlog, closed=lambda watch: cache.dispatcher.leave(watch, interest))
         cache.dispatcher.join(watch, interest)
         if options.allow_bookmarks:
-            cache.dispatcher.schedule_bookmarks(watch, interest, start_revision=after or now, timeout=options.timeout, now=self._clock())
+            cache.dispatcher.schedule_bookmarks(watch, interest, start_revision=after or now, timeout=options.timeout)
         return watch if interest.view.inline else ConvertingWatch(watch, interest)
 
     def _start_loading(self) -> None:
@@ -210,9 +216,9 @@ class CachedStore(Writer):
         """Implement Store.count."""
         return len(self.cache.entries) if self.cache.loaded else await self._direct.count()
 
-    def close(self, error: errors.StatusError | None = None) -> None:
-        """Drop the cache and end its watches, with a Status if one is given; later reads use the backend."""
-        self.cache.close(error)
+    def close(self) -> None:
+        """Drop the cache and end its watches; later reads use the backend."""
+        self.cache.close()
 
 
 def _initial(interest: Interest, entries: Sequence[Entry], bookmark_at: int) -> Iterator[Event | Change]:
@@ -223,7 +229,7 @@ def _initial(interest: Interest, entries: Sequence[Entry], bookmark_at: int) -> 
     else:
         for entry in entries:
             if interest.wants(entry):
-                yield rendering.event(EventType.ADDED, entry.item(view))
+                yield rendering.event(EventType.ADDED, view.item(entry))
     if bookmark_at:
         yield rendering.bookmark(view.gvk, bookmark_at, initial_events_end=True)
 

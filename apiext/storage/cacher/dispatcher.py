@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from apiext.storage import rendering
 from apiext.storage.cacher.watcher_groups import WatcherGroup, WatcherGroups
+from apiext.storage.change import Change, Interest
+from apiext.storage.interface import Event
+from apiext.storage.watch_queue import WatchQueue
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from apiext.meta import errors
-    from apiext.storage.change import Change, Interest
-    from apiext.storage.interface import Event
-    from apiext.storage.watch_queue import WatchQueue
-
-_BEFORE_END_SECONDS: Final = 2.0  # seconds
-_PAUSE_SECONDS_PER_WATCHER: Final = 100e-6  # seconds
-_MAX_PAUSE_SECONDS: Final = 0.02  # seconds
+_BEFORE_END_SECONDS: Final = 2.0
+_PAUSE_SECONDS_PER_WATCHER: Final = 100e-6
+_MAX_PAUSE_SECONDS: Final = 0.02
 _SILENCE: Final = 10
 """Silence, in pauses, after which the next change is dispatched at once."""
 
 
+@dataclass(slots=True)
 class _Bookmarks:
     """The bookmark schedule of a watcher."""
 
-    __slots__ = ("deadline", "due", "group", "start_revision")
-
-    def __init__(self, *, group: WatcherGroup, start_revision: int, deadline: float, due: float) -> None:
-        self.group = group
-        self.start_revision = start_revision
-        self.deadline = deadline
-        self.due = due
+    interest: Interest
+    start_revision: int
+    deadline: float
+    due: float = 0.0
 
 
 class Dispatcher:
@@ -42,7 +37,8 @@ class Dispatcher:
     silence before it.
     """
 
-    def __init__(self, *, bookmark_interval: float) -> None:
+    def __init__(self, *, clock: Callable[[], float], bookmark_interval: float) -> None:
+        self._clock = clock
         self._interval = bookmark_interval
         self._groups: dict[str, WatcherGroups] = {}
         self._bookmarks: dict[WatchQueue[Any], _Bookmarks] = {}
@@ -50,9 +46,6 @@ class Dispatcher:
         self._pending: list[Change] = []
         self._timer: asyncio.TimerHandle | None = None
         self._silent_from = 0.0
-
-    def __len__(self) -> int:
-        return self._watchers
 
     def join(self, watch: WatchQueue[Any], interest: Interest) -> None:
         """Add a watcher."""
@@ -124,30 +117,20 @@ class Dispatcher:
         try:
             event = group.interest.event(change)
         except rendering.RENDERING_ERRORS as error:
-            self._fail(group, rendering.status_error(error), batches)
+            # ends the watches of this group only; other versions may show the change
+            earlier = batches.pop(group, [])
+            for watch in tuple(group.watchers):
+                if earlier:
+                    watch.push(earlier, 0)
+                watch.fail(rendering.status_error(error))
             return
         if event is not None:
-            batch = batches.get(group)
-            if batch is None:
-                batches[group] = [event]
-            else:
-                batch.append(event)
+            batches.setdefault(group, []).append(event)
 
-    def _fail(self, group: WatcherGroup, error: errors.StatusError, batches: dict[WatcherGroup, list[Event]]) -> None:
-        """End the watches of a group whose version cannot show a change; other groups go on."""
-        earlier = batches.pop(group, [])
-        for watch in tuple(group.watchers):
-            if earlier:
-                watch.push(earlier, 0)
-            watch.fail(error)
-
-    def schedule_bookmarks(self, watch: WatchQueue[Any], interest: Interest, *, start_revision: int, timeout: float, now: float) -> None:
+    def schedule_bookmarks(self, watch: WatchQueue[Any], interest: Interest, *, start_revision: int, timeout: float) -> None:
         """Schedule a watcher's bookmarks: one an interval, and one shortly before its timeout (seconds; 0: none)."""
-        group = self._groups[interest.scope].group(interest)
-        if group is None:
-            return
-        deadline = now + timeout if timeout else 0.0
-        bookmarks = _Bookmarks(group=group, start_revision=start_revision, deadline=deadline, due=now)
+        now = self._clock()
+        bookmarks = _Bookmarks(interest, start_revision, deadline=now + timeout if timeout else 0.0)
         if self._schedule(bookmarks, now):
             self._bookmarks[watch] = bookmarks
 
@@ -157,26 +140,24 @@ class Dispatcher:
             bookmarks.due = min(bookmarks.due, bookmarks.deadline - _BEFORE_END_SECONDS)
         return bookmarks.due > now
 
-    def send_bookmarks(self, revision: int, now: float) -> None:
+    def send_bookmarks(self, revision: int) -> None:
         """Send the bookmarks that are due."""
         self._flush()
+        now = self._clock()
         for watch, bookmarks in tuple(self._bookmarks.items()):
             if now < bookmarks.due:
                 continue
             # a bookmark at the start revision is useless
-            if revision > max(bookmarks.start_revision, bookmarks.group.interest.after):
-                event = rendering.bookmark(bookmarks.group.interest.view.gvk, revision)
+            if revision > max(bookmarks.start_revision, bookmarks.interest.after):
+                event = rendering.bookmark(bookmarks.interest.view.gvk, revision)
                 watch.push([event], len(event.line))
             if not self._schedule(bookmarks, now):
                 self._bookmarks.pop(watch, None)
 
-    def end(self, error: errors.StatusError | None = None) -> None:
-        """End all watches, with a Status if one is given."""
+    def end(self) -> None:
+        """End all watches."""
         self._flush()
         for groups in tuple(self._groups.values()):
             for group in groups:
                 for watch in tuple(group.watchers):
-                    if error is not None:
-                        watch.fail(error)
-                    else:
-                        watch.finish()
+                    watch.finish()

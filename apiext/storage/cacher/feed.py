@@ -6,27 +6,23 @@ Mirrors apiserver pkg/storage/cacher: lister_watcher.go, progress/watch_progress
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, Protocol
+import contextlib
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from apiext.meta import errors
 from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
-from apiext.storage import streams
-from apiext.storage.backend import BackendError, CompactedError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from apiext.storage.backend import Backend, BackendEvent, WatchBatch
+from apiext.storage.backend import Backend, BackendError, BackendEvent, CompactedError, WatchBatch
 
 MAX_WAIT: Final = 3.0
 """Seconds a read waits for the caches to reach a revision."""
-_PROGRESS_AFTER_SECONDS: Final = 0.005  # seconds
-_PROGRESS_INTERVAL_SECONDS: Final = 0.1  # seconds
-_MIN_RETRY_SECONDS: Final = 0.2  # seconds
-_MAX_RETRY_SECONDS: Final = 5.0  # seconds
-_CHUNK_EVENTS: Final = 64  # events
+_PROGRESS_AFTER_SECONDS: Final = 0.005
+_PROGRESS_INTERVAL_SECONDS: Final = 0.1
+_MIN_RETRY_SECONDS: Final = 0.2
+_MAX_RETRY_SECONDS: Final = 5.0
+_CHUNK_EVENTS: Final = 64
 
 _LOG: Final = get_logger(__name__)
 
@@ -113,7 +109,7 @@ class BackendFeed:
 
     async def _follow(self) -> None:
         start = self.revision + 1 if self.revision else 0
-        async with streams.closing(self._backend.watch(self._root, start=start)) as batches:
+        async with contextlib.aclosing(self._backend.watch(self._root, start=start)) as batches:
             async for batch in batches:
                 await self._take(batch)
                 self._backoff.reset()
@@ -130,8 +126,7 @@ class BackendFeed:
             self._advance(events[end - 1].revision)
             first = end
             await asyncio.sleep(0)
-        if first < len(events):
-            self._deliver(events[first:] if first else events)
+        self._deliver(events[first:] if first else events)
         self._advance(batch.revision)
 
     def _deliver(self, events: Sequence[BackendEvent]) -> None:

@@ -6,21 +6,17 @@ Mirrors apiserver pkg/storage/cacher/watch_cache_history.go.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from apiext.meta import errors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from apiext.storage.change import Change
-    from apiext.storage.entry import Entry
+from apiext.storage.change import Change
 
 MIN_CHANGES: Final = 100
 MAX_CHANGES: Final = 100 * 1024
-MAX_BYTES: Final = 32 << 20  # 32 MiB
-KEPT_SECONDS: Final = 75.0  # seconds
-_COMPACT_AFTER_CHANGES: Final = 1024  # dropped changes
+MAX_BYTES: Final = 32 << 20
+KEPT_SECONDS: Final = 75.0
+_COMPACT_AFTER_CHANGES: Final = 1024
 
 
 class History:
@@ -29,9 +25,8 @@ class History:
     The last hundred changes stay regardless of their age and size.
     """
 
-    def __init__(self, *, clock: Callable[[], float], max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, *, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._max_bytes = max_bytes
         self._changes: list[Change] = []
         self._times: list[float] = []
         self._sizes: list[int] = []
@@ -53,30 +48,20 @@ class History:
 
     def add(self, change: Change) -> None:
         """Add a change; revisions must not go back."""
-        now = self._clock()
-        self._changes.append(change)
-        self._times.append(now)
         size = change.size
+        self._changes.append(change)
+        self._times.append(self._clock())
         self._sizes.append(size)
         self._bytes += size
-        self._trim(now)
+        self.trim()
 
     def trim(self) -> None:
-        """Drop changes that are old enough."""
-        self._trim(self._clock())
-
-    def _trim(self, now: float) -> None:
-        while len(self) > MIN_CHANGES and self._is_over(now):
-            self._drop()
-
-    def _is_over(self, now: float) -> bool:
-        outlived = now - self._times[self._first] > KEPT_SECONDS
-        return outlived or self._bytes > self._max_bytes or len(self) > MAX_CHANGES
-
-    def _drop(self) -> None:
-        self.floor = self._changes[self._first].revision
-        self._bytes -= self._sizes[self._first]
-        self._first += 1
+        """Drop changes that are old enough, or beyond a limit."""
+        kept_from = self._clock() - KEPT_SECONDS
+        while len(self) > MIN_CHANGES and (self._times[self._first] < kept_from or self._bytes > MAX_BYTES or len(self) > MAX_CHANGES):
+            self.floor = self._changes[self._first].revision
+            self._bytes -= self._sizes[self._first]
+            self._first += 1
         if self._first >= _COMPACT_AFTER_CHANGES and self._first * 2 >= len(self._changes):
             for column in (self._changes, self._times, self._sizes):
                 del column[: self._first]
@@ -92,14 +77,6 @@ class History:
             raise errors.expired(f"too old resource version: {revision} ({self.floor})")
         first = bisect_right(self._changes, revision, lo=self._first, key=lambda change: change.revision)
         return self._changes[first:]
-
-    def undo(self, revision: int) -> dict[str, Entry | None]:
-        """Return the entry at a revision of each key that has changed since (None: absent).
-
-        Raises:
-            StatusError: as `since`.
-        """
-        return {change.key: change.previous for change in reversed(self.since(revision))}
 
     def latest(self, count: int) -> Sequence[Change]:
         """Return the newest changes, oldest first."""

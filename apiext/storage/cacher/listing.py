@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from apiext.meta.gvk import GroupResource
 from apiext.storage import list_plan
+from apiext.storage.cacher.sorted_view import SortedView
 from apiext.storage.change import equal_field, is_everything, selection_key
 from apiext.storage.corrupt_objects import Corruption
-from apiext.storage.interface import CorruptObjectError, Item, ListResult
+from apiext.storage.entry import Entry
+from apiext.storage.interface import CorruptObjectError, Item, ListResult, Selection
+from apiext.storage.list_plan import ListPlan
 from apiext.storage.time_slice import Pace
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from apiext.meta.gvk import GroupResource
-    from apiext.storage.cacher.sorted_view import SortedView
-    from apiext.storage.entry import Entry
-    from apiext.storage.interface import Selection
-    from apiext.storage.list_plan import ListPlan
-    from apiext.storage.view import View
+from apiext.storage.view import View
 
 
 def from_sorted_view(plan: ListPlan, sorted_view: SortedView, place: slice, *, limit: int, revision: int) -> ListResult:
@@ -47,11 +42,7 @@ def _selected(plan: ListPlan, sorted_view: SortedView, place: slice) -> Sequence
         found = (item for item in sorted_view.with_field(*field) if item.key.startswith(plan.scope) and item.key >= begin)
         return [item for item in found if matches(item.labels, item.fields)]
     what = (plan.scope, plan.start, *selection_key(plan.selection))
-    selected = sorted_view.cached_selection(what)
-    if selected is None:
-        selected = _select(sorted_view.items[place], plan.selection)
-        sorted_view.cache_selection(what, selected)
-    return selected
+    return sorted_view.selection(what, lambda: _select(sorted_view.items[place], plan.selection))
 
 
 async def from_entries(
@@ -109,7 +100,7 @@ async def _render(entries: Sequence[Entry], view: View, resource: GroupResource)
         if pace.due:
             await pace.pause()
         try:
-            items.append(entry.item(view))
+            items.append(view.item(entry))
         except CorruptObjectError as error:
             corruption.add(error)
     corruption.check()

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from apiext.storage.interface import Item
+from apiext.storage.interface import Item
 
 
-class Index(ABC):
-    """Items by value, in the order of keys. Returned lists never change."""
+class SelectorIndex:
+    """Items by a value, in the order of keys. Returned lists never change.
 
-    __slots__ = ("_name", "_values")
+    `value_of` returns the value of an item, None for an item that is not in the index.
+    """
 
-    def __init__(self, name: str, items: Iterable[Item]) -> None:
-        self._name = name
+    __slots__ = ("_value_of", "_values")
+
+    def __init__(self, value_of: Callable[[Item], str | None], items: Iterable[Item]) -> None:
+        self._value_of = value_of
         self._values: dict[str, list[Item]] = {}
         for item in items:
-            value = self._value(item)
+            value = value_of(item)
             if value is not None:
                 self._values.setdefault(value, []).append(item)
-
-    @abstractmethod
-    def _value(self, item: Item) -> str | None:
-        """Return the indexed value of an item; None if it is not in the index."""
 
     def items(self, value: str) -> Sequence[Item]:
         """Return the items with a value."""
@@ -35,8 +31,8 @@ class Index(ABC):
 
     def replace(self, old: Item | None, new: Item | None) -> None:
         """Apply a change of one item (None: absent)."""
-        before = self._value(old) if old is not None else None
-        after = self._value(new) if new is not None else None
+        before = self._value_of(old) if old is not None else None
+        after = self._value_of(new) if new is not None else None
         if old is not None and before is not None and before != after:
             self._put(before, old.key, [])
         if new is not None and after is not None:
@@ -44,33 +40,10 @@ class Index(ABC):
 
     def _put(self, value: str, key: str, new: list[Item]) -> None:
         items = self._values.get(value, [])
-        place = bisect_left(items, key, key=item_key)
+        place = bisect_left(items, key, key=attrgetter("key"))
         known = place < len(items) and items[place].key == key
         items = [*items[:place], *new, *items[place + known :]]
         if items:
             self._values[value] = items
         else:
             self._values.pop(value, None)
-
-
-class LabelIndex(Index):
-    """Items with a label, by its value."""
-
-    __slots__ = ()
-
-    def _value(self, item: Item) -> str | None:
-        return item.labels.get(self._name)
-
-
-class FieldIndex(Index):
-    """All items by a selectable field; an absent field counts as empty."""
-
-    __slots__ = ()
-
-    def _value(self, item: Item) -> str | None:
-        return item.fields.get(self._name, "")
-
-
-def item_key(item: Item) -> str:
-    """Return the sort key of an item."""
-    return item.key

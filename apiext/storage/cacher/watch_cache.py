@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left, insort
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Final
 
-from apiext.meta import errors
 from apiext.storage import entry as entries
 from apiext.storage import keys
-from apiext.storage.backend import CompactedError
+from apiext.storage.backend import Backend, BackendEvent, CompactedError
 from apiext.storage.cacher.dispatcher import Dispatcher
+from apiext.storage.cacher.feed import BackendFeed
 from apiext.storage.cacher.history import History
 from apiext.storage.cacher.sorted_view import SortedView
 from apiext.storage.change import Change
+from apiext.storage.entry import Entry
+from apiext.storage.interface import Codec, Item
 from apiext.storage.keys import prefix_end
+from apiext.storage.rendering import Renderer
 from apiext.storage.view import View
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from apiext.storage.backend import Backend, BackendEvent
-    from apiext.storage.cacher.feed import BackendFeed
-    from apiext.storage.entry import Entry
-    from apiext.storage.interface import Codec, Item
-    from apiext.storage.rendering import Renderer
-
-_PAGE_KEYS: Final = 1000  # objects
+_PAGE_KEYS: Final = 1000
 _MAX_INCREMENTAL: Final = 64
 """Number of changes up to which an update is faster than a fill."""
 
@@ -49,7 +45,6 @@ class WatchCache:
         self._backend = backend
         self._renderer = renderer
         self._feed = feed
-        self._clock = clock
         self._base = 0
         self._loading: asyncio.Task[None] | None = None
         self._events_while_loading: list[BackendEvent] | None = None
@@ -60,7 +55,7 @@ class WatchCache:
         self.entries: dict[str, Entry] = {}
         self.keys: list[str] = []
         self.history = History(clock=clock)
-        self.dispatcher = Dispatcher(bookmark_interval=bookmark_interval)
+        self.dispatcher = Dispatcher(clock=clock, bookmark_interval=bookmark_interval)
         self.generation = 0
         """The number of changes so far."""
         self.changed_at = 0
@@ -258,20 +253,20 @@ class WatchCache:
         Raises:
             StatusError: 410 if the history does not reach back to it.
         """
-        undone = self.history.undo(revision)
         begin = scope + start
-        past = {key: entry for key, entry in undone.items() if keys.covers(scope, key) and key >= begin}
+        undone = [change for change in self.history.since(revision) if keys.covers(scope, change.key) and change.key >= begin]
+        # of several changes of a key, the first one has its entry at the revision
+        past = {change.key: change.previous for change in reversed(undone)}
         state = list(self.range(scope, start))
         for key, entry in past.items():
-            place = bisect_left(state, key, key=_key)
+            place = bisect_left(state, key, key=attrgetter("key"))
             known = place < len(state) and state[place].key == key
             state[place : place + known] = [entry] if entry is not None else []
         return state
 
     def tick(self) -> None:
         """Send due bookmarks, trim the history and drop renderings of released views."""
-        now = self._clock()
-        self.dispatcher.send_bookmarks(self.revision, now)
+        self.dispatcher.send_bookmarks(self.revision)
         self.history.trim()
         released, self._released = self._released, []
         for view in released:
@@ -282,15 +277,11 @@ class WatchCache:
                     if past is not None:
                         past.forget(view)
 
-    def close(self, error: errors.StatusError | None = None) -> None:
+    def close(self) -> None:
         """End all watches and stop following the feed."""
         self.closed = True
         self.loaded = False
         self._feed.unfollow(self._renderer.prefix, self)
         if self._loading is not None:
             self._loading.cancel()
-        self.dispatcher.end(error)
-
-
-def _key(entry: Entry) -> str:
-    return entry.key
+        self.dispatcher.end()

@@ -2,113 +2,89 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 from apiext.storage import rendering
-from apiext.storage.change import equal_field
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from apiext.storage.change import Change, Interest
-    from apiext.storage.view import View
-    from apiext.storage.watch_queue import WatchQueue
+from apiext.storage.change import Change, Interest, equal_field
+from apiext.storage.view import View
+from apiext.storage.watch_queue import WatchQueue
 
 
+@dataclass(slots=True, eq=False)
 class WatcherGroup:
     """Watchers with equal interests; their batches are rendered once and shared."""
 
-    __slots__ = ("interest", "watchers")
-
-    def __init__(self, interest: Interest) -> None:
-        self.interest = interest
-        self.watchers: dict[WatchQueue[Any], None] = {}
+    interest: Interest
+    watchers: dict[WatchQueue[Any], None] = field(default_factory=dict)
 
 
-_ByIdentity = dict[object, WatcherGroup]
+_Index = tuple[View, str] | None
+"""A view and a selectable field; None for interests that are matched with every change."""
 
 
 class WatcherGroups:
     """The groups of one scope. A change is matched only with the groups of its field values."""
 
-    __slots__ = ("_by_field", "_others")
+    __slots__ = ("_indexes",)
 
     def __init__(self) -> None:
-        self._others: _ByIdentity = {}
-        self._by_field: dict[tuple[View, str], dict[str, _ByIdentity]] = {}
+        self._indexes: dict[_Index, dict[str, dict[object, WatcherGroup]]] = {}
+        """Groups by the identity of their interest, by the value of the field, by index. No member is empty."""
 
     def __bool__(self) -> bool:
-        return bool(self._others or self._by_field)
+        return bool(self._indexes)
 
     def __iter__(self) -> Iterator[WatcherGroup]:
         """Yield all groups."""
-        yield from tuple(self._others.values())
-        for values in tuple(self._by_field.values()):
+        for values in tuple(self._indexes.values()):
             for groups in tuple(values.values()):
                 yield from tuple(groups.values())
 
     def join(self, watch: WatchQueue[Any], interest: Interest) -> None:
         """Add a watcher to the group of its interest."""
-        groups, field = self._others, _indexed_field(interest)
-        if field is not None:
-            name, value = field
-            groups = self._by_field.setdefault((interest.view, name), {}).setdefault(value, {})
+        index, value = _place(interest)
+        groups = self._indexes.setdefault(index, {}).setdefault(value, {})
         groups.setdefault(interest.identity, WatcherGroup(interest)).watchers[watch] = None
-
-    def group(self, interest: Interest) -> WatcherGroup | None:
-        """Return the group of an interest, or None."""
-        return self._groups_of(interest).get(interest.identity)
-
-    def _groups_of(self, interest: Interest) -> _ByIdentity:
-        """Return the groups among which that of an interest belongs."""
-        field = _indexed_field(interest)
-        if field is None:
-            return self._others
-        name, value = field
-        return self._by_field.get((interest.view, name), {}).get(value, {})
 
     def leave(self, watch: WatchQueue[Any], interest: Interest) -> bool:
         """Remove a watcher; return whether it was present."""
-        groups = self._groups_of(interest)
+        index, value = _place(interest)
+        values = self._indexes.get(index, {})
+        groups = values.get(value, {})
         group = groups.get(interest.identity)
         if group is None or watch not in group.watchers:
             return False
         del group.watchers[watch]
         if not group.watchers:
             del groups[interest.identity]
-            self._drop_empty(interest)
-        return True
-
-    def _drop_empty(self, interest: Interest) -> None:
-        """Drop empty values and fields of the index."""
-        field = _indexed_field(interest)
-        if field is None:
-            return
-        name, value = field
-        values = self._by_field[interest.view, name]
-        if not values[value]:
+        if not groups:
             del values[value]
         if not values:
-            del self._by_field[interest.view, name]
+            del self._indexes[index]
+        return True
 
     def matching(self, change: Change) -> list[WatcherGroup]:
         """Return the groups that a change may concern."""
-        found = list(self._others.values())
-        for (view, name), values in self._by_field.items():
-            for groups in self._with_values(view, name, values, change):
-                found += groups.values()
+        found: list[WatcherGroup] = []
+        for index, values in self._indexes.items():
+            wanted = values if index is None else _values(*index, change, values)
+            for value in wanted:
+                if value in values:
+                    found += values[value].values()
         return found
 
-    @staticmethod
-    def _with_values(view: View, name: str, values: dict[str, _ByIdentity], change: Change) -> list[_ByIdentity]:
-        try:
-            has = {entry.item(view).fields.get(name, "") for entry in (change.entry, change.previous) if entry is not None}
-        except rendering.RENDERING_ERRORS:
-            # all of them must fail with the error
-            return list(values.values())
-        return [values[value] for value in has if value in values]
+
+def _place(interest: Interest) -> tuple[_Index, str]:
+    """Return the index and the value of an interest; no index where fields are known only after a conversion."""
+    found = equal_field(interest.selection) if interest.view.inline else None
+    return ((interest.view, found[0]), found[1]) if found is not None else (None, "")
 
 
-def _indexed_field(interest: Interest) -> tuple[str, str] | None:
-    """Return the field and value that an interest is indexed by; None where fields are known only after a conversion."""
-    return equal_field(interest.selection) if interest.view.inline else None
+def _values(view: View, name: str, change: Change, every: Iterable[str]) -> Iterable[str]:
+    """Return the values of a field before and after a change; every value if the object cannot be decoded: all must fail with the error."""
+    try:
+        return {view.item(entry).fields.get(name, "") for entry in (change.entry, change.previous) if entry is not None}
+    except rendering.RENDERING_ERRORS:
+        return every

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from apiext.storage.backend import (
     CompactedError,
@@ -62,7 +62,7 @@ class EtcdBackend:
         try:
             await backend._latest(backend._probe_key, deadline=config.connect_timeout)
         except UnavailableError as error:
-            reason = backend._servers.last_error()
+            reason = backend._servers.current.last_error
             await backend.close()
             raise UnavailableError(f"etcd cannot be reached at {backend._servers}: {reason or error}") from error
         except BaseException:
@@ -107,28 +107,25 @@ class EtcdBackend:
         """See `Backend.count`."""
         key, end = messages.range_start(prefix), messages.range_end(prefix)
         response = await self._calls.read(RANGE, rpc.RangeRequest(key=key, range_end=end, count_only=True))
-        count: int = response.count
-        return count
+        return int(response.count)
 
     async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
         """See `Backend.create`."""
-        encoded = messages.encode(key)
-        return await self._write(encoded, 0, messages.put(encoded, value), guard)
+        return await self._write(key, value, 0, guard)
 
     async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """See `Backend.update`."""
-        encoded = messages.encode(key)
-        return await self._write(encoded, expected, messages.put(encoded, value), guard)
+        return await self._write(key, value, expected, guard)
 
     async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
         """See `Backend.delete`."""
-        encoded = messages.encode(key)
-        return await self._write(encoded, expected, messages.delete(encoded), guard)
+        return await self._write(key, None, expected, guard)
 
-    async def _write(self, key: bytes, expected: int, operation: Any, guard: Guard | None) -> WriteResult:
-        return messages.write_result(await self._calls.write(messages.conditional(key, expected, operation, guard)), guard)
+    async def _write(self, key: str, value: bytes | None, expected: int, guard: Guard | None) -> WriteResult:
+        request = messages.conditional(messages.encode(key), value, expected, guard)
+        return messages.write_result(await self._calls.write(request), guard)
 
-    async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
+    async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
         """See `Backend.watch`. The stream's window blocks etcd while the reader is slow; etcd then reads from its log."""
         self._servers.raise_if_closed()
         seconds = min(self._config.attempt_timeout, self._config.deadline)
@@ -154,8 +151,7 @@ class EtcdBackend:
     async def _latest(self, key: bytes, *, deadline: float = 0) -> int:
         """Return the store's revision, read linearizably with any key that the user may read."""
         response = await self._calls.read(RANGE, rpc.RangeRequest(key=key, count_only=True), deadline=deadline)
-        revision: int = response.header.revision
-        return revision
+        return int(response.header.revision)
 
     def known_revision(self) -> None:
         """See `Backend.known_revision`: always unknown, since other programs write too."""
@@ -198,17 +194,15 @@ class _CompactionClock:
     async def advance(self, calls: Calls) -> int:
         """Try to advance the clock. Return the revision to compact, 0 if another server advanced it or there is none yet."""
         aged = self._revision
-        response = await calls.write(self._request(aged))
+        request = rpc.TxnRequest(
+            compare=(rpc.Compare(result=rpc.Compare.EQUAL, target=rpc.Compare.VERSION, key=_COMPACT_KEY, version=self._time),),
+            success=(rpc.RequestOp(request_put=rpc.PutRequest(key=_COMPACT_KEY, value=b"%d" % aged)),),
+            failure=(rpc.RequestOp(request_range=rpc.RangeRequest(key=_COMPACT_KEY)),),
+        )
+        response = await calls.write(request)
         self._revision = response.header.revision
         if response.succeeded:
             self._time += 1
             return aged
         self._time = response.responses[0].response_range.kvs[0].version
         return 0
-
-    def _request(self, aged: int) -> Any:
-        return rpc.TxnRequest(
-            compare=(rpc.Compare(result=rpc.Compare.EQUAL, target=rpc.Compare.VERSION, key=_COMPACT_KEY, version=self._time),),
-            success=(rpc.RequestOp(request_put=rpc.PutRequest(key=_COMPACT_KEY, value=b"%d" % aged)),),
-            failure=(rpc.RequestOp(request_range=rpc.RangeRequest(key=_COMPACT_KEY)),),
-        )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from apiext.meta.backoff import Backoff
 from apiext.storage.backend import UnavailableError
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.errors import translate
 from apiext.storage.etcd.http2.grpc_status import DEADLINE_EXCEEDED, RpcError
-from apiext.storage.etcd.servers import Server, Servers
+from apiext.storage.etcd.servers import Servers
 
 _MIN_PAUSE_SECONDS: Final = 0.05
 _MAX_PAUSE_SECONDS: Final = 1.0
@@ -49,20 +49,7 @@ class Calls:
         Raises:
             UnavailableError: no connection (the write was not done), or no answer (its outcome is unknown).
         """
-        end = self._loop.time() + self._deadline
-        message = request.SerializeToString()
-        backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
-        while True:
-            server = await self._connected(end)
-            try:
-                answer = await server.channel.unary(_TXN.path, message, end - self._loop.time())
-            except RpcError as error:
-                if not _unprocessed(error) or self._loop.time() + backoff.next >= end:
-                    self._raise(server, error)
-                self._servers.mark_failed(server)
-            else:
-                return _TXN.response.FromString(answer)
-            await backoff.pause()
+        return await self._call(_TXN, request, self._deadline, idempotent=False)
 
     async def read(self, method: Method, request: Any, *, deadline: float = 0) -> Any:
         """Call an idempotent method, with retries until the deadline (seconds; 0: that of all calls).
@@ -72,35 +59,30 @@ class Calls:
             RevisionCompacted: the revision asked for was compacted.
             RevisionAhead: the revision asked for has not been reached.
         """
+        return await self._call(method, request, deadline or self._deadline, idempotent=True)
+
+    async def _call(self, method: Method, request: Any, seconds: float, *, idempotent: bool) -> Any:
         message = request.SerializeToString()
-        end = self._loop.time() + (deadline or self._deadline)
+        end = self._loop.time() + seconds
         backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
         while True:
-            server = await self._connected(end)
+            channel = await self._servers.connected(end - self._loop.time())
             timeout = end - self._loop.time()
-            if len(self._servers) > 1:  # a server that hangs must leave time for the others
+            if idempotent and len(self._servers) > 1:  # a server that hangs must leave time for the others
                 timeout = min(timeout / len(self._servers), self._attempt_timeout)
             try:
-                answer = await server.channel.unary(method.path, message, timeout)
+                answer = await channel.unary(method.path, message, timeout)
             except RpcError as error:
-                if self._loop.time() + backoff.next >= end or not isinstance(translate(error), UnavailableError):
-                    self._raise(server, error)
-                self._servers.mark_failed(server)
+                translated = translate(error)
+                unavailable = isinstance(translated, UnavailableError)
+                if unavailable:
+                    self._servers.mark_failed(channel)
+                again = unavailable if idempotent else _unprocessed(error)
+                if not again or self._loop.time() + backoff.next >= end:
+                    raise translated from error
             else:
                 return method.response.FromString(answer)
             await backoff.pause()
-
-    async def _connected(self, end: float) -> Server:
-        """Return the current server if it is connected, else wait for one until `end` (loop time)."""
-        self._servers.raise_if_closed()
-        server = self._servers.current
-        return server if server.channel.check_connected() else await self._servers.wait_connected(end - self._loop.time())
-
-    def _raise(self, server: Server, error: RpcError) -> NoReturn:
-        translated = translate(error)
-        if isinstance(translated, UnavailableError):
-            self._servers.mark_failed(server)
-        raise translated from error
 
 
 def _unprocessed(error: RpcError) -> bool:

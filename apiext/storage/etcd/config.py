@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from apiext.storage.backend import BackendError
 
@@ -20,10 +21,10 @@ class EtcdConfig:
     """`http://host:port` or `https://host:port`; http if the scheme is missing."""
     prefix: str = "/registry"
     """The prefix below which revision and health are read: an etcd user may have no permission elsewhere. Keys include it."""
-    cafile: str = ""
-    """Certificate authorities of the servers (PEM); "" for those of the system."""
-    certfile: str = ""
-    keyfile: str = ""
+    cafile: Path | None = None
+    """Certificate authorities of the servers (PEM); None for those of the system."""
+    certfile: Path | None = None
+    keyfile: Path | None = None
     """The client's certificate and key (PEM)."""
     deadline: float = 90.0
     """Limit of a call with all retries; for a list, of each page. Longer than a request's timeout, so that clients see the latter."""

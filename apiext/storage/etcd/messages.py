@@ -37,11 +37,15 @@ def key_value(message: Any) -> KeyValue:
     return KeyValue(message.key.decode(), message.value, message.mod_revision)
 
 
-def conditional(key: bytes, expected: int, operation: Any, guard: Guard | None) -> Any:
-    """Build a transaction that performs the operation if the key has the expected revision (0: absent), else reads the key.
+def conditional(key: bytes, value: bytes | None, expected: int, guard: Guard | None) -> Any:
+    """Build a transaction that writes the key (None: deletes it) if it has the expected revision (0: absent), else reads it.
 
     With a guard, the guard's key must have its revision too; the transaction otherwise reads that revision as well.
     """
+    if value is None:
+        operation = rpc.RequestOp(request_delete_range=rpc.DeleteRangeRequest(key=key))
+    else:
+        operation = rpc.RequestOp(request_put=rpc.PutRequest(key=key, value=value))
     compare, failure = [_compare_revision(key, expected)], [rpc.RequestOp(request_range=rpc.RangeRequest(key=key))]
     if guard is not None:
         other = encode(guard.key)
@@ -54,34 +58,20 @@ def _compare_revision(key: bytes, revision: int) -> Any:
     return rpc.Compare(result=rpc.Compare.EQUAL, target=rpc.Compare.MOD, key=key, mod_revision=revision)
 
 
-def put(key: bytes, value: bytes) -> Any:
-    """Build the operation that writes a key."""
-    return rpc.RequestOp(request_put=rpc.PutRequest(key=key, value=value))
-
-
-def delete(key: bytes) -> Any:
-    """Build the operation that deletes a key."""
-    return rpc.RequestOp(request_delete_range=rpc.DeleteRangeRequest(key=key))
-
-
 def write_result(response: Any, guard: Guard | None) -> WriteResult:
     """Convert the response to a conditional transaction."""
     revision = response.header.revision
     answer = response.responses[0]
     if not response.succeeded:
-        if guard is not None and _revision(response.responses[1].response_range.kvs) != guard.expected:
-            return WriteResult(False, revision, None, guard_failed=True)  # noqa: FBT003 -- field order of the result
+        if guard is not None:
+            kvs = response.responses[1].response_range.kvs
+            if (kvs[0].mod_revision if kvs else 0) != guard.expected:
+                return WriteResult(False, revision, None, guard_failed=True)  # noqa: FBT003 -- field order of the result
         kvs = answer.response_range.kvs
         return WriteResult(False, revision, key_value(kvs[0]) if kvs else None)  # noqa: FBT003 -- field order of the result
     # A delete of an absent key succeeds in etcd without a new revision.
     done = answer.WhichOneof("response") == "response_put" or answer.response_delete_range.deleted > 0
     return WriteResult(done, revision, None)
-
-
-def _revision(kvs: Any) -> int:
-    """Return the revision of the key found, 0 for none."""
-    revision: int = kvs[0].mod_revision if kvs else 0
-    return revision
 
 
 def event(message: Any) -> BackendEvent:

@@ -11,16 +11,6 @@ from apiext.storage.etcd.http2.channel import Channel
 from apiext.storage.etcd.tls import TlsContextLoader
 
 
-class Server:
-    """One server and its channel."""
-
-    __slots__ = ("channel", "url")
-
-    def __init__(self, url: str, channel: Channel) -> None:
-        self.url = url
-        self.channel = channel
-
-
 class Servers:
     """All servers. Every call goes to the current one until it fails; then another connected one becomes the current."""
 
@@ -33,47 +23,46 @@ class Servers:
         if not config.servers:
             raise EtcdConfigError("no etcd server is given")
         tls: TlsContextLoader | None = None
-        self._servers: list[Server] = []
+        self._urls = ", ".join(config.servers)
+        self._channels: list[Channel] = []
         for url in config.servers:
             host, port, secure = _address(url)
             if secure and tls is None:
                 tls = TlsContextLoader(config)
-            self._servers.append(Server(url, Channel(host, port, tls.load if secure and tls else None)))
-        self.current = self._servers[0]
-        self._closed = False
+            self._channels.append(Channel(host, port, tls.load if secure and tls else None))
+        self.current = self._channels[0]
+        self.closed = False
 
     def __len__(self) -> int:
-        return len(self._servers)
+        return len(self._channels)
 
     def __str__(self) -> str:
-        return ", ".join(server.url for server in self._servers)
+        return self._urls
 
-    async def wait_connected(self, seconds: float) -> Server:
-        """Connect to all servers at once and return the first connected one, preferably the current; it becomes the current.
+    async def connected(self, seconds: float) -> Channel:
+        """Return the current channel if it is connected, else connect to all servers at once; the first connected becomes the current.
 
         Raises:
             UnavailableError: no server is connected within that time, or `close` was called.
         """
         self.raise_if_closed()
-        waiting = {server.channel.connect(): server for server in self._servers}
+        if self.current.check_connected():
+            return self.current
+        waiting = {channel.connect(): channel for channel in self._channels}
         done, _ = await asyncio.wait(waiting, timeout=max(seconds, 0), return_when=asyncio.FIRST_COMPLETED)
         self.raise_if_closed()
         if not done:
             raise UnavailableError(f"no connection to etcd ({self})")
-        connected = [server for task, server in waiting.items() if task in done]
+        connected = [channel for task, channel in waiting.items() if task in done]
         if self.current not in connected:
             self.current = connected[0]
         return self.current
 
-    def last_error(self) -> str:
-        """Return why the current server is not connected, "" if unknown."""
-        return self.current.channel.last_error
-
-    def mark_failed(self, server: Server) -> None:
+    def mark_failed(self, channel: Channel) -> None:
         """Choose the next server if this one is the current."""
-        if server is self.current:
-            at = self._servers.index(server)
-            self.current = self._servers[(at + 1) % len(self._servers)]
+        if channel is self.current:
+            at = self._channels.index(channel)
+            self.current = self._channels[(at + 1) % len(self._channels)]
 
     def raise_if_closed(self) -> None:
         """Check that `close` was not called.
@@ -81,18 +70,14 @@ class Servers:
         Raises:
             UnavailableError: `close` was called.
         """
-        if self._closed:
+        if self.closed:
             raise UnavailableError("the connection to etcd is closed")
-
-    def is_closed(self) -> bool:
-        """Return whether `close` was called."""
-        return self._closed
 
     async def close(self) -> None:
         """Close all channels. Open calls fail."""
-        self._closed = True
-        for server in self._servers:
-            await server.channel.close()
+        self.closed = True
+        for channel in self._channels:
+            await channel.close()
 
 
 def _address(url: str) -> tuple[str, int, bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from pathlib import Path
 
 from apiext.meta.log import get_logger
 from apiext.storage.etcd.config import EtcdConfig, EtcdConfigError
@@ -40,10 +39,13 @@ class TlsContextLoader:
 def _load(config: EtcdConfig) -> ssl.SSLContext:
     if bool(config.certfile) != bool(config.keyfile):
         raise EtcdConfigError("the client certificate for etcd and its key must be given together")
-    for path in (config.cafile, config.certfile, config.keyfile):
-        _check_readable(path)
+    for path in filter(None, (config.cafile, config.certfile, config.keyfile)):
+        try:
+            path.read_bytes()
+        except OSError as error:
+            raise EtcdConfigError(f"cannot read {path}: {error.strerror}") from error
     try:
-        context = ssl.create_default_context(cafile=config.cafile or None)
+        context = ssl.create_default_context(cafile=config.cafile)
         if config.certfile:
             context.load_cert_chain(config.certfile, config.keyfile)
     except ssl.SSLError as error:
@@ -53,11 +55,3 @@ def _load(config: EtcdConfig) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["h2"])
     return context
-
-
-def _check_readable(path: str) -> None:
-    try:
-        if path:
-            Path(path).read_bytes()
-    except OSError as error:
-        raise EtcdConfigError(f"cannot read {path}: {error.strerror}") from error

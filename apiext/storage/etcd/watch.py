@@ -11,10 +11,11 @@ from apiext.meta.backoff import Backoff
 from apiext.storage.backend import BackendError, BackendEvent, CompactedError, UnavailableError, WatchBatch
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.errors import translate
+from apiext.storage.etcd.http2.channel import Channel
 from apiext.storage.etcd.http2.grpc_status import RpcError
 from apiext.storage.etcd.http2.streams import DuplexStream
 from apiext.storage.etcd.messages import event, range_end, range_start
-from apiext.storage.etcd.servers import Server, Servers
+from apiext.storage.etcd.servers import Servers
 
 _PATH: Final = "/etcdserverpb.Watch/Watch"
 _METADATA: Final = {"hasleader": "true"}
@@ -44,14 +45,14 @@ class Watcher:
     async def batches(self) -> AsyncGenerator[WatchBatch]:
         """See `Backend.watch`."""
         backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
-        while not self._servers.is_closed():
+        while True:
             with contextlib.suppress(UnavailableError):
-                server = await self._connect()
-                async with contextlib.aclosing(self._follow(server)) as batches:
+                channel = await self._servers.connected(self._seconds)
+                async with contextlib.aclosing(self._follow(channel)) as batches:
                     async for batch in batches:
                         backoff.reset()
                         yield batch
-            if self._servers.is_closed():
+            if self._servers.closed:
                 return
             await backoff.pause()
 
@@ -61,11 +62,7 @@ class Watcher:
         if self._stream is not None:
             self._stream.send(_PROGRESS)
 
-    async def _connect(self) -> Server:
-        server = self._servers.current
-        return server if server.channel.check_connected() else await self._servers.wait_connected(self._seconds)
-
-    async def _follow(self, server: Server) -> AsyncGenerator[WatchBatch]:
+    async def _follow(self, channel: Channel) -> AsyncGenerator[WatchBatch]:
         """Yield the batches of one stream.
 
         Raises:
@@ -76,7 +73,7 @@ class Watcher:
         stream: DuplexStream | None = None
         try:
             self._parts = []
-            stream = await server.channel.duplex(_PATH, _METADATA, self._seconds)
+            stream = await channel.duplex(_PATH, _METADATA, self._seconds)
             stream.send(self._request())
             async with asyncio.timeout(self._seconds):
                 created, *responses = [rpc.WatchResponse.FromString(message) for message in await stream.take()]
@@ -93,10 +90,10 @@ class Watcher:
                     stream.send(_PROGRESS)
                 responses = [rpc.WatchResponse.FromString(message) for message in await stream.take()]
         except RpcError as error:
-            self._servers.mark_failed(server)
+            self._servers.mark_failed(channel)
             raise translate(error) from error
         except TimeoutError as error:
-            self._servers.mark_failed(server)
+            self._servers.mark_failed(channel)
             raise UnavailableError("etcd does not answer the watch") from error
         finally:
             self._stream = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Final, Self
 
@@ -17,51 +17,8 @@ from apiext.storage.sqlite.reads import Reads
 from apiext.storage.sqlite.watch import Broadcaster, watch
 from apiext.storage.sqlite.writer import GroupCommitWriter
 
-_REVISIONS: Final = 250
+_COMPACTED_REVISIONS: Final = 250
 """Revisions compacted in one transaction, which delays writes by some milliseconds."""
-
-
-class Compaction:
-    """Deletes log rows that no read and no watch may need. The file does not shrink; SQLite reuses its free pages."""
-
-    def __init__(self, writer: GroupCommitWriter, reads: Reads) -> None:
-        self._writer = writer
-        self._reads = reads
-        self._lock = asyncio.Lock()
-
-    async def compact(self, revision: int, latest: int) -> None:
-        """Compact up to a revision. If interrupted, the next compaction continues where this one stopped.
-
-        Raises:
-            FutureRevisionError: the revision is above the latest.
-            UnavailableError: a transaction failed or timed out.
-        """
-        if revision > latest:
-            raise FutureRevisionError(latest)
-        async with self._lock:
-            if revision <= self._reads.compacted:
-                return
-            # Refuse new reads of these revisions before their rows are deleted.
-            self._reads.compacted = revision
-            await self._writer.run(lambda connection: _set_compacted(connection, revision))
-            low = self._reads.deleted_up_to()
-            while low < revision:
-                high = min(low + _REVISIONS, revision)
-                await self._writer.run(_delete(low, high))
-                low = high
-
-
-def _set_compacted(connection: sqlite3.Connection, revision: int) -> None:
-    connection.execute(schema.SET_COMPACTED, (revision,))
-
-
-def _delete(low: int, high: int) -> Callable[[sqlite3.Connection], None]:
-    def job(connection: sqlite3.Connection) -> None:
-        connection.execute(schema.DELETE_REPLACED, (low, high))
-        connection.execute(schema.DELETE_TOMBSTONES, (low, high))
-        connection.execute(schema.SET_DELETED_UP_TO, (high,))
-
-    return job
 
 
 class SQLiteBackend:
@@ -78,7 +35,7 @@ class SQLiteBackend:
             deadline=deadline,
             on_commit=self._broadcaster.publish,
         )
-        self._compaction = Compaction(self._writer, self._reads)
+        self._compaction = asyncio.Lock()
         self._aged = 0
         self._closed = False
 
@@ -101,7 +58,7 @@ class SQLiteBackend:
             found = self._reads.get(key)
         except (sqlite3.Error, UnicodeError) as error:
             raise translate(error) from error
-        return found, self._latest()
+        return found, self.known_revision()
 
     async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
         """See `Backend.list`."""
@@ -131,7 +88,7 @@ class SQLiteBackend:
         """See `Backend.delete`."""
         return await self._writer.write(Write(key, None, expected, guard))
 
-    def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
+    def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
         """See `Backend.watch`. A slow watch drops its buffer and reads the log instead, so its memory is bounded and no event is lost.
 
         Raises:
@@ -148,18 +105,43 @@ class SQLiteBackend:
 
     async def revision(self) -> int:
         """See `Backend.revision`."""
-        self._check()
-        return self._latest()
+        return self.known_revision()
 
     def known_revision(self) -> int:
         """See `Backend.known_revision`."""
         self._check()
-        return self._latest()
+        # A read may see a committed transaction before it is published.
+        return max(self._broadcaster.revision, self._reads.latest)
 
     async def compact(self, revision: int) -> None:
-        """See `Backend.compact`."""
-        self._check()
-        await self._compaction.compact(revision, self._latest())
+        """See `Backend.compact`. If interrupted, the next compaction continues where this one stopped.
+
+        The file does not shrink; SQLite reuses its free pages.
+
+        Raises:
+            FutureRevisionError: the revision is above the latest.
+            UnavailableError: a transaction failed or timed out.
+        """
+        latest = self.known_revision()
+        if revision > latest:
+            raise FutureRevisionError(latest)
+        async with self._compaction:
+            if revision <= self._reads.compacted:
+                return
+            # Refuse new reads of these revisions before their rows are deleted.
+            self._reads.compacted = revision
+            await self._writer.run(_statements((schema.SET_COMPACTED, (revision,))))
+            low = self._reads.deleted_up_to()
+            while low < revision:
+                high = min(low + _COMPACTED_REVISIONS, revision)
+                await self._writer.run(
+                    _statements(
+                        (schema.DELETE_REPLACED, (low, high)),
+                        (schema.DELETE_TOMBSTONES, (low, high)),
+                        (schema.SET_DELETED_UP_TO, (high,)),
+                    )
+                )
+                low = high
 
     async def compact_aged(self) -> None:
         """See `Backend.compact_aged`. Revisions younger than the interval of calls stay readable."""
@@ -184,6 +166,10 @@ class SQLiteBackend:
         if self._closed:
             raise UnavailableError("the store is closed")
 
-    def _latest(self) -> int:
-        # A read may see a committed transaction before it is published.
-        return max(self._broadcaster.revision, self._reads.latest)
+
+def _statements(*statements: tuple[str, tuple[int, ...]]) -> Callable[[sqlite3.Connection], None]:
+    def job(connection: sqlite3.Connection) -> None:
+        for statement, parameters in statements:
+            connection.execute(statement, parameters)
+
+    return job

@@ -30,8 +30,10 @@ def apply(connection: sqlite3.Connection, write: Write, latest: int) -> tuple[Wr
         UnicodeError: the key is not valid Unicode.
     """
     key, value, guard = write.key, write.value, write.guard
-    if guard is not None and _revision(connection, guard.key) != guard.expected:
-        return WriteResult(False, latest, None, guard_failed=True), None  # noqa: FBT003 -- field order of the result
+    if guard is not None:
+        row = connection.execute(schema.GET_REVISION, (guard.key,)).fetchone()
+        if (0 if row is None else row[0]) != guard.expected:
+            return WriteResult(False, latest, None, guard_failed=True), None  # noqa: FBT003 -- field order of the result
     row = connection.execute(schema.GET, (key,)).fetchone()
     found = None if row is None else KeyValue(key, row[1], row[0])
     existing = 0 if found is None else found.revision
@@ -44,9 +46,3 @@ def apply(connection: sqlite3.Connection, write: Write, latest: int) -> tuple[Wr
     else:
         connection.execute(schema.UPDATE if existing else schema.INSERT, (revision, key))
     return WriteResult(True, revision, None), BackendEvent(key, revision, value, found)  # noqa: FBT003
-
-
-def _revision(connection: sqlite3.Connection, key: str) -> int:
-    """Return the revision of a key, 0 if it is absent."""
-    row = connection.execute(schema.GET_REVISION, (key,)).fetchone()
-    return 0 if row is None else int(row[0])

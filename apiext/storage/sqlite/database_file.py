@@ -34,11 +34,11 @@ class StoreFile:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreFileError(f"{path} cannot be opened: {error.strerror}") from error
-        self._lock = FileLock(path)
+        self._lock = _lock(path)
         try:
             self.writer = self._open()
         except BaseException:
-            self._lock.release()
+            os.close(self._lock)
             raise
 
     def reader(self) -> sqlite3.Connection:
@@ -50,7 +50,7 @@ class StoreFile:
     def close(self) -> None:
         """Close the writer, which checkpoints the write-ahead log, and release the lock. Readers must be closed before."""
         self.writer.close()
-        self._lock.release()
+        os.close(self._lock)
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -70,40 +70,27 @@ class StoreFile:
         return writer
 
 
-class FileLock:
-    """An advisory lock on `<store>.lock`, held until `release` or the end of the process.
+def _lock(store: Path) -> int:
+    """Take an advisory lock on `<store>.lock`, held until its descriptor is closed. Return the descriptor.
 
     The file contains the process id of its last owner, for the error message only. It is never removed: otherwise two
     processes could lock two different files of the same name.
     """
-
-    def __init__(self, store: Path) -> None:
-        """Take the lock.
-
-        Raises:
-            StoreLockedError: another process holds it.
-            StoreFileError: the lock file cannot be opened.
-        """
-        path = store.with_name(store.name + ".lock")
-        try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise StoreFileError(f"{store} cannot be opened: {path.name}: {error.strerror}") from error
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            owner = os.read(self._descriptor, 20).decode("ascii", "replace").strip()
-            os.close(self._descriptor)
-            suffix = f" (process {owner})" if owner else ""
-            raise StoreLockedError(f"{store} is in use by another process{suffix}") from error
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, b"%d\n" % os.getpid(), 0)
-
-    def release(self) -> None:
-        """Release the lock. Further calls do nothing."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+    path = store.with_name(store.name + ".lock")
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise StoreFileError(f"{store} cannot be opened: {path.name}: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        owner = os.read(descriptor, 20).decode("ascii", "replace").strip()
+        os.close(descriptor)
+        suffix = f" (process {owner})" if owner else ""
+        raise StoreLockedError(f"{store} is in use by another process{suffix}") from error
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
+    return descriptor
 
 
 def _connect(path: Path, *, cache: int) -> sqlite3.Connection:

@@ -59,8 +59,7 @@ class Reads:
 
     def deleted_up_to(self) -> int:
         """Return the revision up to which compaction has deleted rows; less than `compacted` if it was interrupted."""
-        revision: int = self._reader.execute(schema.DELETED_UP_TO).fetchone()[0]
-        return revision
+        return int(self._reader.execute(schema.DELETED_UP_TO).fetchone()[0])
 
     async def count(self, prefix: str) -> int:
         """Return the number of keys with the prefix."""
@@ -83,7 +82,11 @@ class Reads:
                 raise CompactedError(self.compacted)
             if revision == latest:
                 revision = 0  # the same state by a faster statement
-            items = await _collect(_select(reader, low, high, revision, limit))
+            if revision:
+                rows = reader.execute(schema.LIST_AT, (low, high, revision, limit or -1))
+            else:
+                rows = reader.execute(schema.LIST, (low, high, limit or -1))
+            items = await _collect(rows)
             count = len(items)
             if limit and count == limit:
                 count = await self._count(reader, low, high, revision)
@@ -153,12 +156,6 @@ class Reads:
             reader.interrupt()
             wait((counting,))
             raise
-
-
-def _select(reader: sqlite3.Connection, low: str, high: str, revision: int, limit: int) -> sqlite3.Cursor:
-    if revision:
-        return reader.execute(schema.LIST_AT, (low, high, revision, limit or -1))
-    return reader.execute(schema.LIST, (low, high, limit or -1))
 
 
 async def _collect(rows: sqlite3.Cursor) -> list[KeyValue]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Final
 
 from apiext.storage.backend import BackendEvent, CompactedError, WatchBatch
@@ -139,7 +139,7 @@ class Broadcaster:
                 subscription.request_progress()
 
 
-async def watch(broadcaster: Broadcaster, reads: Reads, prefix: str, start: int) -> AsyncIterator[WatchBatch]:
+async def watch(broadcaster: Broadcaster, reads: Reads, prefix: str, start: int) -> AsyncGenerator[WatchBatch]:
     """See `Backend.watch`: read the log first if the watch starts in the past, then the buffer, and the log again after an overflow."""
     subscription = broadcaster.subscribe(prefix)
     try:

@@ -160,7 +160,7 @@ def fits(path: Path, program: Program) -> bool:
             [path, *program.version_args],
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=60,
             check=False,
             env={"PATH": os.defpath, "HOME": "/nonexistent"},
         )

@@ -1,12 +1,9 @@
 """A cluster in which kube-apiserver proxies to apiext; apiext and its operator have the rights of the manifests only."""
 
 import base64
-import http.client
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
-from urllib.parse import urlsplit
 
 from hack.lib.servers.aggregated_permissions import operator_rules, server_rules
 from hack.lib.servers.apiext_operator import ApiextOperator
@@ -14,7 +11,7 @@ from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.caller import Caller
 from hack.lib.servers.certificates import Authority
 from hack.lib.servers.controlplane import ControlPlane
-from hack.lib.servers.etcd import Etcd
+from hack.lib.servers.etcd import Etcd, gateway
 from hack.lib.servers.process import Service
 from hack.lib.waiting import until
 
@@ -62,7 +59,7 @@ class AggregatedCluster:
         self.plane = ControlPlane(folder / "host", durable=durable, controller_manager=controller_manager, extra_args=[uid])
         self.etcd = Etcd(folder / "etcd", durable=durable)
         self.authority = Authority(folder / "serving", "apiext-serving-ca")
-        self.host = Caller(self.plane.url, self.plane.ca, self.plane.admin)
+        self.host = self.plane.client
         self._selector = [] if selector is None else [f"--crd-selector={selector}"]
         self._crd_dir = crd_dir
         self._operate_args = [*([f"--host-etcd-servers={self.plane.etcd_url}"] if host_etcd else []), *operate_args]
@@ -149,11 +146,7 @@ class AggregatedCluster:
 
     def keys(self, etcd_url: str, part: str) -> list[str]:
         """Return the keys of an etcd that contain a text."""
-        connection = http.client.HTTPConnection(urlsplit(etcd_url).netloc, timeout=10)
-        everything = {"key": base64.b64encode(b"\0").decode(), "range_end": base64.b64encode(b"\0").decode(), "keys_only": True}
-        connection.request("POST", "/v3/kv/range", json.dumps(everything))
-        found = json.loads(connection.getresponse().read())["kvs"]
-        connection.close()
+        found = gateway(etcd_url, "kv/range", key=b"\0", range_end=b"\0", keys_only=True)["kvs"]
         return [key for one in found if part in (key := base64.b64decode(one["key"]).decode())]
 
     def available(self, name: str) -> bool:

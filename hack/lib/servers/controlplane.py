@@ -1,14 +1,16 @@
 """Runs the reference, a real kube-apiserver with etcd, on the loopback address."""
 
 import base64
-import http.client
+import http
 import json
 import ssl
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Final, Self
 
 from hack.lib.reference import binaries
+from hack.lib.servers.caller import Caller
 from hack.lib.servers.certificates import Authority, KeyPair, write_key
 from hack.lib.servers.etcd import Etcd
 from hack.lib.servers.process import Process, environment, free_port
@@ -58,6 +60,11 @@ class ControlPlane:
     def ca(self) -> Path:
         """Return the certificate of the authority of the server and its clients."""
         return self.authority.cert
+
+    @cached_property
+    def client(self) -> Caller:
+        """Return a client that sends requests as administrator."""
+        return Caller(self.url, self.ca, self.admin)
 
     @property
     def admin_cert(self) -> Path:
@@ -111,16 +118,6 @@ class ControlPlane:
         context.load_cert_chain(self.admin_cert, self.admin_key)
         return context
 
-    def get(self, path: str) -> tuple[int, bytes]:
-        """Send a GET as administrator and return status and body."""
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=10, context=self.ssl_context())
-        try:
-            connection.request("GET", path)
-            response = connection.getresponse()
-            return response.status, response.read()
-        finally:
-            connection.close()
-
     def write_kubeconfig(self, name: str, user: KeyPair) -> Path:
         """Write a kubeconfig for a client certificate, with all files inline."""
         path = self.folder / f"{name}.kubeconfig"
@@ -160,7 +157,7 @@ class ControlPlane:
         self.apiserver.wait_until(self._ready, _READY)
 
     def _ready(self) -> bool:
-        return all(self.get(path)[0] == http.HTTPStatus.OK for path in ("/readyz", "/api/v1/namespaces/default"))
+        return all(self.client.ask("GET", path)[0] == http.HTTPStatus.OK for path in ("/readyz", "/api/v1/namespaces/default"))
 
     def _flags(self, *, controllers: bool) -> list[str]:
         # Only the controller manager creates service accounts, which this admission plugin would wait for.

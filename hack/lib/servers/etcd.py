@@ -1,10 +1,12 @@
 """Runs etcd on the loopback address, with one member or several."""
 
+import base64
 import http.client
 import json
 import signal
 import ssl
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -75,15 +77,9 @@ class Etcd(Service):
         """Continue the process after `pause`."""
         self.process.signal(signal.SIGCONT)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Any:
         """Return the status of the member and its leader; only without TLS."""
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=5)
-        try:
-            connection.request("POST", "/v3/maintenance/status", "{}")
-            found: dict[str, Any] = json.loads(connection.getresponse().read())
-            return found
-        finally:
-            connection.close()
+        return gateway(self.url, "maintenance/status")
 
     def ready(self) -> bool:
         """Report whether the member is healthy.
@@ -105,6 +101,16 @@ class Etcd(Service):
             return False
         finally:
             connection.close()
+
+
+def gateway(url: str, call: str, **members: Any) -> Any:
+    """Send a call to the JSON gateway of an etcd without TLS, and return the answer; bytes are sent in base64."""
+    with closing(http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)) as connection:
+        connection.request("POST", f"/v3/{call}", json.dumps(members, default=lambda data: base64.b64encode(data).decode()))
+        response = connection.getresponse()
+        answer = json.loads(response.read())
+    assert response.status == http.HTTPStatus.OK, answer
+    return answer
 
 
 class EtcdCluster:

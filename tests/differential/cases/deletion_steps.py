@@ -80,6 +80,7 @@ BODIES: Final[list[Any]] = [
     _V1 | {IGNORE: True, "propagationPolicy": "Orphan", "orphanDependents": True, "gracePeriodSeconds": 1, "preconditions": {"uid": "x"}},
     _V1 | {"propagationPolicy": "Nope", "orphanDependents": False, "dryRun": ["x"]},
     b'{"kind":"DeleteOptions","kind":"Status","apiVersion":"v1"}',
+    {"kind": 1, "apiVersion": []},
     b'{"KIND":"DeleteOptions","gracePeriodSeconds":5,"gracePeriodSeconds":7}',
 ]
 DELETING: Final[list[Any]] = [
@@ -117,6 +118,7 @@ MEDIA: Final = [
             b"- a",
             b"kind: Foo",
             b"kind: 1",
+            b"kind: 1\napiVersion: []",
             b"apiVersion: {}",
             b"gracePeriodSeconds: x",
         )

@@ -12,7 +12,7 @@ from hack.lib.servers.controlplane import ControlPlane
 from tests.differential.helpers import rbac
 from tests.differential.helpers.pair import Pair, Step
 from tests.differential.helpers.wire import Raw, ask, differing, request
-from tests.support.builders.crds import widget_crd
+from tests.support.builders.crds import widget, widget_crd
 
 ROOT: Final = f"/apis/{rbac.GROUP}/v1"
 BASE: Final = f"{ROOT}/namespaces/default/widgets"
@@ -49,9 +49,8 @@ def guarded(folder: Path, *flags: str) -> Iterator[Guarded]:
             pair = Pair(plane, server)
             rbac.grant(pair.reference)
             with pair.served(widget_crd(group=rbac.GROUP)):
-                widget = {"apiVersion": f"{rbac.GROUP}/v1", "kind": "Widget", "metadata": {"name": "a"}}
                 for side in (pair.reference, pair.ours):
-                    side.raw(Step("POST", BASE, widget))
+                    side.raw(Step("POST", BASE, widget(group=rbac.GROUP)))
                 both = Guarded(pair, (ssl.create_default_context(cafile=plane.ca), server.ssl_context(credentials=False)))
                 _wait_for_roles(both)
                 yield both

@@ -1,9 +1,7 @@
 """Fixtures: a reference that serves real definitions, and the same definitions as apiext reads them."""
 
-import http.client
-import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
@@ -11,9 +9,8 @@ from apiext.definitions.definition import Definition
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
 from tests.support.builders.crds import definition, real_crds
+from tests.support.clients.client import CRDS, Client
 from tests.support.clients.published import Published, every_feature
-
-_CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class Reference:
@@ -23,33 +20,20 @@ class Reference:
         self.plane = plane
         self.definitions: list[Definition] = []
 
-    def request(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        """Send a request and return the status and the parsed body."""
-        connection = http.client.HTTPSConnection("127.0.0.1", self.plane.port, timeout=30, context=self.plane.ssl_context())
-        try:
-            data = None if body is None else json.dumps(body)
-            connection.request(method, path, data, {"Content-Type": "application/json", **headers})
-            response = connection.getresponse()
-            return response.status, json.loads(response.read() or b"null")
-        finally:
-            connection.close()
-
     def get(self, path: str, **headers: str) -> Any:
         """Send a GET that must succeed and return the parsed body."""
-        status, body = self.request("GET", path, **headers)
-        assert status == 200, (path, body)
-        return body
+        with Client(self.plane) as client:
+            return client.must("GET", path, headers=headers)
 
     def define(self, crds: list[dict[str, Any]]) -> None:
         """Create definitions and return when they are published."""
         for crd in crds:
-            status, answer = self.request("POST", _CRDS, crd)
-            assert status == 201, answer
+            self.plane.client.must("POST", CRDS, crd)
         names = {crd["metadata"]["name"] for crd in crds}
         until(lambda: self._is_published(names))
 
     def _is_published(self, names: set[str]) -> bool:
-        stored = [one for one in self.get(_CRDS)["items"] if one["metadata"]["name"] in names]
+        stored = [one for one in self.get(CRDS)["items"] if one["metadata"]["name"] in names]
         self.definitions = [definition({"apiVersion": "apiextensions.k8s.io/v1", **one}) for one in stored]
         if not all(one.is_established for one in self.definitions):
             return False

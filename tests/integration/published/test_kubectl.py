@@ -17,7 +17,7 @@ from hack.lib.reference import binaries
 from tests.integration.published.conftest import Reference
 from tests.support.builders.crds import NO_REAL, REAL, catalog
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL)]
 
 
 class Kubectl:

@@ -12,7 +12,7 @@ from tests.support.clients.published import Published, with_shared_parameters, w
 _GVK: Final = "x-kubernetes-group-version-kind"
 _EVERYWHERE: Final = frozenset(f"io.k8s.apimachinery.pkg.apis.meta.v1.{kind}" for kind in ("DeleteOptions", "WatchEvent"))
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL)]
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,8 @@ from typing import Any, Final
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.codec import canonical
 from apiext.definitions.definition import Definition
+from apiext.meta import json_codec
+from apiext.storage.interface import Item
 
 REAL: Final = Path(__file__).resolve().parents[4] / "shared" / "crds"
 NO_REAL: Final = "the folder of real CRDs is not there"
@@ -102,9 +104,20 @@ def widget(
     return {"apiVersion": f"{group}/{version}", "kind": "Widget", "metadata": {"name": name} | (metadata or {}), "spec": spec}
 
 
+def widgets_path(group: str = "example.com", namespace: str = "default") -> str:
+    """Return the path of the widgets of a namespace."""
+    return f"/apis/{group}/v1/namespaces/{namespace}/widgets"
+
+
 def definition(crd_object: dict[str, Any], *, revision: int = 1) -> Definition:
     """Return the definition that the server derives from a CRD."""
-    return Definition.from_object(canonical(crd_object), revision=revision)
+    return parsed(canonical(crd_object), revision=revision)
+
+
+def parsed(crd_object: dict[str, Any], *, revision: int = 1) -> Definition:
+    """Return the definition of a stored CRD."""
+    name = crd_object["metadata"]["name"]
+    return Definition.from_item(Item(key=name, revision=revision, data=json_codec.dumps(crd_object), labels={}, fields={}))
 
 
 def catalog(*crd_objects: dict[str, Any]) -> Catalog:

@@ -109,12 +109,12 @@ class Client:
         """Return when a definition is established."""
         self.until(CRDS, name, _is_established)
 
-    def until(self, collection: str, name: str, holds: Callable[[dict[str, Any]], bool], *, seconds: int = 20) -> dict[str, Any]:
+    def until(self, collection: str, name: str, holds: Callable[[dict[str, Any]], bool], *, seconds: int = 60) -> dict[str, Any]:
         """Return the object as soon as it exists and a condition holds for it."""
         return self.until_any(collection, f"metadata.name={name}", holds, seconds=seconds)
 
     def until_any(
-        self, collection: str, field_selector: str, holds: Callable[[dict[str, Any]], bool] = bool, *, seconds: int = 20
+        self, collection: str, field_selector: str, holds: Callable[[dict[str, Any]], bool] = bool, *, seconds: int = 60
     ) -> dict[str, Any]:
         """Return the first of the selected objects for which a condition holds, as soon as it does."""
         last: Any = "there is none"
@@ -126,7 +126,7 @@ class Client:
                     return found
         raise AssertionError(f"{field_selector} of {collection} is not as expected after {seconds} s: {last}")
 
-    def until_gone(self, collection: str, name: str, *, seconds: int = 20) -> None:
+    def until_gone(self, collection: str, name: str, *, seconds: int = 60) -> None:
         """Return when an object does not exist."""
         found = self.must("GET", f"{collection}?fieldSelector=metadata.name={name}")
         if not found["items"]:

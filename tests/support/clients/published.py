@@ -52,7 +52,7 @@ class Published:
 
     def aggregated(self) -> dict[str, Any]:
         """Return the aggregated discovery document at /apis."""
-        return _plain(documents.group_discovery_list(documents.group_discovery_items(self.groups)))
+        return _plain(documents.group_discovery_list(self.groups))
 
 
 def _plain(document: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
+from tests.support.builders.crds import widget
 from tests.support.builders.seeds import seeded
 from tests.support.clients.client import GONE, MERGE_PATCH, Reply, Server
 from tests.support.clients.workers import Worker, at_work
@@ -49,7 +50,7 @@ class Writer(Worker):
         if not alive or choice < 0.4:
             name = f"{self._prefix}-{step}"
             self.held[name] = None
-            body = {"apiVersion": self._api_version, "kind": "Widget", "metadata": {"name": name}, "spec": {"replicas": step}}
+            body = widget(name, replicas=step) | {"apiVersion": self._api_version}
             self._do("POST", self._collection, body, name, step)
         elif choice < 0.8:
             name = self._random.choice(alive)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
-from collections.abc import Callable
 from typing import Any, Self
 
 from apiext.definitions.sources.host_cluster import HostClusterSource
@@ -14,6 +12,7 @@ from apiext.server.host.definition_mirror import MirrorWriter
 from apiext.server.host.definitions import HostDefinitions, Identity
 from apiext.storage.host_records import HostRecords
 from tests.support.builders.crds import widget_crd
+from tests.support.event_loop import until
 from tests.support.servers.fake_host import FakeHost
 from tests.support.servers.in_process import CRDS, InProcess
 
@@ -68,12 +67,6 @@ class Replica:
         """Return the mirror of the widgets definition."""
         return dict((await self.server.ask("GET", ONE)).json)
 
-    async def until(self, condition: Callable[[], bool]) -> None:
-        """Return when a condition holds."""
-        async with asyncio.timeout(30):
-            while not condition():  # noqa: ASYNC110 -- much may change it
-                await asyncio.sleep(0.005)
-
     def shows(self, *names: str) -> bool:
         """Report whether the server's definition of widgets has these short names."""
         found = self.server.catalog.get(NAME)
@@ -83,7 +76,7 @@ class Replica:
         """Return when the replica has processed a later change of the host."""
         await self.host.put(crd("markers", "Marker", annotations={"at": str(self.host.revision)}))
         stamp = str(self.host.revision)
-        await self.until(lambda: annotations_of(self.server, "markers.example.com").get(HOST_REVISION) == stamp)
+        await until(lambda: annotations_of(self.server, "markers.example.com").get(HOST_REVISION) == stamp)
 
 
 def annotations_of(server: InProcess, name: str = NAME) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import io
 import json
@@ -15,7 +14,7 @@ from aiohttp.test_utils import RawTestServer
 
 from apiext.admission.chain import Chain
 from apiext.admission.lifecycle import NamespaceLifecycle
-from apiext.authorization.authorizer import AuthorizationModes, Authorizer, PrivilegedGroup
+from apiext.authorization.authorizer import AuthorizationModes, Authorize, is_master
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.controllers import DefinitionControllers
 from apiext.definitions.definition_informer import DefinitionInformer
@@ -36,6 +35,7 @@ from apiext.serving.mirror_guard import MirrorGuards
 from apiext.serving.namespace_controller import NamespaceController, namespace_phase
 from apiext.storage.cacher.feed import MAX_WAIT
 from apiext.storage.factory import StoreFactory
+from tests.support.event_loop import until
 from tests.support.servers.memory_backend import MemoryBackend
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -69,7 +69,7 @@ class InProcess:
         self,
         *,
         lifecycle: bool = True,
-        authorizer: Authorizer | None = None,
+        authorize: Authorize | None = None,
         unsafe_deletion: bool = True,
         backend: MemoryBackend | None = None,
         max_wait: float = MAX_WAIT,
@@ -92,9 +92,8 @@ class InProcess:
         self.definitions = own = definitions_endpoint(self.informer, admission, Watches())
         handler = ResourceHandler(self.catalog, self.cache, BuiltinEndpoints([*core, own]))
         routes = _Routes(handler, ImportHandler(self.cache))
-        authorization = Authorization(
-            routes, modes=AuthorizationModes(before=authorizer or PrivilegedGroup()), unsafe_deletion=unsafe_deletion
-        )
+        modes = AuthorizationModes(before=[] if authorize else [is_master], delegate=authorize)
+        authorization = Authorization(routes, modes=modes, unsafe_deletion=unsafe_deletion)
         chain: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = _Identity(authorization)
         for wrap in (WarningRecorder, ErrorRendering, WithRequestInfo, _Headers):
             chain = wrap(chain)
@@ -146,19 +145,7 @@ class InProcess:
         """Create a definition and return when the server serves it."""
         answer = await self.ask("POST", CRDS, crd)
         assert answer.status == 201, answer.body
-        await self.until(lambda: self.catalog.lookup(crd["spec"]["group"], crd["spec"]["names"]["plural"]) is not None)
-
-    async def until(self, condition: Callable[[], bool]) -> None:
-        """Return when a condition holds; check it after each change of the catalog."""
-        changed = asyncio.Event()
-        unsubscribe = self.catalog.subscribe(lambda _old, _new: changed.set())
-        try:
-            async with asyncio.timeout(30):
-                while not condition():
-                    changed.clear()
-                    await changed.wait()
-        finally:
-            unsubscribe()
+        await until(lambda: self.catalog.lookup(crd["spec"]["group"], crd["spec"]["names"]["plural"]) is not None)
 
 
 class _Routes:

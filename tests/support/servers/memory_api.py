@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
+from apiext.meta.patch import merge_patch
 from apiext.operator.api_clients import ApiClient, ApiError
 from apiext.webhook.kubeconfig import Endpoint
 
@@ -24,7 +23,6 @@ class MemoryApi(ApiClient):
         self.down = False
         self.refused: dict[tuple[str, str], ApiError] = {}
         self._revision = 100
-        self._called = asyncio.Condition()
 
     def put_in(self, path: str, found: Json) -> Json:
         """Store an object at a path, as if another client had written it."""
@@ -49,16 +47,9 @@ class MemoryApi(ApiClient):
         """Return the calls that were writes, except those of events."""
         return [call for call in self.calls if call[0] != "GET" and "/events" not in call[1]]
 
-    async def until(self, condition: Callable[[], bool]) -> None:
-        """Return after the call that makes a condition true."""
-        async with self._called:
-            await self._called.wait_for(condition)
-
     async def _call(self, method: str, path: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Json:
         path = urlsplit(path).path
         self.calls.append((method, path))
-        async with self._called:
-            self._called.notify_all()
         if self.down:
             raise ApiError("cannot connect")
         if (method, path) in self.refused:
@@ -72,35 +63,22 @@ class MemoryApi(ApiClient):
         if method == "POST":
             return self._created(path, body)
         if found is None:
-            raise ApiError(f"{path} not found", code=404, reason="NotFound")
+            raise ApiError(f"{path} not found", code=404)
         if method == "GET":
             return found
         self._check(found, body)
         if method == "DELETE":
             return self.objects.pop(path)
-        return self.put_in(path, body if method == "PUT" else merged(found, body))
+        return self.put_in(path, body if method == "PUT" else merge_patch(found, body))
 
     def _created(self, collection: str, body: Json) -> Json:
         path = f"{collection}/{body['metadata'].get('name', 'unnamed')}"
         if path in self.objects:
-            raise ApiError(f"{path} already exists", code=409, reason="AlreadyExists")
+            raise ApiError(f"{path} already exists", code=409)
         return self.put_in(path, body)
 
     def _check(self, found: Json, body: Any) -> None:
         wanted = {**((body or {}).get("metadata") or {}), **((body or {}).get("preconditions") or {})}
         for name in ("resourceVersion", "uid"):
             if wanted.get(name) not in {None, found["metadata"][name]}:
-                raise ApiError(f"{name} is another", code=409, reason="Conflict")
-
-
-def merged(found: Any, patch: Any) -> Any:
-    """Return the object after a JSON merge patch."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(found) if isinstance(found, dict) else {}
-    for name, value in patch.items():
-        if value is None:
-            result.pop(name, None)
-        else:
-            result[name] = merged(result.get(name), value)
-    return result
+                raise ApiError(f"{name} is another", code=409)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from apiext.storage.backend import (
     BackendEvent,
@@ -17,6 +17,7 @@ from apiext.storage.backend import (
     WatchBatch,
     WriteResult,
 )
+from tests.support.event_loop import until
 
 
 class MemoryBackend:
@@ -116,7 +117,7 @@ class MemoryBackend:
         """Implement Backend.delete."""
         return await self._write(key, None, expected, guard)
 
-    async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
+    async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
         """Implement Backend.watch."""
         await self._enter("watch")
         sent = start - 1 if start else self._revision
@@ -181,8 +182,7 @@ class MemoryBackend:
         for name, value in switches.items():
             setattr(self, name, value)
         await self._tell()
-        while self.broken and self._waiting:  # noqa: ASYNC110 -- there is no event for it
-            await asyncio.sleep(0)
+        await until(lambda: not (self.broken and self._waiting))
 
     async def close(self) -> None:
         """Implement Backend.close."""

@@ -5,16 +5,16 @@ from typing import Any
 
 import orjson
 
-from apiext.admission.attributes import CREATE, Attributes
+from apiext.admission.attributes import Attributes
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
-from apiext.meta.request import UserInfo
+from apiext.meta.request import AdmissionOperation, UserInfo
 from apiext.webhook.client import WebhookError
 
 
 def widget(**more: object) -> Attributes:
     """Return the attributes of a widget's creation."""
     attributes = Attributes(
-        operation=CREATE,
+        operation=AdmissionOperation.CREATE,
         kind=GroupVersionKind("example.com", "v1", "Widget"),
         resource=GroupVersionResource("example.com", "v1", "widgets"),
         user=UserInfo("me"),

@@ -2,19 +2,20 @@
 
 import pytest
 
-from apiext.admission.attributes import CREATE, DELETE, UPDATE, Attributes
+from apiext.admission.attributes import Attributes
 from apiext.admission.chain import Chain
 from apiext.admission.lifecycle import NamespaceLifecycle, NotReadyError
 from apiext.admission.terminating_definition import ForbidCreate, Termination
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
+from apiext.meta.request import AdmissionOperation
 from tests.unit.admission.creations import widget
 
 
 def namespace(name: str) -> Attributes:
     """Return the attributes of a namespace's deletion."""
     kind, resource = GroupVersionKind("", "v1", "Namespace"), GroupVersionResource("", "v1", "namespaces")
-    return widget(operation=DELETE, kind=kind, resource=resource, namespace=name, name=name, new=None)
+    return widget(operation=AdmissionOperation.DELETE, kind=kind, resource=resource, namespace=name, name=name, new=None)
 
 
 class Namespaces:
@@ -119,9 +120,9 @@ async def test_admits_everything_else() -> None:
     plugin = NamespaceLifecycle(Namespaces(None, None))
 
     await plugin.admit(widget(namespace=""))
-    await plugin.admit(widget(operation=DELETE))
+    await plugin.admit(widget(operation=AdmissionOperation.DELETE))
     await plugin.validate(widget())
-    assert not plugin.handles(UPDATE)
+    assert not plugin.handles(AdmissionOperation.UPDATE)
 
 
 async def test_chain_stops_at_the_first_error() -> None:
@@ -129,9 +130,9 @@ async def test_chain_stops_at_the_first_error() -> None:
     namespaces = Namespaces(None, None)
     chain = Chain([NamespaceLifecycle(namespaces), NamespaceLifecycle(namespaces)])
 
-    assert chain.handles(CREATE)
-    assert not chain.handles(UPDATE)
-    assert not Chain().handles(CREATE)
+    assert chain.handles(AdmissionOperation.CREATE)
+    assert not chain.handles(AdmissionOperation.UPDATE)
+    assert not Chain([]).handles(AdmissionOperation.CREATE)
     with pytest.raises(StatusError):
         await chain.admit(widget())
     await chain.validate(widget())
@@ -141,14 +142,14 @@ async def test_chain_stops_at_the_first_error() -> None:
 async def test_rejects_for_a_terminating_definition() -> None:
     """Return 403 for a create while the definition is being deleted, and admit updates."""
     termination = Termination()
-    plugin = ForbidCreate(Chain(), termination)
+    plugin = ForbidCreate(Chain([]), termination)
     await plugin.admit(widget())
     await plugin.validate(widget())
     termination.started = True
 
-    assert plugin.handles(CREATE)
-    assert not plugin.handles(UPDATE)
-    await plugin.admit(widget(operation=UPDATE))
+    assert plugin.handles(AdmissionOperation.CREATE)
+    assert not plugin.handles(AdmissionOperation.UPDATE)
+    await plugin.admit(widget(operation=AdmissionOperation.UPDATE))
     for admit in (plugin.admit, plugin.validate):
         with pytest.raises(StatusError) as caught:
             await admit(widget())

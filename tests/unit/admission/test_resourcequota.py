@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from apiext.admission.attributes import CREATE, UPDATE
 from apiext.admission.resourcequota.access import QuotaAccess
 from apiext.admission.resourcequota.evaluator import Evaluator, ResourceQuota
 from apiext.meta.errors import StatusError
+from apiext.meta.request import AdmissionOperation
 from tests.unit.admission.creations import Host, error_status, widget
 
 COUNT = "count/widgets.example.com"
@@ -70,9 +70,9 @@ def access_to(host: Quotas) -> QuotaAccess:
     return access
 
 
-def plugin_for(host: Quotas, access: QuotaAccess | None = None, *, timeout: float = 10.0) -> ResourceQuota:
+def plugin_for(host: Quotas, access: QuotaAccess | None = None) -> ResourceQuota:
     """Return the plug-in."""
-    return ResourceQuota(Evaluator(access or access_to(host), timeout=timeout))
+    return ResourceQuota(Evaluator(access or access_to(host)))
 
 
 async def rejected(plugin: ResourceQuota, **more: Any) -> StatusError:
@@ -133,8 +133,8 @@ async def test_charges_only_creates() -> None:
     await plugin.validate(widget(subresource="status"))
     await plugin.validate(widget(namespace="other"))
 
-    assert plugin.handles(CREATE)
-    assert not plugin.handles(UPDATE)
+    assert plugin.handles(AdmissionOperation.CREATE)
+    assert not plugin.handles(AdmissionOperation.UPDATE)
     assert host.asked == []
 
 
@@ -279,7 +279,9 @@ class BlockedHost(Quotas):
 
 async def test_times_out() -> None:
     """Return 500 after the timeout."""
-    error = await rejected(plugin_for(BlockedHost(quota()), timeout=0.01))
+    evaluator = Evaluator(access_to(BlockedHost(quota())), timeout=0.01)
+    error = await rejected(ResourceQuota(evaluator))
+    await evaluator.close()
 
     assert (error.code, error.message) == (500, "Internal error occurred: resource quota evaluation timed out")
 

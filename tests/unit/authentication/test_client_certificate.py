@@ -7,11 +7,15 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from apiext.authentication.client_certificate import CertificateAuthorities, PeerIdentification, certificate_user
+from apiext.authentication.client_certificate import CertificateAuthorities, PeerIdentification
 from apiext.meta.request import CREDENTIAL_ID
 from hack.lib.servers.certificates import Authority, KeyPair
 
 SUBJECT = {"subject": ((("organizationName", "g1"),), (("organizationName", "g2"),), (("commonName", "ann"),))}
+
+
+TRUSTING = PeerIdentification(clients=CertificateAuthorities(b"never read"))
+"""Trusts the verification of TLS, as there are no front proxies."""
 
 
 def _der(pair: KeyPair) -> bytes:
@@ -19,29 +23,20 @@ def _der(pair: KeyPair) -> bytes:
 
 
 def test_returns_name_and_groups() -> None:
-    """Take the user from the common name, a group from each organization, and the credential ID from the hash."""
-    user = certificate_user(SUBJECT, b"der")
+    """Take the user from the common name, a group from each organization and system:authenticated, and the credential ID from the hash."""
+    peer = TRUSTING.identify(SUBJECT, b"der")
 
+    assert not peer.is_front_proxy
+    user = peer.user
     assert user is not None
-    assert (user.name, user.groups) == ("ann", ("g1", "g2"))
+    assert (user.name, user.groups) == ("ann", ("g1", "g2", "system:authenticated"))
     assert user.extra[CREDENTIAL_ID][0].startswith("X509SHA256=")
 
 
 @pytest.mark.parametrize("certificate", [{}, {"subject": ()}, {"subject": ((("commonName", ""),),)}])
 def test_requires_a_common_name(certificate: dict[str, object]) -> None:
     """Return no user for a certificate without a common name."""
-    assert certificate_user(certificate, b"der") is None
-
-
-def test_authenticates_without_front_proxies() -> None:
-    """Trust the verification of TLS where there are no front proxies, and add system:authenticated."""
-    identification = PeerIdentification(clients=CertificateAuthorities(b"never read"))
-
-    peer = identification.identify(SUBJECT, b"der")
-
-    assert peer.user is not None
-    assert peer.user.groups == ("g1", "g2", "system:authenticated")
-    assert not peer.is_front_proxy
+    assert TRUSTING.identify(certificate, b"der").user is None
 
 
 def test_identifies_front_proxies(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ async def test_caches_decisions(*, allowed: bool, seconds: float) -> None:
     remote = Remote({"allowed": allowed})
     for now in (0.0, seconds - 0.1, seconds + 0.1):
         remote.now = now
-        assert await remote.reviews.authorize(ANN, INFO) is (ALLOWED if allowed else NO_OPINION)
+        assert await remote.reviews.authorize(ANN, INFO) == (ALLOWED if allowed else NO_OPINION)
     await remote.reviews.authorize(UserInfo("ann"), INFO)
 
     assert len(remote.bodies) == 3

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from apiext import __version__
-from apiext.cli.flags import serve_flags
+from apiext.cli.flags import FLAGS
 from apiext.cli.main import main
 from apiext.cli.serve import _short, _welcome, serve
 
@@ -61,8 +61,7 @@ def test_parses_boolean_flags_as_go() -> None:
     """Parse a boolean flag alone or with `=value`, and never take the next argument as its value."""
     seen: dict[str, object] = {}
 
-    @click.command()
-    @serve_flags
+    @click.command(params=FLAGS)
     def command(**flags: object) -> None:
         seen.update({name: value for name, value in flags.items() if value})
 

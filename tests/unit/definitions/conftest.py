@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,12 @@ from apiext.definitions.definition import Definition
 from apiext.definitions.definition_informer import DefinitionInformer
 from apiext.meta.errors import service_unavailable
 from apiext.meta.json_codec import Object
-from apiext.meta.request import UserInfo
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import Item, Store
 from apiext.storage.sqlite.backend import SQLiteBackend
+from tests.support.event_loop import until
 from tests.unit.definitions.recorded import body, decoded
 
 
@@ -58,7 +57,7 @@ class ControlledDefinitions:
         self.informer = DefinitionInformer(store, self.catalog)
         self.controllers = DefinitionControllers(self.informer, FakeInstances(self))
         self.rest = CustomResourceDefinitionRest(
-            store,
+            store=store,
             codec=self.informer.codec,
             observe=self.informer.observe,
             forget=lambda item: self.informer.forget(item.key, item.revision),
@@ -77,7 +76,7 @@ class ControlledDefinitions:
     @property
     def ctx(self) -> RequestContext:
         """Return the context of a request."""
-        return RequestContext(user=UserInfo("tester"))
+        return RequestContext()
 
     async def create(self, plural: str = "foos", kind: str = "Foo", **names: Any) -> Item:
         """Create a definition."""
@@ -101,15 +100,7 @@ class ControlledDefinitions:
 
     async def until(self, name: str, test: Callable[[Definition | None], bool]) -> Definition | None:
         """Wait until a definition in the catalog fulfils a condition, and return it."""
-        changed = asyncio.Event()
-        unsubscribe = self.catalog.subscribe(lambda _old, _new: changed.set())
-        try:
-            async with asyncio.timeout(30):
-                while not test(self.catalog.get(name)):
-                    await changed.wait()
-                    changed.clear()
-        finally:
-            unsubscribe()
+        await until(lambda: test(self.catalog.get(name)))
         return self.catalog.get(name)
 
     async def established(self, name: str) -> Definition:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from apiext.definitions.codec import CRDCodec
 from apiext.meta import json_codec
 from apiext.meta.field import FieldError
+from tests.support.builders.crds import crd, version
 
 _DATA: Final = Path(__file__).parent / "data"
 
@@ -18,9 +19,9 @@ def records(name: str) -> list[dict[str, Any]]:
 
 def decoded(body: dict[str, Any]) -> dict[str, Any]:
     """Return a request body in canonical form."""
-    crd: dict[str, Any] = json.loads(json.dumps(body))
-    CRDCodec().decode_body(crd, False)
-    return crd
+    found: dict[str, Any] = json.loads(json.dumps(body))
+    CRDCodec().decode_body(found, False)
+    return found
 
 
 def pairs(errors: list[FieldError]) -> list[list[str]]:
@@ -31,16 +32,5 @@ def pairs(errors: list[FieldError]) -> list[list[str]]:
 
 def body(**spec: Any) -> dict[str, Any]:
     """Return the smallest valid definition, with some fields of its spec replaced."""
-    schema = {"openAPIV3Schema": {"type": "object"}}
-    base = {
-        "group": "example.com",
-        "names": {"plural": "foos", "kind": "Foo"},
-        "scope": "Namespaced",
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "foos.example.com"},
-        "spec": base | spec,
-    }
+    only = version("v1", storage=True, schema={"type": "object"})
+    return crd("foos", only, **({"names": {"plural": "foos", "kind": "Foo"}} | spec))

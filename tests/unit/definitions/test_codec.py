@@ -9,6 +9,7 @@ import pytest
 from apiext.definitions.codec import CRDCodec, canonical, compact
 from apiext.definitions.validation.definition import validate_create
 from apiext.meta import json_codec
+from tests.support.builders import crds
 from tests.support.builders.crds import NO_REAL, REAL
 from tests.unit.definitions.recorded import body, decoded, records
 
@@ -164,15 +165,8 @@ def test_real_definitions_round_trip(path: Path) -> None:
 
 def crd(schema: dict[str, Any], **version: Any) -> dict[str, Any]:
     """Return a definition as the codec decodes it from a request."""
-    names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
-    one = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"} | schema}} | version
-    obj = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.example.com"},
-        "spec": {"group": "example.com", "scope": "Cluster", "names": names, "versions": [one]},
-        "status": {"storedVersions": ["v1"]},
-    }
+    only = crds.version("v1", storage=True, schema={"type": "object"} | schema, **version)
+    obj = crds.crd("things", only, kind="Thing", scope="Cluster") | {"status": {"storedVersions": ["v1"]}}
     CRDCodec().decode_body(obj, report=False)
     return obj
 

@@ -1,6 +1,5 @@
 """Controllers of definitions."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from apiext.definitions.catalog import Catalog
 from apiext.definitions.conditions import CLEANUP_FINALIZER
 from apiext.definitions.definition import Definition
 from apiext.meta.errors import StatusError
-from apiext.registry.customresourcedefinition import apply
 from apiext.registry.request_context import CreateOptions, DeleteOptions
 from apiext.storage.backend import UnavailableError
 from apiext.storage.interface import Preconditions, Store
@@ -254,25 +252,6 @@ async def test_records_stored_versions(controlled: ControlledDefinitions) -> Non
     assert item.object()["status"]["storedVersions"] == ["v1", "v2"]
 
 
-async def test_applies_a_definition(controlled: ControlledDefinitions) -> None:
-    """Create an applied definition, update it if it differs, and write nothing otherwise."""
-    crd = body()
-    crd["metadata"]["labels"] = {"a": "b"}
-    await apply(controlled.rest, controlled.ctx, decoded(crd))
-    await controlled.established(FOOS)
-    await controlled.update(FOOS, lambda existing: existing["metadata"]["labels"].update(mine="too"))
-    before = controlled.catalog.get(FOOS)
-
-    again = await apply(controlled.rest, controlled.ctx, decoded(crd))
-    crd["spec"]["names"]["shortNames"] = ["f"]
-    changed = await apply(controlled.rest, controlled.ctx, decoded(crd))
-
-    assert before is not None
-    assert again.revision == before.revision
-    assert changed.revision > again.revision
-    assert changed.object()["metadata"]["labels"] == {"a": "b", "mine": "too"}
-
-
 async def test_retries_status_updates_that_fail(controlled: ControlledDefinitions, monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry a status update until the store is available again."""
     update, failures = controlled.store.guaranteed_update, [UnavailableError("away")] * 3
@@ -306,11 +285,3 @@ async def test_informer_survives_unexpected_exceptions(controlled: ControlledDef
 
     assert (await controlled.established(FOOS)).names.kind == "Foo"
     assert not surprises
-
-
-async def test_applies_concurrently(store: Store) -> None:
-    """Apply a definition from two servers at once without an error: the second creation becomes an update."""
-    first, second = ControlledDefinitions(store), ControlledDefinitions(store)
-    both = await asyncio.gather(*(apply(controlled.rest, controlled.ctx, decoded(body())) for controlled in (first, second)))
-
-    assert len({item.object()["metadata"]["uid"] for item in both}) == 1

@@ -3,13 +3,12 @@
 import pytest
 
 from apiext.definitions.definition import AGE, Definition, PrinterColumn
-from apiext.meta import json_codec
-from apiext.storage.interface import Item
+from tests.support.builders.crds import parsed
 from tests.unit.definitions.recorded import body, decoded
 
 
 def _definition(**spec: object) -> Definition:
-    return Definition.from_object(decoded(body(**spec)), revision=7)
+    return parsed(decoded(body(**spec)), revision=7)
 
 
 def test_parses_names_scope_and_versions() -> None:
@@ -28,7 +27,7 @@ def test_prefers_accepted_names() -> None:
     crd = decoded(body())
     crd["status"]["acceptedNames"] = {"plural": "foos", "kind": "Old", "listKind": "OldList"}
 
-    definition = Definition.from_object(crd, revision=1)
+    definition = parsed(crd)
 
     assert definition.names.kind == "Old"
     assert definition.names.singular == ""
@@ -71,9 +70,8 @@ def test_served_versions() -> None:
 def test_parses_stored_schemas_on_demand() -> None:
     """Keep no schemas of a stored item in memory, and return them on demand."""
     crd = decoded(body())
-    item = Item(key="foos.example.com", revision=3, data=json_codec.dumps(crd), labels={}, fields={})
 
-    definition = Definition.from_item(item)
+    definition = parsed(crd, revision=3)
 
     assert "schema" not in definition.head["spec"]["versions"][0]
     assert definition.versions[0].schema == {"type": "object"}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from apiext.definitions.sources import directory
 from apiext.definitions.sources.crd_documents import FileProblem, definitions
 from apiext.definitions.sources.directory import DirectorySource, watch_folder
 from apiext.meta.errors import bad_request
@@ -243,7 +244,7 @@ async def test_rejects_a_missing_folder(tmp_path: Path, writer: FakeWriter) -> N
         await DirectorySource(tmp_path / "none", writer.apply).load()
 
 
-async def test_applies_changes(tmp_path: Path, writer: FakeWriter) -> None:
+async def test_applies_changes(tmp_path: Path, writer: FakeWriter, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read the folder again with each change, also after a failure."""
     events: asyncio.Queue[bool] = asyncio.Queue()
     seen = asyncio.Event()
@@ -256,7 +257,8 @@ async def test_applies_changes(tmp_path: Path, writer: FakeWriter) -> None:
         await writer.apply(crd)
         seen.set()
 
-    source = DirectorySource(tmp_path, apply, changes=changes)
+    monkeypatch.setattr(directory, "watch_folder", changes)
+    source = DirectorySource(tmp_path, apply)
     await source.start()
     (tmp_path / "a.yaml").write_text(YAML.format(plural="as"))
     events.put_nowait(True)

@@ -7,6 +7,7 @@ import pytest
 from apiext.definitions.definition import Definition
 from apiext.definitions.naming import AcceptedNames, accept_names, accepted_names
 from apiext.definitions.reconcile import reconcile_status
+from tests.support.builders.crds import parsed
 from tests.unit.definitions.recorded import body, decoded, records
 
 
@@ -21,10 +22,10 @@ def test_names_and_conditions_equal_the_reference() -> None:
     for record in records("naming"):
         crd = decoded(record["body"])
         name, group = crd["metadata"]["name"], crd["spec"]["group"]
-        known[name] = Definition.from_object(crd, revision=1)
+        known[name] = parsed(crd)
 
         after = reconcile_status(crd, accepted_names(known.values(), group))
-        known[name] = Definition.from_object(after, revision=2)
+        known[name] = parsed(after, revision=2)
 
         assert record["status"] == _without_times(after["status"])
 
@@ -35,7 +36,7 @@ def test_returns_a_reconciled_definition_unchanged() -> None:
     after = reconcile_status(crd, AcceptedNames())
 
     assert after is not crd
-    assert after is reconcile_status(after, accepted_names([Definition.from_object(after, revision=1)], "example.com"))
+    assert after is reconcile_status(after, accepted_names([parsed(after)], "example.com"))
 
 
 def test_does_not_change_the_given_definition() -> None:
@@ -106,9 +107,7 @@ def test_marks_preserve_unknown_fields_as_non_structural() -> None:
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = {"properties": {"a": {}}}
 
     after = reconcile_status(crd, AcceptedNames())
-    fixed = reconcile_status(
-        after | {"spec": decoded(body())["spec"]}, accepted_names([Definition.from_object(after, revision=1)], "example.com")
-    )
+    fixed = reconcile_status(after | {"spec": decoded(body())["spec"]}, accepted_names([parsed(after)], "example.com"))
 
     condition = next(condition for condition in after["status"]["conditions"] if condition["type"] == "NonStructuralSchema")
     assert (condition["status"], condition["reason"]) == ("True", "Violations")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apiext.discovery.resources import APIGroup, APIResource, collect, compare_kube_aware, kube_aware_key, storage_version_hash
+from apiext.discovery.resources import APIGroup, APIResource, collect, storage_version_hash
 from apiext.meta.builtin_resources import BUILTINS, CUSTOM_RESOURCE_DEFINITIONS
 from apiext.meta.gvk import GroupVersionKind
 from tests.support.builders.crds import definition, stored_crd, version
@@ -107,17 +107,3 @@ def test_a_builtin_version_hides_a_custom_one() -> None:
     plurals = [resource.plural for resource in groups["apiextensions.k8s.io"].versions[0].resources]
 
     assert plurals == ["customresourcedefinitions"]
-
-
-def test_orders_versions() -> None:
-    """Order stable versions before betas and alphas, greater numbers before smaller ones, other names last."""
-    order = ["v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "foo1", "foo10"]
-
-    assert sorted(sorted(order), key=kube_aware_key) == order
-
-
-@pytest.mark.parametrize("one, other, preferred", [("v1", "v1", 0), ("v01", "v1", 0), ("v1", "1", 1), ("v9", "v99999999999999999999", 1)])
-def test_compares_pairs(one: str, other: str, preferred: int) -> None:
-    """Compare equal versions as equal, and numbers beyond the reference's limit as names."""
-    assert compare_kube_aware(one, other) == preferred
-    assert compare_kube_aware(other, one) == -preferred

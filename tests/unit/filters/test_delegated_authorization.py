@@ -7,34 +7,30 @@ import pytest
 from apiext.authorization.authorizer import (
     ALLOWED,
     NO_OPINION,
-    AlwaysAllowPaths,
-    Authenticated,
     AuthorizationModes,
+    Authorize,
     Decision,
-    PrivilegedGroup,
     ReviewError,
-    Union,
     Verdict,
+    always_allow_paths,
+    is_authenticated,
+    is_master,
 )
 from apiext.filters.authorization import Authorization
 from apiext.meta.request import ANONYMOUS, RequestInfo, UserInfo, authenticated
 from tests.unit.filters.conftest import ADMIN, Make, hello
 
 ANN = authenticated(UserInfo("ann"))
-BEFORE = Union([PrivilegedGroup(), AlwaysAllowPaths(["/healthz"])])
+BEFORE = [is_master, always_allow_paths(["/healthz"])]
 
 
-class FixedAuthorizer:
-    """An authorizer with a fixed answer."""
+def _answering(answer: Verdict | ReviewError) -> Authorize:
+    async def authorize(_user: UserInfo, _info: RequestInfo) -> Verdict:
+        if isinstance(answer, ReviewError):
+            raise answer
+        return answer
 
-    def __init__(self, answer: Verdict | ReviewError) -> None:
-        self._answer = answer
-
-    async def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """Return the verdict, or raise the error."""
-        if isinstance(self._answer, ReviewError):
-            raise self._answer
-        return self._answer
+    return authorize
 
 
 @pytest.mark.parametrize(
@@ -48,7 +44,7 @@ class FixedAuthorizer:
 )
 async def test_returns_403_with_the_reason(exchange: Make, answer: Verdict, code: int, message: str) -> None:
     """Return 403 with the reason if the other server denies the request."""
-    chain = Authorization(hello, modes=AuthorizationModes(before=BEFORE, delegate=FixedAuthorizer(answer), after=Union([])))
+    chain = Authorization(hello, modes=AuthorizationModes(before=BEFORE, delegate=_answering(answer)))
 
     done = await exchange("/apis/example.com/v1/widgets", user=ANN).through(chain)
 
@@ -62,9 +58,7 @@ async def test_returns_403_with_the_reason(exchange: Make, answer: Verdict, code
 
 async def test_allows_masters_without_the_other_server(exchange: Make) -> None:
     """Allow masters and the exempt paths while the other server is unavailable; return the reference's 500 to others."""
-    chain = Authorization(
-        hello, modes=AuthorizationModes(before=BEFORE, delegate=FixedAuthorizer(ReviewError("no <route>")), after=Union([]))
-    )
+    chain = Authorization(hello, modes=AuthorizationModes(before=BEFORE, delegate=_answering(ReviewError("no <route>"))))
 
     master = await exchange(user=ADMIN).through(chain)
     health = await exchange("/healthz", user=ANONYMOUS).through(chain)
@@ -85,6 +79,6 @@ async def test_allows_masters_without_the_other_server(exchange: Make) -> None:
 )
 async def test_tries_the_next_mode(exchange: Make, answer: Verdict | ReviewError, code: int) -> None:
     """Let a later mode allow what the other server does not deny."""
-    chain = Authorization(hello, modes=AuthorizationModes(before=BEFORE, delegate=FixedAuthorizer(answer), after=Authenticated()))
+    chain = Authorization(hello, modes=AuthorizationModes(before=BEFORE, delegate=_answering(answer), after=[is_authenticated]))
 
     assert (await exchange(user=ANN).through(chain)).status == code

@@ -239,13 +239,12 @@ async def test_limits_concurrent_requests(exchange: Make, method: str, limits: t
     assert done.body == b"Too many requests, please try again later.\n"
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
-    assert (in_flight.read_only, in_flight.mutating) == (0, 0)
+    assert (in_flight["readOnly"], in_flight["mutating"]) == (0, 0)
 
 
 async def test_exempts_masters_and_watches(exchange: Make) -> None:
     """Exempt system:masters and watches from the limits, and treat 0 as no limit."""
-    full = InFlight()
-    full.read_only = full.mutating = 1
+    full = InFlight(readOnly=1, mutating=1)
     limited = MaxInFlight(hello, read_only=1, mutating=1, in_flight=full, stats=RequestStats())
     unlimited = MaxInFlight(hello, read_only=0, mutating=0, in_flight=full, stats=RequestStats())
 

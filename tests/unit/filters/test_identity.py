@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from apiext.authentication.request_header import RequestHeaders
-from apiext.authorization.authorizer import AlwaysAllowPaths, Authenticated, AuthorizationModes, Union
+from apiext.authorization.authorizer import AuthorizationModes, always_allow_paths, is_authenticated
 from apiext.endpoints.request import USER
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.filters.authentication import Authentication
@@ -18,7 +18,7 @@ from apiext.meta.request import ANONYMOUS, Peer, UserInfo
 from tests.unit.filters.conftest import Make, hello
 
 TOKENS = {"secret": UserInfo("ann", ("devs",), uid="7")}
-PROXY = RequestHeaders(username=("X-Remote-User",), group=("X-Remote-Group",))
+PROXY = RequestHeaders(username=("X-Remote-User",), group=("X-Remote-Group",)).user
 
 
 async def _who(request: web.BaseRequest) -> web.StreamResponse:
@@ -114,7 +114,7 @@ async def test_ignores_headers_of_other_clients(exchange: Make) -> None:
 
 async def test_returns_403(exchange: Make) -> None:
     """Return 403 with a message that browsers do not render."""
-    chain = Authorization(hello, modes=AuthorizationModes(before=Union([Authenticated(), AlwaysAllowPaths(["/healthz"])])))
+    chain = Authorization(hello, modes=AuthorizationModes(before=[is_authenticated, always_allow_paths(["/healthz"])]))
 
     refused = await exchange("/", user=ANONYMOUS).through(chain)
     allowed = await exchange("/healthz", user=ANONYMOUS).through(chain)

@@ -43,7 +43,7 @@ async def _who(request: web.BaseRequest) -> web.StreamResponse:
 async def _impersonate(exchange: Make, rules: Rules, *headers: tuple[str, str], user: UserInfo = BOB) -> Exchange:
     fields: Mapping[str, str] = CIMultiDict(headers)
     made = exchange("/apis/example.com/v1/namespaces/default/widgets/a", headers=fields, user=user)
-    return await made.through(ImpersonationFilter(_who, decide=rules.decide))
+    return await made.through(ImpersonationFilter(_who, authorize=rules.decide))
 
 
 async def test_does_not_check_without_headers(exchange: Make) -> None:
@@ -153,7 +153,7 @@ async def test_checks_many_values_at_once(exchange: Make) -> None:
 async def test_tries_the_last_mode_first(exchange: Make) -> None:
     """Try the mode that allowed the user before, and report its refusal."""
     rules = Rules("impersonate users alice")
-    chain = ImpersonationFilter(_who, decide=rules.decide)
+    chain = ImpersonationFilter(_who, authorize=rules.decide)
 
     for _ in range(2):
         await exchange(headers={"Impersonate-User": "alice"}, user=BOB).through(chain)
@@ -181,7 +181,7 @@ async def test_refuses_after_a_failed_check(exchange: Make) -> None:
         raise ReviewError("no route")
 
     made = exchange(headers={"Impersonate-User": "alice"}, user=BOB)
-    done = await made.through(ImpersonationFilter(_who, decide=fails))
+    done = await made.through(ImpersonationFilter(_who, authorize=fails))
 
     assert (done.status, json.loads(done.body)["message"].endswith(": no route")) == (403, True)
 
@@ -191,7 +191,7 @@ async def test_disables_constrained_modes(exchange: Make) -> None:
     rules = Rules("impersonate users alice")
     made = exchange(headers={"Impersonate-User": "alice"}, user=BOB)
 
-    done = await made.through(ImpersonationFilter(_who, decide=rules.decide, constrained=False))
+    done = await made.through(ImpersonationFilter(_who, authorize=rules.decide, constrained=False))
 
     assert (done.status, rules.asked) == (200, ["impersonate users alice"])
 

@@ -199,7 +199,7 @@ async def test_logs_impersonation(exchange: Make, caplog: pytest.LogCaptureFixtu
     async def allows(_user: UserInfo, _info: RequestInfo) -> Verdict:
         return ALLOWED
 
-    chain = RequestLogging(ImpersonationFilter(hello, decide=allows), everything=True)
+    chain = RequestLogging(ImpersonationFilter(hello, authorize=allows), everything=True)
     with caplog.at_level(logging.INFO):
         await exchange(headers={"Impersonate-User": "alice"}).through(chain)
 

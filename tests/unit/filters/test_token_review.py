@@ -35,7 +35,7 @@ class Reviewer:
 
 
 def _chain(reviewer: Reviewer, *, anonymous: bool = True) -> ErrorRendering:
-    return ErrorRendering(Authentication(_who, anonymous=anonymous, tokens={"own": UserInfo("bob")}, reviewer=reviewer))
+    return ErrorRendering(Authentication(_who, anonymous=anonymous, tokens={"own": UserInfo("bob")}, reviewer=reviewer.user))
 
 
 async def test_prefers_static_tokens(exchange: Make) -> None:

@@ -36,7 +36,7 @@ async def test_leaves_the_default_executor_free() -> None:
     tasks = [asyncio.ensure_future(background.run(go.wait, 30)) for _ in range(MANY)]
     await asyncio.sleep(0)
     try:
-        assert await asyncio.wait_for(asyncio.to_thread(lambda: 1), 10) == 1
+        assert await asyncio.wait_for(asyncio.to_thread(lambda: 1), 30) == 1
     finally:
         go.set()
     assert all(await asyncio.gather(*tasks))
@@ -99,7 +99,7 @@ async def test_cancellation_frees_the_thread(rounds: int) -> None:
     late.cancel()
     await asyncio.gather(*tasks, late, return_exceptions=True)
 
-    assert await asyncio.wait_for(asyncio.gather(*(background.run(len, "four") for _ in range(MANY))), 10) == [4] * MANY
+    assert await asyncio.wait_for(asyncio.gather(*(background.run(len, "four") for _ in range(MANY))), 30) == [4] * MANY
 
 
 async def test_passes_context_and_errors() -> None:

@@ -1,8 +1,11 @@
-"""Cancellation of tasks."""
+"""Cancellation of tasks, and shared tasks."""
 
 import asyncio
+import gc
 
-from apiext.meta.tasks import end_tasks
+import pytest
+
+from apiext.meta.tasks import end_tasks, shared_task
 
 
 async def test_ends_all_tasks() -> None:
@@ -26,3 +29,23 @@ async def test_ends_all_tasks() -> None:
 
     assert steps == ["cleaned up"]
     assert [task.done() for task in tasks] == [True, True]
+
+
+async def test_a_shared_task_outlives_its_callers(caplog: pytest.LogCaptureFixture) -> None:
+    """Go on without a cancelled caller, and log no exception that nobody awaits."""
+    go_on = asyncio.Event()
+
+    async def fail() -> None:
+        await go_on.wait()
+        raise RuntimeError("no")
+
+    task = shared_task(fail())
+    caller = asyncio.ensure_future(asyncio.shield(task))
+    await asyncio.sleep(0)
+    await end_tasks(caller)
+    go_on.set()
+    await asyncio.wait([task])
+    del task, caller
+    gc.collect()
+
+    assert caplog.records == []

@@ -1,7 +1,7 @@
 """Rate limiting work queue."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -10,6 +10,7 @@ from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
 from apiext.meta.workqueue import RequeueError, WorkQueue
 from tests.support.captured_logs import logged
+from tests.support.event_loop import until
 
 
 class Recorder:
@@ -21,22 +22,14 @@ class Recorder:
         self.gate.set()
         self.errors: list[Exception] = []
         self.after: float | None = None
-        self._seen = asyncio.Condition()
 
     async def sync(self, key: str) -> float | None:
         """Implement workqueue.Sync."""
-        async with self._seen:
-            self.keys.append(key)
-            self._seen.notify_all()
+        self.keys.append(key)
         await self.gate.wait()
         if self.errors:
             raise self.errors.pop(0)
         return self.after
-
-    async def until(self, check: Callable[[list[str]], bool]) -> None:
-        """Return when the processed keys fulfil a condition."""
-        async with self._seen:
-            await self._seen.wait_for(lambda: check(self.keys))
 
 
 @asynccontextmanager
@@ -60,11 +53,11 @@ async def test_processes_a_key_once_that_is_added_often() -> None:
     async with running(recorder, workers=2) as queue:
         for _ in range(5):
             queue.add("a")
-        await recorder.until(lambda keys: keys == ["a"])
+        await until(lambda: recorder.keys == ["a"])
         for _ in range(5):
             queue.add("a")
         queue.add("b")
-        await recorder.until(lambda keys: keys == ["a", "b"])
+        await until(lambda: recorder.keys == ["a", "b"])
         recorder.gate.set()
         await queue.join()
 
@@ -78,7 +71,7 @@ async def test_processes_keys_in_order_with_one_worker() -> None:
     async with running(recorder) as queue:
         for key in "abc":
             queue.add(key)
-        await recorder.until(lambda keys: keys == ["a"])
+        await until(lambda: recorder.keys == ["a"])
         recorder.gate.set()
         await queue.join()
 
@@ -91,7 +84,7 @@ async def test_retries_failed_keys(caplog: pytest.LogCaptureFixture) -> None:
     recorder.errors = [OSError("no"), RuntimeError("defect"), RequeueError()]
     async with running(recorder) as queue:
         queue.add("a")
-        await recorder.until(lambda keys: len(keys) == 4)
+        await until(lambda: len(recorder.keys) == 4)
         await queue.join()
 
     assert [(line["event"], line["name"]) for line in logged(caplog)] == [("failed, retrying", "a")] * 2
@@ -115,7 +108,7 @@ async def test_processes_a_key_again_after_the_returned_delay() -> None:
     recorder.after = 0.0
     async with running(recorder) as queue:
         queue.add("a")
-        await recorder.until(lambda keys: len(keys) >= 3)
+        await until(lambda: len(recorder.keys) >= 3)
 
 
 async def test_earliest_delay_wins() -> None:
@@ -125,12 +118,12 @@ async def test_earliest_delay_wins() -> None:
         queue.add_after("a", 60.0)
         queue.add_after("a", 0.0)
         queue.add_after("a", 60.0)
-        await recorder.until(lambda keys: keys == ["a"])
+        await until(lambda: recorder.keys == ["a"])
         queue.add_after("b", 0.001)
         queue.add("b")
-        await recorder.until(lambda keys: keys == ["a", "b"])
+        await until(lambda: recorder.keys == ["a", "b"])
         queue.add_after("c", 0.01)
-        await recorder.until(lambda keys: keys[-1] == "c")
+        await until(lambda: recorder.keys[-1] == "c")
 
     assert recorder.keys == ["a", "b", "c"]
 
@@ -141,7 +134,7 @@ async def test_cancels_work_when_it_ends() -> None:
     recorder.gate.clear()
     async with running(recorder, workers=2) as queue:
         queue.add("a")
-        await recorder.until(lambda keys: keys == ["a"])
+        await until(lambda: recorder.keys == ["a"])
         queue.add_after("b", 0.0)
     queue.add("c")
     queue.add_after("d", 0.0)

@@ -18,5 +18,5 @@ def test_omits_an_invalid_schema(spec: dict[str, Any]) -> None:
     kind = next(schema for name, schema in published.items() if not name.endswith("List"))
 
     assert kind.keys() == {"type", "x-kubernetes-group-version-kind"}
-    schemas = build((), published, ())["components"]["schemas"]
+    schemas = build({}, published, ())["components"]["schemas"]
     assert "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta" in schemas

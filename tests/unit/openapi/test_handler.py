@@ -230,5 +230,5 @@ async def test_does_not_cache_failures(known: Catalog, monkeypatch: pytest.Monke
     source = handler._sources["apis/example.com/v1"]
 
     with pytest.raises(ValueError, match="no"):
-        await handler._document("x", source, handler._v3_json)
-    assert (await handler._document("x", source, handler._v3_json)).hash == source.hash
+        await handler._document("x", source, "application/json", handler._v3)
+    assert (await handler._document("x", source, "application/json", handler._v3)).hash == source.hash

@@ -7,10 +7,11 @@ from apiext.meta import host_annotations
 from apiext.meta.selectors import parse_label_selector
 from apiext.operator.apiservices.plan import ServiceTarget
 from apiext.operator.group_state import GroupState
+from apiext.operator.names import NamespacedName
 from tests.support.builders.crds import versions_like, widget_crd
 
 GROUP: Final = "example.com"
-TARGET: Final = ServiceTarget(namespace="apiext-system", name="apiext", port=8443, ca_bundle="Q0E=")
+TARGET: Final = ServiceTarget(service=NamespacedName("apiext-system", "apiext"), port=8443, ca_bundle="Q0E=")
 SELECTOR: Final = parse_label_selector(host_annotations.SERVE_SELECTOR)
 Json = dict[str, Any]
 
@@ -43,9 +44,9 @@ def api_service(version: str = "v1", *, group: str = GROUP, labels: Json | None 
     return {"metadata": metadata, "spec": {"group": group, "version": version, **priorities, **spec}}
 
 
-def registered(version: str = "v1", *, by: str = TARGET.service, **spec: Any) -> Json:
+def registered(version: str = "v1", *, by: str = str(TARGET.service), **spec: Any) -> Json:
     """Return an APIService as the operator of the apiext behind a Service writes it."""
-    service = {"namespace": TARGET.namespace, "name": TARGET.name, "port": TARGET.port}
+    service = {**TARGET.service._asdict(), "port": TARGET.port}
     ours = {"app.kubernetes.io/managed-by": "apiext"}
     found = api_service(version, labels=ours, **{"service": service, "caBundle": TARGET.ca_bundle, **spec})
     found["metadata"]["annotations"] = {host_annotations.SERVICE: by}

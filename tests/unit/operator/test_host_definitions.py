@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from apiext.meta import host_annotations
+from apiext.meta.patch import merge_patch
 from apiext.operator import host_definitions
 from apiext.operator.api_clients import CRDS, ApiError
-from apiext.operator.reporting.reporter import ConditionReason
-from tests.support.servers.memory_api import MemoryApi, merged
+from apiext.operator.group_state import condition_of
+from apiext.operator.host_definitions import ConditionReason
+from tests.support.servers.memory_api import MemoryApi
 from tests.unit.operator.parts import crd
 
 PATH = f"{CRDS}/widgets.example.com"
@@ -21,35 +23,35 @@ def test_sets_the_condition() -> None:
 
     patch = host_definitions.condition(ConditionReason.ADOPTING, "copied 1 of 2")(found)
     assert patch is not None
-    found = merged(found, patch)
-    said = dict(host_definitions.condition_of(found) or {})
+    found = merge_patch(found, patch)
+    said = condition_of(found, host_annotations.CONDITION)
     assert found["status"]["conditions"][0] == established
     assert (said["type"], said["status"], said["reason"], said["message"]) == ("ServedByApiext", "False", "Adopting", "copied 1 of 2")
     assert host_definitions.condition(ConditionReason.ADOPTING, "copied 1 of 2")(found) is None
 
     found["status"]["conditions"][1]["lastTransitionTime"] = "2020-01-01T00:00:00Z"
-    blocked = merged(found, host_definitions.condition(ConditionReason.BLOCKED, "x")(found))
-    serving = merged(found, host_definitions.condition(ConditionReason.SERVING, "y")(found))
-    assert (host_definitions.condition_of(blocked) or {})["lastTransitionTime"] == "2020-01-01T00:00:00Z"
-    assert (host_definitions.condition_of(serving) or {})["lastTransitionTime"] != "2020-01-01T00:00:00Z"
-    assert (host_definitions.condition_of(serving) or {})["status"] == "True"
-    kept = merged(serving, host_definitions.condition(ConditionReason.HAND_OVER_BLOCKED, "z")(serving))
-    assert (host_definitions.condition_of(kept) or {})["status"] == "True"
+    blocked = merge_patch(found, host_definitions.condition(ConditionReason.BLOCKED, "x")(found))
+    serving = merge_patch(found, host_definitions.condition(ConditionReason.SERVING, "y")(found))
+    assert condition_of(blocked, host_annotations.CONDITION)["lastTransitionTime"] == "2020-01-01T00:00:00Z"
+    assert condition_of(serving, host_annotations.CONDITION)["lastTransitionTime"] != "2020-01-01T00:00:00Z"
+    assert condition_of(serving, host_annotations.CONDITION)["status"] == "True"
+    kept = merge_patch(serving, host_definitions.condition(ConditionReason.HAND_OVER_BLOCKED, "z")(serving))
+    assert condition_of(kept, host_annotations.CONDITION)["status"] == "True"
 
 
 def test_adds_and_removes_the_finalizer() -> None:
     """Keep other finalizers, and add none to a terminating definition."""
     found = crd(finalizers=["a"])
-    held = merged(found, host_definitions.hold("a/b")(found))
+    held = merge_patch(found, host_definitions.hold("a/b")(found))
 
     assert held["metadata"]["finalizers"] == ["a", host_annotations.INSTANCES_FINALIZER]
     assert held["metadata"]["annotations"][host_annotations.SERVICE] == "a/b"
     assert host_definitions.hold("a/b")(held) is None
     assert host_definitions.hold("a/b")(crd(deletionTimestamp="now")) is None
-    assert merged(held, host_definitions.release(held))["metadata"]["finalizers"] == ["a"]
+    assert merge_patch(held, host_definitions.release(held))["metadata"]["finalizers"] == ["a"]
     with pytest.raises(ApiError, match="is with the apiext behind Service a/b"):
         host_definitions.hold("c/d")(held)
-    assert host_annotations.SERVICE not in merged(held, host_definitions.release(held))["metadata"]["annotations"]
+    assert host_annotations.SERVICE not in merge_patch(held, host_definitions.release(held))["metadata"]["annotations"]
     assert host_definitions.release(found) is None
 
 

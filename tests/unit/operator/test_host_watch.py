@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ from apiext.operator import host_watch
 from apiext.operator.host_watch import HostWatch
 from apiext.operator.watched_state import WatchedState
 from apiext.webhook.kubeconfig import Endpoint
+from tests.support.event_loop import until
 from tests.unit.operator.parts import GROUP, SELECTOR, api_service, crd
 
 RESOURCES = {"customresourcedefinitions": "apiextensions.k8s.io", "apiservices": "apiregistration.k8s.io"}
@@ -31,8 +32,7 @@ class Host:
         self.watches: dict[str, list[asyncio.Queue[Json]]] = {plural: [] for plural in RESOURCES}
         self.lists = 0
         self.watch_code = 200
-        self._changed = asyncio.Event()
-        self.state = WatchedState(SELECTOR, lambda _: self._changed.set())
+        self.state = WatchedState(SELECTOR, lambda _: None)
         self.watch: HostWatch
 
     @asynccontextmanager
@@ -60,19 +60,13 @@ class Host:
 
     async def until(self, names: set[str]) -> None:
         """Wait until exactly these objects are in the state."""
-        await self._until(lambda: self.names() == names)
+        await until(lambda: self.names() == names)
 
     async def until_watched(self) -> None:
         """Wait until both resources are watched."""
-        await self._until(lambda: all(self.watches.values()))
+        await until(lambda: all(self.watches.values()))
 
-    async def _until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
-            while not condition():
-                self._changed.clear()
-                await self._changed.wait()
-
-    async def _startup(self, _retry: int) -> None:
+    async def _startup(self, **_: Any) -> None:
         pass
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
@@ -91,7 +85,6 @@ class Host:
         await response.prepare(request)
         queue: asyncio.Queue[Json] = asyncio.Queue()
         self.watches[plural].append(queue)
-        self._changed.set()
         try:
             while True:
                 await response.write(orjson.dumps(await queue.get()) + b"\n")
@@ -127,7 +120,7 @@ async def host(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Host]:
     host = Host()
     host.objects = {"customresourcedefinitions": [crd()], "apiservices": [api_service()]}
     async with host.running():
-        await asyncio.wait_for(host.watch.synced.wait(), 20)
+        await until(host.watch.synced.is_set)
         await host.until({f"widgets.{GROUP}", f"v1.{GROUP}"})
         await host.until_watched()
         yield host

@@ -44,13 +44,13 @@ async def test_retries_until_the_host_answers(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(host, "get", get)
     with pytest.raises(kopf.TemporaryError, match="the host cannot be reached: refused") as first:
-        await operator.reach_host(0)
+        await operator.reach_host(retry=0)
     with pytest.raises(kopf.TemporaryError, match=r"the operator's user lacks a right on the host: User") as second:
-        await operator.reach_host(3)
+        await operator.reach_host(retry=3)
     assert (first.value.delay, second.value.delay, facts) == (1.0, 8.0, [])
 
-    await operator.reach_host(9)
-    await operator.reach_host(0)
+    await operator.reach_host(retry=9)
+    await operator.reach_host(retry=0)
     assert host.calls == [("GET", CRDS), ("GET", API_SERVICES)] * 2
     assert [one["service"] for one in facts] == ["a/b, port 443"]
 

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from apiext.meta import host_annotations
-from apiext.operator import host_definitions, reconciler
+from apiext.operator import reconciler
+from apiext.operator.adoption.transition import Transition
 from apiext.operator.api_clients import API_SERVICES, CRDS, ApiError, Clients
-from apiext.operator.group_state import Desired, GroupState, Routing
-from apiext.operator.reconciler import Reconciler, ReconcilerActions
+from apiext.operator.group_state import Desired, GroupState, Routing, condition_of
+from apiext.operator.host_definitions import ConditionReason
+from apiext.operator.reconciler import Reconciler
 from apiext.operator.reporting.event_recorder import EventRecorder
-from apiext.operator.reporting.reporter import ConditionReason
 from apiext.operator.watched_state import WatchedState
 from tests.support.servers.memory_api import MemoryApi
 from tests.unit.operator.parts import GROUP, SELECTOR, TARGET, Json, api_service, crd, mirror, own, registered
@@ -27,7 +28,7 @@ class Bench:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.host, self.apiext = MemoryApi(), MemoryApi()
-        self.watched = WatchedState(SELECTOR, lambda _: None, TARGET.service)
+        self.watched = WatchedState(SELECTOR, lambda _: None, str(TARGET.service))
         self.watched.known = True
         self.taken: list[GroupState] = []
         self.desired = Desired(routing=Routing.AS_IT_IS)
@@ -39,11 +40,11 @@ class Bench:
         )
         monkeypatch.setattr(reconciler, "reconcile_group", self.take)
 
-    async def take(self, group: GroupState, _clients: Clients, report: Any, _actions: ReconcilerActions) -> Desired:
+    async def take(self, transition: Transition) -> Desired:
         """Replace reconcile_group."""
-        self.taken.append(group)
+        self.taken.append(transition.group)
         if self.desired.routing is Routing.APIEXT:
-            await report.condition(group.selected.values(), ConditionReason.SERVING, "all is well")
+            await transition.report(ConditionReason.SERVING, "all is well", transition.group.selected)
         return self.desired
 
     def has(self, *crds: Json, api_services: tuple[Json, ...] = (), definitions: tuple[Json, ...] = ()) -> None:
@@ -61,7 +62,7 @@ class Bench:
 
     def condition(self) -> tuple[str, str]:
         """Return the condition of the definition."""
-        found = host_definitions.condition_of(self.host.objects[WIDGETS]) or {}
+        found = condition_of(self.host.objects[WIDGETS], host_annotations.CONDITION)
         return found.get("reason", ""), found.get("message", "")
 
     def events(self) -> list[str]:
@@ -287,15 +288,15 @@ async def test_reports_definitions_of_both_once(bench: Bench) -> None:
 async def test_reads_and_routes_for_steps(bench: Bench) -> None:
     """Read the present group for a step, and write all its APIServices."""
     bench.has(crd(), api_services=(api_service(),), definitions=(mirror(),))
-    actions = ReconcilerActions(GROUP, bench.clients, bench.watched, bench.reconciler._registrar)
+    registrar = bench.reconciler._registrar
     bench.host.put_in(WIDGETS, crd("v1", "v2"))
     bench.apiext.objects.clear()
 
-    group = await actions.read()
+    group = await bench.watched.refresh(GROUP, bench.clients)
     assert (len(group.crds[f"widgets.{GROUP}"]["spec"]["versions"]), group.definitions) == (2, {})
-    await actions.route(Routing.APIEXT)
+    await registrar.route(GROUP, Routing.APIEXT)
     assert [one["spec"].get("service", {}).get("name") for one in bench.host.under(API_SERVICES).values()] == ["apiext", "apiext"]
-    await actions.route(Routing.HOST)
+    await registrar.route(GROUP, Routing.HOST)
     assert [one["spec"].get("service") for one in bench.host.under(API_SERVICES).values()] == [None, None]
 
 
@@ -303,4 +304,4 @@ async def test_reports_foreign_api_services_to_steps(bench: Bench) -> None:
     """Raise the reason if a foreign APIService prevents the routing."""
     bench.has(crd(), api_services=(api_service(labels={}, service={"namespace": "a", "name": "b", "port": 1}),), definitions=(mirror(),))
     with pytest.raises(ApiError, match="points at Service a/b"):
-        await ReconcilerActions(GROUP, bench.clients, bench.watched, bench.reconciler._registrar).route(Routing.APIEXT)
+        await bench.reconciler._registrar.route(GROUP, Routing.APIEXT)

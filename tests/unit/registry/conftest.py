@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ import pytest
 from apiext.conversion.none import NoneConverter
 from apiext.meta.gvk import GroupResource, GroupVersionKind
 from apiext.meta.json_codec import Object
-from apiext.meta.request import UserInfo
+from apiext.registry import event
 from apiext.registry.customresource import CustomResourceStrategy, ScalePaths
 from apiext.registry.customresource_codec import CustomResourceCodec
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.registry.rest import ResourceRest
+from apiext.registry.status import StatusStrategy
 from apiext.schema.compiled import CompiledSchema
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import Item, Preconditions, Store
@@ -60,10 +62,10 @@ class Widgets:
             codec=self.codec,
             strategy=self.strategy,
             resource=RESOURCE,
-            kind=KIND,
             namespaced=namespaced,
         )
-        self.ctx = RequestContext(user=UserInfo("tester"), namespace="default" if namespaced else "")
+        self.status_rest = dataclasses.replace(self.rest, strategy=StatusStrategy(self.strategy))
+        self.ctx = RequestContext(namespace="default" if namespaced else "")
 
     def body(self, name: str = "", /, **members: Any) -> Object:
         """Return a decoded body; `metadata` adds to the name."""
@@ -103,11 +105,23 @@ def as_object(item: Item) -> Object:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    """Return a store of widgets."""
+async def stores(tmp_path: Path) -> AsyncIterator[StoreFactory]:
+    """Yield stores without a cache."""
     backend = await SQLiteBackend.open(tmp_path / "store.db")
-    yield StoreFactory(backend, watch_cache=False).store(RESOURCE)
+    yield StoreFactory(backend, watch_cache=False)
     await backend.close()
+
+
+@pytest.fixture
+def store(stores: StoreFactory) -> Store:
+    """Return a store of widgets."""
+    return stores.store(RESOURCE)
+
+
+@pytest.fixture
+def events(stores: StoreFactory) -> ResourceRest:
+    """Return the verbs of events over a store."""
+    return event.event_rest(stores.store(event.RESOURCE), event.event_codec())
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import pytest
 from apiext.meta import errors, patch
 from apiext.meta.gvk import GroupVersionKind
 from apiext.meta.json_codec import Object
-from apiext.meta.request import UserInfo
 from apiext.registry.customresource import CustomResourceStrategy
 from apiext.registry.customresource_codec import CustomResourceCodec
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
@@ -19,6 +18,7 @@ from apiext.registry.rest import ResourceRest
 from apiext.schema.compiled import CompiledSchema
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, Store, WatchOptions
+from tests.support.builders import crds
 from tests.support.builders.widgets import WIDGETS, Reader, labelled, where
 from tests.support.servers.memory_backend import MemoryBackend
 
@@ -57,7 +57,7 @@ class Versions:
         self.store = store
         self.converter = ColorConverter()
         self.v1, self.v2 = self._rest("v1"), self._rest("v2")
-        self.ctx = RequestContext(user=UserInfo("tester"), namespace="default")
+        self.ctx = RequestContext(namespace="default")
 
     def _rest(self, version: str) -> ResourceRest:
         kind = GroupVersionKind("example.com", version, "Widget")
@@ -71,13 +71,12 @@ class Versions:
             selectable_fields=[".spec.color"],
         )
         strategy = CustomResourceStrategy(kind=kind, namespaced=True, rules=SCHEMA)
-        return ResourceRest(store=self.store, codec=codec, strategy=strategy, resource=WIDGETS, kind=kind, namespaced=True)
+        return ResourceRest(store=self.store, codec=codec, strategy=strategy, resource=WIDGETS, namespaced=True)
 
     async def create(self, name: str, color: str, rest: ResourceRest | None = None) -> Object:
         """Create a widget, in v1 unless told otherwise."""
         rest = rest or self.v1
-        metadata: Object = {"name": name, "labels": {"name": name}}
-        obj = {"apiVersion": rest.kind.api_version, "kind": "Widget", "metadata": metadata, "spec": {"color": color}}
+        obj = crds.widget(name, version=rest.codec.gvk.version, metadata={"labels": {"name": name}}, color=color)
         return (await rest.create(self.ctx, obj, CreateOptions())).object()
 
     async def colors(self, **options: Any) -> list[str]:

@@ -9,7 +9,8 @@ import pytest
 from apiext.meta import names, time
 from apiext.meta.errors import StatusError
 from apiext.meta.json_codec import Object
-from apiext.registry.request_context import AdmissionOperation, CreateOptions
+from apiext.meta.request import AdmissionOperation
+from apiext.registry.request_context import CreateOptions
 from apiext.storage.interface import Store
 from tests.unit.registry.conftest import Widgets
 

@@ -9,6 +9,7 @@ import pytest
 from apiext.conversion.none import NoneConverter
 from apiext.meta.gvk import GroupVersionKind
 from apiext.registry.customresource_codec import CustomResourceCodec
+from tests.support.builders.crds import widget
 from tests.unit.registry.conftest import schema
 
 SHAPES = {
@@ -29,7 +30,7 @@ def _codec(version: str = "v1", *fields: str) -> CustomResourceCodec:
 
 
 def _widget(version: str = "v1", **spec: Any) -> dict[str, Any]:
-    return {"apiVersion": f"example.com/{version}", "kind": "Widget", "metadata": {"name": "a", "generation": 1}, "spec": spec}
+    return widget(version=version, metadata={"generation": 1}, **spec)
 
 
 def test_encodes_as_kube_apiserver() -> None:

@@ -10,7 +10,8 @@ import pytest
 from apiext.meta import time
 from apiext.meta.errors import StatusError
 from apiext.meta.json_codec import Object
-from apiext.registry.request_context import AdmissionOperation, DeleteOptions, UpdateOptions
+from apiext.meta.request import AdmissionOperation
+from apiext.registry.request_context import DeleteOptions, UpdateOptions
 from apiext.storage.interface import Item, Store
 from tests.unit.registry.conftest import Widgets
 

@@ -16,6 +16,7 @@ from apiext.registry.customresource_codec import CustomResourceCodec
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.objectmeta.algorithm import CoercionError
 from apiext.storage.interface import Encoded
+from tests.support.builders.crds import widget
 from tests.support.builders.generated_objects import generate_resource, mutate
 from tests.support.builders.random_schemas import random_schema
 from tests.support.builders.seeds import seeded
@@ -36,8 +37,8 @@ def _codec(shape: CompiledSchema, storage_version: str = "v1") -> CustomResource
 
 
 def _widget(**spec: Any) -> dict[str, Any]:
-    metadata = {"name": "a", "uid": "u", "generation": 1, "resourceVersion": "5", "selfLink": "/x"}
-    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, "spec": {"size": "big", **spec}}
+    metadata = {"uid": "u", "generation": 1, "resourceVersion": "5", "selfLink": "/x"}
+    return widget(metadata=metadata, size="big", **spec)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,10 @@ from apiext.storage.interface import (
     InvalidObjectError,
     KeyExistsError,
     KeyNotFoundError,
-    ResourceVersionConflictError,
     StorageError,
 )
 
 RESOURCE = GroupResource("example.com", "widgets")
-MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
 
 @pytest.mark.parametrize(
@@ -25,12 +23,6 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
     [
         (KeyNotFoundError("k", "key not found"), 404, "NotFound", 'widgets.example.com "a" not found'),
         (KeyExistsError("k", "key exists"), 409, "AlreadyExists", 'widgets.example.com "a" already exists'),
-        (
-            ResourceVersionConflictError("k", "lost"),
-            409,
-            "Conflict",
-            f'Operation cannot be fulfilled on widgets.example.com "a": {MODIFIED}',
-        ),
         (
             InvalidObjectError("/k", "Precondition failed"),
             409,

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from apiext.meta.json_codec import Object
-from apiext.meta.request import UserInfo
-from apiext.registry.event import RESOURCE, EventRest, event_codec, event_errors
+from apiext.registry.event import event_codec, event_errors
 from apiext.registry.request_context import CreateOptions, RequestContext, UpdateOptions
-from apiext.storage.factory import StoreFactory
-from apiext.storage.sqlite.backend import SQLiteBackend
+from apiext.registry.rest import ResourceRest
 
-CTX = RequestContext(user=UserInfo("tester"), namespace="default")
+CTX = RequestContext(namespace="default")
 SEEN = {"eventTime": "2020-01-01T00:00:00.000000Z", "reportingComponent": "a.b/c", "reportingInstance": "i", "action": "x", "reason": "R"}
-
-
-@pytest.fixture
-async def rest(tmp_path: Path) -> AsyncIterator[EventRest]:
-    """Return the verbs of events over a store."""
-    backend = await SQLiteBackend.open(tmp_path / "store.db")
-    yield EventRest(StoreFactory(backend, watch_cache=False).store(RESOURCE), event_codec())
-    await backend.close()
 
 
 def _event(name: str = "e", **members: Any) -> Object:
@@ -33,9 +21,9 @@ def _event(name: str = "e", **members: Any) -> Object:
     return obj
 
 
-async def test_writes_mandatory_fields(rest: EventRest) -> None:
+async def test_writes_mandatory_fields(events: ResourceRest) -> None:
     """Write the fields that the type always writes, including null times."""
-    obj = (await rest.create(CTX, _event(), CreateOptions())).object()
+    obj = (await events.create(CTX, _event(), CreateOptions())).object()
 
     del obj["metadata"]
     assert obj == {
@@ -51,14 +39,14 @@ async def test_writes_mandatory_fields(rest: EventRest) -> None:
     }
 
 
-async def test_creates_by_update(rest: EventRest) -> None:
+async def test_creates_by_update(events: ResourceRest) -> None:
     """Create an absent event by an update, and update without a resourceVersion."""
 
     async def replace(_existing: Object) -> Object:
         return _event(message="again")
 
-    assert (await rest.update(CTX, "e", replace, UpdateOptions()))[1]
-    item, created = await rest.update(CTX, "e", replace, UpdateOptions())
+    assert (await events.update(CTX, "e", replace, UpdateOptions()))[1]
+    item, created = await events.update(CTX, "e", replace, UpdateOptions())
     assert (item.object()["message"], created) == ("again", False)
 
 

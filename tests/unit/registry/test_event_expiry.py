@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any, ClassVar
 
-import pytest
-
 from apiext.meta.json_codec import Object
-from apiext.meta.request import UserInfo
-from apiext.registry.event import RESOURCE, EventRest, event_codec
+from apiext.registry.event import event_codec
 from apiext.registry.event_expiry import EventExpiry, last_written
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext
-from apiext.storage.factory import StoreFactory
+from apiext.registry.rest import ResourceRest
 from apiext.storage.interface import Item, ListOptions, ListResult
-from apiext.storage.sqlite.backend import SQLiteBackend
 
-CTX = RequestContext(user=UserInfo("tester"), namespace="default")
-
-
-@pytest.fixture
-async def rest(tmp_path: Path) -> AsyncIterator[EventRest]:
-    """Return the verbs of events over a store."""
-    backend = await SQLiteBackend.open(tmp_path / "store.db")
-    yield EventRest(StoreFactory(backend, watch_cache=False).store(RESOURCE), event_codec())
-    await backend.close()
+CTX = RequestContext(namespace="default")
 
 
 def _event(name: str, **members: Any) -> Object:
@@ -36,16 +22,16 @@ def _event(name: str, **members: Any) -> Object:
     return obj
 
 
-async def test_deletes_expired_events(rest: EventRest) -> None:
+async def test_deletes_expired_events(events: ResourceRest) -> None:
     """Delete the events last seen more than an hour ago."""
     later = datetime.now(UTC) + timedelta(minutes=90)
     repeated = (later - timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    await rest.create(CTX, _event("old"), CreateOptions())
-    await rest.create(CTX, _event("repeated", lastTimestamp=repeated), CreateOptions())
+    await events.create(CTX, _event("old"), CreateOptions())
+    await events.create(CTX, _event("repeated", lastTimestamp=repeated), CreateOptions())
 
-    assert await EventExpiry(rest).sweep() == 0
-    assert await EventExpiry(rest, clock=lambda: later).sweep() == 1
-    left = await rest.list(CTX, ListOptions())
+    assert await EventExpiry(events).sweep() == 0
+    assert await EventExpiry(events, clock=lambda: later).sweep() == 1
+    left = await events.list(CTX, ListOptions())
     assert [item.fields["metadata.name"] for item in left.items] == ["repeated"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ import pytest
 
 from apiext.meta.errors import StatusError
 from apiext.meta.json_codec import Object
-from apiext.meta.request import UserInfo
 from apiext.registry.namespace import (
     RESOURCE,
     NamespaceFinalizeStrategy,
@@ -23,7 +23,7 @@ from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import Preconditions
 from apiext.storage.sqlite.backend import SQLiteBackend
 
-CTX = RequestContext(user=UserInfo("tester"))
+CTX = RequestContext()
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ async def rest(tmp_path: Path) -> AsyncIterator[NamespaceRest]:
     """Return the verbs of namespaces over a store."""
     backend = await SQLiteBackend.open(tmp_path / "store.db")
     store = StoreFactory(backend, watch_cache=False).store(RESOURCE)
-    yield NamespaceRest(store, namespace_codec())
+    yield NamespaceRest(store=store, codec=namespace_codec())
     await backend.close()
 
 
@@ -46,7 +46,7 @@ async def _put(rest: NamespaceRest, obj: Object, strategy: Any = None) -> Object
     async def replace(_existing: Object) -> Object:
         return obj
 
-    target = NamespaceRest(rest.store, namespace_codec(), strategy) if strategy else rest
+    target = dataclasses.replace(rest, strategy=strategy) if strategy else rest
     return (await target.update(CTX, obj["metadata"]["name"], replace, UpdateOptions()))[0].object()
 
 

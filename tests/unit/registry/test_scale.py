@@ -8,9 +8,9 @@ import pytest
 
 from apiext.meta.errors import StatusError
 from apiext.meta.json_codec import Object
-from apiext.registry.request_context import AdmissionOperation, UpdateOptions
+from apiext.meta.request import AdmissionOperation
+from apiext.registry.request_context import UpdateOptions
 from apiext.registry.scale import ScaleCodec, ScaleRest
-from apiext.registry.status import StatusRest
 from tests.unit.registry.conftest import SCALE, Widgets
 
 
@@ -38,7 +38,7 @@ def _scale(**spec: Any) -> Object:
 async def test_returns_the_scale(widgets: Widgets, scale: ScaleRest) -> None:
     """Return the identity of the object, wanted and current replicas, and the selector."""
     obj = await widgets.create("a", spec={"replicas": 3}, metadata={"labels": {"a": "b"}})
-    status = StatusRest(widgets.rest, widgets.strategy)
+    status = widgets.status_rest
     obj = await widgets.put(obj | {"status": {"replicas": 2, "selector": "a=b"}}, rest=status)
 
     shown = (await scale.get(widgets.ctx, "a")).object()

@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 from apiext.meta.errors import StatusError
-from apiext.meta.request import RequestInfo
-from apiext.registry.status import StatusRest
 from tests.unit.registry.conftest import Widgets
 
 NO_OBJECT = "accessor error: 5 is of the type int64, expected map[string]interface{}"
@@ -19,7 +17,7 @@ async def test_only_the_status_changes(widgets: Widgets) -> None:
     obj = await widgets.create("a", spec={"color": "red"})
     sent = obj | {"status": {"replicas": 4}, "spec": {"color": "blue"}, "metadata": {**obj["metadata"], "labels": {"a": "b"}}}
 
-    updated = await widgets.put(sent, rest=StatusRest(widgets.rest, widgets.strategy))
+    updated = await widgets.put(sent, rest=widgets.status_rest)
 
     version = updated["metadata"]["resourceVersion"]
     assert updated == obj | {"status": {"replicas": 4}, "metadata": {**obj["metadata"], "resourceVersion": version}}
@@ -27,7 +25,7 @@ async def test_only_the_status_changes(widgets: Widgets) -> None:
 
 async def test_removes_an_absent_status(widgets: Widgets) -> None:
     """Remove the status if the body has none."""
-    status = StatusRest(widgets.rest, widgets.strategy)
+    status = widgets.status_rest
     obj = await widgets.put(await widgets.create("a") | {"status": {"replicas": 4}}, rest=status)
     del obj["status"]
 
@@ -38,10 +36,10 @@ async def test_keeps_managed_fields(widgets: Widgets) -> None:
     """Keep managedFields, whatever the body of a subresource contains."""
     entry = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}
     obj = await widgets.create("a", metadata={"managedFields": [entry]})
-    widgets.ctx.info = RequestInfo(path="", verb="update", subresource="status")
+    widgets.ctx.subresource = "status"
     sent = obj | {"metadata": {**obj["metadata"], "managedFields": [entry | {"manager": "other"}]}, "status": {"replicas": 4}}
 
-    updated = await widgets.put(sent, rest=StatusRest(widgets.rest, widgets.strategy))
+    updated = await widgets.put(sent, rest=widgets.status_rest)
 
     assert updated["metadata"]["managedFields"] == [entry]
 
@@ -71,6 +69,6 @@ async def test_rejects_an_invalid_status(widgets: Widgets, status: Any, message:
     """Validate the status by its part of the schema."""
     obj = await widgets.create("a")
     with pytest.raises(StatusError) as refused:
-        await widgets.put(obj | {"status": status}, rest=StatusRest(widgets.rest, widgets.strategy))
+        await widgets.put(obj | {"status": status}, rest=widgets.status_rest)
 
     assert refused.value.message == f'Widget.example.com "a" is invalid: {message}'

@@ -42,7 +42,7 @@ def _assert_agreement(schema: Mapping[str, Any], value: Any) -> bool:
     valid = schema_oracle.is_valid(schema, value)
     errors = [str(error) for error in CompiledSchema(schema).validate_values(value)]
     remains = copy.deepcopy(value)
-    paths = prune(remains, Structural(schema), resource_root=True)
+    paths = prune(remains, Structural(schema).as_resource())
 
     assert valid == (errors == []), errors
     assert valid == report(Spec(schema, served=True), value, "").is_valid
@@ -74,7 +74,7 @@ def test_real_definitions_are_structural(schema: dict[str, Any]) -> None:
     """Return no structural error and no error of a default for real schemas."""
     assert unsupported_field(schema) == ""
     assert structural_errors(schema, Path()) == []
-    assert default_errors(schema, Path(), resource_root=True, require_pruned=True) == []
+    assert default_errors(schema, Path(), require_pruned=True) == []
 
 
 @settings(max_examples=200)

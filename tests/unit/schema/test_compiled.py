@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from apiext.meta.field import FieldError
 from apiext.meta.json_values import MAX_DEPTH
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.objectmeta.algorithm import CoercionError
@@ -39,6 +40,11 @@ def deep(levels: int) -> dict[str, Any]:
     return schema
 
 
+def errors(schema: CompiledSchema, obj: dict[str, Any], old: dict[str, Any] | None = None) -> list[FieldError]:
+    """Return all errors of an object."""
+    return [*schema.validate_values(obj, old), *schema.validate_resources(obj), *schema.validate_lists(obj, old)]
+
+
 def test_coerce_does_all_of_decoding() -> None:
     """Coerce metadata, drop unknown fields and idle nulls, and report paths in the reference's order."""
     template = {"apiVersion": "v1", "kind": "Pod", "metadata": {"odd": 1}}
@@ -61,7 +67,7 @@ def test_preserves_unknown_fields() -> None:
     """Prune nothing, nulls included, where the definition preserves unknown fields."""
     obj = resource(spec={"odd": None})
 
-    assert CompiledSchema(None, preserve_unknown_fields=True).prune(obj) == []
+    assert CompiledSchema(None, preserve_unknown_fields=True).coerce(obj, report=True) == []
     assert resource(spec={"odd": None}) == obj
 
 
@@ -69,7 +75,7 @@ def test_prunes_everything_without_schema() -> None:
     """Keep only type and metadata without a schema."""
     obj = resource(spec={})
 
-    assert CompiledSchema(None).prune(obj) == ["spec"]
+    assert CompiledSchema(None).coerce(obj, report=True) == ["spec"]
     assert resource() == obj
 
 
@@ -95,7 +101,7 @@ def test_validates_in_order() -> None:
     """Return the errors of values, then of embedded resources, then of lists."""
     obj = resource(spec={"replicas": "x", "template": {"kind": "Pod"}, "tags": ["a", "a"]})
 
-    assert [str(error) for error in CompiledSchema(SCHEMA).validate(obj)] == [
+    assert [str(error) for error in errors(CompiledSchema(SCHEMA), obj)] == [
         'spec.replicas: Invalid value: "string": spec.replicas in body must be of type integer: "string"',
         "spec.template.apiVersion: Required value",
         'spec.tags[1]: Duplicate value: "a"',
@@ -107,8 +113,8 @@ def test_tolerates_old_repetitions() -> None:
     schema = CompiledSchema(SCHEMA)
     old, new = resource(spec={"tags": ["a", "a"]}), resource(spec={"tags": ["b", "b"]})
 
-    assert schema.validate_update(new, old) == []
-    assert [str(error) for error in schema.validate_update(new, resource())] == ['spec.tags[1]: Duplicate value: "b"']
+    assert errors(schema, new, old) == []
+    assert [str(error) for error in errors(schema, new, resource())] == ['spec.tags[1]: Duplicate value: "b"']
 
 
 def test_validates_the_status_alone() -> None:
@@ -133,10 +139,10 @@ def test_compiles_visited_parts_only() -> None:
     obj: dict[str, Any] = {"p7": {"a": {"a": {"a": {"a": "x"}}}}}
     schema.coerce(obj)
     schema.default(obj)
-    errors = schema.validate(obj)
+    found = errors(schema, obj)
     touched = [name for name, child in schema.structural.properties.items() if _is_built(child)]
 
-    assert errors == []
+    assert found == []
     assert touched == ["p7"]
 
 
@@ -163,7 +169,7 @@ def test_handles_the_greatest_depth(keyword: str, leaf: Any) -> None:
     obj: dict[str, Any] = {"spec": value}
     compiled = CompiledSchema({"type": "object", "properties": {"spec": schema}})
 
-    assert compiled.prune(obj) == []
+    assert compiled.coerce(obj, report=True) == []
     compiled.default(obj)
-    assert len(compiled.validate(obj)) == (leaf == 5)
-    assert len(compiled.validate_update(obj, {"spec": None})) == (leaf == 5)
+    assert len(errors(compiled, obj)) == (leaf == 5)
+    assert len(errors(compiled, obj, {"spec": None})) == (leaf == 5)

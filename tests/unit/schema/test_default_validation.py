@@ -10,9 +10,9 @@ from apiext.schema.defaulting.validation import default_errors
 RESOURCE = {"type": "object", "x-kubernetes-embedded-resource": True}
 
 
-def errors(schema: dict[str, Any], *, root: bool = True, pruned: bool = True) -> list[str]:
+def errors(schema: dict[str, Any], *, pruned: bool = True) -> list[str]:
     """Return the errors as text."""
-    return [str(error) for error in default_errors(schema, Path("schema"), resource_root=root, require_pruned=pruned)]
+    return [str(error) for error in default_errors(schema, Path("schema"), require_pruned=pruned)]
 
 
 def at_a(**props: Any) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def test_coerces_metadata() -> None:
         "l": [{"metadata": {"creationTimestamp": None, "x": 1}}],
         "m": {"k": {"metadata": {"ownerReferences": [{"x": 1}]}}},
     }
-    unknown = coerce(obj, Structural(SCHEMA), resource_root=False, report=True)
+    unknown = coerce(obj, Structural(SCHEMA), report=True)
 
     assert obj == {
         "metadata": {"bogus": 1},
@@ -50,8 +50,8 @@ def test_rejects_or_drops_wrong_types(value: Any, message: str) -> None:
     """Reject values of a wrong type, or drop them on request."""
     obj = {"e": value}
     with pytest.raises(CoercionError) as raised:
-        coerce(obj, Structural(SCHEMA), resource_root=False)
-    coerce(obj, Structural(SCHEMA), resource_root=False, drop_invalid=True)
+        coerce(obj, Structural(SCHEMA))
+    coerce(obj, Structural(SCHEMA), drop_invalid=True)
 
     assert message == str(raised.value)
     assert obj["e"] in ({}, {"metadata": {}}, {"metadata": "x"})
@@ -85,9 +85,12 @@ def test_rejects_or_drops_wrong_types(value: Any, message: str) -> None:
 )
 def test_validates_embedded_resources(value: Any, expected: list[str]) -> None:
     """Require the type, and validate metadata if it is present."""
-    assert expected == [str(error) for error in resource_errors({"e": value}, Structural(SCHEMA), resource_root=False)]
+    assert expected == [str(error) for error in resource_errors({"e": value}, Structural(SCHEMA))]
 
 
 def test_validates_the_root_on_request() -> None:
     """Treat the root as a resource in the schema of a whole object."""
-    assert [str(error) for error in resource_errors({}, None, resource_root=True)] == ["apiVersion: Required value", "kind: Required value"]
+    assert [str(error) for error in resource_errors({}, Structural(None).as_resource())] == [
+        "apiVersion: Required value",
+        "kind: Required value",
+    ]

@@ -14,8 +14,8 @@ STRING = {"type": "string"}
 
 def pruned(schema: Any, obj: Any, *, root: bool = False) -> tuple[Any, list[str]]:
     """Return the object after pruning, and the paths."""
-    paths = prune(obj, None if schema is None else Structural(schema), resource_root=root)
-    return obj, paths
+    structural = Structural(schema)
+    return obj, prune(obj, structural.as_resource() if root else structural)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,6 @@ def test_prunes_deep_lists_without_a_schema() -> None:
     deep: Any = {"x": 1}
     for _ in range(5000):
         deep = [deep]
-    paths = prune({"a": deep}, Structural({"properties": {"a": {}}}), resource_root=False)
+    paths = prune({"a": deep}, Structural({"properties": {"a": {}}}))
 
     assert paths == ["a" + "[0]" * 5000 + ".x"]

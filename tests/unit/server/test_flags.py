@@ -24,7 +24,7 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (options.serving.bind_address, options.serving.port) == ("127.0.0.1", 6443)
     assert options.storage.data_dir == Path("/data/apiext")
     assert options.serving.cert_dir == Path("/data/apiext/pki")
-    assert (options.storage.etcd_servers, options.storage.prefix) == ((), "/registry")
+    assert (options.storage.etcd, options.storage.prefix) == (None, "/registry")
     assert options.authentication.anonymous
     assert options.storage.watch_cache
     assert (options.limits.request_timeout, options.limits.max_in_flight) == (60.0, 400)
@@ -59,7 +59,8 @@ def test_parses_values() -> None:
         }
     )
 
-    assert options.storage.etcd_servers == ("http://a:1", "https://b:2", "http://c:3")
+    assert options.storage.etcd is not None
+    assert options.storage.etcd.servers == ("http://a:1", "https://b:2", "http://c:3")
     assert not options.storage.watch_cache
     assert (options.storage.compaction_interval, options.limits.request_timeout) == (90.0, 0.25)
     assert options.feature_gates == {"CBORServingAndStorage": True, "WatchList": False}

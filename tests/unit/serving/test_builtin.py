@@ -4,17 +4,13 @@ import pytest
 
 from apiext.registry import protobuf
 from apiext.registry.core_types import NAMESPACE_WIRE
+from tests.support.builders.crds import widget
 from tests.support.servers.in_process import CRDS, InProcess
 
 NAMESPACES = "/api/v1/namespaces"
 BASE = "/apis/example.com/v1/namespaces/{}/widgets"
 STRATEGIC = "application/strategic-merge-patch+json"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-
-
-def widget(name: str) -> dict[str, object]:
-    """Return a widget."""
-    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}}
 
 
 async def test_creates_system_namespaces(server: InProcess) -> None:

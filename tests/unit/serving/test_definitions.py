@@ -4,17 +4,15 @@ import asyncio
 import copy
 from collections.abc import AsyncIterator
 
-import pytest
-
 from apiext.meta import json_codec
-from apiext.serving.builder import version_order
 from apiext.serving.definition_instances import DefinitionInstances
-from tests.support.builders.crds import widget_crd
+from tests.support.builders.crds import widget, widget_crd
+from tests.support.event_loop import until
 from tests.support.servers.in_process import CRDS, InProcess
 
 BASE = "/apis/example.com/v1/namespaces/default/widgets"
 ONE = f"{CRDS}/widgets.example.com"
-WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {}}
+WIDGET = widget()
 
 
 async def test_update_applies_to_the_next_request(widgets: InProcess) -> None:
@@ -83,7 +81,7 @@ async def test_terminating_definition(widgets: InProcess) -> None:
         assert released.status == 200
         await asyncio.wait_for(stream.content.read(), 30)
 
-    await widgets.until(lambda: widgets.catalog.get("widgets.example.com") is None)
+    await until(lambda: widgets.catalog.get("widgets.example.com") is None)
     assert (await widgets.ask("GET", BASE)).status == 404
     await widgets.define(widget_crd())
     assert (await widgets.ask("GET", BASE)).json["items"] == []
@@ -119,15 +117,6 @@ async def test_rejects_webhook_conversion(server: InProcess) -> None:
     assert (await server.ask("GET", f"{BASE}/a")).status == 200
 
 
-@pytest.mark.parametrize(
-    "names",
-    [["zz", "foo", "bar", "v1alpha1", "v1alpha2", "v2alpha1", "v1beta1", "v10beta3", "v1", "v2", "v10"]],
-)
-def test_orders_versions(names: list[str]) -> None:
-    """Order versions from names that are not Kubernetes versions over alpha and beta to stable ones, then by number."""
-    assert sorted(names, key=version_order) == names
-
-
 async def test_rejects_a_create_that_ends_after_the_definition(widgets: InProcess) -> None:
     """Reject a create whose body arrives after its definition is deleted, and store nothing."""
     begun, going_on = asyncio.Event(), asyncio.Event()
@@ -144,7 +133,7 @@ async def test_rejects_a_create_that_ends_after_the_definition(widgets: InProces
     await begun.wait()
     await widgets.ask("GET", BASE)
     await widgets.ask("DELETE", ONE)
-    await widgets.until(lambda: widgets.catalog.get("widgets.example.com") is None)
+    await until(lambda: widgets.catalog.get("widgets.example.com") is None)
     going_on.set()
 
     async with await posting as answer:

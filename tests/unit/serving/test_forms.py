@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from apiext.meta import json_codec
+from tests.support.builders.crds import widget
 from tests.support.servers.in_process import CRDS, InProcess
 
 BASE = "/apis/example.com/v1/namespaces/default/widgets"
@@ -16,8 +17,7 @@ PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1
 @pytest.fixture
 async def one(widgets: InProcess) -> InProcess:
     """Yield a server with one widget."""
-    body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"replicas": 2}}
-    await widgets.ask("POST", BASE, body)
+    await widgets.ask("POST", BASE, widget(replicas=2))
     return widgets
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from apiext.authorization.authorizer import PrivilegedGroup, Verdict
+from apiext.authorization.authorizer import ALLOWED, Verdict
 from apiext.meta import json_codec
 from apiext.meta.host_annotations import FROZEN, HOST_UID, IMPORTING, PHASE, SERVING
 from apiext.meta.request import RequestInfo, UserInfo
@@ -265,13 +265,12 @@ async def test_stops_when_the_phase_changes(server: InProcess) -> None:
 async def test_requires_permission_for_the_path() -> None:
     """Authorize an import by its path instead of the resource."""
 
-    class Noting(PrivilegedGroup):
-        def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
-            asked.append((user.name, info.verb, info.path, info.is_resource, info.long_running))
-            return super().authorize(user, info)
+    async def noting(user: UserInfo, info: RequestInfo) -> Verdict:
+        asked.append((user.name, info.verb, info.path, info.is_resource, info.long_running))
+        return ALLOWED
 
     asked: list[Any] = []
-    async with InProcess(authorizer=Noting()) as server:
+    async with InProcess(authorize=noting) as server:
         await send(server)
 
     assert asked == [("admin", "post", PATH, False, True)]

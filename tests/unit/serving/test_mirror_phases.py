@@ -15,7 +15,9 @@ from apiext.serving.definition_instances import DefinitionInstances
 from apiext.storage.backend import WatchBatch
 from apiext.storage.interface import Event
 from apiext.storage.watch_queue import WatchQueue
+from tests.support.builders import crds
 from tests.support.builders.crds import widget_crd
+from tests.support.event_loop import until
 from tests.support.servers.in_process import CRDS, Answer, InProcess
 from tests.support.servers.memory_backend import MemoryBackend
 
@@ -29,7 +31,7 @@ GOING = "widgets.example.com is being returned to the server that it was importe
 
 def widget(name: str, **metadata: Any) -> dict[str, Any]:
     """Return a widget."""
-    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name, **metadata}, "spec": {"replicas": 1}}
+    return crds.widget(name, metadata=metadata, replicas=1)
 
 
 async def set_phase(server: InProcess, phase: str) -> None:
@@ -211,7 +213,7 @@ async def test_watch_opened_during_the_phase_change_ends() -> None:
     watches.add(later)
 
     assert [is_expired(line) for line in lines_seen] == [True]
-    assert (queue.active, later.active) == (False, True)
+    assert (queue.finished, later.finished) == (True, False)
 
 
 async def test_phases_keep_caches_and_watches(plain: InProcess) -> None:
@@ -240,7 +242,7 @@ async def test_removes_copies_without_finalizers(server: InProcess, phase: str) 
     await server.backend.create("/registry/example.com/widgets/other/broken", b"no object")
     await set_phase(server, phase)
     await server.ask("DELETE", f"{CRDS}/{NAME}")
-    await server.until(lambda: server.catalog.get(NAME) is None)
+    await until(lambda: server.catalog.get(NAME) is None)
 
     assert (await server.backend.list("/registry/example.com/widgets/")).count == 0
 
@@ -250,7 +252,7 @@ async def test_deletes_instances_in_phase_serving(server: InProcess) -> None:
     await server.ask("POST", BASE, widget("kept", finalizers=["example.com/x"]))
     await set_phase(server, FROZEN)
     await server.ask("DELETE", f"{CRDS}/{NAME}")
-    await server.until(lambda: _said(server, "InstanceDeletionFailed"))
+    await until(lambda: _said(server, "InstanceDeletionFailed"))
     assert len((await server.ask("GET", BASE)).json["items"]) == 2
 
     await set_phase(server, SERVING)
@@ -260,7 +262,7 @@ async def test_deletes_instances_in_phase_serving(server: InProcess) -> None:
         event = json_codec.loads(await asyncio.wait_for(stream.content.readline(), 30))
     assert "deletionTimestamp" in event["object"]["metadata"]
     await server.ask("PATCH", f"{BASE}/kept", {"metadata": {"finalizers": None}}, **MERGE)
-    await server.until(lambda: server.catalog.get(NAME) is None)
+    await until(lambda: server.catalog.get(NAME) is None)
 
 
 def _said(server: InProcess, reason: str) -> bool:
@@ -275,7 +277,7 @@ async def test_keeps_copies_of_a_later_mirror(server: InProcess) -> None:
     former = server.catalog.get(NAME)
     assert former is not None
     await server.ask("DELETE", f"{CRDS}/{NAME}")
-    await server.until(lambda: server.catalog.get(NAME) is None)
+    await until(lambda: server.catalog.get(NAME) is None)
     crd = widget_crd()
     crd["metadata"]["annotations"] = {HOST_UID: "u"}
     await server.define(crd)
@@ -373,7 +375,7 @@ async def test_stale_server_rejects_writes_of_deleted_mirrors(server: InProcess,
     """Reject a write for a deleted mirror."""
     await server.ask("DELETE", f"{BASE}/a")
     await server.ask("DELETE", f"{CRDS}/{NAME}")
-    await server.until(lambda: server.catalog.get(NAME) is None)
+    await until(lambda: server.catalog.get(NAME) is None)
     before = await server.backend.revision()
     created = await lagging.ask("POST", BASE, widget("b"))
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from apiext.meta import errors
 from apiext.registry.rest import ResourceRest
 from apiext.serving import namespace_controller
-from tests.support.builders.crds import widget_crd
+from tests.support.builders.crds import widget, widget_crd
 from tests.support.servers.in_process import Answer, InProcess
 
 NAMESPACES = "/api/v1/namespaces"
@@ -24,16 +24,8 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(namespace_controller, "_MAX_PAUSE_SECONDS", 0.001)
 
 
-@pytest.fixture
-async def widgets() -> AsyncIterator[InProcess]:
-    """Yield a server that serves widgets."""
-    async with InProcess() as server:
-        await server.define(widget_crd())
-        yield server
-
-
 def _widget(name: str, *finalizers: str) -> dict[str, object]:
-    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name, "finalizers": list(finalizers)}, "spec": {}}
+    return widget(name, metadata={"finalizers": list(finalizers)})
 
 
 async def _namespace(server: InProcess, name: str) -> None:
@@ -41,10 +33,16 @@ async def _namespace(server: InProcess, name: str) -> None:
     assert answer.status == 201, answer.body
 
 
-async def _until(server: InProcess, path: str, status: int) -> None:
+async def _once(server: InProcess, path: str, holds: Callable[[Answer], bool]) -> Answer:
+    """Return the object, or the error, once a condition holds for it."""
     async with asyncio.timeout(30):
-        while (await server.ask("GET", path)).status != status:
+        while not holds(answer := await server.ask("GET", path)):
             continue
+    return answer
+
+
+async def _gone(server: InProcess, path: str) -> None:
+    await _once(server, path, lambda answer: answer.status == 404)
 
 
 async def test_keeps_objects_of_a_recreated_namespace(widgets: InProcess) -> None:
@@ -54,7 +52,7 @@ async def test_keeps_objects_of_a_recreated_namespace(widgets: InProcess) -> Non
     await widgets.ask("DELETE", f"{NAMESPACES}/stuck")
     forced = (await widgets.ask("GET", f"{NAMESPACES}/stuck")).json | {"spec": {}}
     assert (await widgets.ask("PUT", f"{NAMESPACES}/stuck/finalize", forced)).status == 200
-    await _until(widgets, f"{NAMESPACES}/stuck", 404)
+    await _gone(widgets, f"{NAMESPACES}/stuck")
     await _namespace(widgets, "stuck")
     assert (await widgets.ask("POST", WIDGETS.format("stuck"), _widget("new"))).status == 201
 
@@ -69,7 +67,7 @@ def unlistable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     listing = ResourceRest.list
 
     async def refuse(self, ctx, options):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
-        if self.kind.kind == "Broken":
+        if self.codec.gvk.kind == "Broken":
             raise errors.service_unavailable("no converter")
         return await listing(self, ctx, options)
 
@@ -86,7 +84,7 @@ async def test_deletes_other_resources_besides_a_broken_one(widgets: InProcess) 
 
     await widgets.ask("DELETE", f"{NAMESPACES}/ending")
 
-    await _until(widgets, f"{WIDGETS.format('ending')}/a", 404)
+    await _gone(widgets, f"{WIDGETS.format('ending')}/a")
     assert (await widgets.ask("GET", f"{NAMESPACES}/ending")).json["status"]["phase"] == "Terminating"
 
 
@@ -128,7 +126,7 @@ async def test_reports_remaining_objects(widgets: InProcess) -> None:
     for name in ("a", "b"):
         path = f"{WIDGETS.format('stuck')}/{name}"
         await widgets.ask("PATCH", path, '{"metadata":{"finalizers":null}}', Content_Type="application/merge-patch+json")
-    await _until(widgets, stuck, 404)
+    await _gone(widgets, stuck)
 
 
 @pytest.mark.usefixtures("unlistable")
@@ -146,7 +144,4 @@ async def test_reports_failures(widgets: InProcess) -> None:
 
 async def _with_condition(server: InProcess, path: str, condition: str, status: str) -> Answer:
     """Return the namespace once it has a condition."""
-    async with asyncio.timeout(30):
-        while _conditions(answer := await server.ask("GET", path)).get(condition, ("",))[0] != status:
-            continue
-    return answer
+    return await _once(server, path, lambda answer: _conditions(answer).get(condition, ("",))[0] == status)

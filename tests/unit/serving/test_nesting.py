@@ -11,7 +11,8 @@ import yaml
 from apiext.meta import json_codec
 from apiext.meta.json_values import MAX_DEPTH, depth
 from apiext.openapi import custom_resources
-from tests.support.builders.crds import crd, stored_crd, version, widget_crd
+from tests.support.builders.crds import crd, stored_crd, version, widget, widget_crd
+from tests.support.event_loop import until
 from tests.support.servers.in_process import CRDS, Answer, InProcess
 from tests.support.servers.memory_backend import MemoryBackend
 
@@ -32,8 +33,7 @@ def _nested(levels: int) -> Any:
 
 def _widget(levels: int, **metadata: Any) -> dict[str, Any]:
     """Return a widget of that many levels in all, objects and lists in turn."""
-    spec = {"any": _nested(levels - 2), "size": "s"}
-    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a", **metadata}, "spec": spec}
+    return widget(metadata=metadata, any=_nested(levels - 2), size="s")
 
 
 def _crd(levels: int, group: str = "deep.example.com") -> dict[str, Any]:
@@ -114,7 +114,7 @@ async def test_accepts_definitions_at_the_limit(widgets: InProcess) -> None:
     value: Any = "x"
     for _ in range(MAX_DEPTH - 8):
         value = [value]
-    obj = {"apiVersion": "deep.example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": value}
+    obj = widget(group="deep.example.com") | {"spec": value}
     wrong = json.dumps(obj).replace('"x"', "1")
     refused = await widgets.ask("POST", path, wrong)
     created = await widgets.ask("POST", path, obj)
@@ -225,7 +225,7 @@ async def test_serves_deeper_stored_definitions(keyword: str) -> None:
         obj = {"apiVersion": "deep.example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
         created = await server.ask("POST", "/apis/deep.example.com/v1/namespaces/default/widgets", obj)
         deleted = await server.ask("DELETE", f"{CRDS}/widgets.deep.example.com")
-        await server.until(lambda: server.catalog.lookup("deep.example.com", "widgets") is None)
+        await until(lambda: server.catalog.lookup("deep.example.com", "widgets") is None)
 
     assert [answer.status for answer in (read, created, deleted)] == [200, 201, 200]
     assert read.json["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] == schema

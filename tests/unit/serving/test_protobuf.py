@@ -12,6 +12,7 @@ from apiext.registry.customresourcedefinition_protobuf import DEFINITION_WIRE
 from apiext.registry.objectmeta_protobuf import PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
 from apiext.registry.protobuf import Message
 from apiext.storage.interface import Event, EventType
+from tests.support.builders.crds import widget
 from tests.support.servers.in_process import CRDS, InProcess
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ async def test_objects_and_lists(widgets: InProcess, collection: str, name: str,
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
 async def test_partial_metadata(widgets: InProcess, version: str) -> None:
     """Return the metadata of custom resources in both versions of meta.k8s.io."""
-    await widgets.ask("POST", WIDGETS, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a", "labels": {"b": "c"}}})
+    await widgets.ask("POST", WIDGETS, widget(metadata={"labels": {"b": "c"}}))
 
     one = await _read(widgets, f"{WIDGETS}/a", PARTIAL, _as("PartialObjectMetadata", version))
     listing = await _read(widgets, WIDGETS, PARTIAL_LISTS[version], _as("PartialObjectMetadataList", version))
@@ -97,7 +98,7 @@ async def _watched(server: InProcess, path: str, accept: str) -> list[tuple[str,
 
 async def test_watch_frames(widgets: InProcess) -> None:
     """Prefix each event of a watch with its length; wrap objects in the envelope."""
-    await widgets.ask("POST", WIDGETS, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}})
+    await widgets.ask("POST", WIDGETS, widget())
     initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&"
 
     whole = await _watched(widgets, f"/api/v1/namespaces?watch=true&fieldSelector=metadata.name%3Ddefault&{initial}", PROTOBUF)

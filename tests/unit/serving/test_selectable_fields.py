@@ -1,12 +1,11 @@
 """Lists by selectable fields."""
 
 import random
-from typing import Any
 
 import pytest
 
 from apiext.storage.cacher import listing
-from tests.support.builders.crds import widget_crd
+from tests.support.builders.crds import widget, widget_crd
 from tests.support.servers.in_process import InProcess
 
 BASE = "/apis/example.com/v1/namespaces"
@@ -37,9 +36,8 @@ async def test_selects_by_field_values(server: InProcess) -> None:
         namespace, name = chance.choice(("default", "other")), f"w{number % 25:02}"
         key, path = (namespace, name), f"{BASE}/{namespace}/widgets"
         size = chance.choice(SIZES)
-        body: dict[str, Any] = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"size": size}}
         if key not in sizes:
-            assert (await server.ask("POST", path, body)).status == 201
+            assert (await server.ask("POST", path, widget(name, size=size))).status == 201
             sizes[key] = size
         elif number % 3:
             change = {"spec": {"size": size}}
@@ -65,8 +63,7 @@ async def test_uses_the_index(server: InProcess, monkeypatch: pytest.MonkeyPatch
     await server.define(crd)
     path = f"{BASE}/default/widgets"
     for size in SIZES:
-        body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": size}, "spec": {"size": size}}
-        assert (await server.ask("POST", path, body)).status == 201
+        assert (await server.ask("POST", path, widget(size, size=size))).status == 201
     # The first list fills the index.
     assert len((await server.ask("GET", path)).json["items"]) == len(SIZES)
     monkeypatch.setattr(listing, "_select", None)

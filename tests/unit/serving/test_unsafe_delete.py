@@ -1,12 +1,12 @@
 """Objects that cannot be decoded, and their unsafe deletion."""
 
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from apiext.authorization.authorizer import ALLOWED, Decision, ReviewError, Verdict
 from apiext.meta.request import RequestInfo, UserInfo
-from tests.support.builders.crds import widget_crd
+from tests.support.builders.crds import widget, widget_crd
 from tests.support.servers.in_process import InProcess
 
 BASE: Final = "/apis/example.com/v1/namespaces/default/widgets"
@@ -14,12 +14,9 @@ IGNORE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 UNREADABLE: Final = {"none": b"garbage", "kindless": b'{"a":1}', "other": b'{"apiVersion":"example.com/v9","kind":"Widget","metadata":{}}'}
 
 
-class NotUnsafe:
-    """Authorizer that denies unsafe deletions only."""
-
-    def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """Implement Authorizer.authorize."""
-        return Verdict(Decision.NO_OPINION, "not that") if info.verb == "unsafe-delete-ignore-read-errors" else ALLOWED
+async def _not_unsafe(_user: UserInfo, info: RequestInfo) -> Verdict:
+    """Allow all requests but unsafe deletions."""
+    return Verdict(Decision.NO_OPINION, "not that") if info.verb == "unsafe-delete-ignore-read-errors" else ALLOWED
 
 
 async def _store_corrupt_objects(server: InProcess) -> None:
@@ -64,7 +61,7 @@ async def test_deletes_corrupt_objects(corrupt: InProcess, name: str) -> None:
 
 async def test_rejects_readable_objects(widgets: InProcess) -> None:
     """Reject the unsafe deletion of an object that can be decoded."""
-    await widgets.ask("POST", BASE, _widget("a"))
+    await widgets.ask("POST", BASE, widget("a"))
     refused = await widgets.ask("DELETE", f"{BASE}/a", {IGNORE: True})
 
     assert (refused.status, refused.json["reason"]) == (409, "Conflict")
@@ -84,7 +81,7 @@ async def test_rejects_collections_and_namespaces(widgets: InProcess) -> None:
 
 async def test_requires_a_permission_of_its_own() -> None:
     """Require the permission for unsafe deletion."""
-    async with InProcess(authorizer=NotUnsafe()) as server:
+    async with InProcess(authorize=_not_unsafe) as server:
         await server.define(widget_crd())
         await _store_corrupt_objects(server)
         refused = await server.ask("DELETE", f"{BASE}/none", {IGNORE: True})
@@ -93,19 +90,16 @@ async def test_requires_a_permission_of_its_own() -> None:
     assert (refused.status, refused.message) == (403, message)
 
 
-class Unreachable:
-    """Authorizer that fails for unsafe deletions only."""
-
-    def authorize(self, user: UserInfo, info: RequestInfo) -> Verdict:
-        """Implement Authorizer.authorize."""
-        if info.verb == "unsafe-delete-ignore-read-errors":
-            raise ReviewError("unreachable")
-        return ALLOWED
+async def _unreachable(_user: UserInfo, info: RequestInfo) -> Verdict:
+    """Fail for unsafe deletions only."""
+    if info.verb == "unsafe-delete-ignore-read-errors":
+        raise ReviewError("unreachable")
+    return ALLOWED
 
 
 async def test_denies_if_authorization_fails() -> None:
     """Deny unsafe deletion if the authorizer fails."""
-    async with InProcess(authorizer=Unreachable()) as server:
+    async with InProcess(authorize=_unreachable) as server:
         await server.define(widget_crd())
         await _store_corrupt_objects(server)
         refused = await server.ask("DELETE", f"{BASE}/none", {IGNORE: True})
@@ -119,12 +113,8 @@ async def test_ignores_the_option_if_disabled() -> None:
     async with InProcess(unsafe_deletion=False) as server:
         await server.define(widget_crd())
         await _store_corrupt_objects(server)
-        await server.ask("POST", BASE, _widget("a"))
+        await server.ask("POST", BASE, widget("a"))
         unreadable = await server.ask("DELETE", f"{BASE}/none", {IGNORE: True, "gracePeriodSeconds": 1})
         readable = await server.ask("DELETE", f"{BASE}/a", {IGNORE: True, "gracePeriodSeconds": 1})
 
     assert (unreadable.status, readable.status) == (500, 200)
-
-
-def _widget(name: str) -> dict[str, Any]:
-    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {}}

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.builders.crds import widget
 from tests.support.servers.in_process import InProcess
 
 BASE = "/apis/example.com/v1/namespaces/default/widgets"
@@ -12,11 +13,6 @@ MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 UNRECOGNIZED = "the object provided is unrecognized (must be of type Widget): "
 PARSE = UNRECOGNIZED + "couldn't get version/kind; json parse error: "
-
-
-def widget(name: str = "a", **spec: Any) -> dict[str, Any]:
-    """Return a widget."""
-    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
 
 
 async def test_create_and_get(widgets: InProcess) -> None:

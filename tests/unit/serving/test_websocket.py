@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
-from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
+from aiohttp import ClientWebSocketResponse, WSMessage, WSMsgType, WSServerHandshakeError
 
 from apiext.meta import json_codec
+from tests.support.builders.crds import widget
+from tests.support.event_loop import advance
 from tests.support.servers.in_process import InProcess
 
 BASE = "/apis/example.com/v1/namespaces/default/widgets"
@@ -14,7 +16,7 @@ TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 
 
 def _widget(name: str, **labels: str) -> dict[str, Any]:
-    return {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name, "labels": labels}}
+    return widget(name, metadata={"labels": labels})
 
 
 async def _connect(server: InProcess, query: str = "", *, protocols: tuple[str, ...] = (), **headers: str) -> ClientWebSocketResponse:
@@ -25,24 +27,28 @@ async def _connect(server: InProcess, query: str = "", *, protocols: tuple[str, 
     )
 
 
+def _event(message: WSMessage) -> Any:
+    """Return the event of a text frame."""
+    assert message.type is WSMsgType.TEXT
+    return json_codec.loads(message.data.encode())
+
+
 async def _all(socket: ClientWebSocketResponse) -> list[Any]:
-    """Return all events; each must be a text frame of its own."""
-    events = []
-    async for message in socket:
-        assert message.type is WSMsgType.TEXT
-        events.append(json_codec.loads(message.data.encode()))
-    return events
+    """Return all events up to the end; each must be a text frame of its own."""
+    return [_event(message) async for message in socket]
 
 
 async def test_sends_each_event_in_a_frame(widgets: InProcess) -> None:
     """Send existing objects and changes as in other watches, one event a frame, until the timeout."""
     for name in ("a", "b"):
         await widgets.ask("POST", BASE, _widget(name, n=name))
-    socket = await _connect(widgets, "timeoutSeconds=1&labelSelector=n%3Da")
+    socket = await _connect(widgets, "timeoutSeconds=60&labelSelector=n%3Da")
     await widgets.ask("DELETE", f"{BASE}/a")
 
-    events = await _all(socket)
+    events = [_event(await socket.receive()) for _ in range(2)]
+    advance(60)
 
+    assert await _all(socket) == []
     assert [(event["type"], event["object"]["metadata"]["name"]) for event in events] == [("ADDED", "a"), ("DELETED", "a")]
     assert socket.close_code == 1000
 
@@ -82,10 +88,10 @@ async def test_ignores_messages_of_clients(widgets: InProcess) -> None:
     await socket.send_str("hello")
     await widgets.ask("POST", BASE, _widget("a"))
 
-    message = await socket.receive()
+    event = _event(await socket.receive())
     await socket.close()
 
-    assert json_codec.loads(message.data.encode())["type"] == "ADDED"
+    assert event["type"] == "ADDED"
     assert socket.close_code == 1000
 
 

@@ -6,13 +6,8 @@ import pytest
 
 from apiext.storage.backend import UnavailableError
 from apiext.storage.barrier import Barrier
+from tests.support.event_loop import settle
 from tests.support.servers.memory_backend import MemoryBackend
-
-
-async def settle() -> None:
-    """Run the event loop until its ready callbacks are done."""
-    for _ in range(10):
-        await asyncio.sleep(0)
 
 
 async def test_sends_a_request_for_one_reader() -> None:

@@ -20,7 +20,7 @@ def test_encodes_as_the_reference_cache() -> None:
     """Write the token of the reference's cache."""
     written = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MjM5LCJzdGFydCI6Ii93MVx1MDAwMCJ9"
 
-    assert continue_token.encode_after("w1", 239) == written
+    assert continue_token.encode("w1\0", 239) == written
     assert continue_token.decode(written) == ("w1\0", 239)
 
 
@@ -77,7 +77,7 @@ def test_handles_any_text(text: str) -> None:
 
 def test_offers_an_inconsistent_token() -> None:
     """Offer a new token in the error about a compacted revision."""
-    error = continue_token.too_old("a/x\0")
+    error = continue_token.ExpiredContinueError("a/x\0")
 
     assert (error.code, error.reason) == (410, "Expired")
     assert continue_token.decode(error.status()["metadata"]["continue"]) == ("a/x\0", -1)

@@ -6,11 +6,11 @@ import pytest
 
 from apiext.storage.entry import Entry, read
 from apiext.storage.interface import CorruptObjectError
-from apiext.storage.rendering import IdentityTransformer, Renderer
+from apiext.storage.rendering import Renderer
 from apiext.storage.view import View
 from tests.support.builders.widgets import WidgetCodec, widget
 
-RENDERER = Renderer(prefix="/registry/example.com/widgets/", transformer=IdentityTransformer())
+RENDERER = Renderer("/registry/example.com/widgets/")
 
 
 def entry_of(key: str, **spec: str) -> tuple[Entry, bytes]:
@@ -26,9 +26,9 @@ def test_renders_once_for_each_view() -> None:
     entry, _ = entry_of("a/x")
 
     assert entry.cached(view) is None
-    item = entry.item(view)
-    assert entry.item(view) is item is entry.cached(view)
-    assert entry.item(second) is entry.item(second) is not item
+    item = view.item(entry)
+    assert view.item(entry) is item is entry.cached(view)
+    assert second.item(entry) is second.item(entry) is not item
     assert (codec.decoded, other.decoded) == (1, 1)
     assert b'"resourceVersion":"7"' in item.data
 
@@ -38,7 +38,7 @@ def test_drops_restorable_bytes() -> None:
     codec = WidgetCodec()
     entry, raw = entry_of("a/x", text='"resourceVersion":"7",')
     before = entry.size
-    item = entry.item(View(codec, RENDERER))
+    item = View(codec, RENDERER).item(entry)
 
     assert entry.raw == raw
     assert entry.size == len(item.data)
@@ -49,7 +49,7 @@ def test_keeps_bytes_that_differ() -> None:
     """Keep the stored bytes if the rendering differs from them."""
     codec = WidgetCodec("v2")
     entry, raw = entry_of("a/x")
-    item = entry.item(View(codec, RENDERER))
+    item = View(codec, RENDERER).item(entry)
 
     assert entry.raw == raw
     assert entry.size == len(raw) + len(item.data)
@@ -62,11 +62,11 @@ def test_ignores_a_revision_in_the_content() -> None:
     raw = codec.encode(obj).data
     entry = Entry("a/x", 7, raw)
     view = View(codec, RENDERER)
-    entry.item(view)
+    view.item(entry)
 
     assert entry.raw == raw
-    assert entry.at(view, 9).object()["data"] == {"resourceVersion": "7", "z": 1}
-    assert entry.at(view, 9).object()["metadata"]["resourceVersion"] == "9"
+    assert view.at(entry, 9).object()["data"] == {"resourceVersion": "7", "z": 1}
+    assert view.at(entry, 9).object()["metadata"]["resourceVersion"] == "9"
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
@@ -76,9 +76,9 @@ def test_renders_another_revision(version: str) -> None:
     view = View(codec, RENDERER)
     entry, _ = entry_of("a/x")
     for _ in range(2):
-        gone = entry.at(view, 12)
+        gone = view.at(entry, 12)
         assert (gone.revision, gone.object()["metadata"]["resourceVersion"]) == (12, "12")
-        entry.item(view)
+        view.item(entry)
 
 
 def test_forgets_a_view() -> None:
@@ -86,14 +86,14 @@ def test_forgets_a_view() -> None:
     codec, other = WidgetCodec(), WidgetCodec("v2")
     view, second = View(codec, RENDERER), View(other, RENDERER)
     entry, raw = entry_of("a/x")
-    entry.item(view)
-    entry.item(second)
+    view.item(entry)
+    second.item(entry)
     entry.forget(view)
     entry.forget(second)
 
     assert (entry.cached(view), entry.cached(second)) == (None, None)
     assert entry.raw == raw
-    assert entry.item(second).object()["apiVersion"] == "example.com/v2"
+    assert second.item(entry).object()["apiVersion"] == "example.com/v2"
     assert entry.raw == raw
 
 
@@ -108,13 +108,13 @@ def test_releases_a_view_with_its_codec() -> None:
     assert released == [view]
 
 
-def test_raises_the_transformer_s_error() -> None:
-    """Raise an error with the full key for a value that the transformer rejects."""
+def test_raises_an_error_for_encrypted_values() -> None:
+    """Raise an error with the full key for an encrypted value."""
     entry = read(RENDERER, "a/x", b"k8s:enc:aescbc:v1:key1:secret", 7)
     codec = WidgetCodec()
 
     with pytest.raises(CorruptObjectError, match="identity transformer tried to read encrypted data") as caught:
-        entry.item(View(codec, RENDERER))
+        View(codec, RENDERER).item(entry)
     assert caught.value.key == "/registry/example.com/widgets/a/x"
     assert entry.size == 0
 
@@ -127,4 +127,4 @@ def test_rejects_undecodable_bytes(raw: bytes) -> None:
     codec = WidgetCodec()
 
     with pytest.raises(CorruptObjectError, match="object not decodable revision=7"):
-        Entry("a/x", 7, raw).item(View(codec, RENDERER))
+        View(codec, RENDERER).item(Entry("a/x", 7, raw))

@@ -14,21 +14,11 @@ from apiext.storage import factory as factories
 from apiext.storage import watch_queue
 from apiext.storage.backend import CompactedError
 from apiext.storage.cacher.cached_store import CachedStore
-from apiext.storage.factory import Compactor, StoreFactory
+from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, VersionMatch
 from tests.support.builders.widgets import WIDGETS, Reader, WidgetCodec, change, labelled, watching, widget
+from tests.support.event_loop import Clock, settle
 from tests.support.servers.memory_backend import MemoryBackend
-
-
-class Clock:
-    """A clock that the test moves."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        """Return the time in seconds."""
-        return self.now
 
 
 async def cached(backend: MemoryBackend, clock: Clock | None = None) -> tuple[StoreFactory, CachedStore]:
@@ -38,12 +28,6 @@ async def cached(backend: MemoryBackend, clock: Clock | None = None) -> tuple[St
     store = factory.store(WIDGETS)
     assert isinstance(store, CachedStore)
     return factory, store
-
-
-async def settle() -> None:
-    """Run the event loop until its ready callbacks are done."""
-    for _ in range(20):
-        await asyncio.sleep(0)
 
 
 async def test_returns_one_store_for_a_resource() -> None:
@@ -213,8 +197,8 @@ async def test_ends_a_slow_watcher(monkeypatch: pytest.MonkeyPatch) -> None:
             await store.create(f"a/{number:02}", widget(f"a/{number:02}"), codec)
             assert [key for _, key, _ in await fast.take(1)] == [f"a/{number:02}"]
         assert await slow.rest() == []
-        assert len(store.cache.dispatcher) == 1
-    assert len(store.cache.dispatcher) == 0
+        assert store.cache.dispatcher._watchers == 1
+    assert store.cache.dispatcher._watchers == 0
     await factory.close()
 
 
@@ -266,19 +250,21 @@ async def test_renders_large_lists_in_slices() -> None:
 
 
 async def test_compacts_by_age(caplog: pytest.LogCaptureFixture) -> None:
-    """Compact the history before the previous step; ignore a step that comes too late."""
+    """Compact the history before the previous interval; go on after one that has nothing to compact."""
     caplog.set_level(logging.CRITICAL)
     backend = MemoryBackend()
-    compactor = Compactor(backend=backend, interval=300)
     for number in range(3):
         await backend.create(f"/registry/{number}", b"")
-        await compactor.step()
+    factory = StoreFactory(backend, watch_cache=False, compaction_interval=0.001)
+    await factory.start()
+    async with asyncio.timeout(30):
+        while backend.calls.get("compact", 0) < 3:  # noqa: ASYNC110 -- there is no event for it
+            await asyncio.sleep(0.001)
+    await factory.close()
 
-    assert len((await backend.list("/registry/", revision=3)).items) == 2
+    assert len((await backend.list("/registry/", revision=4)).items) == 3
     with pytest.raises(CompactedError):
-        await backend.list("/registry/", revision=2)
-    await backend.compact(4)
-    await compactor.step()
+        await backend.list("/registry/", revision=3)
 
 
 async def test_close_ends_watches() -> None:
@@ -325,7 +311,8 @@ async def test_compaction_survives_unexpected_exceptions() -> None:
                 raise RuntimeError("nobody foresaw this")
             done.set()
 
-    running = asyncio.create_task(Compactor(backend=Surprising(), interval=0.001).run())
+    factory = StoreFactory(Surprising(), watch_cache=False, compaction_interval=0.001)
+    await factory.start()
     async with asyncio.timeout(30):
         await done.wait()
-    running.cancel()
+    await factory.close()

@@ -18,6 +18,7 @@ from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EVERYTHING, EventType, KeyExistsError, KeyNotFoundError, ListOptions, Selection, Store, WatchOptions
 from tests.support.builders.widgets import WIDGETS, Informer, WidgetCodec, change, labelled, relabel, where, widget
+from tests.support.event_loop import settle
 from tests.support.servers.memory_backend import MemoryBackend
 
 KEYS = ["a/1", "a/2", "b/1", "b/2"]
@@ -94,8 +95,7 @@ async def play(script: list[tuple[Any, ...]], *, watch_cache: bool) -> None:
     if isinstance(store, CachedStore):
         await store._feed.wait(last.revision)
         store.cache.dispatcher._flush()
-    for _ in range(50):
-        await asyncio.sleep(0)
+    await settle(50)
     for client in clients:
         assert client.task is not None
         assert not client.task.done() or client.task.result() is None
@@ -118,8 +118,7 @@ async def act(step: tuple[Any, ...], store: Store, codec: WidgetCodec, backend: 
             case ("label", key, app):
                 await relabel(store, codec, key, app=app)
             case ("rest",):
-                for _ in range(10):
-                    await asyncio.sleep(0)
+                await settle(10)
             case ("break" | "lose" as trouble,) if watch_cache:
                 await backend.change(deaf=True)
                 for key in KEYS[::2]:
@@ -127,8 +126,7 @@ async def act(step: tuple[Any, ...], store: Store, codec: WidgetCodec, backend: 
                 if trouble == "lose":
                     await backend.compact(await backend.revision())
                 await backend.change(broken=True)
-                for _ in range(10):
-                    await asyncio.sleep(0)
+                await settle(10)
                 await backend.change(broken=False, deaf=False)
     except (KeyExistsError, KeyNotFoundError, CompactedError):
         await backend.change(deaf=False, broken=False)

@@ -36,10 +36,3 @@ def test_rejects_other_texts(text: str, why: str) -> None:
     with pytest.raises(StatusError) as caught:
         versioner.parse_for_watch(text)
     assert (caught.value.code, caught.value.reason, caught.value.message) == (500, "", expected)
-
-
-def test_requires_a_minimum_revision() -> None:
-    """Answer 504 with both revisions if the state is older than requested."""
-    versioner.require_not_older(5, 5)
-    with pytest.raises(StatusError, match=r"^Timeout: Too large resource version: 6, current: 5$"):
-        versioner.require_not_older(6, 5)

@@ -56,7 +56,7 @@ async def test_ends_a_slow_watcher() -> None:
         received += len(await anext(fast))
 
     assert closed == [slow]
-    assert (slow.active, fast.active) == (False, True)
+    assert (slow.finished, fast.finished) == (True, False)
     assert await read(slow) == []
     assert received == watch_queue.MAX_QUEUED_EVENTS + 2
 
@@ -65,10 +65,10 @@ async def test_limits_bytes() -> None:
     """Limit the bytes of a queue."""
     queue = WatchQueue[Event]()
     queue.push([event(1)], watch_queue.MAX_QUEUED_BYTES + 1)
-    assert queue.active
+    assert not queue.finished
     queue.push([event(2)], 10)
 
-    assert not queue.active
+    assert queue.finished
 
 
 async def test_delivers_the_error_last() -> None:

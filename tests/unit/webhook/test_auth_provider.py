@@ -55,8 +55,9 @@ async def test_gcp_runs_gcloud(tmp_path: Path) -> None:
     fetch = auth_provider({"name": "gcp", "config": config}, tmp_path)
 
     assert [(await fetch()).authorization for _ in range(2)] == ["Bearer cached", "Bearer new"]
-    expired = await auth_provider({"name": "gcp", "config": config | {"expiry": "2001-01-01T00:00:00Z"}}, tmp_path)()
-    assert (expired.authorization, expired.expires) == ("Bearer new", FUTURE)
+    for expiry in ("2001-01-01T00:00:00Z", "tomorrow"):
+        expired = await auth_provider({"name": "gcp", "config": config | {"expiry": expiry}}, tmp_path)()
+        assert (expired.authorization, expired.expires) == ("Bearer new", FUTURE)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,13 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
-from apiext.webhook.client import WebhookClient, WebhookError, open_session
+from apiext.webhook.client import WebhookClient, WebhookError
 from apiext.webhook.credentials import CredentialError
 from apiext.webhook.exec_plugin import exec_plugin
 from apiext.webhook.kubeconfig import Endpoint, load
+from apiext.webhook.transport import open_session
 from hack.lib.servers.certificates import Authority
+from tests.support.event_loop import advance, until
 
 V1 = "client.authentication.k8s.io/v1"
 V1BETA1 = "client.authentication.k8s.io/v1beta1"
@@ -198,28 +200,17 @@ async def test_reports_a_missing_plugin(plugin: FakePlugin) -> None:
 
 async def test_kills_a_plugin_that_hangs(tmp_path: Path) -> None:
     """Raise an error at the deadline, kill the plugin with its children, and keep the event loop running meanwhile."""
-    plugin = FakePlugin(tmp_path)
-    plugin.script(f"echo $$ > {tmp_path}/parent; sleep 600 & echo $! > {tmp_path}/child; wait")
-    run = exec_plugin({"apiVersion": V1, "command": "./plugin"}, {}, tmp_path, timeout=0.5)
-    ticks = 0
+    plugin, pids = FakePlugin(tmp_path), tmp_path / "pids"
+    plugin.script(f"sleep 600 & echo $$ $! > {pids}; wait")
+    running = asyncio.ensure_future(exec_plugin({"apiVersion": V1, "command": "./plugin"}, {}, tmp_path, timeout=60)())
+    await until(lambda: pids.exists() and pids.read_text())
+    parent, child = map(int, pids.read_text().split())
 
-    async def tick() -> None:
-        nonlocal ticks
-        while True:
-            ticks += 1
-            await asyncio.sleep(0.01)
-
-    ticking = asyncio.create_task(tick())
-    with pytest.raises(CredentialError, match=r"did not end within 0\.5 s"):
-        await run()
-    assert not _is_running(int((tmp_path / "parent").read_text()))
-    ticking.cancel()
-
-    child = int((tmp_path / "child").read_text())
-    async with asyncio.timeout(10):
-        while _is_running(child):  # noqa: ASYNC110 -- there is no event for it
-            await asyncio.sleep(0.01)
-    assert ticks > 5
+    advance(60)
+    with pytest.raises(CredentialError, match="did not end within 60 s"):
+        await running
+    assert not _is_running(parent)
+    await until(lambda: not _is_running(child))
 
 
 def _is_running(pid: int) -> bool:
@@ -248,8 +239,9 @@ async def test_passes_the_arguments(plugin: FakePlugin) -> None:
     }
 
 
-async def test_shows_the_client_certificate(tmp_path: Path) -> None:
-    """Show the plugin's certificate on new connections, and the next one after its expiry."""
+@pytest.mark.parametrize("library", [False, True])
+async def test_shows_the_client_certificate(tmp_path: Path, library: bool) -> None:  # noqa: FBT001 -- a parameter
+    """Show the plugin's certificate on new connections, and the next one after its expiry, from the client and from the session."""
     authority = Authority(tmp_path / "ca")
     plugin, names = FakePlugin(tmp_path), []
     tls, pair = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=authority.cert), authority.issue("server")
@@ -264,9 +256,10 @@ async def test_shows_the_client_certificate(tmp_path: Path) -> None:
 
     running = RawTestServer(serve)
     await running.start_server(ssl=tls)
-    try:
-        url = str(running.make_url(""))
-        client = WebhookClient(plugin.endpoint(url, {"certificate-authority": str(authority.cert), "insecure-skip-tls-verify": True}))
+    url = str(running.make_url(""))
+    endpoint = plugin.endpoint(url, {"certificate-authority": str(authority.cert), "insecure-skip-tls-verify": True})
+    async with running, open_session(endpoint) as session:
+        client = WebhookClient(endpoint)
         for name in ("ann", "bob"):
             issued = authority.issue(name)
             plugin.answer(
@@ -274,9 +267,11 @@ async def test_shows_the_client_certificate(tmp_path: Path) -> None:
                 clientKeyData=issued.key.read_text(),
                 expirationTimestamp="2020-01-01T00:00:00Z",
             )
-            await client.get("/a")
+            for _ in range(2):
+                if library:
+                    await (await session.get(f"{url}/a")).read()
+                else:
+                    await client.get("/a")
         await client.close()
-    finally:
-        await running.close()
 
-    assert names == ["ann", "bob"]
+    assert names == ["ann", "ann", "bob", "bob"]

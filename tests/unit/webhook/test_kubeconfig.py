@@ -81,9 +81,15 @@ def test_skips_verification(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "config,problem",
     [
-        ([], "not a kubeconfig"),
+        ([], "kubeconfig: not of type object"),
+        ({"users": [{}, {"user": {"token": 1234}}]}, "kubeconfig: users[1].user.token: not of type string or null"),
+        (_config({"server": "https://a"}, {"exec": {"args": "secret"}}), "users[0].user.exec.args: not of type array or null"),
         ({}, "contexts has no ''"),
         (_config({}), "the cluster's server '' is not a URL"),
+        (
+            _config({"server": "https://a", "proxy-url": "socks5://u:secret@a"}),
+            "the cluster's proxy-url has scheme 'socks5'; only http and https proxies are supported",
+        ),
         (_config({"server": "https://a"}, {"as": "ann"}), "the user's as is not supported"),
         (_config({"server": "https://a"}, {"exec": {}}), "client.authentication.k8s.io/v1beta1"),
         (_config({"server": "https://a"}, {"exec": {"apiVersion": "v1"}}), "client.authentication.k8s.io/v1beta1"),
@@ -103,4 +109,12 @@ def test_rejects_invalid_files(tmp_path: Path, config: object, problem: str) -> 
         load(_write(tmp_path, config))
 
     assert str(found.value).endswith(problem)
+    assert "secret" not in str(found.value)
     assert "\n" not in str(found.value)
+
+
+def test_allows_unknown_fields_and_null(tmp_path: Path) -> None:
+    """Read a kubeconfig with fields that are not known, and null where a value could be."""
+    config = _config({"server": "https://a", "proxy-url": None, "x": 1}, {"token": None, "x": 1}) | {"preferences": {}, "extensions": None}
+
+    assert load(_write(tmp_path, config)).url == "https://a"

@@ -74,7 +74,7 @@ class Remote:
         async with RawTestServer(self, handler_cancellation=True) as server:
             client = WebhookClient(Endpoint(url=str(server.make_url("/")).rstrip("/"), context=None))
             task = asyncio.create_task(Reflector(client, collection, follower, min_pause=0.0, **settings).run())
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 await self.enough.wait()
             try:
                 yield

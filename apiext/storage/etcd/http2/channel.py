@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from apiext.meta.backoff import Backoff
 from apiext.storage.etcd.http2 import headers
 from apiext.storage.etcd.http2.connection import Connection
 from apiext.storage.etcd.http2.grpc_status import UNAVAILABLE, RpcError, error_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from apiext.storage.etcd.http2.streams import DuplexStream
+from apiext.storage.etcd.http2.streams import DuplexStream, duplex, unary
 
 _MIN_PAUSE_SECONDS: Final = 0.1
 _MAX_PAUSE_SECONDS: Final = 2.0
@@ -63,7 +60,7 @@ class Channel:
         Raises:
             RpcError: the channel is not connected, the call failed, or there was no response in time.
         """
-        return await self._current().unary(self._header(path), message, seconds)
+        return await unary(self._current(), self._header(path), message, seconds)
 
     async def duplex(self, path: str, metadata: dict[str, str], seconds: float) -> DuplexStream:
         """Open a call with any number of messages both ways. `seconds` limits only the wait for a free stream.
@@ -71,7 +68,7 @@ class Channel:
         Raises:
             RpcError: the channel is not connected, or no stream became free in time.
         """
-        return await self._current().duplex(self._request(path, metadata), seconds)
+        return await duplex(self._current(), self._request(path, metadata), seconds)
 
     def _current(self) -> Connection:
         if self._connection is None:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Callable
+from typing import Final, cast
 
 from apiext.storage.etcd.http2 import frames, headers
 from apiext.storage.etcd.http2.frames import HEADER, HEADER_BYTES, Http2ProtocolError
 from apiext.storage.etcd.http2.grpc_status import DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE, RpcError, error_text
 from apiext.storage.etcd.http2.keepalive import Keepalive
-from apiext.storage.etcd.http2.send_queue import SendQueue
-from apiext.storage.etcd.http2.streams import WINDOW_BYTES, DuplexStream, Http2Stream, UnaryStream, pack
+from apiext.storage.etcd.http2.send_queue import Http2Stream, SendQueue
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
+WINDOW_BYTES: Final = 4 << 20
+"""Bytes that the server may send on a stream before the client grants more."""
 _CONNECTION_WINDOW_BYTES: Final = 1 << 30
 """Bytes that the server may send on all streams before the client grants more; the streams' windows limit it in practice."""
 _UNLIMITED_STREAMS: Final = 1 << 30
@@ -34,7 +33,7 @@ class Connection(asyncio.Protocol):
         self._buffer = b""
         """The beginning of a frame that has not arrived completely."""
         self._header_reader = headers.HeaderReader()
-        self._keepalive = Keepalive(self._write, lambda: bool(self._streams), self._ping_timeout)
+        self._keepalive = Keepalive(self._write, lambda: bool(self._streams), lambda: self.close("the server does not answer"))
         self._send_queue = SendQueue()
         self._streams: dict[int, Http2Stream] = {}
         self._slot_waiters: deque[asyncio.Future[None]] = deque()
@@ -54,35 +53,6 @@ class Connection(asyncio.Protocol):
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
-    async def unary(self, header: bytes, message: bytes, seconds: float) -> bytes:
-        """Send a message and return the response. `seconds` limits the call, the wait for a free stream included.
-
-        Raises:
-            RpcError: the call failed, or there was no response in time.
-        """
-        seconds = await self._wait_for_slot(seconds)
-        response: asyncio.Future[bytes] = self._loop.create_future()
-        stream = UnaryStream(self._send_queue.initial_window, response)
-        self._open(stream, header + headers.timeout(seconds), pack(message), last=True)
-        timer = self._loop.call_later(seconds, self._expire, stream)
-        try:
-            return await response
-        finally:
-            timer.cancel()
-            if stream.id in self._streams:
-                self.cancel(stream)
-
-    async def duplex(self, header: bytes, seconds: float) -> DuplexStream:
-        """Open a call with any number of messages both ways. `seconds` limits only the wait for a free stream.
-
-        Raises:
-            RpcError: the connection accepts no call, or no stream became free in time.
-        """
-        await self._wait_for_slot(seconds)
-        stream = DuplexStream(self._send_queue.initial_window, self)
-        self._open(stream, header, b"", last=False)
-        return stream
-
     def send(self, stream: Http2Stream, data: bytes, *, last: bool) -> None:
         """Send data of a stream as soon as the windows allow it."""
         self._send_queue.add(stream, data, last=last)
@@ -99,10 +69,16 @@ class Connection(asyncio.Protocol):
             self._write(frames.reset(stream.id, code))
             self._remove(stream.id)
 
-    def _open(self, stream: Http2Stream, header: bytes, data: bytes, *, last: bool) -> None:
+    def open(self, stream: Http2Stream, header: bytes, data: bytes, *, last: bool) -> None:
+        """Open a stream and send its first data; `last` ends its direction.
+
+        Raises:
+            RpcError: the connection accepts no call.
+        """
         if not self.accepts_calls or self._transport is None:
             raise RpcError(UNAVAILABLE, self._reason or "the connection is closed", unprocessed=True)
-        stream_id = stream.id = self._next_id
+        stream_id, stream.window = self._next_id, self._send_queue.initial_window
+        stream.id = stream_id
         self._next_id += 2
         self._streams[stream_id] = stream
         size = len(data)
@@ -118,8 +94,12 @@ class Connection(asyncio.Protocol):
         if self._next_id > frames.MAX_STREAM_ID:
             self._retire("all stream identifiers of the connection are used")
 
-    async def _wait_for_slot(self, seconds: float) -> float:
-        """Wait until the server allows another stream. Return the seconds left."""
+    async def wait_for_slot(self, seconds: float) -> float:
+        """Wait until the server allows another stream, at most some seconds. Return the seconds left.
+
+        Raises:
+            RpcError: no stream became free in time.
+        """
         if len(self._streams) < self._max_streams:
             return seconds
         end = self._loop.time() + seconds
@@ -144,11 +124,6 @@ class Connection(asyncio.Protocol):
             if not waiter.done():
                 waiter.set_result(None)
                 return
-
-    def _expire(self, stream: UnaryStream) -> None:
-        if stream.id in self._streams:
-            self.cancel(stream)
-            stream.end(RpcError(DEADLINE_EXCEEDED, "no answer in time"))
 
     def _remove(self, stream_id: int) -> None:
         self._streams.pop(stream_id, None)
@@ -200,7 +175,7 @@ class Connection(asyncio.Protocol):
         if code is None:
             transport.abort()
         else:
-            transport.write(frames.goaway(0, code))
+            transport.write(frames.goaway(code))
             transport.close()
             self._loop.call_later(_GOAWAY_SECONDS, transport.abort)
 
@@ -216,9 +191,6 @@ class Connection(asyncio.Protocol):
         self._slot_waiters.clear()
         if not self._streams and self._transport is not None:
             self._transport.close()
-
-    def _ping_timeout(self) -> None:
-        self.close("the server does not answer")
 
     # --- received frames --------------------------------------------------------------------------------------------
 
@@ -252,9 +224,9 @@ class Connection(asyncio.Protocol):
         elif kind == frames.DATA:
             self._data_received(flags, stream_id, payload)
         elif kind == frames.WINDOW_UPDATE:
-            self._window_update_received(stream_id, frames.read_window_update(payload))
+            self._window_update_received(stream_id, frames.read_uint32(payload) & frames.UINT31_MASK)
         elif kind == frames.RST_STREAM:
-            self._reset_received(stream_id, frames.read_error_code(payload))
+            self._reset_received(stream_id, frames.read_uint32(payload))
         elif kind == frames.PUSH_PROMISE:
             raise Http2ProtocolError("push is disabled")
         elif kind in (frames.PING, frames.SETTINGS, frames.GOAWAY):
@@ -282,9 +254,9 @@ class Connection(asyncio.Protocol):
             return
         if flags & frames.PADDED:
             content = frames.content(frames.PADDED, payload)
-            self.grant(stream, len(payload) - len(content))  # the stream itself grants the content
+            self.grant(stream, len(payload) - len(content))  # the stream decides on the content
             payload = content
-        stream.receive(payload, self)
+        self.grant(stream, stream.receive(payload))
         if flags & frames.END_STREAM:
             self._end(stream, RpcError(INTERNAL, "response without a gRPC status"))
 
@@ -293,7 +265,7 @@ class Connection(asyncio.Protocol):
         stream = self._stream(stream_id)
         if block is None or stream is None:
             return
-        _, last, received = block
+        last, received = block
         if last or received.grpc_status is not None:
             self._end(stream, received.error)
         elif received.http_status != "200":

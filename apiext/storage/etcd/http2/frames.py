@@ -56,7 +56,7 @@ HEADER_BYTES: Final = HEADER.size
 UINT32: Final = Struct(">I")
 _SETTING: Final = Struct(">HI")
 _GOAWAY: Final = Struct(">II")
-_PING_BYTES: Final = 8
+PING_BYTES: Final = 8
 _PRIORITY_BYTES: Final = 5
 
 
@@ -89,9 +89,9 @@ def reset(stream_id: int, code: int) -> bytes:
     return frame(RST_STREAM, 0, stream_id, UINT32.pack(code))
 
 
-def goaway(last_stream_id: int, code: int) -> bytes:
-    """Encode a GOAWAY frame."""
-    return frame(GOAWAY, 0, 0, _GOAWAY.pack(last_stream_id, code))
+def goaway(code: int) -> bytes:
+    """Encode a GOAWAY frame of a client, which has processed no stream of the server."""
+    return frame(GOAWAY, 0, 0, _GOAWAY.pack(0, code))
 
 
 def read_settings(payload: bytes) -> list[tuple[int, int]]:
@@ -113,25 +113,15 @@ def read_settings(payload: bytes) -> list[tuple[int, int]]:
     return values
 
 
-def read_window_update(payload: bytes) -> int:
-    """Decode the increment of a WINDOW_UPDATE frame, in bytes; 0 is returned, though not allowed.
-
-    Raises:
-        Http2ProtocolError: the length is wrong.
-    """
-    return read_error_code(payload) & UINT31_MASK
-
-
-def read_error_code(payload: bytes) -> int:
-    """Decode the error code of a RST_STREAM frame.
+def read_uint32(payload: bytes) -> int:
+    """Decode the increment of a WINDOW_UPDATE frame (0 is returned, though not allowed) or the error code of a RST_STREAM frame.
 
     Raises:
         Http2ProtocolError: the length is wrong.
     """
     if len(payload) != UINT32.size:
         raise Http2ProtocolError("frame of a wrong length", FRAME_SIZE_ERROR)
-    value: int = UINT32.unpack(payload)[0]
-    return value
+    return int(UINT32.unpack(payload)[0])
 
 
 def read_goaway(payload: bytes) -> tuple[int, int, str]:
@@ -144,16 +134,6 @@ def read_goaway(payload: bytes) -> tuple[int, int, str]:
         raise Http2ProtocolError("GOAWAY frame of a wrong length", FRAME_SIZE_ERROR)
     last, code = _GOAWAY.unpack_from(payload)
     return last & UINT31_MASK, code, payload[_GOAWAY.size :].decode(errors="replace")
-
-
-def check_ping(payload: bytes) -> None:
-    """Check the length of a PING frame.
-
-    Raises:
-        Http2ProtocolError: the length is wrong.
-    """
-    if len(payload) != _PING_BYTES:
-        raise Http2ProtocolError("PING frame of a wrong length", FRAME_SIZE_ERROR)
 
 
 def content(flags: int, payload: bytes) -> bytes:

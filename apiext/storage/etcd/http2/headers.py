@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 import hpack
@@ -14,24 +14,23 @@ from apiext.storage.etcd.http2.grpc_status import INTERNAL, OK, UNAVAILABLE, UNK
 _MAX_CACHED_BLOCKS: Final = 64
 _MAX_TIMEOUT_MILLISECONDS: Final = 99_999_999
 """gRPC allows eight digits."""
+_TIMEOUT: Final = b"\0\x0cgrpc-timeout"
+"""The field up to the length of its value: a literal that enters no table (RFC 7541, section 6.2.2)."""
 _MAX_DECODED_BYTES: Final = 1 << 16
 _MAX_BLOCK_BYTES: Final = 1 << 20
 _UNAVAILABLE_HTTP: Final = frozenset({"429", "502", "503", "504"})
 """HTTP statuses that gRPC maps to UNAVAILABLE (http-grpc-status-mapping.md)."""
 
 
-class ResponseHeaders:
+class ResponseHeaders(NamedTuple):
     """The decoded fields of one header block of a response that matter to a call."""
 
-    __slots__ = ("error", "grpc_status", "http_status")
-
-    def __init__(self, http_status: str | None, grpc_status: int | None, error: RpcError | None) -> None:
-        self.http_status = http_status
-        """None in trailers."""
-        self.grpc_status = grpc_status
-        """None unless the block ends the response."""
-        self.error = error
-        """The error of the call if the response ends with this block."""
+    http_status: str | None
+    """None in trailers."""
+    grpc_status: int | None
+    """None unless the block ends the response."""
+    error: RpcError | None
+    """The error of the call if the response ends with this block."""
 
 
 class HeaderReader:
@@ -52,8 +51,8 @@ class HeaderReader:
         """Whether the next frame must be a CONTINUATION."""
         return self._partial is not None
 
-    def receive(self, kind: int, flags: int, stream_id: int, payload: bytes) -> tuple[int, bool, ResponseHeaders] | None:
-        """Take a frame. Return the stream identifier, whether END_STREAM was set, and the headers once the block is complete.
+    def receive(self, kind: int, flags: int, stream_id: int, payload: bytes) -> tuple[bool, ResponseHeaders] | None:
+        """Take a frame. Return whether END_STREAM was set, and the headers, once the block is complete.
 
         Raises:
             Http2ProtocolError: the frame must not come here, or the block cannot be decoded.
@@ -73,7 +72,7 @@ class HeaderReader:
             self._partial = (stream_id, first, block)
             return None
         self._partial = None
-        return stream_id, bool(first & frames.END_STREAM), self._decode(block)
+        return bool(first & frames.END_STREAM), self._decode(block)
 
     def _decode(self, block: bytes) -> ResponseHeaders:
         headers = self._cache.get(block)
@@ -99,7 +98,7 @@ def _response_headers(fields: dict[str, str]) -> ResponseHeaders:
 
 
 def request(path: str, authority: str, *, secure: bool, metadata: dict[str, str]) -> bytes:
-    """Encode the header block of a call. The result of `timeout` may follow it."""
+    """Encode the header block of a call, which depends on no earlier block. The result of `timeout` may follow it."""
     fields = {
         ":method": "POST",
         ":scheme": "https" if secure else "http",
@@ -109,31 +108,11 @@ def request(path: str, authority: str, *, secure: bool, metadata: dict[str, str]
         "te": "trailers",
         "user-agent": "apiext",
     }
-    return b"".join(_literal(*field) for field in (fields | metadata).items())
+    # the third member keeps a field out of the header table
+    return hpack.Encoder().encode([(*field, True) for field in (fields | metadata).items()], huffman=False)
 
 
 def timeout(seconds: float) -> bytes:
     """Encode the field grpc-timeout: the server may stop processing the call afterwards."""
-    return _TIMEOUT + _text(b"%dm" % min(max(int(seconds * 1000), 1), _MAX_TIMEOUT_MILLISECONDS))
-
-
-def _literal(name: str, value: str) -> bytes:
-    """Encode a field that refers to no table and enters none (RFC 7541, section 6.2.2)."""
-    return b"\0" + _text(name.encode()) + _text(value.encode())
-
-
-def _text(text: bytes) -> bytes:
-    """Encode a string literal without Huffman coding (RFC 7541, section 5.2)."""
-    length, sizes = len(text), bytearray()
-    if length < 127:
-        return bytes((length,)) + text
-    length -= 127
-    sizes.append(127)
-    while length >= 128:
-        sizes.append(length & 127 | 128)
-        length >>= 7
-    sizes.append(length)
-    return bytes(sizes) + text
-
-
-_TIMEOUT: Final = b"\0" + _text(b"grpc-timeout")
+    value = b"%dm" % min(max(int(seconds * 1000), 1), _MAX_TIMEOUT_MILLISECONDS)
+    return _TIMEOUT + bytes((len(value),)) + value

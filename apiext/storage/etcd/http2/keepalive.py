@@ -47,7 +47,8 @@ class Keepalive:
         Raises:
             Http2ProtocolError: the length is wrong, or too many pings have not been acknowledged.
         """
-        frames.check_ping(payload)
+        if len(payload) != frames.PING_BYTES:
+            raise Http2ProtocolError("PING frame of a wrong length", frames.FRAME_SIZE_ERROR)
         if self._ack_timer is None:
             self._ack_timer = self._loop.call_later(_ACK_DELAY_SECONDS, self._send_acks)
         self._acks += frames.frame(frames.PING, frames.ACK, 0, payload)

@@ -1,4 +1,4 @@
-"""DATA frames to send, within the windows that the server grants (RFC 9113, section 5.2)."""
+"""Streams, and their DATA frames to send within the windows that the server grants (RFC 9113, section 5.2)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,33 @@ from collections.abc import Callable, Iterable
 
 from apiext.storage.etcd.http2 import frames
 from apiext.storage.etcd.http2.frames import FLOW_CONTROL_ERROR, MAX_WINDOW_BYTES, Http2ProtocolError
-from apiext.storage.etcd.http2.streams import Http2Stream
+from apiext.storage.etcd.http2.grpc_status import RpcError
+
+
+class Http2Stream:
+    """The state of one open call in its connection."""
+
+    __slots__ = ("closing", "id", "unsent", "window")
+
+    def __init__(self) -> None:
+        self.id = 0
+        self.window = 0
+        """Bytes that the server allows to send on this stream now; negative after it reduced its initial window."""
+        self.unsent = memoryview(b"")
+        self.closing = False
+        """Whether END_STREAM follows `unsent`."""
+
+    def receive(self, data: bytes) -> int:
+        """Take the content of a DATA frame. Return the bytes that the server may send in addition now.
+
+        Raises:
+            Http2ProtocolError: a message is compressed.
+        """
+        raise NotImplementedError
+
+    def end(self, error: RpcError | None) -> None:
+        """Take the outcome, None for success. Later outcomes are ignored."""
+        raise NotImplementedError
 
 
 class SendQueue:
@@ -39,8 +65,7 @@ class SendQueue:
 
     def discard(self, stream_id: int) -> None:
         """Drop a stream that has ended."""
-        if self._blocked:
-            self._blocked.pop(stream_id, None)
+        self._blocked.pop(stream_id, None)
 
     def clear(self) -> None:
         """Drop all streams."""

@@ -4,20 +4,44 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from apiext.storage.etcd.http2 import headers
+from apiext.storage.etcd.http2.connection import WINDOW_BYTES, Connection
 from apiext.storage.etcd.http2.frames import UINT32, Http2ProtocolError
-from apiext.storage.etcd.http2.grpc_status import INTERNAL, RpcError
+from apiext.storage.etcd.http2.grpc_status import DEADLINE_EXCEEDED, INTERNAL, RpcError
+from apiext.storage.etcd.http2.send_queue import Http2Stream
 
-if TYPE_CHECKING:
-    from apiext.storage.etcd.http2.connection import Connection
-
-WINDOW_BYTES: Final = 4 << 20
-"""Bytes that the server may send on a stream before the client grants more."""
 _MAX_MESSAGES: Final = 128
 """Messages returned by one `take`: about a millisecond's work."""
 _PREFIX_BYTES: Final = 5
 """gRPC's message prefix: the flag for compression and the length."""
+
+
+async def unary(connection: Connection, header: bytes, message: bytes, seconds: float) -> bytes:
+    """See `Channel.unary`. `seconds` includes the wait for a free stream."""
+    seconds = await connection.wait_for_slot(seconds)
+    stream = UnaryStream()
+    connection.open(stream, header + headers.timeout(seconds), pack(message), last=True)
+    timer = asyncio.get_running_loop().call_later(seconds, _expire, connection, stream)
+    try:
+        return await stream.response
+    finally:
+        timer.cancel()
+        connection.cancel(stream)
+
+
+def _expire(connection: Connection, stream: UnaryStream) -> None:
+    connection.cancel(stream)
+    stream.end(RpcError(DEADLINE_EXCEEDED, "no answer in time"))
+
+
+async def duplex(connection: Connection, header: bytes, seconds: float) -> DuplexStream:
+    """See `Channel.duplex`."""
+    await connection.wait_for_slot(seconds)
+    stream = DuplexStream(connection)
+    connection.open(stream, header, b"", last=False)
+    return stream
 
 
 def pack(message: bytes) -> bytes:
@@ -25,50 +49,25 @@ def pack(message: bytes) -> bytes:
     return b"\0" + UINT32.pack(len(message)) + message
 
 
-class Http2Stream:
-    """The state of one open call in its connection."""
-
-    __slots__ = ("closing", "id", "unsent", "window")
-
-    def __init__(self, window: int) -> None:
-        self.id = 0
-        self.window = window
-        """Bytes that the server allows to send on this stream now; negative after it reduced its initial window."""
-        self.unsent = memoryview(b"")
-        self.closing = False
-        """Whether END_STREAM follows `unsent`."""
-
-    def receive(self, data: bytes, connection: Connection) -> None:
-        """Take the content of a DATA frame.
-
-        Raises:
-            Http2ProtocolError: a message is compressed.
-        """
-        raise NotImplementedError
-
-    def end(self, error: RpcError | None) -> None:
-        """Take the outcome, None for success. Later outcomes are ignored."""
-        raise NotImplementedError
-
-
 class UnaryStream(Http2Stream):
     """A call with one message each way."""
 
     __slots__ = ("_received", "_ungranted", "response")
 
-    def __init__(self, window: int, response: asyncio.Future[bytes]) -> None:
-        super().__init__(window)
-        self.response = response
+    def __init__(self) -> None:
+        super().__init__()
+        self.response: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._received: list[bytes] = []
         self._ungranted = 0
 
-    def receive(self, data: bytes, connection: Connection) -> None:
+    def receive(self, data: bytes) -> int:
         """See Http2Stream."""
         self._received.append(data)
         self._ungranted += len(data)
-        if self._ungranted > WINDOW_BYTES // 2:
-            connection.grant(self, self._ungranted)
-            self._ungranted = 0
+        if self._ungranted <= WINDOW_BYTES // 2:
+            return 0
+        granted, self._ungranted = self._ungranted, 0
+        return granted
 
     def end(self, error: RpcError | None) -> None:
         """See Http2Stream."""
@@ -92,8 +91,8 @@ class DuplexStream(Http2Stream):
 
     __slots__ = ("_buffer", "_connection", "_error", "_granted_ahead", "_messages", "_ungranted", "_waiter")
 
-    def __init__(self, window: int, connection: Connection) -> None:
-        super().__init__(window)
+    def __init__(self, connection: Connection) -> None:
+        super().__init__()
         self._connection = connection
         self._messages: deque[tuple[bytes, int]] = deque()
         """Complete messages, each with the bytes to grant when it is taken."""
@@ -139,8 +138,8 @@ class DuplexStream(Http2Stream):
         if self._error is None:
             self.end(RpcError(INTERNAL, "the stream was cancelled"))
 
-    def receive(self, data: bytes, connection: Connection) -> None:
-        """See Http2Stream."""
+    def receive(self, data: bytes) -> int:
+        """See `Http2Stream.receive`."""
         buffer = self._buffer
         buffer += data
         at, end = 0, len(buffer)
@@ -156,9 +155,11 @@ class DuplexStream(Http2Stream):
         if at:
             del buffer[:at]
             self._wake()
-        if len(buffer) - self._granted_ahead > WINDOW_BYTES // 2:
-            connection.grant(self, len(buffer) - self._granted_ahead)
-            self._granted_ahead = len(buffer)
+        ahead = len(buffer) - self._granted_ahead
+        if ahead <= WINDOW_BYTES // 2:
+            return 0
+        self._granted_ahead = len(buffer)
+        return ahead
 
     def end(self, error: RpcError | None) -> None:
         """See Http2Stream."""

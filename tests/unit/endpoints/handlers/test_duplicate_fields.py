@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apiext.endpoints.handlers.patch import DuplicateFields
+from apiext.endpoints.handlers.patch import duplicates_in
 from apiext.endpoints.serializers import json_decoder
 from apiext.meta import patch
 
@@ -31,10 +31,10 @@ def test_finds_fields_in_values_of_a_json_patch(operations: bytes, found: list[s
     """Report duplicate fields of a value at its place in the patched object, unless the value was changed."""
     data = operations % AGAIN
     parsed, _ = patch.parse_json_patch(json.loads(data))
-    repeated = DuplicateFields(parsed, json_decoder.duplicate_fields(data, parsed))
+    messages = json_decoder.duplicate_fields(data, parsed)
     document: dict[str, Any] = {"spec": {"list": [1, 2], "y": {"a": 2, "b": [{"c": 2}]}}}
 
-    assert repeated.within(patch.json_patch(document, parsed)) == [f'duplicate field "{path}"' for path in found]
+    assert duplicates_in(patch.json_patch(document, parsed), parsed, messages) == [f'duplicate field "{path}"' for path in found]
 
 
 def test_keeps_the_order_of_the_body() -> None:

@@ -84,7 +84,7 @@ def test_drops_malformed_columns(path: str) -> None:
         compile_path(path)
 
     convertor = TableConvertor([NAME, Column("X", "string", path), AGE])
-    assert [header["name"] for header in json_codec.loads(convertor.headers())] == ["Name"]
+    assert [header["name"] for header in json_codec.loads(convertor.headers)] == ["Name"]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ async def test_encodes_rows() -> None:
 
     parts = await rows(convertor, [item] * 150, TableForm(include="None"))
 
-    table = json_codec.loads(table_head(TableForm(), {"resourceVersion": "1"}, convertor.headers()) + b"".join(parts) + b"]}")
+    table = json_codec.loads(table_head(TableForm(), {"resourceVersion": "1"}, convertor.headers) + b"".join(parts) + b"]}")
     assert len(table["rows"]) == 150
     assert table["rows"][0]["object"] is None
     assert json_codec.loads(row_bytes(convertor, OBJECT, TableForm(include="Object"), NOW, data))["object"] == OBJECT

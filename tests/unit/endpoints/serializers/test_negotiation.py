@@ -6,8 +6,8 @@ from aiohttp.test_utils import make_mocked_request
 from apiext.endpoints.serializers.negotiation import (
     BUILTIN_OFFERS,
     JSON,
+    PLAIN_OFFERS,
     RESOURCE_OFFERS,
-    STATUS_OFFERS,
     Convert,
     MediaType,
     input_type,
@@ -19,6 +19,11 @@ from apiext.meta.errors import StatusError
 
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 PARTIAL = "application/yaml;as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1"
+
+
+def body_type(content_type: str, *, protobuf: bool = False) -> str:
+    """Return the media type of a body with a Content-Type."""
+    return input_type(make_mocked_request("POST", "/", headers={"Content-Type": content_type}), protobuf=protobuf)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +48,7 @@ PARTIAL = "application/yaml;as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1"
 )
 def test_chooses_the_best_clause(accept: str, expected: str) -> None:
     """Choose the best clause that the endpoint can honour; specific ones precede wildcards of any quality, as in the reference."""
-    assert negotiate(accept).type == expected
+    assert negotiate(accept, RESOURCE_OFFERS).type == expected
 
 
 @pytest.mark.parametrize(
@@ -64,7 +69,7 @@ def test_chooses_the_best_clause(accept: str, expected: str) -> None:
 def test_rejects_unavailable_types(accept: str) -> None:
     """Answer 406 with the reference's list of types, which includes Protobuf."""
     with pytest.raises(StatusError) as caught:
-        negotiate(accept)
+        negotiate(accept, RESOURCE_OFFERS)
 
     assert caught.value.code == 406
     assert caught.value.message == (
@@ -74,9 +79,9 @@ def test_rejects_unavailable_types(accept: str) -> None:
 
 def test_returns_conversions() -> None:
     """Return the requested conversion for as, g and v in any order, in JSON or YAML."""
-    assert negotiate(TABLE) == MediaType("application/json", Convert("Table", "meta.k8s.io", "v1"))
-    assert negotiate(PARTIAL).convert == Convert("PartialObjectMetadata", "meta.k8s.io", "v1beta1")
-    assert negotiate(f"{TABLE},application/json", STATUS_OFFERS) == MediaType("application/json")
+    assert negotiate(TABLE, RESOURCE_OFFERS) == MediaType("application/json", Convert("Table", "meta.k8s.io", "v1"))
+    assert negotiate(PARTIAL, RESOURCE_OFFERS).convert == Convert("PartialObjectMetadata", "meta.k8s.io", "v1beta1")
+    assert negotiate(f"{TABLE},application/json", PLAIN_OFFERS) == MediaType("application/json")
 
 
 def test_offers_protobuf() -> None:
@@ -95,14 +100,14 @@ def test_accepts_one_server_version() -> None:
     """Accept one server version for objects and none for errors."""
     assert negotiate("application/json;sv=v1", RESOURCE_OFFERS).type == "application/json"
     with pytest.raises(StatusError):
-        negotiate("application/json;sv=v1", STATUS_OFFERS)
+        negotiate("application/json;sv=v1", PLAIN_OFFERS)
 
 
 def test_sorts_hundreds_of_clauses() -> None:
     """Sort a long header by quality within linear time."""
     header = ",".join(f"text/x{number};q=0.{number}" for number in range(1, 900)) + ",application/yaml;q=0.001"
 
-    assert negotiate(header).type == "application/yaml"
+    assert negotiate(header, RESOURCE_OFFERS).type == "application/yaml"
 
 
 @pytest.mark.parametrize(
@@ -145,29 +150,29 @@ def test_rejects_yaml_watches() -> None:
 )
 def test_returns_the_type_of_bodies(content_type: str, expected: str) -> None:
     """Take a body for JSON without a Content-Type; ignore parameters and case."""
-    assert input_type(content_type, RESOURCE_OFFERS) == expected
+    assert body_type(content_type) == expected
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", ";;", "application/vnd.kubernetes.protobuf", "json"])
 def test_rejects_unknown_body_types(content_type: str) -> None:
     """Answer 415 to bodies of other types, which include Protobuf unless the kind has it."""
     with pytest.raises(StatusError, match="the body of the request was in an unknown format - accepted media types include: ") as caught:
-        input_type(content_type, RESOURCE_OFFERS)
+        body_type(content_type)
 
     assert caught.value.code == 415
-    assert input_type("application/vnd.kubernetes.protobuf", RESOURCE_OFFERS, protobuf=True)
+    assert body_type("application/vnd.kubernetes.protobuf", protobuf=True)
 
 
 @pytest.mark.parametrize("params", ["", ";", "; charset=utf-8", ';a="b;c"', ";a=b; a=b", ';a="\\"" ', ";a=b;", "; a=b ;c=d"])
 def test_ignores_parameters(params: str) -> None:
     """Ignore well-formed parameters."""
-    assert input_type(JSON + params, RESOURCE_OFFERS) == JSON
+    assert body_type(JSON + params) == JSON
 
 
 @pytest.mark.parametrize("params", ["; a", ";a=b;a=c", "; a b=c", ";=b", ';a="b', ";a=b c"])
 def test_rejects_malformed_parameters(params: str) -> None:
     """Reject a Content-Type with malformed parameters."""
     with pytest.raises(StatusError) as refused:
-        input_type(JSON + params, RESOURCE_OFFERS)
+        body_type(JSON + params)
 
     assert refused.value.code == 415

@@ -89,7 +89,7 @@ time.sleep(60)
 
 def _ended(descriptor: int) -> bool:
     """Wait until the process behind the descriptor has ended."""
-    readable, _, _ = select.select([descriptor], [], [], 10)
+    readable, _, _ = select.select([descriptor], [], [], 30)
     os.close(descriptor)
     return bool(readable)
 

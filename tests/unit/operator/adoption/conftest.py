@@ -1,12 +1,18 @@
 """Fixtures of the adoption tests: worlds, with the host's etcd in memory."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 
 from apiext.operator.adoption.host_etcd import HostStore
-from apiext.operator.options import HostEtcdConfig
+from apiext.storage.etcd.config import EtcdConfig
 from tests.unit.operator.adoption.world import World
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apiext.operator.adoption.polling._RETRY_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -18,13 +24,12 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Callable[..., World]:
         worlds.append(World(*names))
         return worlds[-1]
 
-    async def opened(_etcd: HostEtcdConfig) -> HostStore:
-        return HostStore(worlds[-1].backend, "/registry")
-
-    async def close() -> None:
-        """Do nothing: the backend is used again."""
+    @asynccontextmanager
+    async def opened(_etcd: EtcdConfig) -> AsyncIterator[HostStore]:
+        yield HostStore(worlds[-1].backend, "/registry")
 
     monkeypatch.setattr(HostStore, "open", opened)
-    monkeypatch.setattr("apiext.operator.adoption.polling.TIMEOUT_SECONDS", 1.0)
-    monkeypatch.setattr("tests.support.servers.memory_backend.MemoryBackend.close", lambda _self: close())
+    monkeypatch.setattr("apiext.operator.adoption.takeover._SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr("apiext.operator.adoption.handover._CLIENT_RESTART_SECONDS", 0.0)
+    monkeypatch.setattr("apiext.operator.adoption.polling.TIMEOUT_SECONDS", 30.0)
     return make

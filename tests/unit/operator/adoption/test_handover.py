@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from apiext.meta import host_annotations
-from apiext.operator.adoption.reconcile import run
+from apiext.operator.adoption.reconcile import reconcile_group
 from apiext.operator.api_clients import ApiError
 from apiext.operator.group_state import Routing
-from apiext.operator.reporting.reporter import ConditionReason
+from apiext.operator.host_definitions import ConditionReason
 from tests.unit.operator.adoption.test_takeover import OBJECTS, Writer, assert_adopted, filled, interrupted_worlds
 from tests.unit.operator.adoption.world import Stopped, World
 
@@ -20,7 +20,7 @@ Make = Callable[..., World]
 async def served(make: Make, *names: str) -> World:
     """Return a world whose group is served by apiext, with changes since the take-over."""
     world = filled(make, *names)
-    await run(world.transition())
+    await reconcile_group(world.transition())
     world.write("ns0/o00", None)
     world.write("ns0/o03", {"n": 99})
     world.write("ns9/new", {"n": 1})
@@ -34,7 +34,7 @@ def unlabel(world: World, plural: str = "widgets") -> None:
 
 async def handed_over_world(world: World) -> None:
     """Return a world with a requested hand-over."""
-    await run(world.transition())
+    await reconcile_group(world.transition())
     unlabel(world)
 
 
@@ -55,7 +55,7 @@ async def test_writes_changes_to_the_hosts_etcd(world: Make) -> None:
     writes = one.backend.calls["write"]
     unlabel(one)
 
-    assert (await run(one.transition())).routing is Routing.HOST
+    assert (await reconcile_group(one.transition())).routing is Routing.HOST
 
     assert_handed_over(one)
     assert one.at_host() == expected
@@ -68,9 +68,9 @@ async def test_hands_over_on_annotation(world: Make) -> None:
     one = await served(world)
     one.crd()["metadata"]["annotations"] = {host_annotations.HAND_OVER: host_annotations.HAND_OVER_VALUE}
 
-    await run(one.transition())
+    await reconcile_group(one.transition())
     said = list(one.said)
-    await run(one.transition())
+    await reconcile_group(one.transition())
 
     assert_handed_over(one)
     assert one.said == said
@@ -80,7 +80,7 @@ async def test_continues_after_any_interruption(world: Make) -> None:
     """Finish the hand-over with every acknowledged write, wherever the first operator was interrupted."""
     async for one, writer, stopped in interrupted_worlds(world, handed_over_world):
         if stopped:
-            await run(one.transition())
+            await reconcile_group(one.transition())
         assert_handed_over(one)
         assert one.at_host() == writer.held
 
@@ -90,7 +90,7 @@ async def test_returns_to_apiext_from_any_step(world: Make) -> None:
     async for one, writer, stopped in interrupted_worlds(world, handed_over_world):
         if stopped:
             one.crd()["metadata"]["labels"] = {host_annotations.SERVE_LABEL: host_annotations.SERVE_VALUE}
-            await run(one.transition())
+            await reconcile_group(one.transition())
             assert_adopted(one)
             assert one.at_apiext() == writer.held
 
@@ -102,12 +102,12 @@ async def test_aborts_a_take_over_at_any_step(world: Make) -> None:
         writer = Writer(one)
         one.stop_at = stops
         with pytest.raises(Stopped):
-            await run(one.transition())
+            await reconcile_group(one.transition())
         unlabel(one)
         one.stop_at = 0
         held = bool(one.crd()["metadata"].get("finalizers"))
 
-        await run(one.transition())
+        await reconcile_group(one.transition())
 
         assert one.at_host() == writer.held
         if held:
@@ -125,7 +125,7 @@ async def test_aborts_while_copying(world: Make) -> None:
             unlabel(one)
 
     one.meanwhile = unlabelled
-    await run(one.transition())
+    await reconcile_group(one.transition())
 
     assert_handed_over(one)
     assert one.at_host() == OBJECTS
@@ -138,7 +138,7 @@ async def test_blocks_without_etcd_after_changes(world: Make) -> None:
     one.host_etcd = None
     unlabel(one)
 
-    desired = await run(one.transition())
+    desired = await reconcile_group(one.transition())
 
     assert (desired.routing, one.phase(), one.routed) == (Routing.APIEXT, host_annotations.SERVING, {"v1": True})
     reason, message = one.said[-1]
@@ -149,11 +149,11 @@ async def test_blocks_without_etcd_after_changes(world: Make) -> None:
 async def test_hands_over_unchanged_objects_without_etcd(world: Make) -> None:
     """Hand over unchanged objects without the host's etcd."""
     one = filled(world)
-    await run(one.transition())
+    await reconcile_group(one.transition())
     one.host_etcd = None
     unlabel(one)
 
-    await run(one.transition())
+    await reconcile_group(one.transition())
 
     assert_handed_over(one)
     assert one.at_host() == OBJECTS
@@ -165,11 +165,11 @@ async def test_hands_over_when_a_definition_is_not_selected(world: Make) -> None
     expected = one.at_apiext()
     one.define("gadgets", labels={})
 
-    await run(one.transition())
+    await reconcile_group(one.transition())
 
     assert_handed_over(one)
     assert one.at_host() == expected
-    await run(one.transition())
+    await reconcile_group(one.transition())
     assert one.said[-1][0] is ConditionReason.BLOCKED
 
 
@@ -182,7 +182,7 @@ async def test_rejects_the_etcd_of_another_cluster(world: Make) -> None:
     unlabel(one)
 
     with pytest.raises(ApiError, match="is another cluster's, or encrypted"):
-        await run(one.transition())
+        await reconcile_group(one.transition())
 
     assert (one.phase(), one.at_host()) == (host_annotations.SERVING, before)
 
@@ -195,7 +195,7 @@ async def test_rejects_encrypted_objects(world: Make) -> None:
     await one.backend.update(pair.key, b"k8s:enc:aescbc:v1:key1:...", expected=pair.revision)
 
     with pytest.raises(ApiError, match="the host encrypts what it stores of widgets"):
-        await run(one.transition())
+        await reconcile_group(one.transition())
 
     assert one.routed == {"v1": True}
 
@@ -212,7 +212,7 @@ async def test_serves_again_if_the_host_lists_other_objects(world: Make) -> None
 
     one.meanwhile = hide
     with pytest.raises(ApiError, match="apiext serves the group again"):
-        await run(one.transition())
+        await reconcile_group(one.transition())
 
     assert (one.phase(), one.routed, one.at_apiext()) == (host_annotations.SERVING, {"v1": True}, expected)
 
@@ -222,18 +222,18 @@ async def test_clears_the_hosts_copies_of_a_deleted_definition(world: Make, etcd
     """Delete the host's own copies, whatever their finalizers, when apiext has deleted the objects."""
     one = filled(world)
     one.write_at_host("ns0/kept", {"finalizers": ["example.com/x"]})
-    await run(one.transition())
+    await reconcile_group(one.transition())
     if not etcd:
         one.host_etcd = None
     crd: Any = one.crd()
     crd["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    desired = await run(one.transition())
+    desired = await reconcile_group(one.transition())
     assert (desired.routing, desired.after) == (Routing.APIEXT, 2.0)
     for key in OBJECTS:
         one.write_at_host(key, None)
     del one.mirrors["widgets.example.com"]
 
-    await run(one.transition())
+    await reconcile_group(one.transition())
 
     assert one.at_host() == {}
     assert etcd or not one.denies_writes
@@ -249,13 +249,13 @@ async def test_keeps_finalizers_of_a_definition_deleted_while_copying(world: Mak
             one.host_etcd = None
         one.stop_at = stops
         with suppress(Stopped):
-            await run(one.transition())
+            await reconcile_group(one.transition())
         one.stop_at = 0
         if one.routed["v1"] or not one.crd()["metadata"].get("finalizers"):
             continue
         one.crd()["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 
-        await run(one.transition())
+        await reconcile_group(one.transition())
 
         assert one.phase() is None
         assert not one.denies_writes
@@ -268,7 +268,7 @@ async def test_continues_a_deletion_after_any_interruption(world: Make) -> None:
     for number in range(80):
         one = filled(world)
         one.write_at_host("ns0/kept", {"finalizers": ["example.com/x"]})
-        await run(one.transition())
+        await reconcile_group(one.transition())
         one.host_etcd = one.host_etcd if number % 2 else None
         one.crd()["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         for key in OBJECTS:
@@ -276,9 +276,9 @@ async def test_continues_a_deletion_after_any_interruption(world: Make) -> None:
         del one.mirrors["widgets.example.com"]
         one.calls, one.stop_at = 0, number // 2 + 1
         with suppress(Stopped):
-            await run(one.transition())
+            await reconcile_group(one.transition())
         one.stop_at = 0
-        await run(one.transition())
+        await reconcile_group(one.transition())
 
         assert one.at_host() == {}
         assert not one.denies_writes
@@ -290,7 +290,7 @@ async def test_blocks_without_a_served_version(world: Make) -> None:
     unlabel(one)
     one.crd()["spec"]["versions"] = [{**version, "served": False} for version in one.crd()["spec"]["versions"]]
 
-    await run(one.transition())
+    await reconcile_group(one.transition())
 
     assert (one.phase(), one.said[-1][0]) == (host_annotations.SERVING, ConditionReason.HAND_OVER_BLOCKED)
     assert "has no version that is served" in one.said[-1][1]

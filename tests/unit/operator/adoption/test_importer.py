@@ -33,12 +33,7 @@ class Receiver:
 
 
 def _put(name: str, namespace: str = "n") -> Difference:
-    return Difference(stored_object({"metadata": {"name": name, "namespace": namespace, "resourceVersion": "7"}}), None)
-
-
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apiext.operator.adoption.polling._RETRY_SECONDS", 0.0)
+    return Difference(stored_object({"metadata": {"name": name, "namespace": namespace, "resourceVersion": "7"}}, "example.com/v1"), None)
 
 
 async def test_sends_an_object_a_line() -> None:
@@ -50,7 +45,7 @@ async def test_sends_an_object_a_line() -> None:
     await importer.flush()
 
     assert [orjson.loads(line) for line in receiver.bodies[0].splitlines()] == [
-        {"metadata": {"name": "a", "namespace": "n"}},
+        {"apiVersion": "example.com/v1", "metadata": {"name": "a", "namespace": "n"}},
         {"delete": {"namespace": "n", "name": "b"}},
     ]
 

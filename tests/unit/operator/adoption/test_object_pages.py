@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from apiext.meta.host_annotations import REVISION_BASE
-from apiext.operator.adoption.object_pages import ObjectLister, resource
+from apiext.operator.adoption.object_pages import list_objects, resource
 from apiext.operator.adoption.store_diff import StoredObject
 from apiext.operator.api_clients import ApiClient, ApiError
 from apiext.webhook.kubeconfig import Endpoint
@@ -45,12 +45,7 @@ async def all_of(pages: Pages, **options: Any) -> list[StoredObject]:
     """Return the objects of a lister of these pages."""
     of = resource(widget_crd())
     assert of is not None
-    return [one async for one in ObjectLister(pages.api, of, **options).objects()]
-
-
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apiext.operator.adoption.polling._RETRY_SECONDS", 0.0)
+    return [one async for one in list_objects(pages.api, of, **options)]
 
 
 async def test_reads_all_pages() -> None:

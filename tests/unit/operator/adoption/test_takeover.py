@@ -7,11 +7,11 @@ import pytest
 
 from apiext.meta import host_annotations
 from apiext.operator.adoption.admission_policy import Policy, probe
-from apiext.operator.adoption.reconcile import run
+from apiext.operator.adoption.reconcile import reconcile_group
 from apiext.operator.adoption.watch_reset import CATEGORY
 from apiext.operator.api_clients import ApiError
 from apiext.operator.group_state import Routing
-from apiext.operator.reporting.reporter import ConditionReason
+from apiext.operator.host_definitions import ConditionReason
 from tests.unit.operator.adoption.world import Stopped, World
 
 Make = Callable[..., World]
@@ -60,7 +60,7 @@ async def interrupted_worlds(make: Make, prepare: Prepare | None = None) -> Asyn
             await prepare(one)
         one.calls, one.stop_at = 0, stops
         try:
-            await run(one.transition())
+            await reconcile_group(one.transition())
             stopped = False
         except Stopped:
             one.stop_at = 0
@@ -84,7 +84,7 @@ async def test_copies_objects_unchanged(world: Make) -> None:
     """Copy objects unchanged, and report each step."""
     one = filled(world)
 
-    assert (await run(one.transition())).routing is Routing.APIEXT
+    assert (await reconcile_group(one.transition())).routing is Routing.APIEXT
 
     assert_adopted(one)
     assert one.at_apiext() == one.at_host() == OBJECTS
@@ -97,10 +97,10 @@ async def test_copies_objects_unchanged(world: Make) -> None:
 async def test_changes_nothing_after_the_take_over(world: Make) -> None:
     """Send few requests, and write nothing, for a group that apiext serves already."""
     one = filled(world)
-    await run(one.transition())
+    await reconcile_group(one.transition())
     calls, watches_reset = one.calls, list(one.watches_reset)
 
-    await run(one.transition())
+    await reconcile_group(one.transition())
 
     assert one.calls - calls <= 3
     assert one.watches_reset == watches_reset
@@ -111,7 +111,7 @@ async def test_continues_after_any_interruption(world: Make) -> None:
     async for one, writer, stopped in interrupted_worlds(world):
         if stopped:
             assert one.phase() == host_annotations.SERVING or not one.routed["v1"]
-            await run(one.transition())
+            await reconcile_group(one.transition())
         assert_adopted(one)
         assert one.at_apiext() == writer.held
         assert len([call for call in one.watches_reset if call == "widgets.example.com"]) >= 2
@@ -127,7 +127,7 @@ async def test_copies_changes_during_the_first_copy(world: Make) -> None:
             one.write_at_host(*changes.pop())
 
     one.meanwhile = write
-    await run(one.transition())
+    await reconcile_group(one.transition())
 
     assert one.at_apiext() == one.at_host()
     assert "ns0/o00" not in one.at_apiext()
@@ -143,7 +143,7 @@ async def test_waits_for_late_writes(world: Make) -> None:
             one.write_at_host("ns0/o00", {"n": late.pop()})
 
     one.meanwhile = write
-    await run(one.transition())
+    await reconcile_group(one.transition())
 
     assert one.at_apiext() == one.at_host()
     assert one.at_apiext()["ns0/o00"] == {"n": 1}
@@ -154,7 +154,7 @@ async def test_moves_all_definitions_together(world: Make) -> None:
     one = filled(world, "widgets", "gadgets")
     one.write_at_host("a/g", {"n": 1}, "gadgets")
 
-    await run(one.transition())
+    await reconcile_group(one.transition())
 
     assert (one.phase("widgets"), one.phase("gadgets")) == (host_annotations.SERVING, host_annotations.SERVING)
     assert one.at_apiext("gadgets") == {"a/g": {"n": 1}}
@@ -163,10 +163,10 @@ async def test_moves_all_definitions_together(world: Make) -> None:
 async def test_serves_a_later_definition(world: Make) -> None:
     """Serve a definition that joins an adopted group, without a copy."""
     one = filled(world)
-    await run(one.transition())
+    await reconcile_group(one.transition())
     one.define("gadgets")
 
-    await run(one.transition())
+    await reconcile_group(one.transition())
 
     assert one.phase("gadgets") == host_annotations.SERVING
     assert one.at_apiext() == OBJECTS
@@ -185,7 +185,7 @@ async def test_blocks_unsupported_definitions(world: Make, change: dict[str, Any
     one = filled(world)
     one.crd()["spec"] |= change
 
-    assert (await run(one.transition())).routing is Routing.AS_IT_IS
+    assert (await reconcile_group(one.transition())).routing is Routing.AS_IT_IS
 
     assert one.said[-1][0] is ConditionReason.BLOCKED
     assert message in one.said[-1][1]
@@ -197,7 +197,7 @@ async def test_blocks_definitions_that_are_not_established(world: Make) -> None:
     one = filled(world)
     one.crd()["status"]["conditions"] = []
 
-    await run(one.transition())
+    await reconcile_group(one.transition())
 
     assert one.said[-1] == (ConditionReason.BLOCKED, "widgets.example.com is not established by the host: see its conditions")
 
@@ -207,7 +207,7 @@ async def test_blocks_partly_selected_groups(world: Make) -> None:
     one = filled(world, "widgets", "gadgets")
     one.crd("gadgets")["metadata"]["labels"] = {}
 
-    await run(one.transition())
+    await reconcile_group(one.transition())
 
     reason, message = one.said[-1]
     assert reason is ConditionReason.BLOCKED
@@ -222,13 +222,13 @@ async def test_reports_missing_mirrors(world: Make, monkeypatch: pytest.MonkeyPa
     one.mirrors = {"widgets.example.com": {**one.crd(), "metadata": {"annotations": {host_annotations.HOST_UID: "of-before"}}}}
 
     with pytest.raises(ApiError, match="is it started with --crd-selector"):
-        await run(one.transition())
+        await reconcile_group(one.transition())
 
 
 async def test_limits_the_policy_to_the_group(world: Make) -> None:
     """Limit the policy to the group's resources, and the ConfigMap that tests it."""
     one = filled(world)
-    await run(one.transition())
+    await reconcile_group(one.transition())
 
     [policy] = [found for path, found in one.host.items() if path.endswith("validatingadmissionpolicies/apiext-example.com")]
     rules = policy["spec"]["matchConstraints"]["resourceRules"]
@@ -239,9 +239,9 @@ async def test_limits_the_policy_to_the_group(world: Make) -> None:
 async def test_tells_policies_of_groups_apart(world: Make) -> None:
     """Do not take the policy of another group with the same resources for the group's own."""
     one = filled(world)
-    await run(one.transition())
+    await reconcile_group(one.transition())
     clients = one.transition().clients
-    other = Policy(clients.host, "other.example.com")
+    other = Policy(clients.host, "other.example.com", "")
 
     assert not await other._denies(probe("other.example.com", ["widgets"]))
-    assert await Policy(clients.host, "example.com")._denies(probe("example.com", ["widgets"]))
+    assert await Policy(clients.host, "example.com", "")._denies(probe("example.com", ["widgets"]))

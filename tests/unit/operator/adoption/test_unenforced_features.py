@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from apiext.operator.adoption import unenforced_features
-from apiext.operator.adoption.reconcile import run
+from apiext.operator.adoption.reconcile import reconcile_group
 from apiext.operator.api_clients import ApiError
 from apiext.operator.group_state import Routing
-from apiext.operator.reporting.reporter import ConditionReason
+from apiext.operator.host_definitions import ConditionReason
 from tests.unit.operator.adoption.world import World
 from tests.unit.operator.parts import Json, crd
 
@@ -153,7 +153,7 @@ async def test_warns_before_the_take_over(world: Make, caplog: pytest.LogCapture
     seen = []
     one.meanwhile = lambda: seen.append((len(one.at_apiext()), len(one.events)))
 
-    await run(one.transition())
+    await reconcile_group(one.transition())
 
     assert [event[:2] for event in one.events] == [("widgets.example.com", "NotEnforced"), ("gadgets.example.com", "NotEnforced")]
     assert {events for copied, events in seen if copied} == {2}
@@ -171,15 +171,15 @@ async def test_warns_before_the_take_over(world: Make, caplog: pytest.LogCapture
 async def test_warns_once(world: Make) -> None:
     """Record no second event, and keep the condition until another one was set in between."""
     one = configured(world())
-    await run(one.transition())
+    await reconcile_group(one.transition())
     events, said = list(one.events), one.said[-1]
     one.host[f"{API}/validatingwebhookconfigurations"] = {"metadata": {}, "items": []}
 
-    await run(one.transition())
+    await reconcile_group(one.transition())
     assert (one.events, one.said[-1]) == (events, said)
 
     await one.transition().report(ConditionReason.FAILED, "it is not available")
-    await run(one.transition())
+    await reconcile_group(one.transition())
     assert (one.events, one.said[-1]) == (events, (ConditionReason.SERVING, ONLY_RULES))
 
 
@@ -187,7 +187,7 @@ async def test_warns_of_nothing(world: Make) -> None:
     """Record no event if nothing is lost."""
     one = world()
 
-    assert (await run(one.transition())).routing is Routing.APIEXT
+    assert (await reconcile_group(one.transition())).routing is Routing.APIEXT
 
     assert one.events == []
     assert one.said[-1] == (ConditionReason.SERVING, "apiext serves the group")
@@ -205,10 +205,10 @@ async def test_waits_for_the_hosts_answer(world: Make, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(one, "ask_host", answer)
     with pytest.raises(ApiError, match="no"):
-        await run(one.transition())
+        await reconcile_group(one.transition())
     assert one.at_apiext() == {}
     assert "finalizers" not in one.crd()["metadata"]
 
     codes[0] = 403
-    await run(one.transition())
+    await reconcile_group(one.transition())
     assert one.said[-1] == (ConditionReason.SERVING, ONLY_RULES)

@@ -6,20 +6,24 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
 from apiext.meta import host_annotations
 from apiext.meta.host_annotations import REVISION_BASE
+from apiext.meta.patch import merge_patch
 from apiext.meta.selectors import LabelSelector, parse_label_selector
 from apiext.operator import host_definitions
 from apiext.operator.adoption.transition import Transition
 from apiext.operator.api_clients import CRDS, ApiClient, Clients
+from apiext.operator.apiservices.registrar import Registrar
 from apiext.operator.group_state import GroupState, Routing
-from apiext.operator.options import HostEtcdConfig
-from apiext.operator.reporting.reporter import ConditionReason
+from apiext.operator.host_definitions import ConditionReason
+from apiext.operator.reporting.group_reporter import GroupReporter
+from apiext.operator.watched_state import WatchedState
+from apiext.storage.etcd.config import EtcdConfig
 from apiext.webhook.kubeconfig import Endpoint
 from tests.support.builders.crds import widget_crd
 from tests.support.servers.memory_backend import MemoryBackend
@@ -54,7 +58,7 @@ class World:
         self.calls = 0
         self.stop_at = 0
         self.meanwhile: Callable[[], None] = lambda: None
-        self.host_etcd: HostEtcdConfig | None = HostEtcdConfig(servers=("http://etcd",))
+        self.host_etcd: EtcdConfig | None = EtcdConfig(servers=("http://etcd",))
         self._revision = 10
         for name in names or ("widgets",):
             self.define(name)
@@ -122,12 +126,12 @@ class World:
             self.objects[name][key] = thing(key, spec)
         return True
 
-    def transition(self, **options: Any) -> Transition:
+    def transition(self) -> Transition:
         """Return a transition of a new operator."""
         selector: LabelSelector = parse_label_selector(f"{host_annotations.SERVE_LABEL}={host_annotations.SERVE_VALUE}")
         self._selector = selector
         clients = Clients(host=_api("http://host", self.ask_host), apiext=_api("http://apiext", self.ask_apiext), host_etcd=self.host_etcd)
-        return Transition(self.state(), clients, self, self, **{"settle_seconds": 0.0, "client_restart_seconds": 0.0} | options)
+        return Transition(self.state(), clients, cast("GroupReporter", self), cast("WatchedState", self), cast("Registrar", self))
 
     def state(self) -> GroupState:
         """Return the present state of the group."""
@@ -137,30 +141,31 @@ class World:
         mirrors = copy.deepcopy(self.mirrors)
         return GroupState(name=GROUP, selector=self._selector, crds=crds, definitions=mirrors, api_services={}, guarded=guarded)
 
-    # --- GroupActions and Reporter ---------------------------------------------------------------------------------------------
+    # --- WatchedState, Registrar and GroupReporter --------------------------------------------------------------------
 
-    async def read(self) -> GroupState:
-        """Implement GroupActions."""
+    async def refresh(self, _group: str, _clients: Clients) -> GroupState:
+        """Replace WatchedState."""
         self._called()
         return self.state()
 
-    async def route(self, routing: Routing) -> None:
-        """Implement GroupActions."""
+    async def route(self, _group: str, routing: Routing) -> None:
+        """Replace Registrar."""
         self._called()
         if routing is not Routing.AS_IT_IS:
             self.routed = dict.fromkeys(self.routed, routing is Routing.APIEXT)
 
     async def condition(self, crds: Iterable[Any], reason: ConditionReason, message: str) -> None:
-        """Implement Reporter."""
+        """Replace GroupReporter."""
         reported = list(crds)
         if reported:
             self.said.append((reason, message))
         for crd in reported:
-            found = self.host.get(f"{CRDS}/{crd['metadata']['name']}", {})
-            merge(found, (found and host_definitions.condition(reason, message)(found)) or {})
+            path = f"{CRDS}/{crd['metadata']['name']}"
+            if found := self.host.get(path):
+                self.host[path] = merge_patch(found, host_definitions.condition(reason, message)(found) or {})
 
     async def event(self, about: Any, reason: str, message: str, *, warning: bool = False) -> None:
-        """Implement Reporter."""
+        """Replace GroupReporter."""
         self.events.append((about["metadata"]["name"], reason, message))
 
     # --- the host ------------------------------------------------------------------------------------------------------
@@ -208,7 +213,7 @@ class World:
             revision = body.get("metadata", {}).get("resourceVersion")
             if revision not in {None, found["metadata"].get("resourceVersion")}:
                 return _status(409, "conflict")
-            merge(found, body)
+            found = self.host[path] = merge_patch(found, body)
             self._changed(path, found, body)
         return 200, found
 
@@ -226,8 +231,7 @@ class World:
         if self.denies_writes and any(plural in policy["spec"]["matchConstraints"]["resourceRules"][0]["resources"] for policy in policies):
             return _status(403, "denied")
         key = f"/registry/{GROUP}/{plural}/{namespace}/{name}"
-        found = orjson.loads(self.backend._state[key].value)
-        merge(found, body)
+        found = merge_patch(orjson.loads(self.backend._state[key].value), body)
         self._put(key, found if found["metadata"].get("finalizers") else None)
         return 200, found
 
@@ -246,7 +250,7 @@ class World:
         if parts.path.startswith("/apiext/import/"):
             return self._import(name, body)
         if method == "PATCH":
-            merge(mirror, body)
+            mirror = self.mirrors[name] = merge_patch(mirror, body)
         if method == "DELETE":
             assert self.phase(name.partition(".")[0]) in {host_annotations.IMPORTING, host_annotations.LEAVING}
             del self.mirrors[name]
@@ -341,17 +345,6 @@ def thing(key: str, spec: Any) -> dict[str, Any]:
     if isinstance(spec, dict) and "finalizers" in spec:
         metadata["finalizers"] = spec["finalizers"]
     return {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": metadata, "spec": spec}
-
-
-def merge(found: dict[str, Any], patch: dict[str, Any]) -> None:
-    """Apply a merge patch."""
-    for key, value in patch.items():
-        if value is None:
-            found.pop(key, None)
-        elif isinstance(value, dict) and isinstance(found.get(key), dict):
-            merge(found[key], value)
-        else:
-            found[key] = value
 
 
 def _page(items: list[Any], query: str, revision: int) -> Answer:

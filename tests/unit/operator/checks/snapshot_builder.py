@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from apiext.operator.api_clients import API_SERVICES, CRDS
-from apiext.operator.checks.connections import Answer, Asks
+from apiext.operator.checks.connections import Answer, Asks, Connections
 from apiext.operator.checks.sequence import Report, examine
-from apiext.operator.checks.snapshot import CheckTarget, Service, Snapshot
+from apiext.operator.checks.snapshot import CheckTarget, Snapshot
+from apiext.operator.names import NamespacedName
+from apiext.webhook.kubeconfig import Endpoint
 from hack.lib.servers.certificates import Authority
 
 GROUP: Final = "g.example.com"
@@ -29,7 +31,7 @@ class SnapshotBuilder:
     def __init__(self, folder: Path) -> None:
         self.authority = Authority(folder)
         self.pair = self.authority.issue("apiext", hosts=("svc.ns.svc",))
-        self.target = CheckTarget(service=Service("ns", "svc"), port=443)
+        self.target = CheckTarget(service=NamespacedName("ns", "svc"), port=443)
         self.crd: dict[str, Any] = {
             "metadata": {"name": CRD, "uid": "u", "labels": {"apiext.dev/serve": "true"}, "annotations": {}},
             "spec": {"group": GROUP, "names": {"plural": "widgets"}, "versions": [{"name": "v1", "served": True}]},
@@ -74,15 +76,16 @@ class SnapshotBuilder:
             **self.host,
         }
         self.apiext = {CRDS: {"items": [self.mirror]}, **self.apiext}
-        return Snapshot(self.target, _Connects(self))
+        return Snapshot(self.target, _Connections(self))
 
     async def report(self, *groups: str) -> Report:
         """Return the report of all checks."""
-        return await examine(self.target, self.build().connects, groups)
+        return await examine(self.target, self.build().connections, groups)
 
 
-class _Connects:
+class _Connections(Connections):
     def __init__(self, builder: SnapshotBuilder) -> None:
+        super().__init__(lambda: Endpoint(url="", context=None))
         self._builder = builder
 
     def host(self) -> Asks:
@@ -97,7 +100,7 @@ class _Asks:
         self._builder = builder
         self._answers = answers
 
-    async def __call__(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
+    async def __call__(self, path: str, headers: Mapping[str, str]) -> Answer:
         await asyncio.sleep(0)
         self._builder.asked.append(path)
         keys = [f"as {path}"] if headers else []

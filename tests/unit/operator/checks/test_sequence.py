@@ -135,7 +135,7 @@ async def test_passes_all_checks(builder: SnapshotBuilder) -> None:
     report = await builder.report()
 
     assert report.ok
-    assert [finding.check for finding in report.groups[GROUP]] == [check.name for check in GROUP_CHECKS]
+    assert [finding.check for finding in report.groups[GROUP]] == list(GROUP_CHECKS)
     assert {finding.verdict.state for finding in (*report.host, *report.groups[GROUP])} == {CheckState.OK}
     assert report.as_json()["groups"][0]["broken"] is None
 
@@ -281,7 +281,7 @@ async def test_sends_credentials_for_health(builder: SnapshotBuilder) -> None:
     """Send credentials to the health endpoints after a 401 or 403."""
     builder.unknown["/livez?verbose"] = Answer(401)
 
-    assert (await examine(builder.target, builder.build().connects, [GROUP])).ok
+    assert (await examine(builder.target, builder.build().connections, [GROUP])).ok
 
 
 async def test_checks_a_group_before_its_registration(builder: SnapshotBuilder) -> None:

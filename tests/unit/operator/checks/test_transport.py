@@ -11,6 +11,7 @@ import pytest
 from apiext.operator.checks import transport
 from apiext.operator.checks.verdict import CheckState
 from hack.lib.servers.certificates import Authority
+from tests.support.event_loop import until
 from tests.unit.operator.checks.snapshot_builder import GROUP, SnapshotBuilder
 
 
@@ -44,5 +45,6 @@ async def test_verifies_the_certificate(tmp_path: Path, hosts: tuple[str, ...], 
         builder.target = replace(builder.target, server=f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}")
 
         verdict = await transport.certificate(builder.build(), GROUP)
+        await until(lambda: len(asyncio.all_tasks()) == 1)
 
     assert what in verdict.what

@@ -4,7 +4,7 @@ import pytest
 
 from apiext.cli.operate import operate
 from apiext.operator.api_clients import API_SERVICES, CRDS
-from apiext.operator.ca_bundle import SystemCABundle
+from apiext.operator.ca_bundle import CABundleSource
 from apiext.operator.leader_election.leader_session import LeaderSession
 from apiext.operator.options import read_options
 from apiext.operator.reporting.diagnosis import Diagnosis
@@ -25,7 +25,7 @@ class Session:
         recorder = EventRecorder(self.host, instance="i")
         self.state.crds.update(self.host.put_in(f"{CRDS}/widgets.{GROUP}", crd()))
         self.state.api_services.update(self.host.put_in(f"{API_SERVICES}/v1.{GROUP}", api_service()))
-        self._session = LeaderSession(options, self.host, SystemCABundle(), recorder, Diagnosis(options), self.state, self._restart)
+        self._session = LeaderSession(options, self.host, CABundleSource(), recorder, Diagnosis(options), self.state, self._restart)
 
     async def verify(self) -> int:
         """Verify the state; return the number of requested restarts."""

@@ -9,11 +9,12 @@ from apiext.operator.api_clients import ApiError
 from apiext.operator.leader_election.lease import NAME, LeaderElector, ObservedLease
 from apiext.operator.options import LeaseTiming
 from tests.support.captured_logs import logged
+from tests.support.event_loop import until
 from tests.support.servers.memory_api import MemoryApi
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/here/leases"
 LEASE = f"{LEASES}/{NAME}"
-QUICK = LeaseTiming(lease=60.0, renew=0.2, retry=0.01)
+QUICK = LeaseTiming(lease=60.0, renew=30.0, retry=0.01)
 
 
 class Actor:
@@ -51,7 +52,7 @@ async def test_one_of_two_leads() -> None:
     first = Actor(host, "first")
     await first.acts.wait()
     second = Actor(host, "second")
-    await host.until(lambda: len(host.written()) >= 4)
+    await until(lambda: len(host.written()) >= 4)
     assert not second.acts.is_set()
     assert (_spec(host)["holderIdentity"], _spec(host)["leaseDurationSeconds"], _spec(host)["leaseTransitions"]) == ("first", 60, 0)
 
@@ -68,7 +69,7 @@ async def test_takes_an_expired_lease() -> None:
     host, moment = MemoryApi(), 100.0
     host.put_in(LEASE, {"spec": {"holderIdentity": "gone", "leaseDurationSeconds": 15, "renewTime": "1999-01-01T00:00:00.000000Z"}})
     actor = Actor(host, "me", clock=lambda: moment)
-    await host.until(lambda: len(host.calls) >= 5)
+    await until(lambda: len(host.calls) >= 5)
     assert not actor.acts.is_set()
 
     moment = 115.0
@@ -78,10 +79,11 @@ async def test_takes_an_expired_lease() -> None:
 
 async def test_stops_after_the_renew_deadline() -> None:
     """Stop when the lease cannot be renewed before the deadline, and lead again when the host answers."""
-    host = MemoryApi()
-    actor = Actor(host, "me")
+    host, moment = MemoryApi(), 100.0
+    actor = Actor(host, "me", clock=lambda: moment)
     await actor.acts.wait()
     host.down = True
+    moment += QUICK.renew
     await actor.ended.wait()
     assert not actor.acts.is_set()
 
@@ -107,7 +109,7 @@ async def test_logs_a_problem_once(caplog: pytest.LogCaptureFixture) -> None:
     host = MemoryApi()
     host.refused["POST", LEASES] = ApiError('namespaces "here" not found', code=404)
     actor = Actor(host, "me")
-    await host.until(lambda: len(host.calls) >= 10)
+    await until(lambda: len(host.calls) >= 10)
     host.refused.clear()
     await actor.acts.wait()
     await actor.stop()

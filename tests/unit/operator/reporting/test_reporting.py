@@ -2,27 +2,19 @@
 
 import pytest
 
-from apiext.operator import host_definitions
+from apiext.meta import host_annotations
 from apiext.operator.api_clients import CRDS, ApiError
+from apiext.operator.group_state import condition_of
+from apiext.operator.host_definitions import ConditionReason
 from apiext.operator.reporting.event_recorder import EventRecorder
 from apiext.operator.reporting.group_reporter import GroupReporter
-from apiext.operator.reporting.reporter import ConditionReason
 from tests.support.captured_logs import logged
+from tests.support.event_loop import Clock
 from tests.support.servers.memory_api import Json, MemoryApi
 from tests.unit.operator.parts import crd, registered
 
 EVENTS = "/api/v1/namespaces/default/events"
 PATH = f"{CRDS}/widgets.example.com"
-
-
-class Moment:
-    """A clock that is set by the test."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        """Return the time."""
-        return self.now
 
 
 def _events(host: MemoryApi) -> list[tuple[str, str, int]]:
@@ -31,7 +23,7 @@ def _events(host: MemoryApi) -> list[tuple[str, str, int]]:
 
 async def test_counts_repeated_events() -> None:
     """Refer to the object as kubectl describe needs it, and count a repeated event after some minutes."""
-    host, clock = MemoryApi(), Moment()
+    host, clock = MemoryApi(), Clock()
     recorder = EventRecorder(host, instance="me", clock=clock)
     await recorder.record(registered(), "Repaired", "a")
     await recorder.record(registered(), "Repaired", "a")
@@ -54,7 +46,7 @@ async def test_counts_repeated_events() -> None:
 
 async def test_survives_missing_and_rejected_events(caplog: pytest.LogCaptureFixture) -> None:
     """Record an expired event again, and log an event that is rejected."""
-    host, clock = MemoryApi(), Moment()
+    host, clock = MemoryApi(), Clock()
     recorder = EventRecorder(host, instance="me", clock=clock)
     await recorder.record(crd(), "Failed", "b")
     host.objects.clear()
@@ -72,7 +64,7 @@ class Reporting:
 
     def __init__(self) -> None:
         self.host = MemoryApi()
-        self.clock = Moment()
+        self.clock = Clock()
         self.known = self.host.put_in(PATH, crd())
         self.reporter = GroupReporter(self.host, EventRecorder(self.host, instance="me", clock=self.clock), self._written, self.clock)
 
@@ -82,7 +74,7 @@ class Reporting:
     async def report(self, reason: ConditionReason, message: str) -> tuple[str, str]:
         """Report a condition, and return the definition's condition."""
         await self.reporter.condition([self.known], reason, message)
-        said = host_definitions.condition_of(self.host.objects[PATH]) or {}
+        said = condition_of(self.host.objects[PATH], host_annotations.CONDITION)
         return said.get("reason", ""), said.get("message", "")
 
 

@@ -10,18 +10,21 @@ from typing import Any, Final
 import pytest
 
 from apiext.cert import certificate
-from apiext.operator.api_clients import ApiError
-from apiext.operator.serving_certificate.secret import OVERLAP_SECONDS, PROPAGATION_SECONDS, ServingSecret, TrustBundle, hosts_of
+from apiext.operator.api_clients import ApiClient, ApiError
+from apiext.operator.names import NamespacedName
+from apiext.operator.serving_certificate.secret import OVERLAP_SECONDS, PROPAGATION_SECONDS, ServingSecret, TrustBundle, certificate_hosts
+from apiext.webhook.kubeconfig import Endpoint
 
 DAY: Final = 86400.0
 START: Final = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC)
 PATH: Final = "/api/v1/namespaces/apiext-system/secrets"
 
 
-class Host:
+class Host(ApiClient):
     """A host that stores the Secret, and reports its changes."""
 
     def __init__(self) -> None:
+        super().__init__(Endpoint(url="http://memory", context=None))
         self.secret: dict[str, Any] | None = None
         self.writes = 0
         self.seconds = 0.0
@@ -37,7 +40,7 @@ class Host:
         """Create the Secret."""
         assert path == PATH
         if self.secret is not None:
-            raise ApiError("it is there", code=409, reason="AlreadyExists")
+            raise ApiError("it is there", code=409)
         return self.change({**body, "metadata": {**body["metadata"], "resourceVersion": "0"}})
 
     async def put(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -58,28 +61,24 @@ class Host:
         self._on_change()
         return secret or {}
 
-    async def watch(self, changed: Callable[[], None]) -> None:
-        """Report writes from now on."""
-        self._on_change = changed
-        await asyncio.Event().wait()
-
     def text(self, field: str) -> str:
         """Return the text of a key."""
         assert self.secret is not None
         return base64.b64decode(self.secret["data"].get(field, "")).decode()
 
     def opened(self, *, manage: bool = True) -> ServingSecret:
-        """Return the ServingSecret of an operator."""
-        return ServingSecret(
+        """Return the ServingSecret of an operator, which sees the writes from now on."""
+        serving = ServingSecret(
             self,
-            self.watch,
-            namespace="apiext-system",
-            name="apiext-serving",
-            hosts=hosts_of("apiext-system", "apiext"),
+            NamespacedName("apiext-system", "apiext-serving"),
+            hosts=certificate_hosts(NamespacedName("apiext-system", "apiext"), ""),
             manage=manage,
             moment=lambda: START + datetime.timedelta(seconds=self.seconds),
             clock=lambda: self.seconds,
         )
+        self._on_change = serving._wake.set
+        serving._watch = asyncio.Event().wait  # type: ignore[method-assign,assignment]
+        return serving
 
 
 @asynccontextmanager
@@ -150,7 +149,7 @@ async def test_accepts_a_concurrent_write() -> None:
     host = Host()
     await host.opened().reconcile()
     host.seconds += 300 * DAY
-    host.errors = [ApiError("conflict", code=409, reason="Conflict")]
+    host.errors = [ApiError("conflict", code=409)]
 
     with pytest.raises(ApiError):
         await host.opened().reconcile()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from apiext.server.host.clients import HostClients, open_reviews
+from apiext.server.host.clients import HostClients, open_authorizer
 from apiext.server.options import AuthorizationOptions, KubeconfigSource
 from apiext.server.start_error import StartError
 
@@ -36,7 +36,7 @@ async def test_rejects_an_invalid_kubeconfig(tmp_path: Path) -> None:
     """Name the flag and the reason."""
     (tmp_path / "kubeconfig").write_text("[]")
     async with AsyncExitStack() as stack:
-        with pytest.raises(StartError, match=r"--authorization-kubeconfig: .*/kubeconfig: not a kubeconfig"):
+        with pytest.raises(StartError, match=r"--authorization-kubeconfig: .*/kubeconfig: not of type object"):
             HostClients(stack).client(KubeconfigSource("--authorization-kubeconfig", tmp_path / "kubeconfig"))
 
 
@@ -46,5 +46,5 @@ async def test_opens_reviews_with_mode_webhook(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         clients = HostClients(stack)
 
-        assert open_reviews(AuthorizationOptions(modes=("AlwaysAllow",), delegate=delegate), clients) is None
-        assert open_reviews(AuthorizationOptions(modes=("Webhook",), delegate=delegate), clients) is not None
+        assert open_authorizer(AuthorizationOptions(modes=("AlwaysAllow",), delegate=delegate), clients) is None
+        assert open_authorizer(AuthorizationOptions(modes=("Webhook",), delegate=delegate), clients) is not None

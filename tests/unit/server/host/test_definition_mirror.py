@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from apiext.meta.host_annotations import HAND_OVER, HOST_REVISION, HOST_UID, PHASE
-from apiext.server.definition_files import DefinitionWriter
-from tests.support.builders.crds import widget_crd
+from apiext.server.definition_files import apply_definition
+from tests.support.builders.crds import widget, widget_crd
+from tests.support.event_loop import until
 from tests.support.servers.fake_host import FakeHost
 from tests.support.servers.host_follower import NAME, ONE, SERVED, Replica, annotations_of, crd, short_named
 from tests.support.servers.in_process import InProcess
@@ -19,7 +20,7 @@ MERGE = {"Content_Type": "application/merge-patch+json"}
 
 async def test_mirrors_selected_definitions(replica: Replica) -> None:
     """Serve a selected definition with its labels and annotations, without those of apiext and kubectl."""
-    await replica.until(lambda: replica.server.catalog.lookup("example.com", "widgets") is not None)
+    await until(lambda: replica.server.catalog.lookup("example.com", "widgets") is not None)
     metadata = (await replica.mirror())["metadata"]
 
     assert metadata["labels"] == SERVED | {"a": "b"}
@@ -34,7 +35,7 @@ async def test_updates_the_mirror(replica: Replica) -> None:
     await replica.server.ask("PATCH", ONE, {"metadata": {"annotations": {PHASE: "Serving"}}}, **MERGE)
     changed = short_named(crd(annotations={"note": "b", PHASE: "Frozen"}), "wd")
     await replica.host.put(changed)
-    await replica.until(lambda: replica.shows("wd"))
+    await until(lambda: replica.shows("wd"))
 
     metadata = (await replica.mirror())["metadata"]
     assert metadata["labels"] == SERVED
@@ -58,15 +59,15 @@ async def test_reverts_changes_of_clients(replica: Replica) -> None:
     body["metadata"]["labels"], body["metadata"]["annotations"] = {"mine": "x"}, {}
     answer = await replica.server.ask("PUT", ONE, short_named(body, "mine"))
     assert (answer.status, answer.json["metadata"]["annotations"]) == (200, {HOST_UID: "uid-102", HOST_REVISION: "102"})
-    await replica.until(replica.shows)
-    await replica.until(lambda: annotations_of(replica.server, NAME).get("note") == "a")
+    await until(replica.shows)
+    await until(lambda: annotations_of(replica.server, NAME).get("note") == "a")
 
     patch = {"metadata": {"annotations": {PHASE: "Serving", HOST_UID: "other", HOST_REVISION: None}}}
     answer = await replica.server.ask("PATCH", ONE, patch, **MERGE)
     assert answer.json["metadata"]["annotations"] == {"note": "a", PHASE: "Serving", HOST_UID: "uid-102", HOST_REVISION: "102"}
     status = {"metadata": {"annotations": None}, "status": {}}
     await replica.server.ask("PATCH", f"{ONE}/status", status, **MERGE)
-    await replica.until(lambda: annotations_of(replica.server, NAME).get("note") == "a")
+    await until(lambda: annotations_of(replica.server, NAME).get("note") == "a")
     assert annotations_of(replica.server, NAME)[PHASE] == "Serving"
 
 
@@ -74,13 +75,13 @@ async def test_reverts_changes_of_clients(replica: Replica) -> None:
 async def test_updates_a_returned_mirror(replica: Replica, given: dict[str, Any]) -> None:
     """Keep and update the mirror of a group that is given back, and create none for it."""
     await replica.host.put(short_named(crd(**given), "wd"))
-    await replica.until(lambda: replica.shows("wd"))
+    await until(lambda: replica.shows("wd"))
     await replica.host.put(crd("others", "Other", **given))
     await replica.wait_for_later_change()
     assert replica.server.catalog.get("others.example.com") is None
 
     await replica.server.ask("DELETE", ONE)
-    await replica.until(lambda: replica.server.catalog.get(NAME) is None)
+    await until(lambda: replica.server.catalog.get(NAME) is None)
     await replica.wait_for_later_change()
     assert replica.server.catalog.get(NAME) is None
     assert replica.source.problems == []
@@ -88,19 +89,18 @@ async def test_updates_a_returned_mirror(replica: Replica, given: dict[str, Any]
 
 async def test_deletes_the_mirror(replica: Replica) -> None:
     """Delete the mirror and its instances when the definition terminates on the host, then mirror its successor."""
-    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a", "finalizers": ["example.com/x"]}}
-    await replica.until(lambda: replica.server.catalog.lookup("example.com", "widgets") is not None)
+    await until(lambda: replica.server.catalog.lookup("example.com", "widgets") is not None)
     await replica.server.ask("PATCH", ONE, {"metadata": {"annotations": {PHASE: "Serving"}}}, **MERGE)
-    assert (await replica.server.ask("POST", WIDGETS, widget)).status == 201
+    assert (await replica.server.ask("POST", WIDGETS, widget(metadata={"finalizers": ["example.com/x"]}))).status == 201
     await replica.host.terminate(NAME)
-    await replica.until(lambda: (found := replica.server.catalog.get(NAME)) is not None and found.is_terminating)
+    await until(lambda: (found := replica.server.catalog.get(NAME)) is not None and found.is_terminating)
     await replica.host.remove(NAME)
     await replica.host.put(short_named(crd(), "next"))
     await replica.wait_for_later_change()
     assert replica.source.problems == []
 
     await replica.server.ask("PATCH", f"{WIDGETS}/a", {"metadata": {"finalizers": None}}, **MERGE)
-    await replica.until(lambda: replica.shows("next"))
+    await until(lambda: replica.shows("next"))
     assert annotations_of(replica.server, NAME)[HOST_UID] == replica.host.definitions[NAME]["metadata"]["uid"]
     assert (await replica.server.ask("GET", WIDGETS)).json["items"] == []
 
@@ -118,13 +118,13 @@ async def test_reports_an_invalid_spec(replica: Replica, spec: dict[str, Any], p
     bad = crd()
     bad["spec"] |= spec
     await replica.host.put(bad)
-    await replica.until(lambda: any(problem in text for text in replica.source.problems))
+    await until(lambda: any(problem in text for text in replica.source.problems))
     assert replica.shows()
     replica.definitions.check()
 
     await replica.host.put(short_named(crd(), "good"))
-    await replica.until(lambda: replica.shows("good"))
-    await replica.until(lambda: replica.source.problems == [])
+    await until(lambda: replica.shows("good"))
+    await until(lambda: replica.source.problems == [])
 
 
 async def test_forgets_a_removed_problem(replica: Replica) -> None:
@@ -132,9 +132,9 @@ async def test_forgets_a_removed_problem(replica: Replica) -> None:
     bad = crd("others", "Other")
     bad["spec"]["scope"] = "Wide"
     await replica.host.put(bad)
-    await replica.until(lambda: bool(replica.source.problems))
+    await until(lambda: bool(replica.source.problems))
     await replica.host.drop_history("others.example.com")
-    await replica.until(lambda: replica.source.problems == [])
+    await until(lambda: replica.source.problems == [])
 
 
 async def test_keeps_own_definitions(host: FakeHost, server: InProcess) -> None:
@@ -142,24 +142,23 @@ async def test_keeps_own_definitions(host: FakeHost, server: InProcess) -> None:
     own = widget_crd()
     await server.define(short_named(own, "own"))
     async with Replica(host, server) as replica:
-        await replica.until(lambda: bool(replica.source.problems))
+        await until(lambda: bool(replica.source.problems))
         assert replica.source.problems == [f"{NAME}: a definition of this name exists in apiext that does not mirror the host's"]
         assert replica.shows("own")
 
         await server.ask("DELETE", ONE)
-        await replica.until(lambda: HOST_UID in annotations_of(server, NAME))
-        await replica.until(lambda: replica.source.problems == [])
+        await until(lambda: HOST_UID in annotations_of(server, NAME))
+        await until(lambda: replica.source.problems == [])
 
 
 async def test_rejects_files_for_mirrors(replica: Replica) -> None:
     """Reject a definition file that changes or creates a mirror."""
-    writer = DefinitionWriter(replica.rest)
     with pytest.raises(Exception, match="it is a mirror of a host definition, and cannot be changed by files"):
-        await writer.apply(decoded(short_named(widget_crd(), "file")))
+        await apply_definition(replica.rest, decoded(short_named(widget_crd(), "file")))
     fake = widget_crd("others", "Other")
     fake["metadata"]["annotations"] = {HOST_UID: "x"}
     with pytest.raises(Exception, match="is reserved for mirrors of host definitions"):
-        await writer.apply(decoded(fake))
+        await apply_definition(replica.rest, decoded(fake))
 
     assert replica.shows()
 
@@ -171,7 +170,7 @@ async def test_several_servers_agree(replica: Replica) -> None:
         for number in range(10):
             await replica.host.put(short_named(crd(), f"n{number}"))
         for one in (replica, *others):
-            await one.until(lambda: replica.shows("n9"))
+            await until(lambda: replica.shows("n9"))
             await one.wait_for_later_change()
         assert replica.shows("n9")
         assert (await replica.mirror())["metadata"]["generation"] <= 11
@@ -179,9 +178,9 @@ async def test_several_servers_agree(replica: Replica) -> None:
         lagging = others[0].source
         old = lagging._hosts[NAME]
         await replica.host.put(short_named(crd(), "new"))
-        await replica.until(lambda: replica.shows("new"))
+        await until(lambda: replica.shows("new"))
         for one in (replica, *others):
-            await one.until(lambda one=one: one.source._hosts[NAME].revision == replica.host.revision)  # type: ignore[misc]
+            await until(lambda one=one: one.source._hosts[NAME].revision == replica.host.revision)  # type: ignore[misc]
         lagging._hosts[NAME] = old
         lagging._queue.add(NAME)
         await lagging._queue.join()
@@ -189,7 +188,7 @@ async def test_several_servers_agree(replica: Replica) -> None:
 
         await replica.host.terminate(NAME)
         await replica.host.remove(NAME)
-        await replica.until(lambda: replica.server.catalog.get(NAME) is None)
+        await until(lambda: replica.server.catalog.get(NAME) is None)
         lagging._hosts[NAME] = old
         lagging._queue.add(NAME)
         await lagging._queue.join()

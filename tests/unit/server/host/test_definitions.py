@@ -5,6 +5,7 @@ import pytest
 from apiext.meta.host_annotations import HOST_REVISION
 from apiext.server.routes.healthz import UnhealthyError
 from tests.support.captured_logs import logged
+from tests.support.event_loop import until
 from tests.support.servers.fake_host import FakeHost
 from tests.support.servers.host_follower import NAME, ONE, SERVED, Replica, annotations_of, crd, short_named
 from tests.support.servers.in_process import InProcess
@@ -14,52 +15,50 @@ async def test_keeps_the_mirror_of_a_vanished_definition(replica: Replica, caplo
     """Keep a mirror whose definition vanished unseen, also where a new one has its name."""
     await replica.host.drop_history(NAME)
     gone = f"{NAME}: missing on the host without having been seen terminating; its mirror and the instances are kept"
-    await replica.until(lambda: replica.source.problems == [gone])
+    await until(lambda: replica.source.problems == [gone])
     assert [line["problem"] for line in logged(caplog) if "problem" in line] == [gone]
     replica.definitions.check()
     assert replica.definitions.remarks() == ["1 of its definitions not mirrored", gone]
 
     await replica.host.put(short_named(crd(), "next"))
-    await replica.until(
-        lambda: "the host has a new definition of this name with uid uid-104 instead of uid-102" in replica.source.problems[0]
-    )
+    await until(lambda: "the host has a new definition of this name with uid uid-104 instead of uid-102" in replica.source.problems[0])
     assert replica.shows()
     await replica.server.ask("DELETE", ONE)
-    await replica.until(lambda: replica.shows("next"))
-    await replica.until(lambda: replica.source.problems == [])
+    await until(lambda: replica.shows("next"))
+    await until(lambda: replica.source.problems == [])
 
 
 async def test_keeps_the_mirror_of_a_removed_definition(replica: Replica) -> None:
     """Keep the mirror of a definition that is removed without having been terminating."""
     await replica.host.remove(NAME)
-    await replica.until(lambda: bool(replica.source.problems))
+    await until(lambda: bool(replica.source.problems))
 
     found = replica.server.catalog.get(NAME)
     assert found is not None
     assert not found.is_terminating
     await replica.server.ask("DELETE", ONE)
-    await replica.until(lambda: replica.source.problems == [])
+    await until(lambda: replica.source.problems == [])
 
 
 async def test_follows_a_restored_host(replica: Replica) -> None:
     """Update mirrors to the earlier state of a restored host."""
     await replica.host.put(short_named(crd(), "late"))
-    await replica.until(lambda: replica.shows("late"))
+    await until(lambda: replica.shows("late"))
     await replica.host.stop()
-    await replica.until(lambda: bool(replica.source.unreachable_since))
+    await until(lambda: bool(replica.source.unreachable_since))
     replica.host.definitions[NAME]["spec"]["names"].pop("shortNames")
     replica.host.restore()
     replica.source._reflector._revision = ""
     await replica.host.start()
 
-    await replica.until(replica.shows)
+    await until(replica.shows)
     assert annotations_of(replica.server, NAME)[HOST_REVISION] == "10"
 
 
 async def test_reports_an_unreachable_host(replica: Replica) -> None:
     """Report since when the host is unreachable to all, the reason to authenticated users; catch up when it returns."""
     await replica.host.stop()
-    await replica.until(lambda: bool(replica.source.unreachable_since))
+    await until(lambda: bool(replica.source.unreachable_since))
     replica.definitions.check()
     short, reason = replica.definitions.remarks()
     assert short == f"not reached since {replica.source.unreachable_since}"
@@ -67,7 +66,7 @@ async def test_reports_an_unreachable_host(replica: Replica) -> None:
     await replica.host.put(short_named(crd(), "back"))
     await replica.host.start()
 
-    await replica.until(lambda: replica.shows("back"))
+    await until(lambda: replica.shows("back"))
     assert replica.definitions.remarks() == []
     watches = [path for path in replica.host.asked if "watch" in path]
     assert "resourceVersion=102" in watches[-1]
@@ -83,8 +82,8 @@ async def test_starts_without_the_host(server: InProcess) -> None:
         with pytest.raises(UnhealthyError, match="namespaces/kube-system"):
             replica.definitions.check()
         await host.start()
-        await replica.until(replica.shows)
-        await replica.until(lambda: not replica.source.unreachable_since)
+        await until(replica.shows)
+        await until(lambda: not replica.source.unreachable_since)
         replica.definitions.check()
         await host.stop()
 
@@ -97,7 +96,7 @@ async def test_refuses_another_host(replica: Replica) -> None:
     """Mirror nothing of another cluster and report not ready, until the right one returns."""
     replica.host.uid = "host-2"
     await replica.host.drop_history(NAME)
-    await replica.until(lambda: replica.source.is_other_cluster)
+    await until(lambda: replica.source.is_other_cluster)
     await replica.host.put(short_named(crd("others", "Other"), "x"))
     with pytest.raises(UnhealthyError, match="uid host-2, and not host-1; its definitions are not mirrored"):
         replica.definitions.check()
@@ -105,7 +104,7 @@ async def test_refuses_another_host(replica: Replica) -> None:
     assert replica.source.problems == []
 
     replica.host.uid = "host-1"
-    await replica.until(lambda: replica.server.catalog.get("others.example.com") is not None)
+    await until(lambda: replica.server.catalog.get("others.example.com") is not None)
     replica.definitions.check()
 
 

@@ -1,7 +1,7 @@
 """An HTTP server on a plain socket, and raw connections to it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -11,12 +11,7 @@ from aiohttp import web
 from apiext.server.http.connection import HTTPConnection
 from apiext.server.http.server import HTTPServer
 from apiext.server.tls.dynamic_tls import DynamicTLS
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Return once a condition holds."""
-    while not condition():  # noqa: ASYNC110 -- aiohttp has no event for it
-        await asyncio.sleep(0)
+from tests.support.event_loop import until
 
 
 class _NoTLS:

@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from apiext.server.http import connection, request_parser
-from apiext.server.http.request_parser import MAX_FIELDS, MAX_HEAD, MAX_LINE
-from tests.unit.server.http.conftest import Plain, until
+from apiext.server.http.request_parser import HEAD_TIMEOUT, MAX_FIELDS, MAX_HEAD, MAX_LINE
+from tests.support.event_loop import advance, until
+from tests.unit.server.http.conftest import Plain
 
 GET = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
 LAST = b"GET /last HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
@@ -86,15 +87,17 @@ async def test_closes_a_connection_with_a_slow_head(plain: Plain, monkeypatch: p
     assert await wire.rest() == b""
 
 
-async def test_keeps_a_connection_between_requests(plain: Plain, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_keeps_a_connection_between_requests(plain: Plain) -> None:
     """Stop the time limit with the end of the head, and start none for line ends after a body."""
-    monkeypatch.setattr(request_parser, "HEAD_TIMEOUT", 0.05)
     wire = await plain.connect()
+    served = await plain.connection()
 
-    await wire.send(GET[:10], GET[10:])
+    await wire.send(GET[:10])
+    await until(lambda: not served.is_idle())
+    await wire.send(GET[10:])
     assert await wire.answer() == (b"HTTP/1.1 200 OK", b"GET /a ")
     await wire.send(b"\r\n")
-    await asyncio.sleep(0.1)
+    advance(HEAD_TIMEOUT)
     await wire.send(LAST)
 
     assert (await wire.answer())[1] == b"GET /last "

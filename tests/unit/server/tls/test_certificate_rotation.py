@@ -11,7 +11,7 @@ from apiext.authentication.client_certificate import CertificateAuthorities, Pee
 from apiext.server.start_error import StartError
 from apiext.server.tls.certificate_rotation import CertificateRotation
 from apiext.server.tls.context import CertKey
-from apiext.server.tls.credentials import CredentialFiles
+from apiext.server.tls.credentials import watched_files
 from apiext.server.tls.dynamic_tls import DynamicTLS
 from apiext.server.tls.server_pki import KeyPair
 from hack.lib.servers.certificates import Authority
@@ -34,8 +34,8 @@ class Mounted:
         self.keys = KeyPair(folder / "tls.crt", folder / "tls.key")
         clients = PeerIdentification(clients=CertificateAuthorities((folder / "ca.crt").read_bytes()))
         self.dynamic_tls = DynamicTLS([CertKey.read(self.keys)], clients, min_version="VersionTLS12")
-        files = CredentialFiles([(self.keys, ())], folder / "ca.crt", folder / "ca.crt")
-        self.rotation = CertificateRotation(files.watched_by(self.dynamic_tls), self._renew, clock=lambda: self.time)
+        files = watched_files(self.dynamic_tls, [(self.keys, ())], folder / "ca.crt", folder / "ca.crt")
+        self.rotation = CertificateRotation(files, self._renew, clock=lambda: self.time)
 
     def _renew(self) -> None:
         self.renewals += 1

@@ -1,7 +1,9 @@
 """Renewal of the server's own credentials."""
 
 import base64
+import stat
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,20 @@ def _kubeconfig(options: ServerOptions) -> tuple[str, bytes, bytes]:
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     trust, cert = (base64.b64decode(text) for text in (cluster["certificate-authority-data"], user["client-certificate-data"]))
     return cluster["server"], trust, cert
+
+
+def test_writes_the_kubeconfig(credentials: ServerCredentials) -> None:
+    """Embed all certificates, restrict the file to the user, and write it only if it changes."""
+    path = credentials.kubeconfig
+    assert path is not None
+    first = path.stat()
+    credentials.write_kubeconfig(URL)
+    assert path.stat().st_mtime_ns == first.st_mtime_ns
+    replace(credentials, trust=None).write_kubeconfig("https://a:2")
+
+    cluster = yaml.safe_load(path.read_text())["clusters"][0]["cluster"]
+    assert cluster == {"server": "https://a:2"}
+    assert stat.S_IMODE(first.st_mode) == 0o600
 
 
 async def test_renews_everything(options: ServerOptions, credentials: ServerCredentials) -> None:

@@ -11,7 +11,6 @@ from cryptography import x509
 from apiext.cert.certificate import covers, end_of_validity
 from apiext.server.tls import server_pki
 from apiext.server.tls.context import CertKey, TLSError, read_authorities, server_context
-from apiext.server.tls.credentials import write_kubeconfig
 from apiext.server.tls.server_pki import KeyPair, ensure_pki
 from hack.lib.servers.certificates import Authority
 
@@ -119,24 +118,6 @@ def test_names_invalid_files(tmp_path: Path) -> None:
         server_context(CertKey.read(KeyPair(one.cert, other.key)), authorities=b"", min_version="VersionTLS12")
     with pytest.raises(TLSError, match=f"{broken} holds no certificates"):
         read_authorities(broken)
-
-
-def test_writes_the_kubeconfig(tmp_path: Path) -> None:
-    """Embed all certificates, restrict the file to the user, and write it only if it changes."""
-    import yaml
-
-    made = ensure_pki(tmp_path, HOSTS)
-    path = tmp_path / "config"
-
-    write_kubeconfig(path, url="https://a:1", authority=made.authority.cert, admin=made.admin)
-    first = path.stat()
-    write_kubeconfig(path, url="https://a:1", authority=made.authority.cert, admin=made.admin)
-    assert path.stat().st_mtime_ns == first.st_mtime_ns
-    write_kubeconfig(path, url="https://a:2", authority=None, admin=made.admin)
-
-    cluster = yaml.safe_load(path.read_text())["clusters"][0]["cluster"]
-    assert cluster == {"server": "https://a:2"}
-    assert stat.S_IMODE(first.st_mode) == 0o600
 
 
 def test_imports_the_library_lazily() -> None:

@@ -15,6 +15,7 @@ from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, VersionMatch, WriteOptions
 from apiext.storage.sqlite.backend import SQLiteBackend
 from tests.support.builders.widgets import WIDGETS, WidgetCodec, change, watching, widget
+from tests.support.event_loop import settle
 from tests.support.servers.memory_backend import MemoryBackend
 
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -141,8 +142,7 @@ class SlowToCancel(MemoryBackend):
         try:
             return await super().list(prefix, start=start, revision=revision, limit=limit)
         finally:
-            for _ in range(10):
-                await asyncio.sleep(0)
+            await settle(10)
 
 
 async def test_feeds_the_successor_of_a_dropped_cache() -> None:
@@ -152,8 +152,7 @@ async def test_feeds_the_successor_of_a_dropped_cache() -> None:
     await factory.start()
     backend.gate.clear()
     first = asyncio.create_task(factory.store(WIDGETS).list("", codec, ListOptions()))
-    for _ in range(5):
-        await asyncio.sleep(0)
+    await settle(5)
     factory.drop(WIDGETS)
     second = asyncio.create_task(factory.store(WIDGETS).list("", codec, ListOptions()))
     await asyncio.sleep(0)
@@ -180,8 +179,7 @@ async def test_ends_a_watch_of_a_dropped_store(backend: MemoryBackend, factory: 
     reading = asyncio.create_task(rest())
     getting = asyncio.create_task(store.get("a/x", codec))
     listing = asyncio.create_task(store.list("", codec, ListOptions()))
-    for _ in range(5):
-        await asyncio.sleep(0)
+    await settle(5)
     factory.drop(WIDGETS)
     created = await _create_behind(backend, codec)
 

@@ -3,20 +3,11 @@
 import pytest
 
 from apiext.meta.errors import StatusError
+from apiext.storage.cacher import history as histories
 from apiext.storage.cacher.history import KEPT_SECONDS, MIN_CHANGES, History
 from apiext.storage.change import Change
 from apiext.storage.entry import Entry
-
-
-class Clock:
-    """A clock that stands still."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        """Return the time in seconds."""
-        return self.now
+from tests.support.event_loop import Clock
 
 
 def changed(key: str, revision: int, size: int = 10) -> Change:
@@ -53,7 +44,7 @@ def test_limits_the_age() -> None:
     for revision in range(1, 501):
         history.add(changed("a", revision))
     assert len(history) == 500
-    clock.now = KEPT_SECONDS + 1
+    clock.now += KEPT_SECONDS + 1
     history.trim()
 
     assert len(history) == MIN_CHANGES
@@ -63,9 +54,10 @@ def test_limits_the_age() -> None:
         history.since(399)
 
 
-def test_limits_bytes() -> None:
+def test_limits_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limit the bytes of changes beyond the latest hundred."""
-    history = History(clock=Clock(), max_bytes=200 * 10)
+    monkeypatch.setattr(histories, "MAX_BYTES", 200 * 10)
+    history = History(clock=Clock())
     history.begin(0)
     for revision in range(1, 5001):
         history.add(changed("a", revision))
@@ -74,18 +66,3 @@ def test_limits_bytes() -> None:
     assert history.floor == 4800
     assert [change.revision for change in history.latest(3)] == [4998, 4999, 5000]
     assert len(history.all()) == 200
-
-
-def test_undoes_changes() -> None:
-    """Return the entries replaced by the first changes after a revision."""
-    history = History(clock=Clock())
-    history.begin(1)
-    first, second = Entry("a", 2, b""), Entry("a", 3, b"")
-    history.add(Change(key="a", revision=2, entry=first, previous=None))
-    history.add(Change(key="a", revision=3, entry=second, previous=first))
-    history.add(Change(key="a", revision=4, entry=None, previous=second))
-
-    assert history.undo(1) == {"a": None}
-    assert history.undo(2) == {"a": first}
-    assert history.undo(3) == {"a": second}
-    assert history.undo(4) == {}

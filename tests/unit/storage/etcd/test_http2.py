@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from apiext.storage.etcd.http2 import frames, grpc_status, keepalive
+from apiext.storage.etcd.http2.connection import WINDOW_BYTES
 from apiext.storage.etcd.http2.grpc_status import RpcError
-from apiext.storage.etcd.http2.streams import WINDOW_BYTES
 from tests.unit.storage.etcd.peer import HEADERS, TRAILERS, Peer, connected, message
 
 END = frames.END_HEADERS | frames.END_STREAM
@@ -205,7 +205,7 @@ async def _granted(peer: Peer, least: int) -> int:
     while total < least:
         _, stream, payload = await peer.frame(frames.WINDOW_UPDATE)
         if stream:
-            total += frames.read_window_update(payload)
+            total += frames.read_uint32(payload)
     return total
 
 
@@ -253,7 +253,7 @@ async def test_resets_a_stream_with_a_wrong_window(increment: int, code: int) ->
         call = asyncio.ensure_future(channel.unary("/b", b"", 10))
         peer.send(frames.window_update(1, increment))
         _, reset, payload = await peer.frame(frames.RST_STREAM)
-        assert (reset, frames.read_error_code(payload)) == (1, code)
+        assert (reset, frames.read_uint32(payload)) == (1, code)
         with pytest.raises(RpcError):
             await stream.take()
         peer.answer(3, b"x")

@@ -16,8 +16,9 @@ from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.etcd.http2 import channel as channel_module
 from apiext.storage.etcd.http2 import grpc_status
 from apiext.storage.etcd.http2.channel import Channel
+from apiext.storage.etcd.http2.connection import WINDOW_BYTES
 from apiext.storage.etcd.http2.grpc_status import RpcError
-from apiext.storage.etcd.http2.streams import WINDOW_BYTES, DuplexStream
+from apiext.storage.etcd.http2.streams import DuplexStream
 from apiext.storage.etcd.servers import Servers
 from hack.lib.servers.certificates import Authority
 from tests.unit.storage.etcd.h2_server import H2Server, H2Stream, Handler, echo, h2_server
@@ -39,7 +40,7 @@ async def connected(handler: Handler, settings: dict[SettingCodes, int] | None =
 
 
 @asynccontextmanager
-async def calls(*urls: str, **options: str) -> AsyncGenerator[Calls]:
+async def calls(*urls: str, **options: Path) -> AsyncGenerator[Calls]:
     """Yield calls to servers."""
     servers = Servers(EtcdConfig(servers=urls, **options))  # type: ignore[arg-type]
     try:
@@ -249,7 +250,7 @@ async def test_reconnects_while_certificates_are_half_written(tmp_path: Path) ->
     tls.load_verify_locations(authority.cert)
     tls.verify_mode = ssl.CERT_REQUIRED
     tls.set_alpn_protocols(["h2"])
-    files = {"cafile": str(authority.cert), "certfile": str(client.cert), "keyfile": str(client.key)}
+    files = {"cafile": authority.cert, "certfile": client.cert, "keyfile": client.key}
     async with h2_server(commit, tls=tls) as (port, connections), calls(f"https://127.0.0.1:{port}", **files) as to:
         assert (await to.write(TXN)).succeeded
         client.key.write_bytes(client.key.read_bytes()[:100])

@@ -14,7 +14,7 @@ def test_keeps_the_context_while_files_are_unusable(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     pair, other = authority.issue("client"), authority.issue("other")
     whole = pair.key.read_bytes()
-    loader = TlsContextLoader(EtcdConfig(servers=(), cafile=str(authority.cert), certfile=str(pair.cert), keyfile=str(pair.key)))
+    loader = TlsContextLoader(EtcdConfig(servers=(), cafile=authority.cert, certfile=pair.cert, keyfile=pair.key))
     before = loader.load()
 
     for content in (whole[:50], b"", other.key.read_bytes()):
@@ -31,4 +31,4 @@ def test_rejects_unusable_files_at_start(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("no certificate")
 
     with pytest.raises(EtcdConfigError, match="the certificates for etcd cannot be used"):
-        TlsContextLoader(EtcdConfig(servers=(), cafile=str(tmp_path / "ca.pem")))
+        TlsContextLoader(EtcdConfig(servers=(), cafile=tmp_path / "ca.pem"))

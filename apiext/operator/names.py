@@ -1,0 +1,20 @@
+"""Names of objects on the host."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class NamespacedName(NamedTuple):
+    """Name of an object in a namespace (apimachinery types.NamespacedName)."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def host(self) -> str:
+        """The DNS name of a Service by which kube-apiserver calls it, and which apiext's certificate must have."""
+        return f"{self.name}.{self.namespace}.svc"

@@ -1,0 +1,105 @@
+"""The connections to a server, with its credentials and its proxy (client-go transport, plugin/pkg/client/auth/exec)."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import aiohttp
+
+from apiext.webhook.credentials import CredentialError
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Awaitable, Callable
+
+    from aiohttp.connector import Connection
+    from aiohttp.tracing import Trace
+
+    from apiext.webhook.credentials import Credential
+    from apiext.webhook.kubeconfig import Endpoint
+
+
+class Transport:
+    """Sends requests to an endpoint with its current credential, and once more with a new one after a 401."""
+
+    def __init__(self, endpoint: Endpoint, *middlewares: aiohttp.ClientMiddlewareType) -> None:
+        self._endpoint = endpoint
+        self._connector = _Connector(endpoint.context)
+        self._certificate = b""
+        """The client certificate of a plugin that the connections use."""
+        self.session = aiohttp.ClientSession(
+            connector=self._connector, headers={"User-Agent": "apiext"}, proxy=endpoint.proxy, middlewares=middlewares
+        )
+        """Sends the attempts; the owner closes it."""
+
+    async def send(self, attempt: Callable[[Credential], Awaitable[aiohttp.ClientResponse]]) -> aiohttp.ClientResponse:
+        """Return the response of an attempt; the time that a credential takes is not part of it.
+
+        Raises:
+            CredentialError: there is no credential.
+            OSError: a file of the credential cannot be read.
+            Exception: what the attempt raises.
+        """
+        credential = await self._credential()
+        response = await attempt(credential)
+        if response.status == HTTPStatus.UNAUTHORIZED and self._endpoint.reject(credential):
+            response.close()
+            response = await attempt(await self._credential())
+        return response
+
+    async def _credential(self) -> Credential:
+        """Return the credential; a new client certificate closes the connections of the old one (client-go exec.go, onRotate)."""
+        credential = await self._endpoint.credential()
+        if credential.certificate != self._certificate:
+            self._endpoint.use_certificate(credential)
+            self._certificate = credential.certificate
+            await self._connector.reset()
+        return credential
+
+
+def open_session(endpoint: Endpoint) -> aiohttp.ClientSession:
+    """Return a session for libraries without credentials of their own; the caller closes it.
+
+    Where there is no credential, a request raises aiohttp.ClientError.
+    """
+
+    async def authenticate(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+        async def attempt(credential: Credential) -> aiohttp.ClientResponse:
+            if credential.authorization:
+                request.headers["Authorization"] = credential.authorization
+            return await handler(request)
+
+        if endpoint.server_name:
+            request.server_hostname = endpoint.server_name
+        try:
+            return await transport.send(attempt)
+        except CredentialError as error:
+            raise aiohttp.ClientError(f"getting credentials: {error}") from error
+
+    transport = Transport(endpoint, authenticate)
+    return transport.session
+
+
+class _Connector(aiohttp.BaseConnector):
+    """Closes all connections on demand and opens new ones, which the connector of an open session cannot do itself."""
+
+    def __init__(self, tls: ssl.SSLContext | None) -> None:
+        super().__init__()
+        self._tls = tls if tls is not None else True
+        self._pool = self._new_pool()
+
+    def _new_pool(self) -> aiohttp.TCPConnector:
+        # unlimited as in Go: where requests waited for a connection, `close` would cancel their tasks
+        return aiohttp.TCPConnector(limit=0, ssl=self._tls)
+
+    async def connect(self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout) -> Connection:  # noqa: ASYNC109 -- aiohttp's
+        return await self._pool.connect(req, traces, timeout)
+
+    async def reset(self) -> None:
+        old, self._pool = self._pool, self._new_pool()
+        await old.close()
+
+    async def close(self, *, abort_ssl: bool = False) -> None:
+        await super().close(abort_ssl=abort_ssl)
+        await self._pool.close(abort_ssl=abort_ssl)

@@ -1,0 +1,39 @@
+"""Waits in the event loop of a test, moves the loop's clock, and provides a clock that stands still."""
+
+import asyncio
+from collections.abc import Callable
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Return when a condition holds that no event announces.
+
+    Raises:
+        TimeoutError: It does not hold after 30 s.
+    """
+    async with asyncio.timeout(30):
+        while not condition():  # noqa: ASYNC110 -- the caller knows no event for it
+            await asyncio.sleep(0)
+
+
+async def settle(turns: int = 20) -> None:
+    """Run the event loop until its ready callbacks are done."""
+    for _ in range(turns):
+        await asyncio.sleep(0)
+
+
+def advance(seconds: float) -> None:
+    """Move the clock of the running event loop forward; the timers that are due then run next."""
+    loop = asyncio.get_running_loop()
+    clock = loop.time
+    loop.time = lambda: clock() + seconds  # type: ignore[method-assign]
+
+
+class Clock:
+    """A clock in seconds that only the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.now
