@@ -7,7 +7,7 @@ import pytest
 
 from tests.differential.cases.deletion_steps import GROUP, NOTES, PARTIAL, PARTIALS, TABLE, crd, note
 from tests.differential.helpers.pair import Pair, Step
-from tests.differential.helpers.watching import differences
+from tests.differential.helpers.watching import Watching, differences
 
 pytestmark = pytest.mark.slow
 
@@ -89,7 +89,6 @@ LIST: Final = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWa
 
 
 def _watch(query: str = "", *, path: str = NOTES, seconds: int = 2, form: str = "") -> Step:
-    # both servers send a bookmark within the first of the last 2 s: a watch of 1 s may end before it
     return Step("GET", f"{path}?watch=true&timeoutSeconds={seconds}{query}", headers={"Accept": form} if form else {})
 
 
@@ -105,6 +104,19 @@ def test_options(pair: Pair) -> None:
     found = _found(pair, [_watch(query) for query in OPTIONS + OTHERS], [])
 
     assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+
+
+def test_bookmark_before_the_end(pair: Pair) -> None:
+    """Send a bookmark before the end of a watch that does not see a change."""
+    watch = _watch("&allowWatchBookmarks=true&labelSelector=t%3Dz", seconds=WINDOW)
+    with pair.served(crd("notes", "Note")):
+        assert not [line for step in FIRST for line in pair.differences(step)]
+        theirs, ours = Watching(pair.reference, watch), Watching(pair.ours, watch)
+        assert not pair.differences(Step("PATCH", f"{NOTES}/a", {"spec": {"a": "9"}}))
+        one, other = theirs.end(), ours.end()
+
+    assert one.bookmarks
+    assert one == other
 
 
 def test_paths(pair: Pair) -> None:

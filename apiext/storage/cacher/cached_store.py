@@ -175,13 +175,14 @@ class CachedStore(Writer):
         )
         announced = bool(options.send_initial_events) and options.allow_bookmarks
         if after:
-            backlog = _resumed(interest, cache.history.since(after))
+            missed = cache.history.since(after)
+            backlog, sent = _resumed(interest, missed), missed[-1].revision if missed else after
         else:
-            backlog = _initial(interest, cache.range(interest.scope), now if announced else 0)
+            backlog, sent = _initial(interest, cache.range(interest.scope), now if announced else 0), now
         watch: WatchQueue[Any] = WatchQueue(backlog=backlog, closed=lambda watch: cache.dispatcher.leave(watch, interest))
         cache.dispatcher.join(watch, interest)
         if options.allow_bookmarks:
-            cache.dispatcher.schedule_bookmarks(watch, interest, start_revision=after or now, timeout=options.timeout)
+            cache.dispatcher.schedule_bookmarks(watch, interest, sent=sent, timeout=options.timeout)
         return watch if interest.view.inline else ConvertingWatch(watch, interest)
 
     def _start_loading(self) -> None:

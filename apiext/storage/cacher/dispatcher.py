@@ -25,7 +25,7 @@ class _Bookmarks:
     """The bookmark schedule of a watcher."""
 
     interest: Interest
-    start_revision: int
+    sent: int
     deadline: float
     due: float = 0.0
 
@@ -127,10 +127,10 @@ class Dispatcher:
         if event is not None:
             batches.setdefault(group, []).append(event)
 
-    def schedule_bookmarks(self, watch: WatchQueue[Any], interest: Interest, *, start_revision: int, timeout: float) -> None:
-        """Schedule a watcher's bookmarks: one an interval, and one shortly before its timeout (seconds; 0: none)."""
+    def schedule_bookmarks(self, watch: WatchQueue[Any], interest: Interest, *, sent: int, timeout: float) -> None:
+        """Schedule a watcher's bookmarks after revision `sent`: one an interval, and one shortly before its timeout (seconds; 0: none)."""
         now = self._clock()
-        bookmarks = _Bookmarks(interest, start_revision, deadline=now + timeout if timeout else 0.0)
+        bookmarks = _Bookmarks(interest, sent, deadline=now + timeout if timeout else 0.0)
         if self._schedule(bookmarks, now):
             self._bookmarks[watch] = bookmarks
 
@@ -147,8 +147,8 @@ class Dispatcher:
         for watch, bookmarks in tuple(self._bookmarks.items()):
             if now < bookmarks.due:
                 continue
-            # a bookmark at the start revision is useless
-            if revision > max(bookmarks.start_revision, bookmarks.interest.after):
+            # the first events of the watch tell the revision `sent`
+            if revision > max(bookmarks.sent, bookmarks.interest.after):
                 event = rendering.bookmark(bookmarks.interest.view.gvk, revision)
                 watch.push([event], len(event.line))
             if not self._schedule(bookmarks, now):

@@ -157,6 +157,25 @@ async def test_sends_a_bookmark_before_the_end() -> None:
     await factory.close()
 
 
+async def test_sends_no_bookmark_of_a_missed_change() -> None:
+    """Send no bookmark with the revision of the last change that a resumed watch has missed."""
+    clock, codec = Clock(), WidgetCodec()
+    factory, store = await cached(MemoryBackend(), clock)
+    start = str((await store.list("", codec, ListOptions())).revision)
+    await store.create("b/x", widget("b/x"), codec)
+    await store.list("", codec, ListOptions())
+    async with watching(store, codec, "a/", resource_version=start, allow_bookmarks=True) as reader:
+        clock.now += 61
+        store.cache.tick()
+        assert seen_revisions(reader) == []
+        last = await store.create("b/y", widget("b/y"), codec)
+        await store.list("", codec, ListOptions())
+        clock.now += 61
+        store.cache.tick()
+        assert seen_revisions(reader) == [last.revision]
+    await factory.close()
+
+
 def seen_revisions(reader: Reader) -> list[int]:
     """Return the revisions of the queued events."""
     queue = reader.watch
