@@ -23,7 +23,7 @@ async def end_tasks(*tasks: asyncio.Future[Any]) -> None:
 
 
 def shared_task(coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """Start a task for several callers, who await it with asyncio.shield. asyncio logs no exception that none of them awaits any more."""
+    """Start a task that several callers await with asyncio.shield. If all of them are cancelled, its exception is not logged."""
     task = asyncio.get_running_loop().create_task(coroutine)
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return task
