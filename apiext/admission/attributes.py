@@ -25,7 +25,7 @@ class Attributes:
     new: Object | None = None
     """The new object, None for a delete."""
     old: Object | None = None
-    """The stored object, None for a create."""
+    """The stored object, None for a create; of a delete, apiVersion, kind and metadata at least."""
     dry_run: bool = False
 
     @property

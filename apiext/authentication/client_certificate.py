@@ -33,22 +33,28 @@ class CertificateAuthorities:
     def __hash__(self) -> int:
         return hash(self.pem)
 
-    def issued(self, der: bytes) -> bool:
-        """Return whether one of the authorities signed a certificate."""
+    def issued(self, chain: Sequence[bytes]) -> bool:
+        """Return whether one of the authorities signed a certificate of a verified chain, given in DER."""
         # imported with the first certificate that may be a front proxy's: it takes 50 ms
         from cryptography import x509
-        from cryptography.exceptions import InvalidSignature
 
         if self._certificates is None:
             self._certificates = x509.load_pem_x509_certificates(self.pem) if self.pem.strip() else ()
-        certificate = x509.load_der_x509_certificate(der)
-        for authority in self._certificates:
-            try:
-                certificate.verify_directly_issued_by(authority)
-            except (ValueError, TypeError, InvalidSignature):
-                continue
-            return True
+        return any(
+            _signed(authority, certificate)
+            for certificate in map(x509.load_der_x509_certificate, chain)
+            for authority in self._certificates
+        )
+
+
+def _signed(authority: Certificate, certificate: Certificate) -> bool:
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
         return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +72,35 @@ class PeerIdentification:
         """The PEM text of all authorities, for TLS."""
         return self.clients.pem + b"\n" + (self.proxies.pem if self.proxies else b"")
 
-    def keeps(self, peer: Peer, certificate: Mapping[str, Any], der: bytes) -> bool:
-        """Return whether a peer that other authorities identified is the same with these authorities.
-
-        It is not for a certificate with intermediates: the connection keeps the leaf only.
-        """
+    def keeps(self, peer: Peer, certificate: Mapping[str, Any], chain: Sequence[bytes]) -> bool:
+        """Return whether a peer that other authorities identified is the same with these authorities."""
         nothing = Peer(ends=peer.ends)
-        if self.proxies is None and not self.clients.issued(der):
+        if self.proxies is None and not self.clients.issued(chain):
             return peer == nothing
-        return peer in (self.identify(certificate, der), nothing)
+        return peer in (self.identify(certificate, chain), nothing)
 
-    def identify(self, certificate: Mapping[str, Any], der: bytes) -> Peer:
-        """Return the peer of a connection by its certificate, in the form of `ssl.SSLObject.getpeercert()` and in DER."""
+    def identify(self, certificate: Mapping[str, Any], chain: Sequence[bytes]) -> Peer:
+        """Return the peer of a connection by its certificate.
+
+        `certificate` has the form of `ssl.SSLObject.getpeercert()`; `chain` is the certificate in DER with those of the intermediate
+        authorities that the client sent.
+        """
         end = certificate.get("notAfter")
-        ends = ssl.cert_time_to_seconds(end) if end else math.inf
+        ends = min(ssl.cert_time_to_seconds(end) if end else math.inf, *map(_end, chain[1:]), math.inf)
         if self.proxies is None:
-            return Peer(user=_authenticated_user(certificate, der), ends=ends)
+            return Peer(user=_authenticated_user(certificate, chain[0]), ends=ends)
         named = not self.proxy_names or _common_name(certificate) in self.proxy_names
-        is_proxy, is_client = named and self.proxies.issued(der), self.clients.issued(der)
+        is_proxy, is_client = named and self.proxies.issued(chain), self.clients.issued(chain)
         # an authority that has not been read from the cluster yet refuses no certificate
         refused = bool((self.clients.pem and not is_client) or (self.proxies.pem and not is_proxy))
-        user = _authenticated_user(certificate, der) if is_client else None
+        user = _authenticated_user(certificate, chain[0]) if is_client else None
         return Peer(user=user, is_front_proxy=is_proxy, ends=ends, is_refused=refused and user is None)
+
+
+def _end(der: bytes) -> float:
+    from cryptography import x509
+
+    return x509.load_der_x509_certificate(der).not_valid_after_utc.timestamp()
 
 
 def _authenticated_user(certificate: Mapping[str, Any], der: bytes) -> UserInfo | None:

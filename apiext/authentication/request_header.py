@@ -42,14 +42,14 @@ def extra_fields(headers: Mapping[str, str], prefixes: Iterable[str]) -> dict[st
 
     Percent-escapes in a name are decoded, unless one is invalid.
     """
-    extra: dict[str, tuple[str, ...]] = {}
+    extra: dict[str, list[str]] = {}
     for prefix in map(str.lower, prefixes):
         for header, text in headers.items():
             if header.lower().startswith(prefix):
                 key = header.lower()[len(prefix) :]
                 key = key if _MALFORMED.search(key) else unquote(key)
-                extra[key] = (*extra.get(key, ()), text)
-    return extra
+                extra.setdefault(key, []).append(text)
+    return {key: tuple(texts) for key, texts in extra.items()}
 
 
 def _first(headers: Mapping[str, str], names: Iterable[str]) -> str:

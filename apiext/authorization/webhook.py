@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.authorization.authorizer import ALLOWED, Decision, ReviewError, Verdict
 from apiext.meta import json_codec
-from apiext.meta.selectors import Operator, parse_field_selector, parse_label_selector
+from apiext.meta.selector_parser import field_selector_steps, label_selector_steps
+from apiext.meta.selectors import Operator
+from apiext.meta.time_slice import Steps, in_slices
 from apiext.webhook.client import Post, WebhookError
 from apiext.webhook.response_cache import ResponseCache
 
@@ -56,7 +58,7 @@ class SubjectAccessReviews:
         Raises:
             ReviewError: the review failed.
         """
-        spec = review_spec(user, info)
+        spec = await in_slices(review_spec(user, info))
         return await self._cache.get(json_codec.dumps(spec), lambda: self._review(spec, cache=_is_cacheable(info)))
 
     async def _review(self, spec: dict[str, Any], *, cache: bool) -> tuple[Verdict, float]:
@@ -76,22 +78,22 @@ class SubjectAccessReviews:
 
 
 def _is_cacheable(info: RequestInfo) -> bool:
-    texts = (info.namespace, info.verb, info.group, info.version, info.resource, info.subresource, info.name, info.path)
-    return sum(map(len, texts)) < _MAX_CACHED_LENGTH
+    names = (info.namespace, info.verb, info.group, info.version, info.resource, info.subresource, info.name)
+    return sum(map(len, (*names, info.path, info.field_selector, info.label_selector))) < _MAX_CACHED_LENGTH
 
 
-def review_spec(user: UserInfo, info: RequestInfo) -> dict[str, Any]:
-    """Return the spec for a request; equal for all requests with equal attributes."""
+def review_spec(user: UserInfo, info: RequestInfo) -> Steps[dict[str, Any]]:
+    """Return the spec for a request, in steps; equal for all requests with equal attributes."""
     about: dict[str, Any]
     if info.is_resource:
-        about = {"resourceAttributes": _resource_attributes(info)}
+        about = {"resourceAttributes": (yield from _resource_attributes(info))}
     else:
         about = {"nonResourceAttributes": _present(path=info.path, verb=info.verb)}
     extra = {key: list(texts) for key, texts in sorted(user.extra.items())}
     return about | _present(user=user.name, groups=list(user.groups), extra=extra, uid=user.uid)
 
 
-def _resource_attributes(info: RequestInfo) -> dict[str, Any]:
+def _resource_attributes(info: RequestInfo) -> Steps[dict[str, Any]]:
     return _present(
         namespace=info.namespace,
         verb=info.verb,
@@ -100,27 +102,35 @@ def _resource_attributes(info: RequestInfo) -> dict[str, Any]:
         resource=info.resource,
         subresource=info.subresource,
         name=info.name,
-        fieldSelector=_present(requirements=_field_requirements(info.field_selector)),
-        labelSelector=_present(requirements=_label_requirements(info.label_selector)),
+        fieldSelector=_present(requirements=(yield from _field_requirements(info.field_selector))),
+        labelSelector=_present(requirements=(yield from _label_requirements(info.label_selector))),
     )
 
 
-def _field_requirements(text: str) -> list[dict[str, Any]]:
+def _field_requirements(text: str) -> Steps[list[dict[str, Any]]]:
     """Return the requirements of a field selector; none for an invalid one, since requirements only narrow the request."""
     try:
-        requirements = parse_field_selector(text).requirements if text else ()
+        requirements = (yield from field_selector_steps(text)).requirements if text else ()
     except ValueError:
         return []
-    return [{"key": one.field, "operator": _OPERATORS[one.operator], "values": [one.value]} for one in requirements]
+    found = []
+    for one in requirements:
+        found.append({"key": one.field, "operator": _OPERATORS[one.operator], "values": [one.value]})
+        yield
+    return found
 
 
-def _label_requirements(text: str) -> list[dict[str, Any]]:
+def _label_requirements(text: str) -> Steps[list[dict[str, Any]]]:
     try:
-        requirements = parse_label_selector(text).requirements if text else ()
+        requirements = (yield from label_selector_steps(text)).requirements if text else ()
     except ValueError:
         return []
-    known = (one for one in requirements if one.operator in _OPERATORS)
-    return [{"key": one.key, "operator": _OPERATORS[one.operator], **_present(values=list(one.values))} for one in known]
+    found = []
+    for one in requirements:
+        if one.operator in _OPERATORS:
+            found.append({"key": one.key, "operator": _OPERATORS[one.operator], **_present(values=list(one.values))})
+        yield
+    return found
 
 
 def _present(**members: Any) -> dict[str, Any]:

@@ -62,7 +62,7 @@ async def _examine(target: CheckTarget, load: Callable[[], Endpoint], group: Seq
 
 def _target(flags: dict[str, Any]) -> CheckTarget:
     """Return the target of the flags. Raise UsageError for an invalid flag."""
-    from apiext.meta.selectors import parse_label_selector
+    from apiext.meta.selector_parser import parse_label_selector
     from apiext.operator.checks.snapshot import CheckTarget
     from apiext.operator.names import NamespacedName
 

@@ -46,6 +46,8 @@ class CRDCodec:
     gvk: Final = GVK
     conversion: Final = None
     """The codec converts by itself."""
+    remote: Final = None
+    """Definitions are rendered in place: the first of them are read while the server starts."""
 
     def decode_body(self, obj: Object, report: bool) -> list[str]:  # noqa: FBT001
         """Convert a parsed request body to canonical form, in place.

@@ -101,12 +101,13 @@ class Definition:
     """Phase of a mirror (meta/host_annotations.py); None for a definition that is not a mirror."""
     head: Object
     """The definition in canonical form without schemas. Must not be changed."""
-    read: Callable[[], Object]
+    item: Item
+    """The definition as it is stored."""
 
     @property
     def object(self) -> Object:
         """Return the whole definition with its schemas, parsed from the stored bytes with each call. Must not be changed."""
-        return self.read()
+        return self.item.object()
 
     @classmethod
     def from_item(cls, item: Item) -> Definition:
@@ -138,7 +139,7 @@ class Definition:
             is_terminating=metadata.get("deletionTimestamp") is not None,
             phase=_phase(metadata.get("annotations") or {}),
             head=head,
-            read=item.object,
+            item=item,
         )
 
     @property

@@ -66,7 +66,7 @@ def _problem(wanted: str, has: str, used: set[str]) -> str:
 
 
 def _short_names_problem(wanted: Object, has: Object, used: set[str]) -> str:
-    mine = has.get("shortNames") or ()
+    mine = frozenset(has.get("shortNames") or ())
     problems = [problem for name in wanted.get("shortNames") or () if name not in mine and (problem := _problem(name, "", used))]
     return aggregate(problems) if problems else ""
 

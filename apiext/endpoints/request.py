@@ -8,6 +8,7 @@ from aiohttp import web
 
 from apiext.authorization.authorizer import Authorize
 from apiext.meta.request import Peer, RequestInfo, UserInfo
+from apiext.workers.pool import WorkerPool
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 """Handles a request. Raises StatusError for a response other than success."""
@@ -18,7 +19,11 @@ AUTHORIZE: web.RequestKey[Authorize] = web.RequestKey("authorize", object)  # ty
 """The authorizer of deletions of unreadable objects. Deletes have it unless the feature is disabled."""
 WARNINGS: web.RequestKey[list[str]] = web.RequestKey("warnings", list)
 """Texts for Warning headers, in order; the response writers send them."""
+WORKERS: web.RequestKey[WorkerPool] = web.RequestKey("workers", WorkerPool)
+"""The processes for work that would hold the event loop for more than a few milliseconds."""
 
+QUERY: web.RequestKey[dict[str, list[str]]] = web.RequestKey("query", dict)
+"""The parsed query; missing before it is first used."""
 HEADERS: web.RequestKey[dict[str, str]] = web.RequestKey("headers", dict)
 """Headers that filters add to every response (Audit-Id, Cache-Control, ...)."""
 PEER: web.RequestKey[Peer] = web.RequestKey("peer", Peer)

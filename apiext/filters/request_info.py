@@ -14,11 +14,12 @@ from aiohttp import web
 from apiext.endpoints.handlers.query_parameters import flag, parse_query, text
 from apiext.endpoints.request import INFO, Handler
 from apiext.endpoints.responsewriters.status import internal_error_reply
-from apiext.filters.step import FilterStep
+from apiext.filters.step import FilterStep, StepResult
 from apiext.meta.host_annotations import IMPORT_PATH
 from apiext.meta.names import path_segment
 from apiext.meta.request import RequestInfo
-from apiext.meta.selectors import parse_field_selector
+from apiext.meta.selector_parser import field_selector_steps
+from apiext.meta.time_slice import Steps, at_once, in_slices
 
 _PREFIXES: Final = frozenset({"api", "apis"})
 _SPECIAL_VERBS: Final = frozenset({"proxy", "watch"})
@@ -46,6 +47,8 @@ _CACHED_PATHS: Final = 4096
 """Entries."""
 _MAX_CACHED_PATH: Final = 256
 """Characters."""
+_LONG_PATH: Final = 4096
+"""Characters of path and query from which the query is parsed in slices."""
 
 
 class WithRequestInfo(FilterStep):
@@ -55,21 +58,34 @@ class WithRequestInfo(FilterStep):
         super().__init__(handler)
         self._cache: dict[tuple[str, str], RequestInfo] = {}
 
-    def enter(self, request: web.BaseRequest) -> web.StreamResponse | None:
-        """Attach the RequestInfo; return 500 if the path has none."""
+    def enter(self, request: web.BaseRequest) -> StepResult:
+        """Attach the RequestInfo; return 500 if the path has none. Waits only for a path with a long query."""
         key = (request.method, request.raw_path)
         info = self._cache.get(key)
         if info is None:
+            if len(request.raw_path) > _LONG_PATH:
+                return self._enter_in_slices(request)
             try:
                 info = request_info(request)
             except RequestInfoError as error:
-                return internal_error_reply(request, f"failed to create RequestInfo: {error}")
+                return _failure(request, error)
             if len(request.raw_path) <= _MAX_CACHED_PATH and "?" not in request.raw_path:
                 if len(self._cache) >= _CACHED_PATHS:
                     self._cache.clear()
                 self._cache[key] = info
         request[INFO] = info
         return None
+
+    async def _enter_in_slices(self, request: web.BaseRequest) -> web.StreamResponse | None:
+        try:
+            request[INFO] = await in_slices(_request_info_steps(request))
+        except RequestInfoError as error:
+            return _failure(request, error)
+        return None
+
+
+def _failure(request: web.BaseRequest, error: RequestInfoError) -> web.StreamResponse:
+    return internal_error_reply(request, f"failed to create RequestInfo: {error}")
 
 
 def request_info(request: web.BaseRequest) -> RequestInfo:
@@ -78,6 +94,10 @@ def request_info(request: web.BaseRequest) -> RequestInfo:
     Raises:
         RequestInfoError: a special verb of the path lacks its resource.
     """
+    return at_once(_request_info_steps(request))
+
+
+def _request_info_steps(request: web.BaseRequest) -> Steps[RequestInfo]:
     method, path = request.method, _path(request)
     info = RequestInfo(path=path, verb=method.lower())
     parts = path.strip("/").split("/")
@@ -104,7 +124,7 @@ def request_info(request: web.BaseRequest) -> RequestInfo:
         info.verb = _VERBS.get(method, "")
         del parts[0]
     _name_resource(info, parts)
-    _refine_verb(info, request, special=special)
+    yield from _refine_verb(info, request, special=special)
     info.long_running = is_long_running(info)
     return info
 
@@ -133,12 +153,12 @@ def _name_resource(info: RequestInfo, parts: list[str]) -> None:
             info.subresource = parts[2]
 
 
-def _refine_verb(info: RequestInfo, request: web.BaseRequest, *, special: bool) -> None:
+def _refine_verb(info: RequestInfo, request: web.BaseRequest, *, special: bool) -> Steps[None]:
     """Change get to list or watch, and delete to deletecollection, for requests without a name."""
     if not info.name:
         if info.verb == "get":
             info.verb = "watch" if _asks_for_watch(request) else "list"
-            info.name = _selected_name(request)
+            info.name = yield from _selected_name(request)
         elif info.verb == "delete":
             info.verb = "deletecollection"
     if not special and info.verb in _SELECTING and request.rel_url.raw_query_string:
@@ -152,7 +172,7 @@ def _asks_for_watch(request: web.BaseRequest) -> bool:
     return flag(parse_query(request), "watch") is True
 
 
-def _selected_name(request: web.BaseRequest) -> str:
+def _selected_name(request: web.BaseRequest) -> Steps[str]:
     """Return the name that a field selector requires, which counts as the request's name."""
     if "fieldSelector" not in request.rel_url.raw_query_string:
         return ""
@@ -160,7 +180,7 @@ def _selected_name(request: web.BaseRequest) -> str:
     if "metadata.name" not in selector:
         return ""
     try:
-        name = parse_field_selector(selector).requires_exact("metadata.name")
+        name = (yield from field_selector_steps(selector)).requires_exact("metadata.name")
     except ValueError:
         return ""
     return name if name and not path_segment(name) else ""

@@ -101,7 +101,8 @@ def expired(message: str) -> StatusError:
 
 
 def invalid(kind: GroupKind, name: str, errors: Sequence[field.FieldError]) -> StatusError:
-    """Return a 422 Invalid with the field errors as causes."""
+    """Return a 422 Invalid with the first field errors as causes."""
+    errors = field.limited(errors)
     message = f"{kind} {go_format.quote(name)} is invalid"
     if errors:
         message += f": {field.aggregate(errors)}"

@@ -10,9 +10,10 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta import go_format, json_codec
+from apiext.meta.limits import MAX_ERROR_CHARACTERS, MAX_STRICT_ERRORS, MAX_VIOLATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 
 class Path:
@@ -20,9 +21,9 @@ class Path:
 
     __slots__ = ("name", "parent", "subscript")
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names: object) -> None:
         self.parent: Path | None = None if not names[1:] else Path(*names[:-1])
-        self.name: str | None = names[-1] if names else None
+        self.name: object = names[-1] if names else None
         self.subscript: str | None = None
 
     def child(self, name: str, *more: str) -> Path:
@@ -45,6 +46,12 @@ class Path:
         """Return whether this is the path of the object itself."""
         return self.name is None and self.subscript is None
 
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
     def __str__(self) -> str:
         if self.is_root:
             return "<nil>"
@@ -52,7 +59,7 @@ class Path:
         path: Path | None = self
         while path is not None:
             if path.name:
-                parts.append(path.name)
+                parts.append(str(path.name))
                 if path.parent is not None:
                     parts.append(".")
             else:
@@ -96,6 +103,11 @@ class Printed:
     text: str
 
 
+def typed_text(value: str | None) -> Printed:
+    """Print a text whose Go type is a named type or a pointer: Go prints these as JSON, and plain texts as %q."""
+    return Printed(json_codec.dumps(value).decode())
+
+
 _WITHOUT_VALUE = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG})
 
 
@@ -104,9 +116,15 @@ class FieldError:
     """An error about one field; the text is made on demand."""
 
     type: ErrorType
-    field: str
+    path: object
+    """The path, whose text is made on demand too: a Path or a text."""
     bad_value: Any = ""
     detail: str = ""
+
+    @property
+    def field(self) -> str:
+        """Return the text of the path."""
+        return str(self.path)
 
     def body(self) -> str:
         """Return the message without the field's path."""
@@ -118,7 +136,8 @@ class FieldError:
     def cause(self) -> dict[str, str]:
         """Return the StatusCause of the error."""
         cause = {"reason": self.type.reason, "message": self.body()}
-        return cause | {"field": self.field} if self.field else cause
+        path = self.field
+        return cause | {"field": path} if path else cause
 
     def __str__(self) -> str:
         return f"{self.field}: {self.body()}"
@@ -134,46 +153,71 @@ def _value(value: Any) -> str:
     return json_codec.dumps(value).decode()
 
 
+def limited(errors: Iterable[FieldError]) -> list[FieldError]:
+    """Return the first errors: at most MAX_VIOLATIONS, and no more once their texts have MAX_ERROR_CHARACTERS."""
+    shown: list[FieldError] = []
+    size = 0
+    for error in errors:
+        shown.append(error)
+        size += len(str(error))
+        if size >= MAX_ERROR_CHARACTERS or len(shown) == MAX_VIOLATIONS:
+            break
+    return shown
+
+
+def is_enough(paths: Collection[str]) -> bool:
+    """Return whether no more paths of unknown or duplicate fields are reported."""
+    return len(paths) >= MAX_STRICT_ERRORS or sum(map(len, paths)) >= MAX_ERROR_CHARACTERS
+
+
 def aggregate(errors: Iterable[object]) -> str:
-    """Return the distinct messages: a single one as it is, several in brackets (apimachinery's aggregate error)."""
+    """Return the distinct messages: a single one as it is, several in brackets (apimachinery's aggregate error).
+
+    The number and size of the errors must be limited.
+    """
     messages = list(dict.fromkeys(map(str, errors)))
     return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
 
 
 def distinct(errors: list[FieldError]) -> list[FieldError]:
-    """Return the errors without repeated messages."""
+    """Return the first errors without repeated messages."""
     if len(errors) < 2:
         return errors
     first: dict[str, FieldError] = {}
-    for error in errors:
+    for error in limited(errors):
         first.setdefault(str(error), error)
     return list(first.values())
 
 
-def required(path: Path, detail: str = "") -> FieldError:
+def required(path: object, detail: str = "") -> FieldError:
     """Return an error about a missing value."""
-    return FieldError(ErrorType.REQUIRED, str(path), "", detail)
+    return FieldError(ErrorType.REQUIRED, path, "", detail)
 
 
-def invalid(path: Path, value: Any, detail: str) -> FieldError:
+def invalid(path: object, value: Any, detail: str) -> FieldError:
     """Return an error about a malformed value."""
-    return FieldError(ErrorType.INVALID, str(path), value, detail)
+    return FieldError(ErrorType.INVALID, path, value, detail)
 
 
 def duplicate(path: Path, value: Any) -> FieldError:
     """Return an error about a repeated value that must be unique."""
-    return FieldError(ErrorType.DUPLICATE, str(path), value)
+    return FieldError(ErrorType.DUPLICATE, path, value)
 
 
 def not_supported(path: Path, value: Any, supported: Iterable[object]) -> FieldError:
     """Return an error about a value outside an enumeration; the supported values are listed in the given order."""
+    return FieldError(ErrorType.NOT_SUPPORTED, path, value, supported_values(supported))
+
+
+def supported_values(supported: Iterable[object]) -> str:
+    """Return the detail of an error about a value outside an enumeration."""
     quoted = ", ".join(go_format.quote(go_format.value(item)) for item in supported)
-    return FieldError(ErrorType.NOT_SUPPORTED, str(path), value, f"supported values: {quoted}" if quoted else "")
+    return f"supported values: {quoted}" if quoted else ""
 
 
 def forbidden(path: Path, detail: str) -> FieldError:
     """Return an error about a value that other conditions forbid."""
-    return FieldError(ErrorType.FORBIDDEN, str(path), "", detail)
+    return FieldError(ErrorType.FORBIDDEN, path, "", detail)
 
 
 def too_long(path: Path, max_length: int) -> FieldError:
@@ -182,7 +226,7 @@ def too_long(path: Path, max_length: int) -> FieldError:
     The message does not name a negative limit.
     """
     detail = f"may not be more than {max_length} {'byte' if max_length == 1 else 'bytes'}" if max_length >= 0 else "value is too long"
-    return FieldError(ErrorType.TOO_LONG, str(path), "<value omitted>", detail)
+    return FieldError(ErrorType.TOO_LONG, path, "<value omitted>", detail)
 
 
 def too_many(path: Path, actual: int, max_items: int) -> FieldError:
@@ -192,4 +236,4 @@ def too_many(path: Path, actual: int, max_items: int) -> FieldError:
     """
     noun = "item" if max_items == 1 else "items"
     detail = f"must have at most {max_items} {noun}" if max_items >= 0 else "has too many items"
-    return FieldError(ErrorType.TOO_MANY, str(path), actual, detail)
+    return FieldError(ErrorType.TOO_MANY, path, actual, detail)

@@ -31,7 +31,7 @@ def quote(text: str) -> str:
     """Return a string as Go's %q and strconv.Quote print it; surrogate escapes stand for bytes that are not UTF-8."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
-    return '"' + "".join(map(_escape, text)) + '"'
+    return f'"{text.translate(_ESCAPES)}"'
 
 
 def _escape(char: str) -> str:
@@ -45,6 +45,16 @@ def _escape(char: str) -> str:
     if _FIRST_BYTE <= code <= _LAST_BYTE:
         return f"\\x{code & 0xFF:02x}"
     return f"\\u{code:04x}" if code <= _LAST_BMP else f"\\U{code:08x}"
+
+
+class _Escapes(dict[int, str]):
+    """The escapes of all characters by code point; those of Latin 1 are made once."""
+
+    def __missing__(self, code: int) -> str:
+        return _escape(chr(code))
+
+
+_ESCAPES = _Escapes({code: _escape(chr(code)) for code in range(0x100)})
 
 
 def number(value: float, *, min_exponent: int = -4, max_exponent: int = _MAX_FIXED_EXPONENT) -> str:

@@ -13,9 +13,18 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from apiext.meta import go_format
+from apiext.meta.field import is_enough
 
-_MAX_STRICT_ERRORS = 100
-"""Unknown fields that are reported at most."""
+_Location = tuple[Any, str] | None
+"""Location of the parent and the step to a value; None at the root."""
+
+
+def _text(location: _Location) -> str:
+    steps: list[str] = []
+    while location is not None:
+        location, step = location
+        steps.append(step)
+    return "".join(reversed(steps)).removeprefix(".")
 
 
 class DecodeError(ValueError):
@@ -50,7 +59,7 @@ class Decoder:
         """Paths of unknown fields, collected if `report` is set."""
         self.struct = ""
         self.fields: tuple[str, ...] = ()
-        self.path = ""
+        self.path: _Location = None
 
     def run(self, go_type: GoType, value: Any) -> list[str]:
         """Check a document and return the strict errors if `report` is set.
@@ -60,8 +69,7 @@ class Decoder:
         """
         # An error of a custom UnmarshalJSON stops decoding and takes precedence over a saved one.
         go_type.check(value, self)
-        if self.saved is not None:
-            raise self.saved
+        self.raise_saved()
         return [f"unknown field {go_format.quote(path)}" for path in self.unknown_paths]
 
     def mismatch(self, value: Any, type_name: str, described: str = "") -> None:
@@ -74,14 +82,24 @@ class Decoder:
         if self.saved is None:
             self.saved = error
 
+    def raise_saved(self) -> None:
+        """Raise the saved error, if there is one, and forget it."""
+        saved, self.saved = self.saved, None
+        if saved is not None:
+            try:
+                raise saved
+            finally:
+                # the error refers to this frame
+                del saved
+
     def fail(self, value: Any, type_name: str) -> NoReturn:
         """Stop decoding, as a custom UnmarshalJSON does on a value of the wrong type. Raises the error with the value's type."""
         raise _mismatch(describe(value), type_name, self.struct, self.fields)
 
     def unknown(self, name: str) -> None:
         """Record an unknown field."""
-        if self.report and len(self.unknown_paths) < _MAX_STRICT_ERRORS:
-            self.unknown_paths[f"{self.path}.{name}" if self.path else name] = None
+        if self.report and not is_enough(self.unknown_paths):
+            self.unknown_paths[_text((self.path, f".{name}"))] = None
 
     def nested(self, go_type: GoType, value: Any) -> None:
         """Check a value as a custom UnmarshalJSON does: with a new decoder that is never strict. Raises its error."""
@@ -89,8 +107,7 @@ class Decoder:
         try:
             # No frame for `run`, since schemas nest deeply.
             go_type.check(value, inner)
-            if inner.saved is not None:
-                raise inner.saved
+            inner.raise_saved()
         except _TypeMismatchError as error:
             raise _mismatch(error.value, error.type_name, self.struct, (*self.fields, *error.fields)) from None
 
@@ -266,7 +283,7 @@ class Slice(GoType):
             return
         of, path = self.of, decoder.path
         for index, item in enumerate(value):
-            decoder.path = f"{path}[{index}]"
+            decoder.path = path, f"[{index}]"
             of.check(item, decoder)
         decoder.path = path
 
@@ -291,7 +308,7 @@ class Map(GoType):
             return
         of, path = self.of, decoder.path
         for key, item in value.items():
-            decoder.path = f"{path}.{key}" if path else key
+            decoder.path = path, f".{key}"
             of.check(item, decoder)
         decoder.path = path
 
@@ -350,7 +367,7 @@ class Struct(GoType):
                 continue
             decoder.struct = self.struct
             decoder.fields = (*fields, *field.embedded, name)
-            decoder.path = f"{path}.{name}" if path else name
+            decoder.path = path, f".{name}"
             field.type.check(item, decoder)
             decoder.struct, decoder.fields, decoder.path = struct, fields, path
 

@@ -28,8 +28,11 @@ _BEFORE_NUMBER = frozenset(b":,[- \t\r\n")
 # Patterns that begin with fixed bytes fail fast.
 _WHOLE_FLOAT = re.compile(rb"\.0(?:$|[,\]}])")
 _EXPONENT = re.compile(rb"e[+-][0-9]")
-# A number outside strings whose shortest form may differ from Go's.
-_ODD_FLOAT = re.compile(rb"(?:^|[:,\[])-?(?:[0-9]+\.0(?:$|[,\]}])|[0-9.]+[eE]|0\.0000)")
+# The begin of a number outside strings, up to ".0" or "e" of a float whose shortest form may differ from Go's.
+_NUMBER_BEFORE = re.compile(rb"(?:^|[:,\[])-?[0-9.]+\Z")
+_NUMBER_BYTES = 32
+"""At least the length of such a number."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_WRITTEN = 254
 """Levels of nesting that orjson writes; only objects stored by kube-apiserver or an older version have more."""
 # Random, so that no string of a value contains it.
@@ -66,6 +69,8 @@ def _narrow(item: Any) -> Any:
 def dumps(obj: Any, *, sort_keys: bool = True) -> bytes:
     """Return compact JSON with sorted keys, numbers and escapes as Go's encoder writes them, without a final newline.
 
+    U+FFFD replaces each byte of a string that is not UTF-8 (surrogateescape).
+
     Raises:
         TypeError: the value is no JSON value.
     """
@@ -74,21 +79,20 @@ def dumps(obj: Any, *, sort_keys: bool = True) -> bytes:
         data = orjson.dumps(obj, option=option)
     except orjson.JSONEncodeError:
         if not json_values.is_deeper(obj, _MAX_WRITTEN):
-            raise
+            return _html_safe(_unmarked(orjson.dumps(json_values.transform(obj, _valid), option=option)))
         marked = json.dumps(json_values.transform(obj, _marked), sort_keys=sort_keys, ensure_ascii=False, separators=(",", ":")).encode()
         return _html_safe(_unmarked(marked))
-    if _may_have_odd_float(data) and _ODD_FLOAT.search(data):
+    if _has_odd_float(data):
         data = _unmarked(orjson.dumps(json_values.transform(obj, _marked), option=option))
     return _html_safe(data)
 
 
-def _may_have_odd_float(data: bytes) -> bool:
-    if _WHOLE_FLOAT.search(data):
-        return True
-    if not _EXPONENT.search(data):
-        return False
-    digits = data.translate(_DIGITS)
-    return b"0e-0" in digits or b"0e+0" in digits
+def _has_odd_float(data: bytes) -> bool:
+    return any(
+        _NUMBER_BEFORE.search(data, max(0, found.start() - _NUMBER_BYTES), found.start())
+        for pattern in (_WHOLE_FLOAT, _EXPONENT)
+        for found in pattern.finditer(data)
+    )
 
 
 def _html_safe(data: bytes) -> bytes:
@@ -99,6 +103,10 @@ def _html_safe(data: bytes) -> bytes:
         for plain, escaped in _SEPARATORS:
             data = data.replace(plain, escaped)
     return data
+
+
+def _valid(item: Any) -> Any:
+    return _SURROGATE.sub("\ufffd", item) if type(item) is str else _marked(item)
 
 
 def _marked(item: Any) -> Any:

@@ -1,21 +1,15 @@
-"""JSON values as Python data: the depth limit, copies and equality.
+"""JSON values as Python data: depth, copies and equality.
 
 A JSON value is None, a bool, an int, a float, a str, a list of JSON values or a dict from str to JSON values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Final
 
 import orjson
 
-MAX_DEPTH: Final = 200
-"""Levels of nested objects and lists that a request body, a patch, the result of a patch and a schema may have.
-
-orjson writes 254 levels; the difference leaves room for what apiext wraps around an object (lists, events, OpenAPI documents). Every
-recursive function of apiext handles this many levels within Python's default recursion limit of 1000 frames.
-"""
 _NESTED: Final = frozenset({dict, list})
 
 
@@ -86,6 +80,13 @@ def _same_types(left: Any, right: Any) -> bool:
         elif type(one) is list:
             pending += zip(one, other, strict=True)
     return True
+
+
+def identity(value: Any) -> Hashable:
+    """Return a key of a JSON value: two values have the same key if they are `equal`."""
+    if type(value) is dict:
+        return dict, frozenset((key, identity(member)) for key, member in value.items())
+    return (list, tuple(map(identity, value))) if type(value) is list else (type(value), value)
 
 
 def transform(value: Any, change: Callable[[Any], Any]) -> Any:

@@ -26,7 +26,7 @@ _VALUE_FORMAT: Final = f"({_KEY_FORMAT})?"
 
 _LABEL: Final = re.compile(_LABEL_FORMAT)
 # Matches the same names as the format in the messages, without backtracking on hostile input.
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*+")
 _DNS1035: Final = re.compile(_DNS1035_FORMAT)
 _KEY: Final = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 

@@ -61,7 +61,7 @@ OBJECT_META: Final = Struct("ObjectMeta").define(
 )
 
 
-def coerce(obj: Object, *, drop_malformed: bool = False, report: bool = False, path: str = "metadata") -> tuple[list[str], bool]:
+def coerce(obj: Object, *, drop_malformed: bool = False, report: bool = False, path: object = "metadata") -> tuple[list[str], bool]:
     """Bring `obj["metadata"]` into its stored form.
 
     With `drop_malformed`, fields of a wrong type are dropped. With `report`, the first result has the paths of unknown fields,

@@ -6,7 +6,7 @@ The metadata has the form of objectmeta.coerce. Functions return field errors in
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,8 +34,6 @@ _MAX_CACHED_LABEL_LENGTH: Final = 128
 """Characters of key and value up to which the validity of a label is cached."""
 _METADATA: Final = field.Path("metadata")
 _BANNED_OWNER: Final = GroupVersionKind("", "v1", "Event")
-_MAX_SHOWN_OWNERS: Final = 4 << 20
-"""Characters of owner references shown in all errors: each error about a second controller shows every reference."""
 _OWNER_ORDER: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
 
@@ -54,7 +52,7 @@ def validate(metadata: Object, *, namespaced: bool, name_rule: NameRule, path: P
     errors += _generation(metadata, path)
     for member, rule in _MEMBER_RULES:
         if member in metadata:
-            errors += rule(metadata[member], path.child(member))
+            errors += field.limited(rule(metadata[member], path.child(member)))
     return errors
 
 
@@ -69,12 +67,13 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     if new.get("generation", 0) < old.get("generation", 0):
         errors.append(field.invalid(_METADATA.child("generation"), new.get("generation", 0), "must not be decremented"))
     for name, nothing in _IMMUTABLE_FIELDS:
-        if new.get(name, nothing) != old.get(name, nothing):
-            errors.append(field.invalid(_METADATA.child(name), new.get(name, nothing), IMMUTABLE))
+        value = new.get(name, nothing)
+        if value != old.get(name, nothing):
+            errors.append(field.invalid(_METADATA.child(name), field.typed_text(value) if name == "uid" else value, IMMUTABLE))
     for member, rule in _MEMBER_RULES:
         # Finalizers are not validated again: invalid old ones can still be removed one by one.
         if member in new and member != "finalizers":
-            errors += rule(new[member], _METADATA.child(member))
+            errors += field.limited(rule(new[member], _METADATA.child(member)))
     return errors
 
 
@@ -101,17 +100,15 @@ def _generation(metadata: Object, path: Path) -> list[FieldError]:
     return [field.invalid(path.child("generation"), generation, NOT_NEGATIVE)] if generation < 0 else []
 
 
-def validate_labels(labels: dict[str, str], path: Path) -> list[FieldError]:
-    """Return the errors of labels: keys are qualified names, values are label values."""
-    errors: list[FieldError] = []
+def validate_labels(labels: dict[str, str], path: Path) -> Iterator[FieldError]:
+    """Yield the errors of labels: keys are qualified names, values are label values."""
     for key, value in labels.items():
         if len(key) + len(value) <= _MAX_CACHED_LABEL_LENGTH and _is_label(key, value):
             continue
-        if problems := names.label_key(key):
-            errors += [field.invalid(path, key, message) for message in problems]
-        if problems := names.label_value(value):
-            errors += [field.invalid(path, value, message) for message in problems]
-    return errors
+        for message in names.label_key(key):
+            yield field.invalid(path, key, message)
+        for message in names.label_value(value):
+            yield field.invalid(path, value, message)
 
 
 @lru_cache(maxsize=1024)  # Objects of one kind have the same few labels, and each write checks them three times.
@@ -119,37 +116,30 @@ def _is_label(key: str, value: str) -> bool:
     return not names.label_key(key) and not names.label_value(value)
 
 
-def validate_annotations(annotations: dict[str, str], path: Path) -> list[FieldError]:
-    """Return the errors of annotations: keys are qualified names in any case, the total size is limited."""
-    errors: list[FieldError] = []
+def validate_annotations(annotations: dict[str, str], path: Path) -> Iterator[FieldError]:
+    """Yield the errors of annotations: keys are qualified names in any case, the total size is limited."""
     total = 0
     for key, value in annotations.items():
-        if problems := names.label_key(key.lower()):
-            errors += [field.invalid(path, key, message) for message in problems]
+        for message in names.label_key(key.lower()):
+            yield field.invalid(path, key, message)
         total += names.size(key) + names.size(value)
     if total > MAX_ANNOTATIONS_SIZE:
-        errors.append(field.too_long(path, MAX_ANNOTATIONS_SIZE))
-    return errors
+        yield field.too_long(path, MAX_ANNOTATIONS_SIZE)
 
 
-def _owner_references(owners: list[Object], path: Path) -> list[FieldError]:
-    errors: list[FieldError] = []
+def _owner_references(owners: list[Object], path: Path) -> Iterator[FieldError]:
     controller = ""
     shown: field.Printed | None = None
-    shown_size = 0
     for index, owner in enumerate(owners):
-        errors += _owner_reference(owner, path.index(index))
+        yield from _owner_reference(owner, path.index(index))
         if owner.get("controller"):
             name = f"{owner['kind']}/{owner['name']}"
             if controller:
                 detail = f'Only one reference can have Controller set to true. Found "true" in references for {controller} and {name}'
                 shown = shown or _as_written(owners)
-                if shown_size < _MAX_SHOWN_OWNERS:
-                    errors.append(field.invalid(path, shown, detail))
-                shown_size += len(shown.text)
+                yield field.invalid(path, shown, detail)
             else:
                 controller = name
-    return errors
 
 
 def _owner_reference(owner: Object, path: Path) -> list[FieldError]:
@@ -180,13 +170,14 @@ def _in_order(owner: Object) -> Object:
     return {name: owner[name] for name in _OWNER_ORDER if name in owner}
 
 
-def validate_finalizers(finalizers: list[str], path: Path) -> list[FieldError]:
-    """Return the errors of finalizers: names are qualified, orphaning and foreground deletion exclude each other."""
-    errors = [field.invalid(path, name, message) for name in finalizers for message in names.label_key(name)]
+def validate_finalizers(finalizers: list[str], path: Path) -> Iterator[FieldError]:
+    """Yield the errors of finalizers: names are qualified, orphaning and foreground deletion exclude each other."""
+    for name in finalizers:
+        for message in names.label_key(name):
+            yield field.invalid(path, name, message)
     if FINALIZER_ORPHAN in finalizers and FINALIZER_FOREGROUND in finalizers:
         detail = f"finalizer {FINALIZER_ORPHAN} and {FINALIZER_FOREGROUND} cannot be both set"
-        errors.append(field.invalid(path, finalizers, detail))
-    return errors
+        yield field.invalid(path, finalizers, detail)
 
 
 def _no_new_finalizers(new: list[str], old: list[str], path: Path) -> list[FieldError]:
@@ -198,39 +189,35 @@ def _no_new_finalizers(new: list[str], old: list[str], path: Path) -> list[Field
     return [field.forbidden(path, detail)]
 
 
-def _managed_fields(entries: list[Object], path: Path) -> list[FieldError]:
-    errors: list[FieldError] = []
+def _managed_fields(entries: list[Object], path: Path) -> Iterator[FieldError]:
     for index, entry in enumerate(entries):
         here = path.index(index)
         operation = entry.get("operation", "")
         if not operation:
-            errors.append(field.required(here.child("operation"), "must not be empty"))
+            yield field.required(here.child("operation"), "must not be empty")
         elif operation not in ("Apply", "Update"):
-            errors.append(field.not_supported(here.child("operation"), operation, ("Apply", "Update")))
+            yield field.not_supported(here.child("operation"), field.typed_text(operation), ("Apply", "Update"))
         if entry.get("fieldsType", "FieldsV1") != "FieldsV1":
-            errors.append(field.invalid(here.child("fieldsType"), entry["fieldsType"], "must be `FieldsV1`"))
-        errors += validate_field_manager(entry.get("manager", ""), here.child("manager"))
+            yield field.invalid(here.child("fieldsType"), entry["fieldsType"], "must be `FieldsV1`")
+        yield from validate_field_manager(entry.get("manager", ""), here.child("manager"))
         if names.size(entry.get("subresource", "")) > _MAX_SUBRESOURCE_LENGTH:
-            errors.append(field.too_long(here.child("subresource"), _MAX_SUBRESOURCE_LENGTH))
-    return errors
+            yield field.too_long(here.child("subresource"), _MAX_SUBRESOURCE_LENGTH)
 
 
-def validate_field_manager(manager: str, path: Path) -> list[FieldError]:
-    """Return the errors of a field manager's name: short and printable."""
-    errors = []
+def validate_field_manager(manager: str, path: Path) -> Iterator[FieldError]:
+    """Yield the errors of a field manager's name: short and printable."""
     if names.size(manager) > _MAX_MANAGER_LENGTH:
-        errors.append(field.too_long(path, _MAX_MANAGER_LENGTH))
+        yield field.too_long(path, _MAX_MANAGER_LENGTH)
     if manager.isprintable():
-        return errors
+        return
     position = 0
     for char in manager:
         if not char.isprintable():
-            errors.append(field.invalid(path, manager, f"invalid character U+{ord(char):04X} (at position {position})"))
+            yield field.invalid(path, manager, f"invalid character U+{ord(char):04X} (at position {position})")
         position += names.size(char)
-    return errors
 
 
-_MEMBER_RULES: Final[tuple[tuple[str, Callable[[Any, Path], list[FieldError]]], ...]] = (
+_MEMBER_RULES: Final[tuple[tuple[str, Callable[[Any, Path], Iterator[FieldError]]], ...]] = (
     ("labels", validate_labels),
     ("annotations", validate_annotations),
     ("ownerReferences", _owner_references),

@@ -11,14 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta import errors, go_types, json_codec, json_values
 from apiext.meta.go_types import DecodeError, Decoder, Field, Raw, Slice, String, Struct
+from apiext.meta.limits import MAX_COPIED_BYTES, MAX_DEPTH, MAX_PATCH_OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-MAX_OPERATIONS: Final = 10_000
-"""Operations of one JSON patch."""
-MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
-"""Bytes that the "copy" operations of one patch may add to a document."""
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _STRICT_OPERATIONS: Final = Slice(
@@ -46,7 +42,7 @@ def parse_json_patch(document: Any, *, strict: bool = True) -> tuple[Operations,
     """Return the operations of a JSON patch and, with `strict`, the errors of strict decoding.
 
     Raises:
-        StatusError: 400 if the patch is no list of operations, 413 if it has more than MAX_OPERATIONS.
+        StatusError: 400 if the patch is no list of operations, 413 if it has more than MAX_PATCH_OPERATIONS.
     """
     warnings: list[str] = []
     if strict:
@@ -61,8 +57,8 @@ def parse_json_patch(document: Any, *, strict: bool = True) -> tuple[Operations,
     for operation in document:
         if operation is not None and not isinstance(operation, dict):
             raise _not_a_patch(operation, "jsonpatch.Operation")
-    if len(document) > MAX_OPERATIONS:
-        raise errors.too_large(f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(document)}")
+    if len(document) > MAX_PATCH_OPERATIONS:
+        raise errors.too_large(f"The allowed maximum operations in a JSON patch is {MAX_PATCH_OPERATIONS}, got {len(document)}")
     return document, warnings
 
 
@@ -83,7 +79,7 @@ def _not_a_patch(value: Any, type_name: str) -> errors.StatusError:
 
 def too_deep() -> errors.StatusError:
     """Return the error (400) about a patch whose result is nested too deeply."""
-    return errors.bad_request(f"the patched object is nested deeper than {json_values.MAX_DEPTH} levels")
+    return errors.bad_request(f"the patched object is nested deeper than {MAX_DEPTH} levels")
 
 
 def json_patch(document: Any, operations: Operations, spelled: Sequence[Any] = ()) -> Any:
@@ -105,7 +101,7 @@ def json_patch(document: Any, operations: Operations, spelled: Sequence[Any] = (
                 raise _RefusedError
     except _RefusedError as error:
         raise errors.StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {}) from error
-    if json_values.is_deeper(patched.root, json_values.MAX_DEPTH) and json_values.depth(patched.root) > json_values.depth(document):
+    if json_values.is_deeper(patched.root, MAX_DEPTH) and json_values.depth(patched.root) > json_values.depth(document):
         raise too_deep()
     return patched.root
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Hashable
 from contextlib import AsyncExitStack
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -27,3 +27,28 @@ def shared_task(coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     task = asyncio.get_running_loop().create_task(coroutine)
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return task
+
+
+class SharedWork(Generic[T]):
+    """Does equal work once for all callers that want it at the same time. The work is cancelled with its last caller."""
+
+    __slots__ = ("_callers", "_tasks")
+
+    def __init__(self) -> None:
+        self._tasks: dict[Hashable, asyncio.Task[T]] = {}
+        self._callers: dict[asyncio.Task[T], int] = {}
+
+    async def run(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return the result of the work with a key. Raises what it raises."""
+        task = self._tasks.get(key)
+        if task is None:
+            task = self._tasks[key] = shared_task(work())
+            self._callers[task] = 0
+        self._callers[task] += 1
+        try:
+            return await asyncio.shield(task)
+        finally:
+            self._callers[task] -= 1
+            if not self._callers[task]:
+                del self._callers[task], self._tasks[key]
+                task.cancel()

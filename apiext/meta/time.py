@@ -6,8 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from apiext.meta import go_format
-
+_UNSHOWN: Final = re.compile(rb"[\x00-\x1f\x80-\xff]")
 _WHOLE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 _MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
@@ -110,7 +109,7 @@ def _scan(text: str, parts: tuple[tuple[str, re.Pattern[str], tuple[str, int, in
     for layout, pattern, bounds in parts:
         match = pattern.match(rest)
         if match is None:
-            where = f" as {go_format.quote(whole)}: cannot parse {go_format.quote(rest)} as {go_format.quote(layout)}"
+            where = f" as {_quote(whole)}: cannot parse {_quote(rest)} as {_quote(layout)}"
             raise _error(text, where)
         part = match.group()
         if bounds is not None and not bounds[1] <= int(re.split("[.,]", part)[0]) <= bounds[2]:
@@ -118,7 +117,7 @@ def _scan(text: str, parts: tuple[tuple[str, re.Pattern[str], tuple[str, int, in
         found.append(part)
         rest = rest[len(part) :]
     if rest:
-        raise _error(text, f": extra text: {go_format.quote(rest)}")
+        raise _error(text, f": extra text: {_quote(rest)}")
     return found
 
 
@@ -135,8 +134,15 @@ def _moment(text: str, found: list[str]) -> datetime:
     return moment
 
 
+def _quote(text: str) -> str:
+    """Return a text as messages of Go's time package show it, which is not the form of %q."""
+    data = text.replace("\\", "\\\\").replace('"', '\\"').encode(errors="surrogateescape")
+    shown = _UNSHOWN.sub(lambda byte: b"\\x%02x" % ord(byte[0]), data).decode()
+    return f'"{shown}"'
+
+
 def _error(text: str, what: str) -> ValueError:
-    return ValueError(f"parsing time {go_format.quote(text)}{what}")
+    return ValueError(f"parsing time {_quote(text)}{what}")
 
 
 def parse_duration(text: str) -> float:
@@ -149,19 +155,19 @@ def parse_duration(text: str) -> float:
     if rest == "0":
         return 0.0
     if not rest:
-        raise ValueError(f"time: invalid duration {go_format.quote(text)}")
+        raise ValueError(f"time: invalid duration {_quote(text)}")
     seconds = sum(_seconds(match, text) for match in _DURATION_PART.finditer(rest) if match.group())
     if seconds > _MAX_DURATION_SECONDS:
-        raise ValueError(f"time: invalid duration {go_format.quote(text)}")
+        raise ValueError(f"time: invalid duration {_quote(text)}")
     return -seconds if text[0] == "-" else seconds
 
 
 def _seconds(match: re.Match[str], text: str) -> float:
     number, unit = match["number"], match["unit"]
     if number in {"", "."} or not number.isascii():
-        raise ValueError(f"time: invalid duration {go_format.quote(text)}")
+        raise ValueError(f"time: invalid duration {_quote(text)}")
     if not unit:
-        raise ValueError(f"time: missing unit in duration {go_format.quote(text)}")
+        raise ValueError(f"time: missing unit in duration {_quote(text)}")
     if unit not in _DURATION_UNITS:
-        raise ValueError(f"time: unknown unit {go_format.quote(unit)} in duration {go_format.quote(text)}")
+        raise ValueError(f"time: unknown unit {_quote(unit)} in duration {_quote(text)}")
     return float(number) * _DURATION_UNITS[unit]

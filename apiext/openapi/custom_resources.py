@@ -11,6 +11,7 @@ from apiext.definitions.definition import Definition, Version
 from apiext.definitions.validation.schemas import has_invalid_type, nodes
 from apiext.meta.field import ROOT
 from apiext.meta.gvk import GroupVersionKind
+from apiext.meta.inline_work import InlineWork
 from apiext.openapi import naming, schemas
 from apiext.openapi.builtin_definitions import V3_PREFIX
 from apiext.openapi.operations import DocumentedResource
@@ -68,9 +69,10 @@ def _kind_schema(definition: Definition, version: Version, *, v2: bool) -> Schem
 def published_schema(version: Version) -> Props | None:
     """Return the schema of a version, None where it is not structural, as an old server may have admitted it."""
     props: Props | None = version.schema
-    if props is None or unsupported_field(props) or any(map(has_invalid_type, nodes(props))) or structural_errors(props, ROOT):
+    if props is None or unsupported_field(props) or any(map(has_invalid_type, nodes(props))):
         return None
-    return props
+    with InlineWork(trusting=True):
+        return None if structural_errors(props, ROOT) else props
 
 
 def _list_schema(definition: Definition, resource: DocumentedResource, *, v2: bool) -> Schema:

@@ -98,7 +98,7 @@ def merged(all_sources: Iterable[Source]) -> Source:
 def _hash(path: str, parts: Iterable[tuple[Definition, Version]]) -> str:
     """Return the hash of the definitions, not of the document: the index must not build all documents."""
     lines = [apiext.__version__, path]
-    lines += [f"{part.name},{part.uid},{part.object['metadata'].get('generation', 0)}" for part, _ in parts]
+    lines += [f"{part.name},{part.uid},{part.head['metadata'].get('generation', 0)}" for part, _ in parts]
     return _sha512("\n".join(lines))
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from apiext.meta.flags import FlagReader, OptionsError
-from apiext.meta.selectors import LabelSelector, parse_label_selector
+from apiext.meta.selector_parser import parse_label_selector
+from apiext.meta.selectors import LabelSelector
 from apiext.operator.ca_bundle import read_ca_bundle
 from apiext.operator.names import NamespacedName
 from apiext.storage.etcd.config import EtcdConfig

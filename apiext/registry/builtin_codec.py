@@ -29,6 +29,7 @@ class TypedCodec:
     """Returns the selectable fields of an object."""
     default: Callable[[Object], None] | None = None
     conversion: ClassVar[None] = None
+    remote: ClassVar[None] = None
 
     def decode_body(self, obj: Object, report: bool) -> list[str]:  # noqa: FBT001
         """Bring a parsed request body into the form of the type, in place; return the strict decoding errors if `report` is set.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
     from apiext.schema.compiled import CompiledSchema
     from apiext.storage.interface import Conversion
+    from apiext.storage.remote_codec import RemoteCodec
 
 _KIND: Final = ("kind",)
 _API_VERSION: Final = ("apiVersion",)
@@ -129,10 +130,12 @@ class CustomResourceCodec:
         "_storage_api_version",
         "conversion",
         "gvk",
+        "remote",
     )
 
     conversion: Conversion | None
     """The awaited conversion; None where versions are converted inline, or where there is only one."""
+    remote: RemoteCodec | None
 
     def __init__(
         self,
@@ -151,6 +154,7 @@ class CustomResourceCodec:
         self._schemas = _VersionSchemas(kind, shapes)
         self._converter = converter if isinstance(converter, InlineConverter) else None
         self.conversion = None
+        self.remote = None
         if self._converter is None and len(shapes) > 1:
             self.conversion = _AwaitedConversion(converter, self._schemas, self._api_version, self._storage_api_version)
         self._namespaced = namespaced

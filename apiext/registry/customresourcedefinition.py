@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions import conditions
 from apiext.definitions.codec import RESOURCE, compact
@@ -21,10 +21,10 @@ from apiext.registry.metadata import own
 from apiext.registry.request_context import CreateOptions, UpdateOptions
 from apiext.registry.rest import ResourceRest
 from apiext.registry.strategy import Strategy
-from apiext.storage.interface import Preconditions, WriteOptions
+from apiext.storage.interface import LargeObjectError, Preconditions, WriteOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from apiext.meta.field import FieldError
     from apiext.meta.gvk import GroupResource
@@ -117,10 +117,21 @@ class CustomResourceDefinitionRest(ResourceRest):
     """The verbs of definitions. Calls `observe` after each write and `forget` after each deletion, so that the next request sees it."""
 
     observe: Callable[[Item], None]
-    forget: Callable[[Item], None]
+    forget: Callable[[str, int], None]
     strategy: Strategy = field(default_factory=CustomResourceDefinitionStrategy)
     resource: GroupResource = RESOURCE
     namespaced: bool = False
+
+    def answers(self) -> Mapping[str, Callable[..., Awaitable[Any]]]:
+        """Return the answers to the questions of a worker's copy of this object."""
+
+        async def observe(item: Item) -> None:
+            self.observe(item)
+
+        async def forget(name: str, revision: int) -> None:
+            self.forget(name, revision)
+
+        return {**super().answers(), "observe": observe, "forget": forget}
 
     async def create(self, ctx: RequestContext, obj: Object, options: CreateOptions) -> Item:
         """Create a definition."""
@@ -141,8 +152,14 @@ class CustomResourceDefinitionRest(ResourceRest):
         return item, created
 
     async def delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> tuple[Item, bool]:
-        """Mark a definition for deletion, which deletes its instances; return its last state, and whether it is deleted."""
+        """Mark a definition for deletion, which deletes its instances; return its last state, and whether it is deleted.
+
+        Raises:
+            LargeObjectError: it is larger than the limit.
+        """
         item = await self.get(ctx, name)
+        if options.limit is not None and len(item.data) > options.limit:
+            raise LargeObjectError
         metadata = item.object()["metadata"]
         check_stored(metadata, options, RESOURCE, "precondition failed")
         unchanged = dataclasses.replace(options.preconditions or Preconditions(), uid=metadata.get("uid", ""))
@@ -154,7 +171,7 @@ class CustomResourceDefinitionRest(ResourceRest):
             return item, False
         item, gone = await super().delete(ctx, name, options)
         if gone and not options.dry_run:
-            self.forget(item)
+            self.forget(item.key, item.revision)
         return item, gone
 
     async def _mark(self, name: str, options: DeleteOptions) -> Item:

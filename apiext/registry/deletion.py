@@ -35,9 +35,9 @@ def check_options(options: DeleteOptions) -> None:
         return
     if options.orphan_dependents is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"
-        problems.append(field.invalid(path, policy, detail))
+        problems.append(field.invalid(path, field.typed_text(policy), detail))
     if policy not in (FOREGROUND, BACKGROUND, ORPHAN):
-        problems.append(field.not_supported(path, policy, (FOREGROUND, BACKGROUND, ORPHAN, "nil")))
+        problems.append(field.not_supported(path, field.typed_text(policy), (FOREGROUND, BACKGROUND, ORPHAN, "nil")))
     if problems:
         raise errors.invalid(GroupKind("meta.k8s.io", "DeleteOptions"), "", problems)
 

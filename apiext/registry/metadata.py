@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from apiext.meta import background, errors, field, names, objectmeta_rules, time
+from apiext.meta import errors, field, names, objectmeta_rules, time
 from apiext.meta.gvk import GroupKind, GroupResource, parse_group_version
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.errors import MODIFIED
@@ -108,7 +108,7 @@ async def before_create(ctx: RequestContext, obj: Object, strategy: Strategy, ad
     metadata["uid"] = str(uuid.uuid4())
     if metadata.get("generateName") and not metadata.get("name"):
         metadata["name"] = names.generate_name(metadata["generateName"])
-    await background.run(_prepare_for_create, ctx, obj, strategy, namespaced=namespaced)
+    _prepare_for_create(ctx, obj, strategy, namespaced=namespaced)
     if admit is not None:
         await admit(AdmissionOperation.CREATE, obj, None)
 

@@ -51,6 +51,8 @@ class UpdateOptions:
     preconditions: Preconditions | None = None
     """The uid of the body of a PUT, if there is one."""
     admit: Admit | None = None
+    limit: int | None = None
+    """As WriteOptions.limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +65,5 @@ class DeleteOptions:
     """Orphan, Background or Foreground; the registry rejects other values."""
     dry_run: bool = False
     admit: Admit | None = None
+    limit: int | None = None
+    """As WriteOptions.limit."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta import errors, go_format, json_codec, names
 from apiext.meta.request import AdmissionOperation
@@ -16,6 +16,8 @@ from apiext.registry.update import EmptiedFinalizersError, UpdateCall, with_sent
 from apiext.storage.interface import InvalidObjectError, Item, KeyExistsError, KeyNotFoundError, ListResult, Preconditions, WriteOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
     from apiext.meta.gvk import GroupResource
     from apiext.meta.json_codec import Object
     from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions, Updater
@@ -43,6 +45,10 @@ class ResourceRest:
     strategy: Strategy
     resource: GroupResource
     namespaced: bool
+
+    def answers(self) -> Mapping[str, Callable[..., Awaitable[Any]]]:
+        """Return the answers to the questions of a worker's copy of this object, which has a RemoteStore."""
+        return self.store.answers(self.codec)
 
     async def get(self, ctx: RequestContext, name: str, *, resource_version: str = "") -> Item:
         """Return one object."""
@@ -144,7 +150,10 @@ class ResourceRest:
         key = self.key(ctx.namespace, name)
         call = UpdateCall(ctx, name, updater, options, self.resource, self.strategy, self.namespaced)
         write = WriteOptions(
-            preconditions=options.preconditions, ignore_not_found=self.strategy.allow_create_on_update, dry_run=options.dry_run
+            preconditions=options.preconditions,
+            ignore_not_found=self.strategy.allow_create_on_update,
+            dry_run=options.dry_run,
+            limit=options.limit,
         )
         while True:
             try:
@@ -209,7 +218,7 @@ class ResourceRest:
             if options.admit is not None:
                 await options.admit(AdmissionOperation.DELETE, None, existing)
 
-        return await self.store.delete(key, self.codec, WriteOptions(validate=check, dry_run=options.dry_run))
+        return await self.store.delete(key, self.codec, WriteOptions(validate=check, dry_run=options.dry_run, limit=options.limit))
 
     async def _mark_for_deletion(self, key: str, options: DeleteOptions) -> Item:
         async def mark(existing: Object, _revision: int) -> Object:
@@ -223,7 +232,7 @@ class ResourceRest:
             mark_as_deleting(obj["metadata"], finalizers)
             return obj
 
-        item, _ = await self.store.guaranteed_update(key, self.codec, mark, WriteOptions(dry_run=options.dry_run))
+        item, _ = await self.store.guaranteed_update(key, self.codec, mark, WriteOptions(dry_run=options.dry_run, limit=options.limit))
         return item
 
     async def delete_unreadable(self, ctx: RequestContext, name: str, *, dry_run: bool) -> None:

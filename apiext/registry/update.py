@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from apiext.meta import background, errors, json_codec
+from apiext.meta import errors, json_codec
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.metadata import before_create, before_update, check_resource_version, own, wipe_system_fields
 from apiext.storage.interface import Item
@@ -70,7 +70,7 @@ class UpdateCall:
             name=self.name,
             unconditional=self.strategy.allow_unconditional_update,
         )
-        await background.run(before_update, self.ctx, obj, existing, self.strategy, namespaced=self.namespaced)
+        before_update(self.ctx, obj, existing, self.strategy, namespaced=self.namespaced)
         if self.options.admit is not None:
             await self.options.admit(AdmissionOperation.UPDATE, obj, existing)
         self.metadata = obj["metadata"]

@@ -10,6 +10,7 @@ from apiext.meta.json_codec import Object
 from apiext.schema.canonical import is_canonical, supports
 from apiext.schema.defaulting.algorithm import default
 from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
+from apiext.schema.lazy_path import DottedPath
 from apiext.schema.list_type import list_errors
 from apiext.schema.model import Props, Structural
 from apiext.schema.objectmeta.algorithm import coerce
@@ -66,7 +67,7 @@ class CompiledSchema:
         unknown, _ = objectmeta.coerce(obj, drop_malformed=drop_invalid, report=report)
         dropped: list[str] = []
         if not self.preserve_unknown_fields:
-            dropped = prune(obj, self._resource)
+            dropped = prune(obj, self._resource, report=report)
             prune_non_nullable_nulls_without_defaults(obj, self.structural)
         embedded = coerce(obj, self.structural, drop_invalid=drop_invalid, report=report) if self.structural.has_resources else []
         return [*unknown, *dropped, *embedded] if report else []
@@ -87,7 +88,7 @@ class CompiledSchema:
         if self._check(obj):
             return []
         known = None if old is None else Correlated(obj, old, self.structural.raw)
-        return to_field_errors("", report_change(self._spec, obj, "", known))
+        return to_field_errors("", report_change(self._spec, obj, DottedPath(), known))
 
     def validate_status(self, obj: Object, old: Object | None = None) -> list[FieldError]:
         """Return the violations in the status, which is all that the status subresource validates."""
@@ -97,7 +98,7 @@ class CompiledSchema:
         if self._status_check(obj["status"]):
             return []
         known = None if old is None else Correlated(obj, old, self.structural.raw).key("status")
-        return to_field_errors("status", report_change(spec, obj["status"], "", known))
+        return to_field_errors("status", report_change(spec, obj["status"], DottedPath(), known))
 
     def validate_resources(self, obj: Object) -> list[FieldError]:
         """Return the errors of the type and metadata of embedded resources."""

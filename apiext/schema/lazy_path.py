@@ -11,8 +11,41 @@ class MapKey(str):
     __slots__ = ()
 
 
+class DottedPath:
+    """A path as a chain of steps, each with its dot or brackets; empty for the object itself."""
+
+    __slots__ = ("parent", "step")
+
+    def __init__(self, parent: DottedPath | None = None, step: str = "") -> None:
+        self.parent = parent
+        self.step = step
+
+    def __bool__(self) -> bool:
+        return self.parent is not None
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        path: DottedPath | None = self
+        while path is not None:
+            parts.append(path.step)
+            path = path.parent
+        return "".join(reversed(parts))
+
+
 Location = tuple[Any, str | int] | None
 """Path of the parent and a member's name, a map's key or a list's index; None at the root."""
+
+
+class LocationPath:
+    """The path of a location, converted to text on demand."""
+
+    __slots__ = ("location",)
+
+    def __init__(self, location: Location) -> None:
+        self.location = location
+
+    def __str__(self) -> str:
+        return path_of(self.location)
 
 
 def path_of(location: Location) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from apiext.meta import json_codec
 from apiext.meta.field import ErrorType, FieldError
-from apiext.schema.lazy_path import Location, MapKey, path_of
+from apiext.schema.lazy_path import Location, LocationPath, MapKey
 from apiext.schema.model import Structural
 
 _UNSPECIFIED: Final = object()
@@ -58,7 +58,7 @@ def _map_errors(value: list[Any], map_keys: list[str], location: Location) -> It
     for index, item in enumerate(value):
         if item is not None and type(item) is not dict:
             detail = "must be an object for an array of list-type map"
-            yield FieldError(ErrorType.INVALID, path_of((location, index)), item, detail)
+            yield FieldError(ErrorType.INVALID, LocationPath((location, index)), item, detail)
             return
     if len(map_keys) == 1:
         name = map_keys[0]
@@ -72,7 +72,7 @@ def _map_errors(value: list[Any], map_keys: list[str], location: Location) -> It
 
 
 def _duplicate(location: Location, index: int, value: Any) -> FieldError:
-    return FieldError(ErrorType.DUPLICATE, path_of((location, index)), value)
+    return FieldError(ErrorType.DUPLICATE, LocationPath((location, index)), value)
 
 
 def _repeated(items: list[Any]) -> Iterator[int]:

@@ -7,8 +7,9 @@ from functools import lru_cache
 
 import re2
 
-_MAX_MEMORY = 32 << 20
-"""Bytes that one compiled expression may take; Go's own limit admits expressions of about this size."""
+from apiext.meta.inline_work import HeavyWorkError, inline_work
+from apiext.meta.limits import MAX_INLINE_PATTERN_SIZE, MAX_INLINE_PATTERN_STEPS, MAX_OPTIONAL_REPETITIONS, MAX_PATTERN_BYTES
+from apiext.schema.pattern_size import size_bound
 
 _MAX_CACHED_RESULTS = 256
 _MAX_CACHED_LENGTH = 64
@@ -28,6 +29,7 @@ _GO_CODES = {
 _MAX_DEPTH = 1000
 """Levels of nested groups that Go accepts."""
 
+_OPTIONAL = re.compile(r"\{([0-9]{1,4}),([0-9]{1,4})\}")
 _ESCAPE = re.compile(r"\\Q.*?(?:\\E|$)|\\.", re.DOTALL)
 
 
@@ -42,7 +44,7 @@ class Pattern:
         PatternError: the expression is malformed or too large.
     """
 
-    __slots__ = ("_remembered", "_search")
+    __slots__ = ("_compiled", "_remembered", "_size")
 
     def __init__(self, expression: str) -> None:
         if r"\C" in expression and r"\C" in _ESCAPE.findall(expression):
@@ -51,20 +53,31 @@ class Pattern:
         options = re2.Options()
         options.log_errors = False
         options.never_capture = True
-        options.max_mem = _MAX_MEMORY
+        options.max_mem = MAX_PATTERN_BYTES
         try:
             # Matching bytes avoids the library's translation of offsets.
-            compiled = re2.compile(expression.encode(), options)
+            self._compiled = re2.compile(expression.encode(), options)
         except re2.error as error:
             raise PatternError(_go_message(expression, error)) from None
-        search = compiled.search
+        self._size: int = self._compiled.programsize
         # Objects repeat their short texts (names, modes, versions): a cached result costs a tenth of a search.
-        self._remembered = lru_cache(maxsize=_MAX_CACHED_RESULTS)(lambda text: search(text.encode()) is not None)
-        self._search = search
+        self._remembered = lru_cache(maxsize=_MAX_CACHED_RESULTS)(self._search)
 
     def matches(self, text: str) -> bool:
-        """Return whether the expression matches anywhere in the text."""
-        return self._remembered(text) if len(text) <= _MAX_CACHED_LENGTH else self._search(text.encode()) is not None
+        """Return whether the expression matches anywhere in the text.
+
+        Raises:
+            HeavyWorkError: the search may take too long for the event loop.
+        """
+        return self._remembered(text) if len(text) <= _MAX_CACHED_LENGTH else self._search(text)
+
+    def _search(self, text: str) -> bool:
+        data, work = text.encode(), inline_work()
+        if work is None:
+            return self._compiled.search(data) is not None
+        if self._size * len(data) > MAX_INLINE_PATTERN_STEPS:
+            raise HeavyWorkError
+        return work.run(self._compiled.search, data) is not None
 
 
 def compile_pattern(expression: str) -> Pattern:
@@ -72,9 +85,40 @@ def compile_pattern(expression: str) -> Pattern:
 
     Raises:
         PatternError: the expression is malformed, too large or too deep.
+        HeavyWorkError: the compilation may take too long for the event loop.
     """
+    work = inline_work()
+    return _compile(expression) if work is None else work.run(_compile_small, expression)
+
+
+def check_pattern(expression: str) -> None:
+    """Compile an expression. Trusting work leaves out what takes long: the expression was compiled before it was stored.
+
+    Raises:
+        PatternError: the expression is malformed, too large or too deep.
+        HeavyWorkError: the compilation may take too long for the event loop.
+    """
+    try:
+        compile_pattern(expression)
+    except HeavyWorkError:
+        work = inline_work()
+        if work is None or not work.trusting:
+            raise
+
+
+def _compile_small(expression: str) -> Pattern:
+    """Compile an expression if it is small. Raises PatternError or HeavyWorkError."""
+    if len(expression) > MAX_INLINE_PATTERN_SIZE or size_bound(expression) > MAX_INLINE_PATTERN_SIZE:
+        raise HeavyWorkError
+    return _compile(expression)
+
+
+def _compile(expression: str) -> Pattern:
+    """Compile an expression. Raises PatternError."""
     if expression.count("(") >= _MAX_DEPTH and _depth(expression) >= _MAX_DEPTH:
         raise PatternError(f"error parsing regexp: expression nests too deeply: `{expression}`")
+    if sum(max(0, int(most) - int(least)) for least, most in _OPTIONAL.findall(expression)) > MAX_OPTIONAL_REPETITIONS:
+        raise PatternError(f"error parsing regexp: expression too large: `{expression}`")
     return Pattern(expression)
 
 

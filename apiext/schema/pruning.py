@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
+from apiext.meta.limits import MAX_ERROR_CHARACTERS
 from apiext.schema.lazy_path import Location, path_of
 from apiext.schema.model import Structural
 
 META_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 
 
-def prune(value: Any, schema: Structural) -> list[str]:
-    """Drop unspecified fields, in place, and return their sorted paths, such as `spec.a[0].b`.
+def prune(value: Any, schema: Structural, *, report: bool = True) -> list[str]:
+    """Drop unspecified fields, in place, and return, with `report`, their sorted paths, such as `spec.a[0].b`.
 
-    apiVersion, kind and metadata of resources are kept.
+    No more paths are reported once they have MAX_ERROR_CHARACTERS. apiVersion, kind and metadata of resources are kept.
     """
-    dropped: list[str] = []
+    dropped: list[Location] = []
     if type(value) is dict or type(value) is list:
         _prune(value, schema, None, dropped)
-    dropped.sort()
-    return dropped
+    paths: list[str] = []
+    size = 0
+    for location in dropped if report else ():
+        paths.append(path_of(location))
+        size += len(paths[-1])
+        if size >= MAX_ERROR_CHARACTERS:
+            break
+    paths.sort()
+    return paths
 
 
-def _prune(value: Any, schema: Structural | None, location: Location, dropped: list[str], *, preserve: bool = False) -> None:
+def _prune(value: Any, schema: Structural | None, location: Location, dropped: list[Location], *, preserve: bool = False) -> None:
     if schema is None:
         _prune_all(value, location, dropped)
         return
@@ -39,7 +47,7 @@ def _prune(value: Any, schema: Structural | None, location: Location, dropped: l
             _prune(item, items, (location, index), dropped, preserve=preserve)
 
 
-def _prune_object(value: dict[str, Any], schema: Structural, location: Location, dropped: list[str], *, preserve: bool) -> None:
+def _prune_object(value: dict[str, Any], schema: Structural, location: Location, dropped: list[Location], *, preserve: bool) -> None:
     properties = schema.properties
     unknown: list[str] | None = None
     for key, member in value.items():
@@ -63,16 +71,16 @@ def _prune_object(value: dict[str, Any], schema: Structural, location: Location,
         for key in unknown:
             del value[key]
             if location is not None or key not in META_FIELDS:
-                dropped.append(path_of((location, key)))
+                dropped.append((location, key))
 
 
-def _prune_all(value: Any, location: Location, dropped: list[str]) -> None:
+def _prune_all(value: Any, location: Location, dropped: list[Location]) -> None:
     """Empty every object that is reached through lists."""
     pending: list[tuple[Any, Location]] = [(value, location)]
     while pending:
         item, here = pending.pop()
         if type(item) is dict:
-            dropped.extend(path_of((here, key)) for key in item)
+            dropped.extend((here, key) for key in item)
             item.clear()
         elif type(item) is list:
             pending.extend((element, (here, index)) for index, element in enumerate(item))

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from apiext.meta.field import FieldError, Path, forbidden, invalid, required
-from apiext.meta.json_values import MAX_DEPTH, is_deeper
+from apiext.meta.field import FieldError, Path, forbidden, invalid, limited, required
+from apiext.meta.json_values import is_deeper
+from apiext.meta.limits import MAX_DEPTH
 from apiext.schema.completeness import completeness_errors
 from apiext.schema.model import Props
-from apiext.schema.pattern import PatternError, compile_pattern
+from apiext.schema.pattern import PatternError, check_pattern
 
 _INT_OR_STRING = ("integer", "string")
 _TOO_DEEP = f"must not be nested deeper than {MAX_DEPTH} levels"
@@ -34,8 +35,7 @@ def structural_errors(props: Props, path: Path) -> list[FieldError]:
     errors: list[FieldError] = []
     _invariants(props, Level.ROOT, path, errors)
     completeness_errors(props, path, errors)
-    errors.sort(key=str)
-    return errors
+    return sorted(limited(errors), key=str)
 
 
 def _invariants(props: Props, level: Level, path: Path, errors: list[FieldError]) -> None:
@@ -129,7 +129,7 @@ def _value_validation(props: Props, path: Path, errors: list[FieldError], *, ski
         _nested(props["not"], path.child("not"), errors)
     if pattern := props.get("pattern"):
         try:
-            compile_pattern(pattern)
+            check_pattern(pattern)
         except PatternError as error:
             reason = f"must be a valid regular expression, but isn't: {error}"
             errors.append(invalid(path.child("pattern"), pattern, reason))

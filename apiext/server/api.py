@@ -9,8 +9,7 @@ import asyncio
 import functools
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.controllers import DefinitionControllers
@@ -30,7 +29,9 @@ from apiext.serving.handler import ResourceHandler
 from apiext.serving.import_handler import ImportHandler
 from apiext.serving.mirror_guard import MirrorGuards
 from apiext.serving.namespace_controller import NamespaceController
+from apiext.serving.remote_scopes import with_remote_builtin
 from apiext.storage.backend import BackendError
+from apiext.storage.host_records import HostRecords
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,11 +40,13 @@ if TYPE_CHECKING:
     from apiext.endpoints.request import Handler
     from apiext.meta.builtin_resources import BuiltinGroupVersion
     from apiext.meta.gvk import GroupResource
+    from apiext.registry.rest import ResourceRest
     from apiext.server.admission import HostInformer
     from apiext.server.host.clients import HostClients
     from apiext.server.options import ServerOptions
     from apiext.serving.builtin import BuiltinEndpoint
     from apiext.storage.factory import StoreFactory
+    from apiext.workers.pool import WorkerPool
 
 _DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
 _COUNT_TIMEOUT: Final = 2.0
@@ -65,6 +68,7 @@ class API:
     """All open watches."""
     builtins: tuple[BuiltinGroupVersion, ...]
     """Built-in group versions that this server serves."""
+    workers: WorkerPool
     informers: Sequence[HostInformer]
     """Informers of host objects that admission plugins need."""
 
@@ -121,7 +125,7 @@ def _is_reconciled(definition: Definition | None) -> bool:
     return definition is None or definition.is_established or definition.condition("NamesAccepted") is not None
 
 
-async def open_api(stores: StoreFactory, options: ServerOptions, clients: HostClients, stack: AsyncExitStack) -> API:
+async def open_api(stores: StoreFactory, options: ServerOptions, clients: HostClients, workers: WorkerPool, stack: AsyncExitStack) -> API:
     """Compose and start the API; `stack` stops it.
 
     Changes of definitions take one path: store -> informer -> catalog -> serving cache, then controllers, then other listeners.
@@ -144,18 +148,19 @@ async def open_api(stores: StoreFactory, options: ServerOptions, clients: HostCl
     stack.push_async_callback(informer.close)
     core = core_endpoints(stores, admission, watches) if options.host is None else []
     if core:
-        await _start_core_controllers(core, NamespaceController(core[0], core[1:], catalog, cache), options, stack)
-    definitions = definitions_endpoint(informer, admission, watches)
+        await _start_core_controllers(core, NamespaceController(core[0], core[1:], catalog, cache), stores, options, stack)
+    definitions = with_remote_builtin(definitions_endpoint(informer, admission, watches))
     return API(
-        resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*core, definitions])),
+        resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*map(with_remote_builtin, core), definitions]), workers),
         discovery=DiscoveryHandler(catalog, builtins),
         openapi=LazyHandler(functools.partial(_openapi_handler, catalog, builtins)),
-        imports=ImportHandler(cache),
+        imports=ImportHandler(cache, workers),
         catalog=catalog,
         definitions=definitions,
         stores=stores,
         watches=watches,
         builtins=builtins,
+        workers=workers,
         informers=informers,
     )
 
@@ -168,11 +173,12 @@ def _openapi_handler(catalog: Catalog, builtins: tuple[BuiltinGroupVersion, ...]
 
 
 async def _start_core_controllers(
-    core: Sequence[BuiltinEndpoint], namespaces: NamespaceController, options: ServerOptions, stack: AsyncExitStack
+    core: Sequence[BuiltinEndpoint], namespaces: NamespaceController, stores: StoreFactory, options: ServerOptions, stack: AsyncExitStack
 ) -> None:
     """Start the namespace controller and, if events expire, the deletion of old events."""
     await namespaces.start()
     stack.push_async_callback(namespaces.close)
     if options.limits.event_ttl:
-        events = core[1].scopes[""].rest
-        run_until_closed(stack, EventExpiry(events, ttl=timedelta(seconds=options.limits.event_ttl)).run())
+        events = cast("ResourceRest", core[1].scopes[""].rest)
+        records = HostRecords(stores.backend, options.storage.prefix)
+        run_until_closed(stack, EventExpiry(events.store, events.codec, records, ttl=options.limits.event_ttl).run())

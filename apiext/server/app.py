@@ -21,6 +21,7 @@ from apiext.storage.backend import BackendError, UnavailableError
 from apiext.storage.factory import StoreFactory
 from apiext.storage.host_records import HostRecords
 from apiext.storage.interface import StorageError
+from apiext.workers.pool import WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -54,6 +55,7 @@ class App:
         backend: Backend,
         parts: ChainParts,
         *,
+        workers: WorkerPool,
         certificates: Callable[[], Mapping[str, float]],
     ) -> None:
         """Compose the server. `certificates` returns the expirations of the serving certificates by name."""
@@ -71,7 +73,9 @@ class App:
             openapi=api.openapi,
             imports=api.imports,
             health=self._health(),
-            metrics=Metrics(stats=parts.stats, in_flight=parts.in_flight, objects=api.count_objects, certificates=certificates),
+            metrics=Metrics(
+                stats=parts.stats, in_flight=parts.in_flight, objects=api.count_objects, workers=workers, certificates=certificates
+            ),
             api_paths=api.paths,
             has_core=api.has_core,
         )
@@ -96,7 +100,7 @@ class App:
     async def _load_files(self, folder: Path, stack: AsyncExitStack) -> None:
         from apiext.definitions.sources.directory import DirectorySource
 
-        files = DirectorySource(folder, partial(apply_definition, self._api.definitions.scopes[""].rest))
+        files = DirectorySource(folder, partial(apply_definition, self._api.definitions.scopes[""], self._api.workers))
         try:
             await files.start()
         except OSError as error:
@@ -180,10 +184,13 @@ async def open_app(
     storage = options.storage
     backend = await open_backend(storage, follows_host=options.crd_selector is not None)
     stack.push_async_callback(backend.close)
+    workers = WorkerPool()
+    stack.push_async_callback(workers.close)
     stores = StoreFactory(
         backend,
         prefix=storage.prefix,
         watch_cache=storage.watch_cache,
+        workers=workers,
         compaction_interval=storage.compaction_interval,
     )
     try:
@@ -191,7 +198,7 @@ async def open_app(
             await delegation.lookup.recall(HostRecords(backend, storage.prefix))
         await stores.start()
         stack.push_async_callback(stores.close)
-        api = await open_api(stores, options, clients, stack)
+        api = await open_api(stores, options, clients, workers, stack)
     except (BackendError, StorageError, StatusError) as error:
         raise StartError(f"cannot read the store: {error}") from error
     parts = ChainParts(
@@ -200,4 +207,4 @@ async def open_app(
         review=open_authorizer(options.authorization, clients),
         tracer=open_tracing(options.tracing_config_file, stack),
     )
-    return App(options, api, backend, parts, certificates=credentials.expirations)
+    return App(options, api, backend, parts, workers=workers, certificates=credentials.expirations)

@@ -5,26 +5,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apiext.definitions.codec import RESOURCE
+from apiext.endpoints.handlers.write_call import SERVER_USER, WriteCall, perform
 from apiext.meta import errors
 from apiext.meta.errors import StatusError
 from apiext.meta.host_annotations import HOST_UID
-from apiext.registry.request_context import CreateOptions, RequestContext, UpdateOptions
+from apiext.registry.request_context import CreateOptions, UpdateOptions
 
 if TYPE_CHECKING:
-    from apiext.endpoints.handlers.scope import CollectionRest
+    from apiext.endpoints.handlers.scope import Scope
     from apiext.meta.json_codec import Object
+    from apiext.workers.pool import WorkerPool
 
 
-async def apply_definition(rest: CollectionRest, definition: Object) -> None:
+async def apply_definition(scope: Scope, workers: WorkerPool, definition: Object) -> None:
     """Create a definition, or replace an existing one's spec and add labels and annotations. Writes nothing if nothing changes.
 
     Raises:
         StatusError: the definition is rejected, or the existing one is a mirror.
     """
-    context = RequestContext()
     name = definition["metadata"]["name"]
     if _is_mirror(definition):
         raise errors.bad_request(f"{name}: the annotation {HOST_UID} is reserved for mirrors of host definitions")
+    await perform(workers, scope, _apply, WriteCall(SERVER_USER, namespace="", subresource="", name=name, query=definition))
+
+
+async def _apply(scope: Scope, call: WriteCall) -> None:
+    """Do the same in the event loop or in a worker process."""
+    name, definition = call.name, call.query
 
     async def updated(existing: Object) -> Object:
         metadata = dict(existing["metadata"])
@@ -37,11 +44,11 @@ async def apply_definition(rest: CollectionRest, definition: Object) -> None:
         return {**existing, "metadata": metadata, "spec": definition["spec"]}
 
     try:
-        await rest.update(context, name, updated, UpdateOptions())
+        await scope.rest.update(call.context, name, updated, UpdateOptions())
     except StatusError as error:
         if error.code != 404:
             raise
-        await rest.create(context, definition, CreateOptions())
+        await scope.rest.create(call.context, definition, CreateOptions())
 
 
 def _is_mirror(definition: Object) -> bool:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from apiext.authentication.request_header import RequestHeaders
 from apiext.meta.flags import FALSE, TRUE, FlagReader, OptionsError
-from apiext.meta.selectors import parse_label_selector
+from apiext.meta.selector_parser import parse_label_selector
 from apiext.server.known_names import ADMISSION_PLUGINS, FEATURE_GATES
 from apiext.server.options import (
     AuthenticationOptions,

@@ -14,8 +14,10 @@ from apiext.meta.log import get_logger
 from apiext.meta.tasks import run_until_closed
 from apiext.server.app import open_app
 from apiext.server.host.clients import HostClients
+from apiext.server.http.acceptor import Acceptor
 from apiext.server.http.server import HTTPServer, listen, url_of
 from apiext.server.lazy_imports import preload_modules
+from apiext.server.process_resources import raise_open_files_limit, return_free_memory
 from apiext.server.shutdown import shut_down
 from apiext.server.tls.credentials import load_credentials
 
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
     from apiext.server.tls.credentials import ServerCredentials
 
 _LOG: Final = get_logger(__name__)
-_HANDSHAKE_TIMEOUT: Final = 10.0
-"""Seconds."""
 
 
 async def serve(options: ServerOptions, *, started: Callable[[dict[str, str]], None]) -> None:
@@ -38,6 +38,7 @@ async def serve(options: ServerOptions, *, started: Callable[[dict[str, str]], N
         StartError: the server cannot start. All resources are released.
     """
     stopping = _stop_signal()
+    raise_open_files_limit()
     async with AsyncExitStack() as stack:
         listener = listen(options.serving.bind_address, options.serving.port)
         stack.callback(listener.close)
@@ -48,20 +49,19 @@ async def serve(options: ServerOptions, *, started: Callable[[dict[str, str]], N
         url = url_of(listener)
         credentials.write_kubeconfig(url)
         http = HTTPServer(app.handler, credentials.dynamic_tls)
-        loop = asyncio.get_running_loop()
-        context = credentials.dynamic_tls.context
-        accepting = await loop.create_server(http, sock=listener, ssl=context, ssl_handshake_timeout=_HANDSHAKE_TIMEOUT)
+        acceptor = Acceptor(listener, http, credentials.dynamic_tls.context)
         await app.load(clients, stack)
         facts = {"address": url, **app.describe()}
         if credentials.kubeconfig is not None:
             facts["kubeconfig"] = str(credentials.kubeconfig)
         started(facts)
         run_until_closed(stack, credentials.rotation(options, url).run())
+        run_until_closed(stack, return_free_memory())
         preloading = asyncio.create_task(preload_modules())
         await stopping.wait()
         await preloading
         _LOG.info("shutting down")
-        await shut_down(app, http, accepting, options.limits, hurry=_stop_signal())
+        await shut_down(app, http, acceptor, options.limits, hurry=_stop_signal())
 
 
 async def _delegation(

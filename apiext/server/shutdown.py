@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from apiext.server.app import App
+    from apiext.server.http.acceptor import Acceptor
     from apiext.server.http.server import HTTPServer
     from apiext.server.options import LimitOptions
 
@@ -26,19 +27,19 @@ _FLUSH_TIMEOUT: Final = 2.0
 """Seconds to send the ends of answers."""
 
 
-async def shut_down(app: App, http: HTTPServer, accepting: asyncio.Server, limits: LimitOptions, *, hurry: asyncio.Event) -> None:
+async def shut_down(app: App, http: HTTPServer, acceptor: Acceptor, limits: LimitOptions, *, hurry: asyncio.Event) -> None:
     """Serve for the shutdown delay, then finish the current requests. `hurry` ends this at once."""
     app.shutting_down = True
     http.drain()
     hurrying = asyncio.create_task(hurry.wait())
-    finishing = asyncio.create_task(_finish(app, http, accepting, limits))
+    finishing = asyncio.create_task(_finish(app, http, acceptor, limits))
     await asyncio.wait({hurrying, finishing}, return_when=asyncio.FIRST_COMPLETED)
     await end_tasks(hurrying, finishing)
 
 
-async def _finish(app: App, http: HTTPServer, accepting: asyncio.Server, limits: LimitOptions) -> None:
+async def _finish(app: App, http: HTTPServer, acceptor: Acceptor, limits: LimitOptions) -> None:
     await asyncio.sleep(limits.shutdown_delay)
-    accepting.close()
+    acceptor.close()
     app.end_watches()
     http.drain()
     await asyncio.sleep(min(limits.shutdown_delay, _LINGER))

@@ -78,7 +78,9 @@ def build_version(info: ServingInfo, version: Version, store: Store, admission: 
 def _schemas(definition: Definition) -> dict[str, CompiledSchema]:
     """Return the schemas of all versions, since stored objects may have any version. Each is compiled with its first use."""
     preserve = definition.preserve_unknown_fields
-    return {version.name: CompiledSchema(version.schema, preserve_unknown_fields=preserve) for version in definition.versions}
+    # parsed once for all versions
+    schemas = {version["name"]: (version.get("schema") or {}).get("openAPIV3Schema") for version in definition.object["spec"]["versions"]}
+    return {name: CompiledSchema(schema, preserve_unknown_fields=preserve) for name, schema in schemas.items()}
 
 
 class _UnsupportedWebhook:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from aiohttp import web
 
@@ -37,7 +37,7 @@ from apiext.serving.verbs import RESOURCE_VERBS
 
 if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
-    from apiext.definitions.definition_informer import DefinitionInformer
+    from apiext.definitions.codec import CRDCodec
     from apiext.endpoints.handlers.open_watches import Watches
     from apiext.meta.request import RequestInfo
     from apiext.storage.factory import StoreFactory
@@ -158,14 +158,32 @@ def events_endpoint(store: Store, admission: Admission, watches: Watches) -> Bui
     return BuiltinEndpoint(EVENTS, {"": scope})
 
 
-def definitions_endpoint(informer: DefinitionInformer, admission: Admission, watches: Watches) -> BuiltinEndpoint:
-    """Return the endpoint of CustomResourceDefinitions with the subresource status. Each write updates the informer's catalog at once."""
+class ObservedDefinitions(Protocol):
+    """A store of definitions whose writes are put into a catalog at once."""
 
-    def forget(item: Item) -> None:
-        informer.forget(item.key, item.revision)
+    @property
+    def store(self) -> Store:
+        """Return the store."""
+        ...
 
-    codec = informer.codec
-    rest = CustomResourceDefinitionRest(store=informer.store, codec=codec, observe=informer.observe, forget=forget)
+    @property
+    def codec(self) -> CRDCodec:
+        """Return the codec of the catalog's definitions."""
+        ...
+
+    def observe(self, item: Item) -> None:
+        """Put a definition into the catalog."""
+        ...
+
+    def forget(self, name: str, revision: int) -> None:
+        """Remove a deleted definition from the catalog."""
+        ...
+
+
+def definitions_endpoint(definitions: ObservedDefinitions, admission: Admission, watches: Watches) -> BuiltinEndpoint:
+    """Return the endpoint of CustomResourceDefinitions with the subresource status. Each write updates the catalog at once."""
+    codec = definitions.codec
+    rest = CustomResourceDefinitionRest(store=definitions.store, codec=codec, observe=definitions.observe, forget=definitions.forget)
     scope = _scope(
         CUSTOM_RESOURCE_DEFINITIONS,
         rest=rest,

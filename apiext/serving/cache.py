@@ -14,6 +14,7 @@ from apiext.meta.host_annotations import LEAVING
 from apiext.meta.tasks import end_tasks
 from apiext.serving.info import ServingInfo, ServingVersion
 from apiext.serving.mirror_phases import expired
+from apiext.serving.remote_scopes import with_remote_version
 
 if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
@@ -78,7 +79,8 @@ class ServingCache:
 
         store = self.stores.store(info.definition.resource)
         store.guard_writes(self.guards.for_clients(info.definition))
-        served = info.versions[version.name] = build_version(info, version, store, self._admission)
+        served = build_version(info, version, store, self._admission)
+        served = info.versions[version.name] = with_remote_version(served, info, version)
         return served
 
     def on_change(self, old: Definition | None, new: Definition | None) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from apiext.endpoints.handlers.watch import watch
-from apiext.endpoints.request import INFO, WARNINGS
+from apiext.endpoints.request import INFO, WARNINGS, WORKERS
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.meta import errors
 from apiext.meta.gvk import GroupResource
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from apiext.serving.builtin import BuiltinEndpoints
     from apiext.serving.cache import ServingCache
     from apiext.serving.info import ServingInfo, ServingVersion
+    from apiext.workers.pool import WorkerPool
 
 _ACROSS_NAMESPACES: Final = frozenset({"list", "watch"})
 
@@ -31,10 +32,11 @@ _ACROSS_NAMESPACES: Final = frozenset({"list", "watch"})
 class ResourceHandler:
     """Answers requests for custom and built-in resources."""
 
-    def __init__(self, catalog: Catalog, cache: ServingCache, builtins: BuiltinEndpoints) -> None:
+    def __init__(self, catalog: Catalog, cache: ServingCache, builtins: BuiltinEndpoints, workers: WorkerPool) -> None:
         self._catalog = catalog
         self._cache = cache
         self._builtins = builtins
+        self._workers = workers
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request; 404 in plain text if the resource is not served.
@@ -42,6 +44,7 @@ class ResourceHandler:
         Raises:
             StatusError: the subresource is unknown (404), the verb is not supported (405), or the verb fails.
         """
+        request[WORKERS] = self._workers
         info = request[INFO]
         if self._builtins.serves(info):
             return await self._builtins.answer(request)

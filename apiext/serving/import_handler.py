@@ -13,25 +13,29 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import hdrs, web
 
-from apiext.endpoints.handlers.body import HEAVY_BYTES
 from apiext.endpoints.handlers.expect_continue import ask_for_body
-from apiext.endpoints.handlers.scope import MAX_BODY_BYTES
+from apiext.endpoints.request import USER
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.responsewriters.status import text_reply
-from apiext.meta import background, errors, json_codec, names
+from apiext.meta import errors, json_codec, limits, names
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.meta.host_annotations import IMPORT_PATH
+from apiext.meta.limits import MAX_BODY_BYTES
+from apiext.meta.time_slice import Pace
 from apiext.registry.errors import StorageFailure, interpret
 from apiext.serving.mirror_phases import check_import
+from apiext.serving.remote_scopes import VersionPlace, kept_version
 from apiext.storage.raw_objects import Outcome
-from apiext.storage.time_slice import Pace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from apiext.definitions.definition import Definition
     from apiext.serving.cache import ServingCache
+    from apiext.storage.interface import Codec
     from apiext.storage.raw_objects import RawObjects
+    from apiext.workers.link import ServerLink
+    from apiext.workers.pool import WorkerPool
 
 _DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
 _BATCH_LINES: Final = 128
@@ -44,8 +48,9 @@ _DELETION: Final = frozenset({"delete"})
 class ImportHandler:
     """Answers POST of `/apiext/import/<definition>`."""
 
-    def __init__(self, cache: ServingCache) -> None:
+    def __init__(self, cache: ServingCache, workers: WorkerPool) -> None:
         self._cache = cache
+        self._workers = workers
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Write the objects of the body; answer with the number of lines by outcome.
@@ -58,7 +63,7 @@ class ImportHandler:
             return text_reply("404 page not found", status=404)
         if request.method != hdrs.METH_POST:
             raise errors.StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
-        batch = _Import(self._cache, await self._definition(name))
+        batch = _Import(self._cache, await self._definition(name), self._workers, request[USER].name)
         await batch.write_all(request)
         return Reply(json_codec.dumps(batch.counts, sort_keys=False) + b"\n")
 
@@ -77,10 +82,12 @@ class ImportHandler:
 class _Import:
     """Import of one request body."""
 
-    def __init__(self, cache: ServingCache, definition: Definition) -> None:
+    def __init__(self, cache: ServingCache, definition: Definition, workers: WorkerPool, user: str) -> None:
         self.counts: dict[str, int] = dict.fromkeys([*(outcome.value for outcome in Outcome), _DELETED], 0)
         self._cache = cache
         self._definition = definition
+        self._workers = workers
+        self._user = user
         self._objects: RawObjects = cache.stores.raw(definition.resource, cache.guards.for_imports(definition))
         self._pending: dict[str, bytes | None] = {}
         """The stored form of objects by key; None deletes the object."""
@@ -128,14 +135,11 @@ class _Import:
             StatusError: the object cannot be converted.
         """
         definition = self._definition = self._cache.guards.current(self._definition)
-        codec = self._cache.storage_version(self._cache.info(definition)).codec
-        run = background.begin if len(line) > HEAVY_BYTES else background.run
-        key, obj = await run(_parse, definition, line)
-        if obj is None:
-            return key, None
-        if codec.conversion is not None:
-            obj = await codec.conversion.to_storage(obj)
-        return key, (await run(codec.encode, obj)).data
+        served = self._cache.storage_version(self._cache.info(definition))
+        remote = served.scopes[""].remote
+        if len(line) <= limits.MAX_INLINE_BYTES or remote is None:
+            return await _read(definition, served.codec, line)
+        return await self._workers.converse(_read_remotely, remote.place, line, answers=remote.answers(), user=self._user)
 
     async def _flush(self) -> None:
         """Write the collected changes. Raises StatusError."""
@@ -153,6 +157,22 @@ class _Import:
         if data is not None:
             return await self._objects.put(key, data)
         return _DELETED if await self._objects.remove(key) else ""
+
+
+async def _read_remotely(link: ServerLink, place: VersionPlace, line: bytes) -> tuple[str, bytes | None]:
+    """Do the same in a worker process."""
+    definition, served = kept_version(link, place)
+    return await _read(definition, served.codec, line)
+
+
+async def _read(definition: Definition, codec: Codec, line: bytes) -> tuple[str, bytes | None]:
+    """Return the key and the stored form of a line; None for a deletion. Raises ValueError or StatusError."""
+    key, obj = _parse(definition, line)
+    if obj is None:
+        return key, None
+    if codec.conversion is not None:
+        obj = await codec.conversion.to_storage(obj)
+    return key, codec.encode(obj).data
 
 
 def _parse(definition: Definition, line: bytes) -> tuple[str, json_codec.Object | None]:

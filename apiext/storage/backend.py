@@ -65,6 +65,11 @@ class BackendEvent:
     previous: KeyValue | None
     """The replaced value (None: created). Set for watches with `previous`, unless compacted."""
 
+    @property
+    def size(self) -> int:
+        """Return the bytes of both values."""
+        return len(self.value or b"") + (len(self.previous.value) if self.previous is not None else 0)
+
 
 @dataclass(frozen=True, slots=True)
 class WatchBatch:
@@ -80,6 +85,14 @@ class BackendError(Exception):
 
 class UnavailableError(BackendError):
     """The backend did not answer within the deadline, or there is no connection."""
+
+
+class ValueTooLargeError(BackendError):
+    """The backend refuses a value because of its size; nothing was written."""
+
+
+class ProgressUnreliableError(BackendError):
+    """The backend may report progress too early, or it is not known yet whether it does."""
 
 
 class CompactedError(BackendError):
@@ -126,11 +139,19 @@ class Backend(Protocol):
         ...
 
     async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
-        """Write a key if it is absent."""
+        """Write a key if it is absent.
+
+        Raises:
+            ValueTooLargeError: the backend refuses the value.
+        """
         ...
 
     async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
-        """Replace the value of a key if it has the expected revision."""
+        """Replace the value of a key if it has the expected revision.
+
+        Raises:
+            ValueTooLargeError: the backend refuses the value.
+        """
         ...
 
     async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
@@ -149,7 +170,11 @@ class Backend(Protocol):
         ...
 
     async def request_progress(self) -> None:
-        """Request a batch with the current revision on every open watch."""
+        """Request a batch with the current revision on every open watch.
+
+        Raises:
+            ProgressUnreliableError: such a batch may come before changes up to its revision. None is requested.
+        """
         ...
 
     async def revision(self) -> int:

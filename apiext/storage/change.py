@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from apiext.meta.selectors import Operator
 from apiext.storage import keys, rendering
 from apiext.storage.entry import Entry
 from apiext.storage.interface import EVERYTHING, Codec, Event, EventType, Item, Selection
@@ -109,21 +108,17 @@ class Interest:
 
 def is_everything(selection: Selection) -> bool:
     """Report whether a selection selects all objects."""
-    return selection is EVERYTHING or (
-        (selection.labels is None or selection.labels.empty) and (selection.fields is None or selection.fields.empty)
-    )
+    return selection is EVERYTHING or not selection.size
 
 
 def equal_field(selection: Selection) -> tuple[str, str] | None:
-    """Return the field and value of the first `=` requirement on a selectable field of the CRD; None if there is none."""
+    """Return the first selectable field of the CRD whose value the selection requires, and the value; None if there is none."""
     if selection.fields is None:
         return None
-    for requirement in selection.fields.requirements:
-        if requirement.operator is Operator.EQUALS and not requirement.field.startswith("metadata."):
-            return requirement.field, requirement.value
-    return None
+    return next((one for one in selection.fields.required.items() if not one[0].startswith("metadata.")), None)
 
 
 def selection_key(selection: Selection) -> tuple[str, str]:
     """Return the text of a selection; selections with equal texts select the same objects."""
-    return str(selection.labels or ""), str(selection.fields or "")
+    labels, fields = selection.labels, selection.fields
+    return labels.text if labels is not None else "", fields.text if fields is not None else ""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import string
 from typing import Any, Final, NamedTuple
 
 import orjson
 
-from apiext.meta import errors, go_format
+from apiext.meta import errors
+from apiext.meta.json_syntax import syntax_error
 
 _VERSION: Final = "meta.k8s.io/v1"
 _ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "-_")
@@ -20,7 +22,9 @@ _INCONSISTENT: Final = (
     "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
-_MAX_INT64: Final = 2**63 - 1
+_BEYOND_INT64: Final = 2**63
+_INTEGER: Final = re.compile("-?[0-9]{1,19}")
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class Continue(NamedTuple):
@@ -68,55 +72,57 @@ def _decode(token: str) -> Continue:
 
 
 def _base64(token: str) -> bytes:
-    text = token.replace("\r", "").replace("\n", "")
-    for position, char in enumerate(text):
-        if char not in _ALPHABET:
-            offset = len(text[:position].encode(errors="surrogatepass"))
+    # Line breaks are no data, but count in the offsets of errors.
+    for position, char in enumerate(token):
+        if char not in _ALPHABET and char not in "\r\n":
+            offset = len(token[:position].encode(errors="surrogatepass"))
             raise ValueError(f"{_INVALID}: illegal base64 data at input byte {offset}")
+    text = token.replace("\r", "").replace("\n", "")
     if len(text) % 4 == 1:
-        raise ValueError(f"{_INVALID}: illegal base64 data at input byte {len(text) - 1}")
+        raise ValueError(f"{_INVALID}: illegal base64 data at input byte {len(token) - 1}")
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 def _document(data: bytes) -> dict[str, object]:
-    try:
-        # json, like Go's parser, keeps large numbers exact and accepts invalid UTF-8
-        document = json.loads(data.decode(errors="replace"))
-    except ValueError as error:
-        # Go's parser quotes the first byte as a character
-        text = data.strip(b" \t\r\n").decode("latin-1")
-        begins = bool(text) and (text[0] in '{["-' or text[0].isdigit())
-        why = "unexpected end of JSON input"
-        if text and not begins:
-            why = f"invalid character {_quoted(text[0])} looking for beginning of value"
-        raise ValueError(f"{_INVALID}: {why}") from error
+    problem = syntax_error(data)
+    if problem:
+        raise ValueError(f"{_INVALID}: {problem}")
+    document = json.loads(data.decode(errors="replace"), parse_int=_Number, parse_float=_Number)
     if document is None:
         return {}
     if not isinstance(document, dict):
-        name = "array" if isinstance(document, list) else _json_type(document)
         raise ValueError(  # noqa: TRY004 - the token is malformed, whatever it holds
-            f"{_INVALID}: json: cannot unmarshal {name} into Go value of type storage.continueToken"
+            f"{_INVALID}: json: cannot unmarshal {_json_type(document)} into Go value of type storage.continueToken"
         )
-    return document
+    # Go ignores case
+    return {name.lower(): member for name, member in document.items()}
+
+
+class _Number(str):
+    """A number as it is written."""
+
+    __slots__ = ()
 
 
 def _text(document: dict[str, object], name: str) -> str:
     value = document.get(name)
-    if isinstance(value, str) or value is None:
-        return value or ""
-    raise ValueError(_mistyped(name, _json_type(value), "string"))
+    if value is None:
+        return ""
+    if not isinstance(value, str) or isinstance(value, _Number):
+        raise ValueError(_mistyped(name, _json_type(value), "string"))  # noqa: TRY004 - see _document
+    return _LONE_SURROGATE.sub("\ufffd", value)
 
 
 def _number(document: dict[str, object], name: str) -> int:
     value = document.get(name)
     if value is None:
         return 0
-    # bool is a subclass of int
-    if not isinstance(value, int) or isinstance(value, bool):
+    if not isinstance(value, _Number):
         raise ValueError(_mistyped(name, _json_type(value), "int64"))  # noqa: TRY004 - see _document
-    if abs(value) > _MAX_INT64:
+    number = int(value) if _INTEGER.fullmatch(value) else _BEYOND_INT64
+    if not -_BEYOND_INT64 <= number < _BEYOND_INT64:
         raise ValueError(_mistyped(name, f"number {value}", "int64"))
-    return value
+    return number
 
 
 def _mistyped(name: str, found: str, go_type: str) -> str:
@@ -124,19 +130,7 @@ def _mistyped(name: str, found: str, go_type: str) -> str:
 
 
 def _json_type(value: object) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, str):
-        return "string"
-    if isinstance(value, float):
-        return f"number {value}"
-    return {int: "number", list: "array", dict: "object"}.get(type(value), "null")
-
-
-def _quoted(char: str) -> str:
-    if char == "'":
-        return r"'\''"
-    return "'\"'" if char == '"' else f"'{go_format.quote(char)[1:-1]}'"
+    return {_Number: "number", str: "string", bool: "bool", list: "array", dict: "object"}[type(value)]
 
 
 class ExpiredContinueError(errors.StatusError):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Iterable, MutableSequence, Sequence
 from typing import Final
 
 from apiext.meta import errors
 from apiext.meta.gvk import GroupResource
+from apiext.meta.time_slice import Pace
 from apiext.storage import change, continue_token, entry, keys, list_plan, versioner
 from apiext.storage.backend import Backend, CompactedError, FutureRevisionError, KeyValue, RangeResult
 from apiext.storage.corrupt_objects import Corruption
+from apiext.storage.entry import Entry
 from apiext.storage.interface import Codec, CorruptObjectError, Item, KeyNotFoundError, ListResult
 from apiext.storage.list_plan import ListPlan
-from apiext.storage.rendering import Renderer
-from apiext.storage.time_slice import Pace
+from apiext.storage.rendering import Renderer, RenderResult
 from apiext.storage.view import View
 
 _PAGE_KEYS: Final = 1000
@@ -38,7 +39,13 @@ class DirectReader:
             raise errors.too_large_resource_version(minimum, revision, 0)
         if pair is None:
             raise KeyNotFoundError(self.prefix + key, "key not found")
-        return await self._renderer.read_item(codec, key, self._renderer.open(key, pair.value), pair.revision)
+        found, view = entry.read(self._renderer, key, pair.value, pair.revision), View(codec, self._renderer)
+        if view.is_ready(found):
+            return view.render(found, found.revision)
+        (item,) = await view.items([found])
+        if isinstance(item, Item):
+            return item
+        raise item
 
     async def list(self, plan: ListPlan, codec: Codec) -> ListResult:
         """Return the result of a planned list."""
@@ -91,15 +98,22 @@ class DirectReader:
         """Append the selected items; return False if the limit was reached before the last pair."""
         pace = Pace()
         view = View(codec, self._renderer)
-        entries = [entry.read(self._renderer, pair.key[len(self.prefix) :], pair.value, pair.revision) for pair in pairs]
-        shown = None if view.inline else await view.items(entries)
-        for place, each in enumerate(entries):
+        # an inline view renders each entry when its turn comes
+        entries = (entry.read(self._renderer, pair.key[len(self.prefix) :], pair.value, pair.revision) for pair in pairs)
+        shown: Iterable[Entry | RenderResult] = entries if view.inline else await view.items(list(entries))
+        item: RenderResult
+        for each in shown:
             if plan.limit and len(items) >= plan.limit:
                 return False
             if pace.due:
                 await pace.pause()
             try:
-                item = view.render(each, each.revision) if shown is None else shown[place]
+                if not isinstance(each, Entry):
+                    item = each
+                elif view.is_ready(each):
+                    item = view.render(each, each.revision)
+                else:
+                    (item,) = await view.items([each])
             except CorruptObjectError as error:
                 item = error
             if isinstance(item, CorruptObjectError):

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from apiext.meta import errors
+from apiext.meta import errors, limits
 from apiext.storage import converting_watch, entry, keys, rendering, versioner
 from apiext.storage.backend import Backend, BackendError, BackendEvent, CompactedError
 from apiext.storage.change import Change, Interest
@@ -96,20 +96,19 @@ class DirectWatch(WatchQueue[Event]):
             revision = revision or result.revision
             page = [(pair.key[len(self._renderer.prefix) :], pair) for pair in result.items]
             read = [entry.read(self._renderer, key, pair.value, pair.revision) for key, pair in page if self._interest.covers(key)]
-            if not self._interest.view.inline:
-                for shown in await self._interest.view.items(read):
-                    if not isinstance(shown, Item):
-                        raise rendering.status_error(shown)
+            view = self._interest.view
+            for shown in await view.items([each for each in read if not view.is_ready(each)]):
+                if not isinstance(shown, Item):
+                    raise rendering.status_error(shown)
             entries += read
             if not result.more:
                 return entries, revision
             start = f"{result.items[-1].key}\0"
 
-    def _initial(self, entries: list[Entry], revision: int) -> Iterator[Event]:
+    def _initial(self, entries: list[Entry], revision: int) -> Iterator[Event | None]:
         view = self._interest.view
         for each in entries:
-            if self._interest.wants(each):
-                yield rendering.event(EventType.ADDED, view.item(each))
+            yield rendering.event(EventType.ADDED, view.item(each)) if self._interest.wants(each) else None
         if self._options.send_initial_events and self._options.allow_bookmarks:
             yield rendering.bookmark(view.gvk, revision, initial_events_end=True)
 
@@ -127,7 +126,7 @@ class DirectWatch(WatchQueue[Event]):
     async def _follow(self) -> None:
         async with contextlib.aclosing(self._backend.watch(self._prefix, start=self._revision + 1, previous=True)) as batches:
             async for batch in batches:
-                if self._interest.view.inline:
+                if self._interest.view.inline and sum(event.size for event in batch.events) <= limits.MAX_INLINE_RENDERING_BYTES:
                     self._send(batch.events)
                 else:
                     await self._convert_and_send(batch.events)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from apiext.meta.gvk import GroupResource
 from apiext.meta.log import get_logger
@@ -23,6 +23,9 @@ from apiext.storage.interface import Store
 from apiext.storage.raw_objects import RawObjects
 from apiext.storage.rendering import Renderer
 from apiext.storage.write_guards import WriteGuard
+
+if TYPE_CHECKING:
+    from apiext.workers.pool import WorkerPool
 
 COMPACTION_INTERVAL_SECONDS: Final = 300.0
 BOOKMARK_INTERVAL_SECONDS: Final = 60.0
@@ -40,14 +43,17 @@ class StoreFactory:
         *,
         prefix: str = "/registry",
         watch_cache: bool = True,
+        workers: WorkerPool | None = None,
         compaction_interval: float = COMPACTION_INTERVAL_SECONDS,
         bookmark_interval: float = BOOKMARK_INTERVAL_SECONDS,
         max_wait: float = MAX_WAIT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Create the factory. `workers` render large objects."""
         self.backend = backend
         self._prefix = prefix
         self._watch_cache = watch_cache
+        self._workers = workers
         self._bookmark_interval = bookmark_interval
         self._clock = clock
         self._barrier = Barrier(backend)
@@ -81,7 +87,7 @@ class StoreFactory:
         """Return the store of a resource, the same one until it is dropped."""
         store = self._stores.get(resource)
         if store is None:
-            renderer = Renderer(self.key_prefix(resource))
+            renderer = Renderer(self.key_prefix(resource), self._workers)
             if self._watch_cache:
                 store = CachedStore(
                     backend=self.backend,

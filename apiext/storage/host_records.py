@@ -1,4 +1,4 @@
-"""Records about the host cluster that a store belongs to, shared by all servers on the store."""
+"""Records of the servers on a store, which share them: about the host cluster that it belongs to, and about its age."""
 
 from __future__ import annotations
 
@@ -35,7 +35,11 @@ class HostRecords:
 
     async def remember_authentication(self, config_map: dict[str, Any]) -> None:
         """Record the extension-apiserver-authentication ConfigMap."""
-        key, value = self.key("host-authentication"), _encoded(config_map)
+        await self.put("host-authentication", config_map)
+
+    async def put(self, name: str, record: dict[str, Any]) -> None:
+        """Write a record unless it is stored already."""
+        key, value = self.key(name), _encoded(record)
         pair, _ = await self._backend.get(key)
         if pair is None:
             await self._backend.create(key, value)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from apiext.meta import json_codec
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupVersionKind
+from apiext.meta.inline_work import HeavyWorkError
 from apiext.meta.json_codec import Object
 from apiext.meta.selectors import FieldSelector, LabelSelector
 from apiext.storage.write_guards import WriteGuard
+
+if TYPE_CHECKING:
+    from apiext.storage.remote_codec import RemoteCodec
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,11 @@ class Codec(Protocol):
     @property
     def conversion(self) -> Conversion | None:
         """The conversion that follows `decode` and precedes `encode`; None where these two convert by themselves."""
+        ...
+
+    @property
+    def remote(self) -> RemoteCodec | None:
+        """The copy in worker processes, which renders large objects; None where there is none."""
         ...
 
     def encode(self, obj: Object) -> Encoded:
@@ -115,6 +124,12 @@ class Selection:
 
     labels: LabelSelector | None = None
     fields: FieldSelector | None = None
+
+    @property
+    def size(self) -> int:
+        """Return the number of requirements; 0 selects all objects."""
+        labels, fields = self.labels, self.fields
+        return (len(labels.requirements) if labels is not None else 0) + (len(fields.requirements) if fields is not None else 0)
 
     def matches(self, labels: dict[str, str], fields: dict[str, str]) -> bool:
         """Report whether an object with these labels and selectable fields is selected."""
@@ -181,6 +196,11 @@ class Event:
     line: bytes
     """The JSON line of the event: `{"type":"ADDED","object":{...}}` and a newline."""
 
+    @property
+    def size(self) -> int:
+        """Return the bytes of the line."""
+        return len(self.line)
+
 
 class Watch(Protocol):
     """A running watch; iterate it for batches of events, never empty.
@@ -236,6 +256,10 @@ class CorruptObjectError(StorageError):
     code, text = 7, "corrupt object"
 
 
+class LargeObjectError(HeavyWorkError):
+    """The stored object is larger than the caller wants to process on the event loop. Nothing was written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Preconditions:
     """Required metadata of the existing object."""
@@ -251,11 +275,14 @@ class WriteOptions:
     preconditions: Preconditions | None = None
     """Conditions on the existing object; InvalidObjectError when one does not hold."""
     validate: Callable[[Object], Awaitable[None]] | None = None
-    """Called with the existing object before a deletion, again for each retry; what it raises ends the deletion."""
+    """Called with the existing object before a deletion, again for each retry; what it raises ends the deletion. The object may lack
+    everything but apiVersion, kind and metadata."""
     ignore_not_found: bool = False
     """Create the object of an update when it does not exist."""
     dry_run: bool = False
     """Do everything but the write."""
+    limit: int | None = None
+    """Bytes of the existing object above which the write raises LargeObjectError; None for any size."""
 
 
 DEFAULT_WRITE: Final = WriteOptions()
@@ -297,7 +324,7 @@ class Store(Protocol):
     ) -> tuple[Item, bool]:
         """Apply `update` until no other writer interferes; return the result, and whether it was created.
 
-        Reads `preconditions`, `ignore_not_found` and `dry_run`. `update` makes the new object from the existing one (a
+        Reads `preconditions`, `ignore_not_found`, `dry_run` and `limit`. `update` makes the new object from the existing one (a
         copy) and its revision, and may be called again with a newer state. With `ignore_not_found`, it gets an empty dict
         and revision 0 for an absent object. The first attempt uses the cached state if there is one; after an error or a
         conflict, the next one uses the state of the backend. An update that changes no stored byte writes nothing.
@@ -312,7 +339,7 @@ class Store(Protocol):
     async def delete(self, key: str, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
         """Delete an object and return its last state, with the revision of the deletion.
 
-        Reads `preconditions`, `validate` and `dry_run`.
+        Reads `preconditions`, `validate`, `dry_run` and `limit`.
 
         Raises:
             KeyNotFoundError: the key does not exist.
@@ -328,6 +355,10 @@ class Store(Protocol):
             KeyNotFoundError: the key does not exist.
             InvalidObjectError: the object can be decoded.
         """
+        ...
+
+    def answers(self, codec: Codec) -> Mapping[str, Callable[..., Awaitable[Any]]]:
+        """Return the answers to the questions of a RemoteStore about this resource, whose objects it writes with a like codec."""
         ...
 
     def guard_writes(self, guard: WriteGuard) -> None:

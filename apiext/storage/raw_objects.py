@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from enum import StrEnum
-from functools import partial
 from typing import Final
 
 from apiext.storage.backend import Backend, KeyValue
-from apiext.storage.write_guards import WriteGuard, retry_guarded
+from apiext.storage.write_guards import GuardedWrites, WriteGuard
 
 _PAGE_KEYS: Final = 500
 _TOGETHER: Final = 128
@@ -34,7 +33,7 @@ class RawObjects:
     def __init__(self, *, backend: Backend, prefix: str, guard: WriteGuard) -> None:
         self._backend = backend
         self._prefix = prefix
-        self._guard = guard
+        self._writes = GuardedWrites(backend, guard)
 
     async def put(self, key: str, data: bytes) -> Outcome:
         """Store an object as these bytes, whatever is stored now."""
@@ -42,12 +41,11 @@ class RawObjects:
         found: KeyValue | None = None
         while True:
             if found is None:
-                outcome, write = Outcome.CREATED, partial(self._backend.create, full, data)
+                outcome, result = Outcome.CREATED, await self._writes.create(full, data)
             elif found.value == data:
                 return Outcome.UNCHANGED
             else:
-                outcome, write = Outcome.UPDATED, partial(self._backend.update, full, data, expected=found.revision)
-            result = await retry_guarded(self._guard, write)
+                outcome, result = Outcome.UPDATED, await self._writes.update(full, data, expected=found.revision)
             if result.succeeded:
                 return outcome
             found = result.current
@@ -59,7 +57,7 @@ class RawObjects:
 
     async def _remove(self, found: KeyValue | None) -> bool:
         while found is not None:
-            result = await retry_guarded(self._guard, partial(self._backend.delete, found.key, expected=found.revision))
+            result = await self._writes.delete(found.key, expected=found.revision)
             if result.succeeded:
                 return True
             found = result.current

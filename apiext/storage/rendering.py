@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta import errors, json_codec
 from apiext.meta.gvk import GroupVersionKind
 from apiext.meta.json_codec import Object
+from apiext.meta.object_metadata import find_metadata
 from apiext.storage.interface import Codec, CorruptObjectError, Encoded, Event, EventType, Item
+
+if TYPE_CHECKING:
+    from apiext.workers.pool import WorkerPool
 
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _ENCRYPTED: Final = b"k8s:enc:"
@@ -22,13 +27,34 @@ RenderResult = Item | CorruptObjectError | errors.StatusError
 """A rendering, or the error that stands in its place."""
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An object as it is rendered, but for its resourceVersion."""
+
+    key: str
+    encoded: Encoded
+    labels: dict[str, str]
+    fields: dict[str, str]
+
+    def at(self, revision: int) -> Item:
+        """Return the rendering at a revision (0: none)."""
+        position, data = self.encoded.revision_at, self.encoded.data
+        token = _token(revision) if revision else b""
+        rendered = b"%b%b%b" % (data[:position], token, data[position:-1])
+        return Item(key=self.key, revision=revision, data=rendered, labels=self.labels, fields=self.fields)
+
+
 class Renderer:
-    """Reads and renders the values of one resource. `prefix` is the key prefix of the resource, with a final slash."""
+    """Reads and renders the values of one resource. `prefix` is the key prefix of the resource, with a final slash.
 
-    __slots__ = ("prefix",)
+    `workers` render large objects of codecs that have copies there; without them, everything is rendered in place.
+    """
 
-    def __init__(self, prefix: str) -> None:
+    __slots__ = ("prefix", "workers")
+
+    def __init__(self, prefix: str, workers: WorkerPool | None = None) -> None:
         self.prefix = prefix
+        self.workers = workers
 
     def open(self, key: str, value: bytes) -> bytes:
         """Return a stored value (apiserver pkg/storage/value/encrypt/identity).
@@ -90,17 +116,12 @@ class Renderer:
         Raises:
             CorruptObjectError: the bytes cannot be decoded.
         """
-        at, data = encoded.revision_at, encoded.data
-        if at < 0:
-            return self.item(codec, key, data, revision)
-        token = _token(revision) if revision else b""
-        return Item(
-            key=key,
-            revision=revision,
-            data=b"%b%b%b" % (data[:at], token, data[at:-1]),
-            labels=_labels(source["metadata"]),
-            fields=codec.fields(source),
-        )
+        draft = self.draft(codec, key, encoded, source)
+        return self.item(codec, key, encoded.data, revision) if draft is None else draft.at(revision)
+
+    def draft(self, codec: Codec, key: str, encoded: Encoded, source: Object) -> Draft | None:
+        """Return an object that was just encoded (`source`) as it is rendered, None if only `item` can do so."""
+        return Draft(key, encoded, _labels(source["metadata"]), codec.fields(source)) if encoded.revision_at >= 0 else None
 
     def render(self, codec: Codec, key: str, obj: Object, revision: int) -> Item:
         """Render a decoded object in the codec's version.
@@ -130,9 +151,16 @@ def _set_revision(obj: Object, revision: int) -> None:
 
 def at_revision(item: Item, revision: int) -> Item:
     """Return the item with another resourceVersion, whatever its content."""
-    obj = item.object()
-    _set_revision(obj, revision)
-    data = compact(json_codec.dumps(obj))
+    place = find_metadata(item.data)
+    if place is None:
+        obj = item.object()
+        _set_revision(obj, revision)
+        data = compact(json_codec.dumps(obj))
+    else:
+        # the rest of a large object need not be parsed
+        metadata = json_codec.loads(item.data[place])
+        _set_revision({"metadata": metadata}, revision)
+        data = b"%b%b%b" % (item.data[: place.start], json_codec.dumps(metadata), item.data[place.stop :])
     return Item(key=item.key, revision=revision, data=data, labels=item.labels, fields=item.fields)
 
 

@@ -7,13 +7,13 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from apiext.meta import errors
+from apiext.meta import errors, limits
 from apiext.meta.gvk import GroupVersionKind
 from apiext.meta.json_codec import Object
+from apiext.meta.time_slice import Pace
 from apiext.storage.entry import Entry
 from apiext.storage.interface import Codec, CorruptObjectError, Item
 from apiext.storage.rendering import DECODING_ERRORS, RENDERING_ERRORS, Renderer, RenderResult, at_revision, with_revision
-from apiext.storage.time_slice import Pace
 
 _BATCH: Final = 500
 """Objects that are converted by one call at most."""
@@ -25,13 +25,14 @@ class View:
     A view refers to its codec weakly: readers and watchers hold the codec.
     """
 
-    __slots__ = ("__weakref__", "_codec", "_renderer", "_rendering", "gvk", "inline")
+    __slots__ = ("__weakref__", "_codec", "_remote", "_renderer", "_rendering", "gvk", "inline")
 
     def __init__(self, codec: Codec, renderer: Renderer, released: Callable[[View], None] | None = None) -> None:
         self.gvk: GroupVersionKind = codec.gvk
         self.inline: bool = codec.conversion is None
-        """Whether `item` can be used at once; otherwise entries are rendered by `items` first."""
+        """Whether `item` can be used for small entries at once; otherwise all entries are rendered by `items` first."""
         self._renderer = renderer
+        self._remote = codec.remote if self.inline and renderer.workers is not None else None
         self._codec = weakref.ref(codec, None if released is None else lambda _: released(self))
         self._rendering: dict[Entry, asyncio.Task[dict[Entry, RenderResult]]] = {}
 
@@ -40,6 +41,15 @@ class View:
         if codec is None:
             raise AssertionError("the codec of a view in use is garbage")
         return codec
+
+    def is_ready(self, entry: Entry) -> bool:
+        """Report whether `item` returns at once: the entry is rendered, or small in an inline view. Otherwise use `items`."""
+        if entry.cached(self) is not None:
+            return True
+        return self.inline and not self._is_large(entry)
+
+    def _is_large(self, entry: Entry) -> bool:
+        return self._remote is not None and entry.size > limits.MAX_INLINE_RENDERING_BYTES
 
     def item(self, entry: Entry) -> Item:
         """Return the rendering of an entry, which keeps it. In a view that is not inline, it must be cached.
@@ -55,7 +65,7 @@ class View:
         item = entry.cached(self)
         if item is not None and entry.is_stored_as_shown(self):
             return with_revision(item, revision)
-        return self.render(entry, revision) if self.inline else at_revision(self.item(entry), revision)
+        return self.render(entry, revision) if item is None and self.inline else at_revision(self.item(entry), revision)
 
     def render(self, entry: Entry, revision: int) -> Item:
         """Render an entry's object with a resourceVersion, in an inline view. Raises as `item`."""
@@ -94,6 +104,9 @@ class View:
         shown: dict[Entry, RenderResult] = {}
         decoded: dict[Entry, Object] = {}
         for entry in entries:
+            if self._is_large(entry):
+                shown[entry] = await self._render_remotely(entry)
+                continue
             try:
                 decoded[entry] = self._renderer.decode(codec, entry.key, entry.raw, entry.revision)
             except RENDERING_ERRORS as error:
@@ -116,3 +129,14 @@ class View:
             if pace.due:
                 await pace.pause()
         return shown
+
+    async def _render_remotely(self, entry: Entry) -> RenderResult:
+        """Render an entry in a worker process."""
+        remote, workers = self._remote, self._renderer.workers
+        if remote is None or workers is None:
+            raise AssertionError("only large entries of a view with workers are rendered remotely")
+        try:
+            result = await remote.render(workers, self._renderer.prefix, entry.key, entry.raw, entry.revision)
+        except RENDERING_ERRORS as error:
+            return error
+        return entry.adopt(self, result) if isinstance(result, Item) else result

@@ -6,19 +6,27 @@ Mirrors apiserver pkg/storage/cacher/cache_watcher.go.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from typing import Final, Generic, TypeVar, cast
+from typing import Final, Generic, Protocol, TypeVar, cast
 
-from apiext.meta import errors
+from apiext.meta import errors, limits
+from apiext.meta.time_slice import Pace
 from apiext.storage import rendering
 from apiext.storage.interface import Event
-from apiext.storage.time_slice import Pace
 
-T = TypeVar("T")
 
-MAX_QUEUED_EVENTS: Final = 4096
-MAX_QUEUED_BYTES: Final = 16 << 20
+class _Sized(Protocol):
+    @property
+    def size(self) -> int:
+        """Return the approximate bytes."""
+        ...
+
+
+T = TypeVar("T", bound=_Sized)
+
 _CHUNK_EVENTS: Final = 256
+_CHUNK_BYTES: Final = 256 * 1024
 
 
 class WatchQueue(Generic[T]):
@@ -28,9 +36,10 @@ class WatchQueue(Generic[T]):
     ended without an error, as in the reference; its client resumes.
     """
 
-    def __init__(self, *, backlog: Iterable[T] = (), closed: Callable[[WatchQueue[T]], None] | None = None) -> None:
-        self._backlog: Iterator[T] | None = iter(backlog)
-        self._batches: list[list[T]] = []
+    def __init__(self, *, backlog: Iterable[T | None] = (), closed: Callable[[WatchQueue[T]], None] | None = None) -> None:
+        """Create a queue. The backlog has None where its maker may be interrupted without an event."""
+        self._backlog: Iterator[T | None] | None = iter(backlog)
+        self._batches: deque[tuple[list[T], int]] = deque()
         self._events = 0
         self._bytes = 0
         self._waiter: asyncio.Future[None] | None = None
@@ -42,10 +51,10 @@ class WatchQueue(Generic[T]):
         """Add a batch and its size in bytes; end the watch if its queue is over a limit. The list must not change later."""
         if self.finished:
             return
-        if self._events >= MAX_QUEUED_EVENTS or self._bytes >= MAX_QUEUED_BYTES:
+        if self._events >= limits.MAX_QUEUED_EVENTS or self._bytes >= limits.MAX_QUEUED_BYTES:
             self.close()
             return
-        self._batches.append(batch)
+        self._batches.append((batch, size))
         self._events += len(batch)
         self._bytes += size
         self._wake()
@@ -53,7 +62,7 @@ class WatchQueue(Generic[T]):
     def fail(self, error: errors.StatusError) -> None:
         """End the watch with a Status after the queued events."""
         if not self.finished:
-            self._batches.append([cast("T", rendering.error_event(error))])
+            self._batches.append(([cast("T", rendering.error_event(error))], 0))
             self.finish()
 
     def finish(self) -> None:
@@ -67,7 +76,7 @@ class WatchQueue(Generic[T]):
     def close(self) -> None:
         """End the watch now; idempotent."""
         self._backlog = None
-        self._batches = []
+        self._batches.clear()
         self.finish()
 
     def _wake(self) -> None:
@@ -95,24 +104,39 @@ class WatchQueue(Generic[T]):
                 await self._waiter
 
     def _take(self) -> list[T]:
-        batches, self._batches = self._batches, []
-        self._events = self._bytes = 0
-        return batches[0] if len(batches) == 1 else [event for batch in batches for event in batch]
+        """Return the next batch, together with those after it as long as they are small."""
+        batch, size = self._batches.popleft()
+        if self._batches and size + self._batches[0][1] <= _CHUNK_BYTES:
+            batch = batch.copy()
+            while self._batches and size + self._batches[0][1] <= _CHUNK_BYTES:
+                more, more_size = self._batches.popleft()
+                batch += more
+                size += more_size
+        self._events -= len(batch)
+        self._bytes -= size
+        return batch
 
-    async def _next_chunk(self, backlog: Iterator[T]) -> list[T]:
-        """Return the next events of the backlog, as many as fit in a time slice."""
+    async def _next_chunk(self, backlog: Iterator[T | None]) -> list[T]:
+        """Return the next events of the backlog, as many as fit in a time slice and in one write."""
         # pause before the work, not after it: a cancelled reader loses nothing
-        await asyncio.sleep(0)
         pace = Pace()
+        await pace.pause()
         chunk: list[T] = []
+        size = 0
         try:
             for event in backlog:
-                chunk.append(event)
-                if len(chunk) >= _CHUNK_EVENTS or pace.due:
+                if event is not None:
+                    chunk.append(event)
+                    size += event.size
+                if len(chunk) >= _CHUNK_EVENTS or size >= _CHUNK_BYTES or (chunk and pace.due):
                     return chunk
+                if pace.due:
+                    await pace.pause()
+                    if self._backlog is None:
+                        return []
         except rendering.RENDERING_ERRORS as error:
             chunk.append(cast("T", rendering.error_event(rendering.status_error(error))))
-            self._batches = []
+            self._batches.clear()
             self.finish()
         self._backlog = None
         return chunk

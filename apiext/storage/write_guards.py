@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
-from apiext.storage.backend import Guard, WriteResult
+from apiext.storage.backend import Backend, Guard, WriteResult
 
 
 class WriteGuard(Protocol):
@@ -29,16 +31,34 @@ class WriteGuard(Protocol):
         ...
 
 
-async def retry_guarded(guard: WriteGuard | None, write: Callable[..., Awaitable[WriteResult]]) -> WriteResult:
-    """Write under the condition of a guard if there is one; retry with a new condition while the previous one does not hold.
+@dataclass(slots=True, eq=False)
+class GuardedWrites:
+    """Writes of a backend under the conditions of a guard, if there is one; retries while a condition does not hold.
 
     Raises:
-        BackendError: the backend does not answer; also raises what the guard raises.
+        BackendError: from every method, when the backend does not answer; methods also raise what the guard raises.
     """
-    while guard is not None:
-        condition = guard.decide()
-        result = await write(guard=condition)
-        if condition is None or not result.guard_failed:
-            return result
-        await guard.outdated(condition)
-    return await write(guard=None)
+
+    _backend: Backend
+    guard: WriteGuard | None = None
+
+    async def create(self, key: str, value: bytes) -> WriteResult:
+        """See Backend.create."""
+        return await self._retry(partial(self._backend.create, key, value))
+
+    async def update(self, key: str, value: bytes, expected: int) -> WriteResult:
+        """See Backend.update."""
+        return await self._retry(partial(self._backend.update, key, value, expected=expected))
+
+    async def delete(self, key: str, expected: int) -> WriteResult:
+        """See Backend.delete."""
+        return await self._retry(partial(self._backend.delete, key, expected=expected))
+
+    async def _retry(self, write: Callable[..., Awaitable[WriteResult]]) -> WriteResult:
+        while self.guard is not None:
+            condition = self.guard.decide()
+            result = await write(guard=condition)
+            if condition is None or not result.guard_failed:
+                return result
+            await self.guard.outdated(condition)
+        return await write(guard=None)

@@ -5,14 +5,16 @@ Mirrors the write methods of apiserver pkg/storage/etcd3/store.go and pkg/regist
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, TypeVar
 
-from apiext.meta import background
+from apiext.meta import json_codec
 from apiext.meta.json_codec import Object
-from apiext.storage.backend import Backend, KeyValue
+from apiext.meta.object_metadata import metadata_json
+from apiext.storage.backend import Backend, KeyValue, ValueTooLargeError, WriteResult
 from apiext.storage.interface import (
     DEFAULT_WRITE,
     Codec,
@@ -22,11 +24,14 @@ from apiext.storage.interface import (
     Item,
     KeyExistsError,
     KeyNotFoundError,
+    LargeObjectError,
     Preconditions,
     WriteOptions,
 )
-from apiext.storage.rendering import Renderer, at_revision, compact, with_revision, without_revision
-from apiext.storage.write_guards import WriteGuard, retry_guarded
+from apiext.storage.rendering import Draft, Renderer, at_revision, compact, with_revision, without_revision
+from apiext.storage.write_guards import GuardedWrites, WriteGuard
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ _ABSENT = ObjectState(raw=b"", revision=0, current=True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Encoding:
+class WriteEncoding:
     """An object ready to be written."""
 
     encoded: Encoded
@@ -73,6 +78,11 @@ def check_preconditions(preconditions: Preconditions | None, obj: Object, key: s
             raise InvalidObjectError(key, message)
 
 
+def _check_size(state: ObjectState, options: WriteOptions) -> None:
+    if options.limit is not None and len(state.raw) > options.limit:
+        raise LargeObjectError
+
+
 class Writer:
     """The writing half of a Store, for one resource.
 
@@ -82,11 +92,11 @@ class Writer:
     def __init__(self, *, backend: Backend, renderer: Renderer) -> None:
         self.renderer = renderer
         self._backend = backend
-        self._guard: WriteGuard | None = None
+        self._writes = GuardedWrites(backend)
 
     def guard_writes(self, guard: WriteGuard) -> None:
         """Implement Store.guard_writes."""
-        self._guard = guard
+        self._writes.guard = guard
 
     def cached_state(self, key: str, codec: Codec) -> ObjectState | None:
         """Return a state for the first attempt of a write, which may be outdated; None to read the backend."""
@@ -103,18 +113,36 @@ class Writer:
             return state.item.object()
         return await self.renderer.read(codec, key, state.raw, state.revision) if state.revision else {}
 
-    async def _encode(self, codec: Codec, key: str, obj: Object) -> _Encoding:
+    async def _encode(self, codec: Codec, key: str, obj: Object) -> WriteEncoding:
         """Encode an object. With a conversion, render it too: a converter that fails prevents the write."""
         if codec.conversion is None:
-            encoded = await background.run(codec.encode, obj)
-            return _Encoding(Encoded(compact(encoded.data), encoded.revision_at), obj)
-        encoded = await background.run(codec.encode, await codec.conversion.to_storage(obj))
-        return _Encoding(encoded, obj, await self.renderer.read_item(codec, key, encoded.data, 0))
+            encoded = codec.encode(obj)
+            return WriteEncoding(Encoded(compact(encoded.data), encoded.revision_at), obj)
+        encoded = codec.encode(await codec.conversion.to_storage(obj))
+        return WriteEncoding(encoded, obj, await self.renderer.read_item(codec, key, encoded.data, 0))
 
-    def _item(self, codec: Codec, key: str, encoding: _Encoding, revision: int) -> Item:
+    def _item(self, codec: Codec, key: str, encoding: WriteEncoding, revision: int) -> Item:
         if encoding.draft is not None:
             return at_revision(encoding.draft, revision)
         return self.renderer.written(codec, key, encoding.encoded, revision, encoding.source)
+
+    def answers(self, codec: Codec) -> Mapping[str, Callable[..., Awaitable[Any]]]:
+        """Implement Store.answers."""
+
+        async def written(item: Item) -> None:
+            self.written(codec, item)
+
+        async def prefix() -> str:
+            return self.renderer.prefix
+
+        async def commit(key: str, raw: bytes, expected: int, draft: Draft | None) -> WriteResult:
+            result = await (self._writes.update(key, raw, expected) if expected else self._writes.create(key, raw))
+            if result.succeeded and draft is not None:
+                # before the event of the write arrives, which would be rendered otherwise
+                self.written(codec, draft.at(result.revision))
+            return result
+
+        return {"prefix": prefix, "get": self._backend.get, "commit": commit, "delete": self._writes.delete, "written": written}
 
     async def _initial_state(self, key: str, codec: Codec, options: WriteOptions) -> ObjectState:
         """Return the state for the first attempt. A dry run reads the backend: no write will detect an outdated state."""
@@ -140,7 +168,7 @@ class Writer:
             if pair is not None:
                 raise KeyExistsError(self._backend_key(key), "key exists")
             return self._item(codec, key, encoding, 0)
-        result = await retry_guarded(self._guard, partial(self._backend.create, self._backend_key(key), encoding.encoded.data))
+        encoding, result = await self._write(codec, key, encoding, partial(self._commit, codec, key, expected=0))
         if not result.succeeded:
             raise KeyExistsError(self._backend_key(key), "key exists")
         item = self._item(codec, key, encoding, result.revision)
@@ -153,6 +181,7 @@ class Writer:
         """Implement Store.guaranteed_update."""
         state = await self._initial_state(key, codec, options)
         while True:
+            _check_size(state, options)
             try:
                 obj = await self._object(codec, key, state)
                 check_preconditions(options.preconditions, obj, self._backend_key(key))
@@ -165,35 +194,61 @@ class Writer:
                 continue
             if options.dry_run:
                 return self._item(codec, key, encoding, state.revision), not state.revision
-            outcome = await self._replace(key, encoding.encoded.data, state, options)
+            encoding, outcome = await self._write(codec, key, encoding, partial(self._replace, codec, key, state, options))
             if isinstance(outcome, int):
                 item = self._item(codec, key, encoding, outcome)
                 self.written(codec, item)
                 return item, not state.revision
             state = outcome
 
-    async def _replace(self, key: str, raw: bytes, state: ObjectState, options: WriteOptions) -> int | ObjectState:
+    async def _write(
+        self, codec: Codec, key: str, encoding: WriteEncoding, write: Callable[[WriteEncoding], Awaitable[T]]
+    ) -> tuple[WriteEncoding, T]:
+        """Write an encoding, once more without managedFields if it is too large. Return what was written, and the outcome."""
+        try:
+            return encoding, await write(encoding)
+        except ValueTooLargeError:
+            metadata = dict(encoding.source["metadata"])
+            if metadata.pop("managedFields", None) is None:
+                raise
+        encoding = await self._encode(codec, key, encoding.source | {"metadata": metadata})
+        return encoding, await write(encoding)
+
+    async def _commit(self, codec: Codec, key: str, encoding: WriteEncoding, expected: int) -> WriteResult:
+        """Write an encoded object if the key has the expected revision (0: absent)."""
+        full, raw = self._backend_key(key), encoding.encoded.data
+        return await (self._writes.update(full, raw, expected) if expected else self._writes.create(full, raw))
+
+    async def _replace(
+        self, codec: Codec, key: str, state: ObjectState, options: WriteOptions, encoding: WriteEncoding
+    ) -> int | ObjectState:
         """Return the revision of the object with the new bytes, or the state for the next attempt."""
+        raw = encoding.encoded.data
         if raw == state.raw:
             if state.current:
                 return state.revision
             fresh = await self._read_state(key, options)
             return fresh.revision if raw == fresh.raw else fresh
-        full = self._backend_key(key)
-        if state.revision:
-            result = await retry_guarded(self._guard, partial(self._backend.update, full, raw, expected=state.revision))
-        else:
-            result = await retry_guarded(self._guard, partial(self._backend.create, full, raw))
+        result = await self._commit(codec, key, encoding, state.revision)
         return result.revision if result.succeeded else self._state(key, result.current, options)
 
     async def delete(self, key: str, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
         """Implement Store.delete."""
         state = await self._initial_state(key, codec, options)
         while True:
+            _check_size(state, options)
             try:
                 if codec.conversion is not None and state.item is None:
                     state = replace(state, item=await self.renderer.read_item(codec, key, state.raw, state.revision))
-                obj = await self._object(codec, key, state)
+                if state.item is not None:
+                    # the rest of a large object need not be parsed
+                    obj: Object = {
+                        "apiVersion": codec.gvk.api_version,
+                        "kind": codec.gvk.kind,
+                        "metadata": json_codec.loads(metadata_json(state.item.data)),
+                    }
+                else:
+                    obj = await self._object(codec, key, state)
                 check_preconditions(options.preconditions, obj, self._backend_key(key))
                 if options.validate is not None:
                     await options.validate(obj)
@@ -205,7 +260,7 @@ class Writer:
                 continue
             if options.dry_run:
                 return self._removed(codec, key, state, state.revision)
-            result = await retry_guarded(self._guard, partial(self._backend.delete, self._backend_key(key), expected=state.revision))
+            result = await self._writes.delete(self._backend_key(key), expected=state.revision)
             if result.succeeded:
                 return self._removed(codec, key, state, result.revision)
             state = self._state(key, result.current, options)
@@ -229,7 +284,7 @@ class Writer:
                 raise InvalidObjectError(self._backend_key(key), message)
             if options.dry_run:
                 return
-            result = await retry_guarded(self._guard, partial(self._backend.delete, self._backend_key(key), expected=pair.revision))
+            result = await self._writes.delete(self._backend_key(key), expected=pair.revision)
             if result.succeeded:
                 return
             pair = result.current

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import aiohttp
 import orjson
 
+from apiext.meta import json_codec
 from apiext.webhook.credentials import CredentialError
 from apiext.webhook.transport import Transport
 
@@ -58,7 +59,7 @@ class WebhookClient:
         Raises:
             WebhookError: no attempt succeeded.
         """
-        data = orjson.dumps(body)
+        data = json_codec.dumps(body, sort_keys=False)
         for seconds in self._backoff:
             try:
                 return await self._json("POST", path, data)
@@ -82,7 +83,7 @@ class WebhookClient:
         Raises:
             WebhookError: there is no answer.
         """
-        data = body if body is None or isinstance(body, bytes) else orjson.dumps(body)
+        data = body if body is None or isinstance(body, bytes) else json_codec.dumps(body, sort_keys=False)
         async with self._called(method, path, data, headers=headers) as (_url, response):
             return response.status, await response.read()
 

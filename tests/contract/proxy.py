@@ -1,4 +1,4 @@
-"""A TCP proxy that can cut connections and delay answers."""
+"""A TCP proxy that can cut connections, and delay and change answers."""
 
 import asyncio
 import contextlib
@@ -17,6 +17,8 @@ class Proxy:
         self._answering = asyncio.Event()
         self._answering.set()
         self.port = 0
+        self.replaced = b"", b""
+        """A text in the answers, and the text of the same length that the client gets."""
 
     @property
     def url(self) -> str:
@@ -28,7 +30,6 @@ class Proxy:
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
-        self.release()
         await self.cut()
 
     async def listen(self) -> None:
@@ -37,12 +38,15 @@ class Proxy:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def cut(self) -> None:
-        """Abort all connections and stop listening."""
+        """Abort all connections, with the answers that are held, and stop listening."""
         if self._server is not None:
             self._server.close()
         for writer in self._writers:
             writer.transport.abort()
+        for task in self._tasks:
+            task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.release()
 
     def hold(self) -> None:
         """Forward requests and hold the answers."""
@@ -68,6 +72,7 @@ class Proxy:
             while data := await reader.read(1 << 16):
                 if held:
                     await self._answering.wait()
+                    data = data.replace(*self.replaced) if self.replaced[0] else data
                 writer.write(data)
                 await writer.drain()
         writer.close()

@@ -140,6 +140,27 @@ async def test_does_not_repeat_a_write_of_unknown_outcome(etcd: Etcd, prefix: st
         assert (found.value, found.revision, at) == (b"2", created.revision + 1, created.revision + 1)
 
 
+@pytest.mark.parametrize("operation", ["create", "update", "delete"])
+async def test_does_not_repeat_a_write_after_a_lost_connection(etcd: Etcd, prefix: str, operation: str) -> None:
+    """Raise UnavailableError when the connection ends after a write was sent, and do the write once."""
+    async with Proxy(etcd.port) as proxy, connected(proxy.url) as backend, connected(etcd.url) as other:
+        before = await other.create(prefix + "a", b"1")
+        proxy.hold()
+        if operation == "create":
+            writing = asyncio.ensure_future(backend.create(prefix + "b", b"2"))
+        elif operation == "update":
+            writing = asyncio.ensure_future(backend.update(prefix + "a", b"2", expected=before.revision))
+        else:
+            writing = asyncio.ensure_future(backend.delete(prefix + "a", expected=before.revision))
+        async with watching(other, prefix, start=before.revision + 1) as batches:
+            await collect(batches, lambda events: len(events) == 1)
+        await proxy.cut()
+        await proxy.listen()
+        with pytest.raises(UnavailableError):
+            await writing
+        assert await other.revision() == before.revision + 1
+
+
 async def test_writes_wait_for_a_connection(etcd: Etcd, prefix: str) -> None:
     """Keep a write that was not sent until the connection is back."""
     async with Proxy(etcd.port) as proxy, connected(proxy.url) as backend:

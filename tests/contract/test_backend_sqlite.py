@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from apiext.storage.backend import BackendError, CompactedError
+from apiext.storage.backend import BackendError, CompactedError, KeyValue, ValueTooLargeError
+from apiext.storage.etcd import messages
+from apiext.storage.sqlite import conditional_write
 from apiext.storage.sqlite import watch as sqlite_watch
 from apiext.storage.sqlite.backend import SQLiteBackend
 from apiext.storage.sqlite.errors import StoreFileError, StoreLockedError
@@ -300,3 +302,40 @@ async def test_close_ends_lists(path: Path) -> None:
         await asyncio.sleep(0)
     for outcome in await asyncio.gather(*lists, return_exceptions=True):
         assert isinstance(outcome, BackendError) or (not isinstance(outcome, BaseException) and outcome.count == 1000)
+
+
+async def test_names_the_size_of_the_largest_values(path: Path) -> None:
+    """Refuse values of more than 2 MiB with the message of the reference's etcd client, which names the size of its request."""
+    async with opened(path) as backend:
+        small = await backend.create(PREFIX + "a", b"")
+        for write, revision in (
+            (backend.create(PREFIX + "b", b"x" * (2 << 20)), 0),
+            (backend.update(PREFIX + "a", b"x" * (2 << 20), expected=small.revision), small.revision),
+        ):
+            request = messages.conditional(messages.encode(PREFIX + "a"), b"x" * (2 << 20), revision, None)
+            if not revision:
+                request.ClearField("failure")
+            with pytest.raises(ValueTooLargeError, match=rf"^rpc error: .* larger than max \({request.ByteSize()} vs. 2097152\)$"):
+                await write
+
+
+async def test_shrinks_large_values_of_older_versions(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read, mark, shrink and delete values beyond the limit that an older version stored; refuse to lengthen them."""
+    large = b"x" * 3_000_000
+    async with opened(path) as backend:
+        with monkeypatch.context() as patched:
+            patched.setattr(conditional_write, "MAX_STORED_BYTES", 1 << 30)
+            first = await backend.create(PREFIX + "a", large)
+            second = await backend.create(PREFIX + "b", large)
+        assert (await backend.get(PREFIX + "a"))[0] == KeyValue(PREFIX + "a", large, first.revision)
+        assert (await backend.delete(PREFIX + "a", expected=first.revision)).succeeded
+        marked = await backend.update(PREFIX + "b", large + b"x" * 100, expected=second.revision)
+        assert marked.succeeded
+        with pytest.raises(ValueTooLargeError):
+            await backend.update(PREFIX + "b", large + b"x" * 2000, expected=marked.revision)
+        shrunk = await backend.update(PREFIX + "b", large[:2_000_000], expected=marked.revision)
+        assert shrunk.succeeded
+        small = await backend.update(PREFIX + "b", large[:1_000_000], expected=shrunk.revision)
+        assert small.succeeded
+        with pytest.raises(ValueTooLargeError):
+            await backend.update(PREFIX + "b", large[:2_000_000], expected=small.revision)

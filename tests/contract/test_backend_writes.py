@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from apiext.storage.backend import Backend, BackendError, KeyValue
+from apiext.meta.limits import MAX_STORED_BYTES
+from apiext.storage.backend import Backend, BackendError, KeyValue, ValueTooLargeError
 
 
 async def test_creates_an_absent_key(backend: Backend, prefix: str) -> None:
@@ -195,3 +196,20 @@ async def test_rejects_calls_after_close(backend: Backend, prefix: str) -> None:
     for call in calls:
         with pytest.raises(BackendError):
             await call
+
+
+async def test_refuses_large_values(backend: Backend, prefix: str) -> None:
+    """Refuse values that etcd refuses by default, with its message, and change nothing; keep serving other writes."""
+    almost = b"x" * (MAX_STORED_BYTES - 1000)
+    before = await backend.create(prefix + "a", almost)
+    for value in (almost + b"x" * 2000, b"x" * 2_900_000):
+        with pytest.raises(ValueTooLargeError):
+            await backend.create(prefix + "b", value)
+        with pytest.raises(ValueTooLargeError):
+            await backend.update(prefix + "a", value, expected=before.revision)
+    with pytest.raises(ValueTooLargeError, match=r"^etcdserver: request is too large$"):
+        await backend.create(prefix + "b", b"x" * 1_700_000)
+
+    assert await backend.get(prefix + "b") == (None, before.revision)
+    assert (await backend.get(prefix + "a"))[0] == KeyValue(prefix + "a", almost, before.revision)
+    assert (await backend.create(prefix + "b", b"small")).succeeded

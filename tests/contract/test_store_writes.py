@@ -1,11 +1,13 @@
 """Writes of every Store on every backend."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from apiext.meta import json_codec
-from apiext.storage.backend import Backend
+from apiext.meta.limits import MAX_STORED_BYTES
+from apiext.storage.backend import Backend, ValueTooLargeError
 from apiext.storage.interface import (
     CorruptObjectError,
     InvalidObjectError,
@@ -259,3 +261,44 @@ async def test_deletes_unreadable_objects_only(store: Store, codec: WidgetCodec,
         await store.delete_unreadable("default/bad", codec)
 
     assert [item.key for item in (await store.list("", codec, ListOptions())).items] == ["default/a"]
+
+
+def _managed(key: str, **spec: Any) -> json_codec.Object:
+    """Return a widget whose managedFields have 800 KB."""
+    obj = widget(key, **spec)
+    obj["metadata"]["managedFields"] = [{"manager": "m" * 800_000}]
+    return obj
+
+
+async def test_drops_managed_fields_of_large_objects(store: Store, codec: WidgetCodec) -> None:
+    """Write an object that is too large without its managedFields, created or updated, and keep them in a smaller one."""
+    created = await store.create("default/a", _managed("default/a", text="x" * 1_000_000), codec)
+    small = await store.create("default/b", _managed("default/b"), codec)
+    assert "managedFields" in small.object()["metadata"]
+
+    async def enlarge(obj: json_codec.Object, _: int) -> json_codec.Object:
+        obj["spec"]["text"] = "x" * 1_000_000
+        return obj
+
+    updated, _ = await store.guaranteed_update("default/b", codec, enlarge)
+    for item, key in ((created, "default/a"), (updated, "default/b")):
+        assert "managedFields" not in item.object()["metadata"]
+        read = await store.get(key, codec)
+        assert (read.revision, read.data) == (item.revision, item.data)
+
+
+async def test_refuses_large_objects(store: Store, codec: WidgetCodec) -> None:
+    """Refuse an object that is too large without its managedFields too, and keep the stored one."""
+
+    async def enlarge(obj: json_codec.Object, _: int) -> json_codec.Object:
+        return obj | {"spec": {"text": "x" * MAX_STORED_BYTES}}
+
+    before = await store.create("default/a", _managed("default/a"), codec)
+    with pytest.raises(ValueTooLargeError, match="etcdserver: request is too large"):
+        await store.guaranteed_update("default/a", codec, enlarge)
+    with pytest.raises(ValueTooLargeError, match="etcdserver: request is too large"):
+        await store.create("default/b", _managed("default/b", text="x" * MAX_STORED_BYTES), codec)
+
+    assert (await store.get("default/a", codec)).data == before.data
+    with pytest.raises(KeyNotFoundError):
+        await store.get("default/b", codec)

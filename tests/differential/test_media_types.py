@@ -43,6 +43,11 @@ ACCEPTED: Final = (
     "text/html",
 )
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
+QUALITIES: Final = (
+    *((" 0.5", "0.1"), ("0.5 ", "0.1"), ("0.5=", "0.1"), ("=", "0.1"), ("0x1", "0.2"), ("1_0", "5"), ("1_0_.0", "5"), ("nan", "1")),
+    *(("inf", "100"), ("-Infinity", "-100"), ("1e39", "1e38"), ("1e39", "1e40"), ("0.1", "0.10000000001"), ("+0.1", ".2"), ("2.", "5.")),
+)
+"""Pairs of q values."""
 ODD: Final = (
     f"application/json,{TABLE}",
     f"{TABLE.replace('v=v1', 'v=v2')},application/json",
@@ -64,6 +69,18 @@ ODD: Final = (
     " application/yaml ",
     "application/yaml;stream=",
     "application/json; stream=watch;q=0.1, application/yaml;q=0.2",
+    *(f"application/json;{params}" for params in ("stream=watq=", "stream==", "stream=watch=", "stream=watch==", "stream=a=b", "sv=v1=")),
+    *(
+        f"application/json;{params}"
+        for params in ("pretty=1=", "pretty= 1 ", "charset=utf-16", 'charset="a;stream=x"', "=", "==", "=watch")
+    ),
+    *(f"application/json;q={first},application/yaml;q={second}" for first, second in QUALITIES),
+    *(f"application/json;{name}=0.1,application/yaml;q=0.2" for name in (" q", "q ", "Q", "\tq", "q=0.1;q")),
+    TABLE + "=",
+    TABLE.replace("Table", "Table="),
+    TABLE.replace("v1", "v1==") + ",application/json",
+    *("application/json/", "application/json/x", "application/", "application//", "application / yaml", "application/yaml ;q=1"),
+    *("*", "*/", "*/ ;q=1", "*//", "* ;q=1", "*/json", " * / * ", "/", ";", ";q=1", ",", ",application/yaml", "APPLICATION/JSON"),
 )
 """Unusual values of Accept."""
 ERRORS: Final = (

@@ -75,3 +75,21 @@ def test_reviews_have_the_whole_user(tmp_path: Path, proxies: Authority) -> None
         ("TokenReview", {"token": "t"}),
         ("SubjectAccessReview", about | robot),
     ]
+
+
+def test_reviews_of_users_with_invalid_names(tmp_path: Path, proxies: Authority) -> None:
+    """Send U+FFFD for the bytes of proxy headers and tokens that are not UTF-8, and answer as for other users."""
+    with _reviewer(tmp_path) as (kubeconfig, asked):
+        asked_ones = [f"--authentication-kubeconfig={kubeconfig}", f"--authorization-kubeconfig={kubeconfig}"]
+        flags = [*asked_ones, "--authentication-skip-lookup", f"--requestheader-client-ca-file={proxies.cert}"]
+        with ApiextServer(tmp_path, extra_args=flags) as server:
+            proxy = proxies.issue("any")
+            server.client_cert, server.client_key = proxy.cert, proxy.key
+            headers = {"X-Remote-User": "a\xff", "X-Remote-Group": "\xfe", "X-Remote-Extra-A%ff": "\xc3"}
+            assert server.request("GET", "/version", headers=headers)[0] == 200
+            assert server.request("GET", "/version", headers={"Authorization": "Bearer \xff"}, credentials=False)[0] == 200
+            assert "Traceback" not in server.log
+
+    users = [(spec.get("user"), spec.get("groups"), spec.get("extra")) for kind, spec in asked if kind == "SubjectAccessReview"]
+    assert users[0] == ("a\ufffd", ["\ufffd", "system:authenticated"], {"a\ufffd": ["\ufffd"]})
+    assert ("TokenReview", {"token": "\ufffd"}) in asked

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.soak.answers import REFERENCE_ERRORS
 from tests.support.builders import fuzz
 from tests.support.builders.crds import widget, widget_crd
 from tests.support.builders.fuzz_definitions import definitions
@@ -26,17 +27,6 @@ few_or_many = pytest.mark.parametrize(
 KEPT: Final = "/apis/kept.example.com/v1/namespaces/default/keepers"
 THINGS: Final = "things.example.com"
 
-# The reference answers these with a 5xx code, too.
-SERVER_ERRORS: Final = re.compile(
-    r"resourceVersion should not be set on objects to be created"
-    r"|(resourceVersion: Invalid value: .*: )?strconv\.ParseUint: parsing .*"
-    r"|content is not a list"
-    r"|Internal error occurred: Object 'apiVersion' is missing in 'object has no apiVersion field'"
-    r'|Internal error occurred: the spec replicas field ".*" does not exist'
-    r"|Timeout: Too large resource version: .*"
-    r"|Timeout: request did not complete within.*",
-    re.DOTALL,
-)
 NO_SUCH_PATH: Final = re.compile(rb'Internal Server Error: ".*": failed to create RequestInfo: ')
 
 
@@ -96,7 +86,7 @@ def assert_sound(reply: Reply, method: str) -> None:
     status = yaml.safe_load(reply.body) if media_type == "application/yaml" else orjson.loads(reply.body)
     assert (status["kind"], status["apiVersion"], status["status"], status["code"]) == ("Status", "v1", "Failure", reply.status)
     assert status["message"]
-    assert reply.status < 500 or SERVER_ERRORS.fullmatch(status["message"]), status
+    assert reply.status < 500 or REFERENCE_ERRORS.fullmatch(status["message"]), status
 
 
 @pytest.fixture(scope="module")

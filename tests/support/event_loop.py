@@ -1,7 +1,7 @@
 """Waits in the event loop of a test, moves the loop's clock, and provides a clock that stands still."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -19,6 +19,22 @@ async def settle(turns: int = 20) -> None:
     """Run the event loop until its ready callbacks are done."""
     for _ in range(turns):
         await asyncio.sleep(0)
+
+
+async def turns_of(job: Awaitable[object]) -> int:
+    """Return how often other tasks could run during a job."""
+    count = 0
+
+    async def count_turns() -> None:
+        nonlocal count
+        while True:
+            await asyncio.sleep(0)
+            count += 1
+
+    counting = asyncio.create_task(count_turns())
+    await job
+    counting.cancel()
+    return count
 
 
 def advance(seconds: float) -> None:

@@ -65,6 +65,8 @@ def test_named_flags_exist(name: str) -> None:
         "--help",
         "--server-side",
         "--runtime",
+        "--hostile",
+        "--crash",
     }
 
     assert {flag for flag in _FLAG.findall(_text(name)) if flag not in known | others} == set()

@@ -10,7 +10,8 @@ import orjson
 from apiext.definitions.codec import GVK, CRDCodec
 from apiext.meta import json_codec
 from apiext.meta.configuration import json_loader
-from apiext.meta.json_values import MAX_DEPTH, is_deeper
+from apiext.meta.json_values import is_deeper
+from apiext.meta.limits import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

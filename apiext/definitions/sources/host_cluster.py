@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote
 
 from apiext.definitions.sources.host_definition import HostDefinition, MirrorError, OlderStateError, host_definition
-from apiext.meta import background, time
+from apiext.meta import time
 from apiext.meta.errors import StatusError
 from apiext.meta.host_annotations import HOST_UID
 from apiext.meta.log import get_logger
@@ -235,8 +235,6 @@ class HostClusterSource(Link):
         return annotations.get(HOST_UID)
 
     async def _sync(self, name: str) -> None:
-        # Validation runs in a thread, so that requests are not delayed.
-        background.is_heavy.set(True)
         try:
             await self._reconcile(name)
         except MirrorError as error:

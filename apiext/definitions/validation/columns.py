@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.definitions.validation import go_printing
 from apiext.definitions.validation.field_path import FieldPathError, resolve
 from apiext.definitions.validation.options import MAX_SELECTABLE_FIELDS
 from apiext.meta import field
@@ -71,7 +70,7 @@ def subresource_errors(subresources: Object | None, path: Path) -> list[FieldErr
         elif not json_path.startswith("."):
             errors.append(_not_simple(json_path, key_path))
         elif not json_path.startswith(prefixes):
-            errors.append(field.invalid(key_path, go_printing.text(json_path) if is_optional else json_path, detail))
+            errors.append(field.invalid(key_path, field.typed_text(json_path) if is_optional else json_path, detail))
     return errors
 
 
@@ -134,4 +133,4 @@ def deprecation_errors(version: Object, path: Path) -> list[FieldError]:
         if unprintable is not None:
             position = size(warning[:unprintable])
             problems.append(f"must only contain printable UTF-8 characters; non-printable character found at index {position}")
-    return [field.invalid(path.child("deprecationWarning"), go_printing.text(warning), problem) for problem in problems]
+    return [field.invalid(path.child("deprecationWarning"), field.typed_text(warning), problem) for problem in problems]

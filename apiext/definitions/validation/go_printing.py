@@ -45,11 +45,6 @@ def versions(items: list[Object] | None) -> Printed | None:
     return None if items is None else _print(_VERSIONS, items)
 
 
-def text(value: str) -> Printed:
-    """Print a text whose Go type is a named type or a pointer: Go prints these as JSON."""
-    return _print(types.STRING, value)
-
-
 def schema(props: Props) -> Printed:
     """Print a JSONSchemaProps."""
     return _print(types.SCHEMA, props)

@@ -36,7 +36,7 @@ def map_key_errors(node: Props, path: Path) -> list[FieldError]:
         errors.append(field.forbidden(path.child("items", "nullable"), f"cannot be nullable when x-kubernetes-list-type is {list_type}"))
     if list_type == "set":
         return errors
-    required, properties = items.get("required") or (), items.get("properties") or {}
+    required, properties = frozenset(items.get("required") or ()), items.get("properties") or {}
     for key in node.get("x-kubernetes-list-map-keys") or ():
         if key not in properties:
             continue

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.definitions.validation import go_printing
 from apiext.definitions.validation.field_path import FieldPathError, resolve
 from apiext.meta import field
 from apiext.schema.model import unsupported_field
@@ -24,9 +23,10 @@ _EMPTY: Final = "must be non-empty if specified"
 def rule_errors(rules: list[Object], node: Props, path: Path) -> list[FieldError]:
     """Return the errors of the rules of one node, except those of their expressions."""
     errors: list[FieldError] = []
+    supported = not unsupported_field(node) if any(rule.get("fieldPath") for rule in rules) else True
     for index, rule in enumerate(rules):
         errors += _message_errors(rule, path.index(index))
-        errors += _other_errors(rule, node, path.index(index))
+        errors += _other_errors(rule, node if supported else None, path.index(index))
     return errors
 
 
@@ -44,27 +44,26 @@ def _message_errors(rule: Object, path: Path) -> list[FieldError]:
     return []
 
 
-def _other_errors(rule: Object, node: Props, path: Path) -> list[FieldError]:
+def _other_errors(rule: Object, node: Props | None, path: Path) -> list[FieldError]:
+    """Return the errors of the other members; without a node, paths are not resolved."""
     errors: list[FieldError] = []
     expression, reason, field_path = rule.get("messageExpression", ""), rule.get("reason"), rule.get("fieldPath", "")
     if expression and not _trim(expression):
         detail = "messageExpression must be non-empty if specified"
         errors.append(field.required(path.child("messageExpression"), detail))
     if reason is not None and reason not in _REASONS:
-        errors.append(field.not_supported(path.child("reason"), go_printing.text(reason), _REASONS))
+        errors.append(field.not_supported(path.child("reason"), field.typed_text(reason), _REASONS))
     problems = []
     if field_path and not _trim(field_path):
         problems.append(_EMPTY)
     if _has_line_breaks(field_path):
         problems.append(_LINE_BREAKS)
-    if field_path and not _is_valid_path(field_path, node):
+    if field_path and node is not None and not _is_valid_path(field_path, node):
         problems.append("must be a valid path")
     return errors + [field.invalid(path.child("fieldPath"), field_path, problem) for problem in problems]
 
 
 def _is_valid_path(path: str, node: Props) -> bool:
-    if unsupported_field(node):
-        return True
     try:
         resolve(path, node)
     except FieldPathError:

@@ -65,7 +65,7 @@ def spec_update_errors(spec: Object, old: Object, path: Path, options: Validatio
     changes = []
     if options.immutable_names:
         changes = [
-            (path.child("scope"), spec["scope"], old["scope"]),
+            (path.child("scope"), field.typed_text(spec["scope"]), field.typed_text(old["scope"])),
             (path.child("names", "kind"), names["kind"], old_names["kind"]),
         ]
     changes += [
@@ -87,7 +87,7 @@ def _group_and_scope(spec: Object, path: Path) -> list[FieldError]:
     if not scope:
         errors.append(field.required(path.child("scope")))
     elif scope not in _SCOPES:
-        errors.append(field.not_supported(path.child("scope"), go_printing.text(scope), _SCOPES))
+        errors.append(field.not_supported(path.child("scope"), scope, _SCOPES))
     return errors
 
 
@@ -118,13 +118,13 @@ def _has_status(owner: Object) -> bool:
 def _versions(spec: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
     errors: list[FieldError] = []
     versions, versions_path = spec.get("versions", []), path.child("versions")
+    # Of two versions with one name, the first determines the subresources.
+    first = {version["name"]: version for version in reversed(versions)}
     for index, version in enumerate(versions):
         name = version["name"]
         if problems := dns1035_label(name):
             errors.append(field.invalid(versions_path.index(index).child("name"), name, ",".join(problems)))
-        # Of two versions with one name, the first determines the subresources.
-        first = next(other for other in versions if other["name"] == name)
-        has_status = _has_status(spec if "subresources" in spec else first)
+        has_status = _has_status(spec if "subresources" in spec else first[name])
         errors += version_errors(version, versions_path.index(index), options, has_status=has_status)
     if len({version["name"] for version in versions}) != len(versions):
         errors.append(field.invalid(versions_path, go_printing.versions(spec.get("versions")), "must contain unique version names"))
@@ -142,7 +142,7 @@ def _conversion(spec: Object, path: Path, options: ValidationOptions) -> list[Fi
     errors: list[FieldError] = []
     if conversion["strategy"] != "None" and spec["preserveUnknownFields"]:
         detail = "must be None if spec.preserveUnknownFields is true"
-        errors.append(field.invalid(conversion_path.child("strategy"), go_printing.text(conversion["strategy"]), detail))
+        errors.append(field.invalid(conversion_path.child("strategy"), field.typed_text(conversion["strategy"]), detail))
     return errors + conversion_errors(conversion, conversion_path, options)
 
 

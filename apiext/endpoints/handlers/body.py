@@ -5,8 +5,8 @@ Mirrors apiserver pkg/endpoints/handlers (rest.go, create.go) and apimachinery p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from collections.abc import Sequence
+from typing import Any, Final
 
 from aiohttp import hdrs, web
 
@@ -18,19 +18,15 @@ from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.serializers import json_decoder
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError, NumberError
 from apiext.endpoints.serializers.negotiation import JSON, PROTOBUF, YAML
-from apiext.meta import background, errors, field, go_format, go_types, json_codec, json_values
+from apiext.meta import errors, field, go_format, go_types, json_codec, json_values
 from apiext.meta.gvk import GroupVersion, GroupVersionKind, parse_group_version
 from apiext.meta.json_codec import Object
-from apiext.meta.json_values import MAX_DEPTH, is_deeper
+from apiext.meta.json_values import is_deeper
+from apiext.meta.limits import MAX_DEPTH
 from apiext.registry import protobuf
 from apiext.registry.protobuf import Message
 
 _SUMMARY_BYTES: Final = 30
-HEAVY_BYTES: Final = 128 * 1024
-"""Size above which a body is parsed in a thread, so that it does not block the event loop."""
-_HEAVY_YAML_BYTES: Final = 16 * 1024
-P = ParamSpec("P")
-T = TypeVar("T")
 TYPE_META_ERROR: Final = "couldn't get version/kind; json parse error: "
 _GO_TYPE_META: Final = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 _SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
@@ -68,23 +64,12 @@ async def read_body(request: web.BaseRequest, limit: int) -> bytes:
         raise errors.unknown(str(error)) from error
 
 
-async def parse_body(data: bytes, media_type: str, message: Message | None) -> tuple[Any, list[str]]:
+def parse_body(data: bytes, media_type: str, message: Message | None) -> tuple[Any, list[str]]:
     """Parse a body. Return its value and the messages of a strict YAML parser.
 
     Raises:
         BodyDecodeError: the body can not be parsed.
     """
-    return await _run(_parse, data, media_type, message)
-
-
-async def _run(work: Callable[Concatenate[bytes, str, P], T], data: bytes, media_type: str, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Process a body, in a thread if it is large."""
-    if len(data) > (_HEAVY_YAML_BYTES if media_type == YAML else HEAVY_BYTES):
-        return await background.begin(work, data, media_type, *args, **kwargs)
-    return work(data, media_type, *args, **kwargs)
-
-
-def _parse(data: bytes, media_type: str, message: Message | None) -> tuple[Any, list[str]]:
     if media_type == PROTOBUF and message is not None:
         return _parse_protobuf(data, message), []
     if media_type != YAML:
@@ -109,24 +94,20 @@ def _parse_protobuf(data: bytes, message: Message) -> Any:
         raise _UnidentifiedError(str(error)) from error
     except RecursionError:
         raise DepthError from None
-    if json_values.is_deeper(value, json_values.MAX_DEPTH):
+    if json_values.is_deeper(value, MAX_DEPTH):
         raise DepthError(value)
     return value
 
 
-async def decode_body(scope: Scope, data: bytes, media_type: str, validation: str, warnings: list[str]) -> Object:
+def decode_body(scope: Scope, data: bytes, media_type: str, validation: str, warnings: list[str]) -> Object:
     """Decode a body to an object of the endpoint's kind. Add warnings if the field validation is Warn.
 
     Raises:
         StatusError: 400 with the reference's message.
     """
-    return await _run(_decode, data, media_type, scope, validation, warnings)
-
-
-def _decode(data: bytes, media_type: str, scope: Scope, validation: str, warnings: list[str]) -> Object:
     kind: GroupVersionKind | None = None
     try:
-        parsed, strict = _parse(data, media_type, scope.message)
+        parsed, strict = parse_body(data, media_type, scope.message)
         duplicates = _duplicate_fields(data, parsed, validation) if media_type == JSON else []
         obj, kind = identify(scope, parsed, data)
         if kind.version in scope.other_versions and (kind.group, kind.kind) == (scope.kind.group, scope.kind.kind):

@@ -8,10 +8,10 @@ from aiohttp import web
 
 from apiext.admission.attributes import Attributes
 from apiext.endpoints.handlers.scope import Scope
-from apiext.endpoints.request import INFO, USER, WARNINGS
+from apiext.endpoints.request import INFO, WARNINGS
 from apiext.meta import errors
 from apiext.meta.json_codec import Object
-from apiext.meta.request import AdmissionOperation
+from apiext.meta.request import AdmissionOperation, UserInfo
 from apiext.registry.request_context import Admit, RequestContext
 
 
@@ -71,18 +71,19 @@ def check_name(obj: Object, name: str) -> None:
 class Admitter:
     """Admission of one request."""
 
-    _request: web.BaseRequest
     _scope: Scope
+    _user: UserInfo
+    _namespace: str
     name: str
     dry_run: bool
 
     def _attributes(self, operation: AdmissionOperation, new: Object | None, old: Object | None) -> Attributes:
-        scope, namespace = self._scope, self._request[INFO].namespace
+        scope, namespace = self._scope, self._namespace
         return Attributes(
             operation=operation,
             kind=scope.kind,
             resource=scope.resource,
-            user=self._request[USER],
+            user=self._user,
             subresource=scope.subresource,
             namespace=self.name if scope.is_namespaces and not namespace else namespace,
             name=self.name,

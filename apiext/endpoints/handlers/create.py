@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from apiext.endpoints.handlers.body import HEAVY_BYTES, decode_body, read_body
-from apiext.endpoints.handlers.context import Admitter, match_namespace, request_context
+from apiext.endpoints.handlers.body import decode_body, read_body
+from apiext.endpoints.handlers.context import Admitter, match_namespace
 from apiext.endpoints.handlers.options import write_query
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
 from apiext.endpoints.handlers.query_parameters import parse_query
 from apiext.endpoints.handlers.scope import Scope
+from apiext.endpoints.handlers.write_call import WriteCall, perform, write_call
+from apiext.endpoints.request import WORKERS
 from apiext.endpoints.responsewriters.object_response import item_reply
 from apiext.endpoints.serializers.negotiation import input_type, negotiate_output
-from apiext.meta import background
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.metadata import own, wipe_system_fields
 from apiext.registry.request_context import CreateOptions
+from apiext.storage.interface import Item
 
 
 async def create(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
@@ -24,21 +26,24 @@ async def create(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     Raises:
         StatusError: the request is invalid, rejected, or the object exists.
     """
-    ctx = request_context(request)
     media = negotiate_output(request, scope.offers)
     media_type = input_type(request, protobuf=scope.message is not None)
     data = await read_body(request, scope.max_body)
-    background.is_heavy.set(len(data) > HEAVY_BYTES)
     query = write_query(parse_query(request), "CreateOptions")
-    obj = await decode_body(scope, data, media_type, query.field_validation, ctx.warnings)
+    item = await perform(request[WORKERS], scope, _create, write_call(request, query, media_type, data))
+    return await item_reply(request, scope, media, item, status=201)
+
+
+async def _create(scope: Scope, call: WriteCall) -> Item:
+    ctx, query = call.context, call.query
+    obj = decode_body(scope, call.data, call.media_type, query.field_validation, ctx.warnings)
     obj = own(obj)
     wipe_system_fields(obj["metadata"])
     match_namespace(scope, obj, ctx.namespace)
     dedup_owner_references(obj, ctx.warnings)
     name = str((obj.get("metadata") or {}).get("name", ""))
-    admitter = Admitter(request, scope, name=name, dry_run=query.dry_run)
+    admitter = Admitter(scope, call.user, call.namespace, name=name, dry_run=query.dry_run)
     obj = await admitter.mutate(AdmissionOperation.CREATE, obj, None)
     dedup_owner_references(obj, ctx.warnings, after_admission=True)
     options = CreateOptions(dry_run=query.dry_run, admit=admitter.validation(AdmissionOperation.CREATE))
-    item = await scope.rest.create(ctx, obj, options)
-    return await item_reply(request, scope, media, item, status=201)
+    return await scope.rest.create(ctx, obj, options)

@@ -13,11 +13,13 @@ from apiext.endpoints.handlers.delete_options import read_delete_options, regist
 from apiext.endpoints.handlers.options import UNREADABLE
 from apiext.endpoints.handlers.query_parameters import parse_query
 from apiext.endpoints.handlers.scope import Scope
-from apiext.endpoints.request import AUTHORIZE, INFO, USER
+from apiext.endpoints.handlers.write_call import WriteCall, perform, write_call
+from apiext.endpoints.request import AUTHORIZE, INFO, USER, WORKERS
 from apiext.endpoints.responsewriters.object_response import item_reply, success_reply
 from apiext.endpoints.serializers.negotiation import MediaType, negotiate_output
 from apiext.meta import errors
 from apiext.meta.request import AdmissionOperation
+from apiext.storage.interface import Item
 
 _UNSAFE_VERB: Final = "unsafe-delete-ignore-read-errors"
 
@@ -29,20 +31,25 @@ async def delete(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
         StatusError: the request is invalid, rejected, or in conflict with the stored object.
     """
     name = required_name(request)
-    ctx = request_context(request)
     media = negotiate_output(request, scope.offers)
     query = await read_delete_options(request, parse_query(request), scope.max_body)
     if query.ignore_read_error:
         return await _delete_unreadable(request, scope, media, name, dry_run=bool(query.dry_run))
-    admitter = Admitter(request, scope, name=name, dry_run=bool(query.dry_run))
-    options = registry_options(query, admitter.validation(AdmissionOperation.DELETE))
-    item, removed = await scope.rest.delete(ctx, name, options)
+    item, removed, uid = await perform(request[WORKERS], scope, _delete, write_call(request, query))
     if removed and not scope.returns_deleted:
-        uid = str((item.object().get("metadata") or {}).get("uid", ""))
         details = {"name": name, "group": scope.resource.group, "kind": scope.resource.resource, "uid": uid}
         return await success_reply(request, media, details)
     status = 202 if not removed and query.orphan_dependents is False else 200
     return await item_reply(request, scope, media, item, status=status)
+
+
+async def _delete(scope: Scope, call: WriteCall) -> tuple[Item, bool, str]:
+    """Return the last state of the object, whether it was removed, and its uid."""
+    query = call.query
+    admitter = Admitter(scope, call.user, call.namespace, name=call.name, dry_run=bool(query.dry_run))
+    options = registry_options(query, admitter.validation(AdmissionOperation.DELETE))
+    item, removed = await scope.rest.delete(call.context, call.name, dataclasses.replace(options, limit=scope.inline_limit))
+    return item, removed, str((item.object().get("metadata") or {}).get("uid", ""))
 
 
 async def _delete_unreadable(request: web.BaseRequest, scope: Scope, media: MediaType, name: str, *, dry_run: bool) -> web.StreamResponse:

@@ -9,9 +9,12 @@ from apiext.endpoints.handlers.delete_options import read_delete_options, regist
 from apiext.endpoints.handlers.options import list_query, reject_unsafe_delete
 from apiext.endpoints.handlers.query_parameters import parse_query
 from apiext.endpoints.handlers.scope import Scope
+from apiext.endpoints.handlers.selector_budget import selector_budget
+from apiext.endpoints.request import USER
 from apiext.endpoints.responsewriters.object_response import list_reply
 from apiext.endpoints.serializers.negotiation import negotiate_output
 from apiext.meta.request import AdmissionOperation
+from apiext.meta.time_slice import in_slices
 
 
 async def delete_collection(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
@@ -23,10 +26,11 @@ async def delete_collection(request: web.BaseRequest, scope: Scope) -> web.Strea
     ctx = request_context(request)
     media = negotiate_output(request, scope.offers)
     query = parse_query(request)
-    listed = list_query(query, scope.field_label)
-    deletion = await read_delete_options(request, query, scope.max_body)
-    reject_unsafe_delete(deletion)
-    admitter = Admitter(request, scope, name="", dry_run=bool(deletion.dry_run))
-    options = registry_options(deletion, admitter.validation(AdmissionOperation.DELETE))
-    result = await scope.rest.delete_collection(ctx, options, listed.list_options())
+    with selector_budget(query):
+        listed = await in_slices(list_query(query, scope.field_label))
+        deletion = await read_delete_options(request, query, scope.max_body)
+        reject_unsafe_delete(deletion)
+        admitter = Admitter(scope, request[USER], ctx.namespace, name="", dry_run=bool(deletion.dry_run))
+        options = registry_options(deletion, admitter.validation(AdmissionOperation.DELETE))
+        result = await scope.rest.delete_collection(ctx, options, listed.list_options())
     return await list_reply(request, scope, media, result)

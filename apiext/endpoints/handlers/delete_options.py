@@ -10,12 +10,13 @@ from aiohttp import web
 from apiext.endpoints.handlers.body import TYPE_META_ERROR, parse_body, read_body, type_meta, unregistered_kind
 from apiext.endpoints.handlers.options import UNREADABLE, DeleteQuery, check_delete, delete_query
 from apiext.endpoints.handlers.query_parameters import Query
-from apiext.endpoints.request import AUTHORIZE
+from apiext.endpoints.request import AUTHORIZE, USER, WORKERS
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, NumberError, with_sent_number
-from apiext.endpoints.serializers.negotiation import JSON, input_type
+from apiext.endpoints.serializers.negotiation import JSON, YAML, input_type
 from apiext.meta import errors
 from apiext.meta.go_types import Bool, Decoder, Field, Int, Pointer, Slice, String, Struct
 from apiext.meta.gvk import parse_group_version
+from apiext.meta.limits import MAX_INLINE_BYTES, MAX_INLINE_YAML_BYTES
 from apiext.registry.protobuf import Message, Scalar
 from apiext.registry.request_context import Admit, DeleteOptions
 from apiext.storage.interface import Preconditions
@@ -70,7 +71,8 @@ async def read_delete_options(request: web.BaseRequest, query: Query, limit: int
     data = await read_body(request, limit)
     if data:
         media_type = input_type(request, protobuf=True)
-        options = await _decoded(data, media_type)
+        large = len(data) > (MAX_INLINE_YAML_BYTES if media_type == YAML else MAX_INLINE_BYTES)
+        options = await request[WORKERS].call(_decoded, data, media_type, user=request[USER].name) if large else _decoded(data, media_type)
     else:
         options = delete_query(query)
     if options.ignore_read_error and AUTHORIZE not in request:
@@ -79,9 +81,9 @@ async def read_delete_options(request: web.BaseRequest, query: Query, limit: int
     return options
 
 
-async def _decoded(data: bytes, media_type: str) -> DeleteQuery:
+def _decoded(data: bytes, media_type: str) -> DeleteQuery:
     try:
-        parsed, _ = await parse_body(data, media_type, _PROTOBUF)
+        parsed, _ = parse_body(data, media_type, _PROTOBUF)
     except NumberError as error:
         parsed = error.value
     except BodyDecodeError as error:

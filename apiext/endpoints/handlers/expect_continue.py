@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from aiohttp import hdrs, web
+from aiohttp import web
 
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _CONTINUED: web.RequestKey[bool] = web.RequestKey("continued", bool)
@@ -17,8 +17,3 @@ async def ask_for_body(request: web.BaseRequest) -> None:
         await request.writer.write(_CONTINUE)
         # the interim response is no part of the response
         request.writer.output_size = 0
-
-
-def is_body_pending(request: web.BaseRequest) -> bool:
-    """Return whether the client may still send the body, so that the connection can not be reused."""
-    return hdrs.EXPECT in request.headers and _CONTINUED not in request

@@ -8,9 +8,11 @@ from apiext.endpoints.handlers.context import request_context
 from apiext.endpoints.handlers.options import list_query
 from apiext.endpoints.handlers.query_parameters import parse_query
 from apiext.endpoints.handlers.scope import Scope
+from apiext.endpoints.handlers.selector_budget import selector_budget
 from apiext.endpoints.request import INFO
 from apiext.endpoints.responsewriters.object_response import list_reply
 from apiext.endpoints.serializers.negotiation import negotiate_output
+from apiext.meta.time_slice import in_slices
 
 
 async def list_objects(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
@@ -20,6 +22,8 @@ async def list_objects(request: web.BaseRequest, scope: Scope) -> web.StreamResp
         StatusError: the request is invalid, or its revision is compacted or not reached.
     """
     media = negotiate_output(request, scope.offers)
-    query = list_query(parse_query(request), scope.field_label, name=request[INFO].name)
-    result = await scope.rest.list(request_context(request), query.list_options())
+    asked = parse_query(request)
+    with selector_budget(asked):
+        query = await in_slices(list_query(asked, scope.field_label, name=request[INFO].name))
+        result = await scope.rest.list(request_context(request), query.list_options())
     return await list_reply(request, scope, media, result)

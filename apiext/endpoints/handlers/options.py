@@ -15,7 +15,9 @@ from apiext.endpoints.serializers.negotiation import META_GROUP
 from apiext.meta import errors, field, go_format
 from apiext.meta.gvk import GroupKind
 from apiext.meta.objectmeta_rules import validate_field_manager
-from apiext.meta.selectors import parse_field_selector, parse_label_selector
+from apiext.meta.selector_parser import field_selector_steps, label_selector_steps
+from apiext.meta.selectors import FieldRequirement, FieldSelector, Operator
+from apiext.meta.time_slice import Steps
 from apiext.storage.interface import EVERYTHING, ListOptions, Preconditions, Selection, VersionMatch, WatchOptions
 
 IGNORE: Final = "Ignore"
@@ -26,17 +28,16 @@ _POLICIES: Final = ("Foreground", "Background", "Orphan")
 UNREADABLE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _NOT_OLDER: Final = VersionMatch.NOT_OLDER_THAN
 
-FieldLabel = Callable[[str, str], tuple[str, str]]
-"""Validates a field selector's label and value for a kind and returns both as stored. Raises ValueError for an unknown label."""
+FieldLabel = Callable[[str], None]
+"""Validates a label of a field selector for a kind. Raises ValueError for an unknown one."""
 
 
 def known_field_labels(known: frozenset[str]) -> FieldLabel:
-    """Return a validation that accepts these labels only, and keeps their values."""
+    """Return a validation that accepts these labels only."""
 
-    def check(label: str, value: str) -> tuple[str, str]:
+    def check(label: str) -> None:
         if label not in known:
             raise ValueError(f"field label not supported: {label}")
-        return label, value
 
     return check
 
@@ -87,8 +88,8 @@ class ListQuery:
 _NO_LIST_OPTIONS: Final = ListQuery()
 
 
-def list_query(query: Query, field_label: FieldLabel, *, name: str = "") -> ListQuery:
-    """Decode and validate the options. `name` selects one object.
+def list_query(query: Query, field_label: FieldLabel, *, name: str = "") -> Steps[ListQuery]:
+    """Decode and validate the options, in steps. `name` selects one object.
 
     Raises:
         StatusError: 400 for a malformed value, 422 for invalid combinations.
@@ -97,7 +98,7 @@ def list_query(query: Query, field_label: FieldLabel, *, name: str = "") -> List
         return _NO_LIST_OPTIONS
     timeout, limit = integer(query, "timeoutSeconds"), integer(query, "limit") or 0
     options = ListQuery(
-        selection=_selection(query),
+        selection=(yield from _selection(query)),
         allow_bookmarks=bool(flag(query, "allowWatchBookmarks")),
         resource_version=text(query, "resourceVersion"),
         match=text(query, "resourceVersionMatch"),
@@ -111,16 +112,16 @@ def list_query(query: Query, field_label: FieldLabel, *, name: str = "") -> List
         # SetListOptionsDefaults of the reference
         options = replace(options, send_initial_events=True, match=_NOT_OLDER)
     _raise_invalid("ListOptions", _check_watch(options) if explicit_watch else _check_list(options))
-    return replace(options, selection=_transform(options.selection, field_label, name))
+    return replace(options, selection=_checked_fields(options.selection, field_label, name))
 
 
-def _selection(query: Query) -> Selection:
+def _selection(query: Query) -> Steps[Selection]:
     labels, fields = text(query, "labelSelector"), text(query, "fieldSelector")
     if not labels and not fields:
         return EVERYTHING
     try:
-        label_selector = parse_label_selector(labels) if labels else None
-        field_selector = parse_field_selector(fields) if fields else None
+        label_selector = (yield from label_selector_steps(labels)) if labels else None
+        field_selector = (yield from field_selector_steps(fields)) if fields else None
     except ValueError as error:
         raise errors.bad_request(str(error)) from error
     return Selection(
@@ -129,16 +130,17 @@ def _selection(query: Query) -> Selection:
     )
 
 
-def _transform(selection: Selection, field_label: FieldLabel, name: str) -> Selection:
+def _checked_fields(selection: Selection, field_label: FieldLabel, name: str) -> Selection:
     fields = selection.fields
     if fields is not None:
         try:
-            fields = fields.transform(field_label)
+            for label in fields.fields:
+                field_label(label)
         except ValueError as error:
             raise errors.bad_request(str(error)) from error
     if name:
         if fields is None:
-            fields = parse_field_selector(f"metadata.name={name}")
+            fields = FieldSelector([FieldRequirement("metadata.name", Operator.EQUALS, name)])
         elif fields.requires_exact("metadata.name") != name:
             raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
     if fields is None and selection.labels is None:
@@ -155,7 +157,7 @@ def _check_list(options: ListQuery) -> list[field.FieldError]:
         if options.continue_token:
             found.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
         if options.match not in {VersionMatch.EXACT, _NOT_OLDER}:
-            found.append(field.not_supported(path, options.match, ["Exact", "NotOlderThan", ""]))
+            found.append(field.not_supported(path, field.typed_text(options.match), ["Exact", "NotOlderThan", ""]))
         if options.match == VersionMatch.EXACT and options.resource_version == "0":
             found.append(field.forbidden(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     if options.send_initial_events is not None:
@@ -172,7 +174,7 @@ def _check_watch(options: ListQuery) -> list[field.FieldError]:
         if options.send_initial_events is None:
             found.append(field.forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
         if options.match != _NOT_OLDER:
-            found.append(field.not_supported(path, options.match, ["NotOlderThan"]))
+            found.append(field.not_supported(path, field.typed_text(options.match), ["NotOlderThan"]))
         if options.continue_token:
             found.append(field.forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
     return found
@@ -267,9 +269,9 @@ def check_delete(options: DeleteQuery) -> None:
     path, found = field.Path("propagationPolicy"), []
     policy = options.propagation_policy
     if options.orphan_dependents is not None and policy is not None:
-        found.append(field.invalid(path, policy, "orphanDependents and deletionPropagation cannot be both set"))
+        found.append(field.invalid(path, field.typed_text(policy), "orphanDependents and deletionPropagation cannot be both set"))
     if policy is not None and policy not in _POLICIES:
-        found.append(field.not_supported(path, policy, [*_POLICIES, "nil"]))
+        found.append(field.not_supported(path, field.typed_text(policy), [*_POLICIES, "nil"]))
     found += _check_dry_run(options.dry_run)
     if options.ignore_read_error:
         needs_readable = {
@@ -305,12 +307,11 @@ def check_export(query: Query) -> None:
         raise errors.bad_request("the export parameter, deprecated since v1.14, is no longer supported")
 
 
-def meta_field_label(label: str, value: str) -> tuple[str, str]:
+def meta_field_label(label: str) -> None:
     """Accept the field labels that every object has.
 
     Raises:
         ValueError: for any other label.
     """
-    if label in {"metadata.name", "metadata.namespace"}:
-        return label, value
-    raise ValueError(f'{go_format.quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"')
+    if label not in {"metadata.name", "metadata.namespace"}:
+        raise ValueError(f'{go_format.quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"')

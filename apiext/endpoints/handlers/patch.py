@@ -12,27 +12,29 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from apiext.endpoints.handlers.body import HEAVY_BYTES, decode_parsed, identify, read_body, strict_text, within_known
-from apiext.endpoints.handlers.context import Admitter, check_name, match_namespace, request_context, required_name
+from apiext.endpoints.handlers.body import decode_parsed, identify, read_body, strict_text, within_known
+from apiext.endpoints.handlers.context import Admitter, check_name, match_namespace, required_name
 from apiext.endpoints.handlers.options import IGNORE, WARN, WriteQuery, write_query
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
 from apiext.endpoints.handlers.query_parameters import parse_query
 from apiext.endpoints.handlers.scope import JSON_PATCH, MERGE_PATCH, Scope
 from apiext.endpoints.handlers.strategic_merge import strategic_merge
+from apiext.endpoints.handlers.write_call import WriteCall, perform, write_call
+from apiext.endpoints.request import WORKERS
 from apiext.endpoints.responsewriters.object_response import item_reply
 from apiext.endpoints.serializers import json_decoder
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError, NumberError
 from apiext.endpoints.serializers.negotiation import negotiate_output, unsupported_media_type
-from apiext.meta import background, errors, go_format, json_codec, json_values, patch, unstructured
+from apiext.meta import errors, go_format, json_codec, json_values, patch, unstructured
 from apiext.meta.field import Path, invalid
 from apiext.meta.gvk import GroupKind
 from apiext.meta.json_codec import Object
+from apiext.meta.limits import MAX_INLINE_COPIES
 from apiext.meta.patch import Operations
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.request_context import RequestContext, UpdateOptions
+from apiext.storage.interface import Item
 
-_HEAVY_COPIES: Final = 8
-"""Occurrences of `copy` above which a JSON patch is applied in a thread."""
 Change = Callable[["Object"], Any]
 """Applies a patch to an object and returns the result."""
 
@@ -46,24 +48,28 @@ async def patch_object(request: web.BaseRequest, scope: Scope) -> web.StreamResp
         StatusError: the patch is invalid, can not be applied, or its result is rejected.
     """
     patch_type = _patch_type(request, scope)
-    name = required_name(request)
-    ctx = request_context(request)
+    required_name(request)
     media = negotiate_output(request, scope.offers)
     data = await read_body(request, scope.max_body)
-    # Nested copies grow exponentially.
-    heavy = len(data) > HEAVY_BYTES or (patch_type == JSON_PATCH and data.count(b"copy") > _HEAVY_COPIES)
-    background.is_heavy.set(heavy)
     query = write_query(parse_query(request), "PatchOptions")
-    raw = await background.begin(_read_patch, patch_type, data) if heavy else _read_patch(patch_type, data)
-    admitter = Admitter(request, scope, name=name, dry_run=query.dry_run)
+    # Nested copies grow exponentially.
+    heavy = patch_type == JSON_PATCH and data.count(b"copy") > MAX_INLINE_COPIES
+    item, created = await perform(request[WORKERS], scope, _patch, write_call(request, query, patch_type, data), heavy=heavy)
+    return await item_reply(request, scope, media, item, status=201 if created else 200)
+
+
+async def _patch(scope: Scope, call: WriteCall) -> tuple[Item, bool]:
+    """Return the patched object, and whether it was created."""
+    ctx, name, query = call.context, call.name, call.query
+    raw = _read_patch(call.media_type, call.data)
+    admitter = Admitter(scope, call.user, call.namespace, name=name, dry_run=query.dry_run)
     patcher = _Patcher(scope, ctx, name, query, raw, admitter)
-    options = UpdateOptions(dry_run=query.dry_run, admit=admitter.validation(AdmissionOperation.UPDATE))
+    options = UpdateOptions(dry_run=query.dry_run, admit=admitter.validation(AdmissionOperation.UPDATE), limit=scope.inline_limit)
     try:
-        item, created = await scope.rest.update(ctx, name, patcher, options)
+        return await scope.rest.update(ctx, name, patcher, options)
     except RecursionError as error:
         # only objects stored by kube-apiserver or an older version can be that deep
         raise patch.too_deep() from error
-    return await item_reply(request, scope, media, item, status=201 if created else 200)
 
 
 def _patch_type(request: web.BaseRequest, scope: Scope) -> str:
@@ -139,8 +145,8 @@ class _Patcher:
         if not (existing.get("metadata") or {}).get("uid"):
             raise errors.not_found(self._scope.resource.group_resource, self._name)
         if self._change is None:
-            self._change = await background.run(self._parse)
-        obj = await background.run(self._decode, self._change, existing)
+            self._change = self._parse()
+        obj = self._decode(self._change, existing)
         match_namespace(self._scope, obj, self._ctx.namespace)
         check_name(obj, self._name)
         obj = await self._admitter.mutate(AdmissionOperation.UPDATE, obj, existing)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import parse_qsl
+from urllib.parse import unquote_plus
 
 from aiohttp import web
 
-from apiext.meta import errors, go_format
+from apiext.endpoints.request import QUERY
+from apiext.meta import errors, go_format, limits
 
 Query = dict[str, list[str]]
 """Values by name, in order."""
@@ -20,16 +21,28 @@ _MAX_DIGITS: Final = 40
 
 
 def parse_query(request: web.BaseRequest) -> Query:
-    """Return all well-formed parameters of a request."""
+    """Return all well-formed parameters of a request, which is parsed once; none if there are too many."""
     raw = request.rel_url.raw_query_string
     if not raw:
         return {}
-    if ";" in raw or "%" in raw:
-        raw = "&".join(pair for pair in raw.split("&") if not _MALFORMED.search(pair))
-    query: Query = {}
-    for name, text in parse_qsl(raw, keep_blank_values=True, errors="replace"):
-        query.setdefault(name, []).append(text)
+    query = request.get(QUERY)
+    if query is None:
+        query = request[QUERY] = _parse(raw) if raw.count("&") < limits.MAX_QUERY_PARAMETERS else {}
     return query
+
+
+def _parse(raw: str) -> Query:
+    query: Query = {}
+    for pair in raw.split("&"):
+        if not pair or ((";" in pair or "%" in pair) and _MALFORMED.search(pair)):
+            continue
+        name, _, value = pair.partition("=")
+        query.setdefault(_unescaped(name), []).append(_unescaped(value))
+    return query
+
+
+def _unescaped(text: str) -> str:
+    return unquote_plus(text, errors="replace") if "%" in text or "+" in text else text
 
 
 def text(query: Query, name: str) -> str:

@@ -9,10 +9,13 @@ from typing import Final, Protocol
 from apiext.admission.attributes import Admission
 from apiext.endpoints.handlers.open_watches import Watches
 from apiext.endpoints.handlers.options import FieldLabel
+from apiext.endpoints.handlers.remote_scope import RemoteScope
 from apiext.endpoints.responsewriters.table import TableConvertor
 from apiext.endpoints.serializers.negotiation import RESOURCE_OFFERS, Offers
+from apiext.meta import limits
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
 from apiext.meta.json_codec import Object
+from apiext.meta.limits import MAX_BODY_BYTES
 from apiext.registry.protobuf import Message
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions, Updater
 from apiext.storage.interface import Item, ListOptions, ListResult, Watch, WatchOptions
@@ -23,7 +26,6 @@ STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 CUSTOM_RESOURCE_PATCHES: Final = (JSON_PATCH, MERGE_PATCH)
 """Patch types of custom resources. Server-side apply returns 415, which kubectl reports as not supported by the server."""
 BUILTIN_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
-MAX_BODY_BYTES: Final = 3 * 1024 * 1024
 
 
 class CollectionRest(Protocol):
@@ -109,6 +111,14 @@ class Scope:
     """Merge keys of lists by field name, for strategic merge patches of built-in kinds."""
     max_body: int = MAX_BODY_BYTES
     """Limit of a body in bytes."""
+
+    remote: RemoteScope | None = None
+    """The copies of this endpoint in worker processes; None for a copy."""
+
+    @property
+    def inline_limit(self) -> int | None:
+        """Return the bytes of a stored object above which a write must not process it here; None for any size."""
+        return limits.MAX_INLINE_BYTES if self.remote is not None else None
 
     @property
     def api_version(self) -> str:

@@ -6,10 +6,11 @@ merge strategy) are merged, and directives select other operations. Arguments ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
 from apiext.meta import errors, json_values
+from apiext.meta.json_values import identity
 
 _DIRECTIVE: Final = "$patch"
 _RETAIN: Final = "$retainKeys"
@@ -45,7 +46,8 @@ def strategic_merge(document: Any, patch: Any, merge_keys: Mapping[str, str]) ->
 def _retain(merged: dict[str, Any], patch: dict[str, Any]) -> None:
     kept = patch.get(_RETAIN)
     if isinstance(kept, list):
-        for key in [key for key in merged if key not in kept]:
+        names = {name for name in kept if isinstance(name, str)}
+        for key in [key for key in merged if key not in names]:
             del merged[key]
 
 
@@ -54,7 +56,8 @@ def _merge_member(merged: dict[str, Any], key: str, member: Any, merge_keys: Map
         field = key[len(_DELETE_FROM) :]
         if not isinstance(member, list):
             raise errors.bad_request(f"invalid list in {key}")
-        merged[field] = [item for item in merged.get(field) or [] if item not in member]
+        deleted = set(map(identity, member))
+        merged[field] = [item for item in merged.get(field) or [] if identity(item) not in deleted]
     elif key in {_DIRECTIVE, _RETAIN} or key.startswith(_ORDER):
         return
     elif member is None:
@@ -70,18 +73,23 @@ def _merge_member(merged: dict[str, Any], key: str, member: Any, merge_keys: Map
 def _merge_list(old: Any, patch: list[Any], merge_key: str, merge_keys: Mapping[str, str]) -> list[Any]:
     items = list(old) if isinstance(old, list) else []
     if not merge_key:
-        return items + [item for item in patch if item not in items]
+        known = set(map(identity, items))
+        return items + [item for item in patch if identity(item) not in known]
     if any(isinstance(item, dict) and item.get(_DIRECTIVE) == "replace" for item in patch):
         return [json_values.copy(item) for item in patch if not (isinstance(item, dict) and item.get(_DIRECTIVE) == "replace")]
+    places: dict[Hashable, list[int]] = {}
+    for index in reversed(range(len(items))):
+        places.setdefault(identity(items[index].get(merge_key)), []).append(index)
     for change in patch:
         if not isinstance(change, dict) or merge_key not in change:
             raise errors.bad_request(f"map: {change} does not contain declared merge key: {merge_key}")
-        at = next((index for index, item in enumerate(items) if item.get(merge_key) == change[merge_key]), None)
+        at = places.setdefault(identity(change[merge_key]), [])
         if change.get(_DIRECTIVE) == "delete":
-            if at is not None:
-                del items[at]
-        elif at is None:
-            items.append(strategic_merge({}, change, merge_keys))
+            if at:
+                items[at.pop()] = None
+        elif at:
+            items[at[-1]] = strategic_merge(items[at[-1]], change, merge_keys)
         else:
-            items[at] = strategic_merge(items[at], change, merge_keys)
-    return items
+            at.append(len(items))
+            items.append(strategic_merge({}, change, merge_keys))
+    return [item for item in items if item is not None]

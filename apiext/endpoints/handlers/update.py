@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from apiext.endpoints.handlers.body import HEAVY_BYTES, decode_body, read_body
-from apiext.endpoints.handlers.context import Admitter, check_name, match_namespace, request_context, required_name
+from apiext.endpoints.handlers.body import decode_body, read_body
+from apiext.endpoints.handlers.context import Admitter, check_name, match_namespace, required_name
 from apiext.endpoints.handlers.options import write_query
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
 from apiext.endpoints.handlers.query_parameters import parse_query
 from apiext.endpoints.handlers.scope import Scope
+from apiext.endpoints.handlers.write_call import WriteCall, perform, write_call
+from apiext.endpoints.request import WORKERS
 from apiext.endpoints.responsewriters.object_response import item_reply
 from apiext.endpoints.serializers.negotiation import input_type, negotiate_output
-from apiext.meta import background
 from apiext.meta.json_codec import Object
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.metadata import own
 from apiext.registry.request_context import UpdateOptions
 from apiext.registry.rest import uid_precondition
+from apiext.storage.interface import Item
 
 
 async def update(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
@@ -26,18 +28,23 @@ async def update(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     Raises:
         StatusError: the request is invalid, rejected, or in conflict with the stored object.
     """
-    name = required_name(request)
-    ctx = request_context(request)
+    required_name(request)
     media = negotiate_output(request, scope.offers)
     data = await read_body(request, scope.max_body)
-    background.is_heavy.set(len(data) > HEAVY_BYTES)
     query = write_query(parse_query(request), "UpdateOptions")
     media_type = input_type(request, protobuf=scope.message is not None)
-    obj = await decode_body(scope, data, media_type, query.field_validation, ctx.warnings)
+    item, created = await perform(request[WORKERS], scope, _update, write_call(request, query, media_type, data))
+    return await item_reply(request, scope, media, item, status=201 if created else 200)
+
+
+async def _update(scope: Scope, call: WriteCall) -> tuple[Item, bool]:
+    """Return the object, and whether it was created."""
+    ctx, name, query = call.context, call.name, call.query
+    obj = decode_body(scope, call.data, call.media_type, query.field_validation, ctx.warnings)
     match_namespace(scope, obj, ctx.namespace)
     check_name(obj, name)
     dedup_owner_references(obj, ctx.warnings)
-    admitter = Admitter(request, scope, name=name, dry_run=query.dry_run)
+    admitter = Admitter(scope, call.user, call.namespace, name=name, dry_run=query.dry_run)
 
     async def replacement(existing: Object) -> Object:
         # A copy, since admission may change it and the registry may call this again.
@@ -52,6 +59,6 @@ async def update(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
         dry_run=query.dry_run,
         preconditions=uid_precondition(obj),
         admit=admitter.validation(AdmissionOperation.UPDATE),
+        limit=scope.inline_limit,
     )
-    item, created = await scope.rest.update(ctx, name, replacement, options)
-    return await item_reply(request, scope, media, item, status=201 if created else 200)
+    return await scope.rest.update(ctx, name, replacement, options)

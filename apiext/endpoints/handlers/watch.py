@@ -8,9 +8,10 @@ from contextlib import suppress
 from aiohttp import web
 
 from apiext.endpoints.handlers.context import request_context
-from apiext.endpoints.handlers.options import list_query
+from apiext.endpoints.handlers.options import ListQuery, list_query
 from apiext.endpoints.handlers.query_parameters import parse_query
 from apiext.endpoints.handlers.scope import Scope
+from apiext.endpoints.handlers.selector_budget import selector_budget
 from apiext.endpoints.request import INFO
 from apiext.endpoints.responsewriters.event_encoder import EventEncoder
 from apiext.endpoints.responsewriters.object_response import table_form
@@ -19,6 +20,7 @@ from apiext.endpoints.responsewriters.watch_encoder import EncodeError, Protobuf
 from apiext.endpoints.responsewriters.websocket import asks_for_websocket, serve_frames
 from apiext.endpoints.serializers.negotiation import JSON, PROTOBUF, MediaType, negotiate_output, negotiate_stream
 from apiext.meta.errors import StatusError
+from apiext.meta.time_slice import in_slices
 from apiext.storage.interface import Watch, WatchOptions
 from apiext.storage.watch_queue import failed
 
@@ -30,7 +32,13 @@ async def watch(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
         StatusError: the request is invalid.
     """
     negotiate_output(request, scope.offers)
-    query = list_query(parse_query(request), scope.field_label, name=request[INFO].name)
+    asked = parse_query(request)
+    with selector_budget(asked):
+        query = await in_slices(list_query(asked, scope.field_label, name=request[INFO].name))
+        return await _watch(request, scope, query)
+
+
+async def _watch(request: web.BaseRequest, scope: Scope, query: ListQuery) -> web.StreamResponse:
     seconds = scope.watches.seconds(query.timeout_seconds)
     running = await _open(request, scope, query.watch_options(timeout=seconds), seconds)
     try:
@@ -77,7 +85,10 @@ async def _serve(request: web.BaseRequest, running: Watch, encoder: EventEncoder
     try:
         with suppress(EncodeError):
             async for events in running:
-                await stream.write_shared(encoder(events))
+                for number, piece in enumerate(encoder.pieces(events)):
+                    if number:
+                        await asyncio.sleep(0)
+                    await stream.write_shared(piece)
         await stream.write_eof()
     except ConnectionError:
         pass  # the client has disconnected

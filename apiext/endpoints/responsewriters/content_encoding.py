@@ -7,36 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from aiohttp import web
 
-from apiext.endpoints.responsewriters.response import Reply, ResponseStream
+from apiext.endpoints.request import USER, WORKERS
+from apiext.endpoints.responsewriters.response import PIECE_BYTES, Reply, pieces
 from apiext.endpoints.serializers.negotiation import PROTOBUF, YAML, MediaType
-from apiext.meta import background, json_codec
+from apiext.meta import json_codec
 
 GZIP_THRESHOLD: Final = 128 * 1024
 """Size in bytes above which a response is compressed."""
-PIECE_BYTES: Final = 256 * 1024
-"""Size of the pieces of a huge response; other tasks run between them."""
-_THREAD_THRESHOLD: Final = 64 * 1024
-"""Size in bytes above which YAML and indented JSON are made in a thread."""
+_INLINE_BYTES: Final = 64 * 1024
+"""Size in bytes above which YAML and indented JSON are made in a worker process."""
 _GZIP_WBITS: Final = 16 + zlib.MAX_WBITS
-
-
-def join_items(items: Iterable[bytes]) -> Iterator[bytes]:
-    """Join items with commas, in pieces of about PIECE_BYTES."""
-    batch: list[bytes] = []
-    size, before = 0, b""
-    for item in items:
-        batch.append(item)
-        size += len(item)
-        if size >= PIECE_BYTES:
-            yield before + b",".join(batch)
-            batch, size, before = [], 0, b","
-    if batch:
-        yield before + b",".join(batch)
 
 
 async def send(request: web.BaseRequest, media: MediaType, parts: Sequence[bytes], *, status: int = 200) -> web.StreamResponse:
@@ -48,21 +33,21 @@ async def send(request: web.BaseRequest, media: MediaType, parts: Sequence[bytes
     size = sum(map(len, parts))
     if media.type == YAML or (media.pretty and media.type != PROTOBUF):
         data = b"".join(parts)
-        data = await background.begin(formatted, data, media) if size > _THREAD_THRESHOLD else formatted(data, media)
+        if size > _INLINE_BYTES:
+            data = await request[WORKERS].call(formatted, data, media, user=request[USER].name)
+        else:
+            data = formatted(data, media)
         parts, size = [data], len(data)
     headers = {}
     if size > GZIP_THRESHOLD and takes_gzip(request):
         headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
         parts = await asyncio.to_thread(_compress, parts)
         size = sum(map(len, parts))
-    if size <= PIECE_BYTES or request.method == "HEAD":
-        return Reply(parts, status=status, content_type=media.type, headers=headers)
-    stream = ResponseStream(status=status, content_type=media.type, headers=headers, length=size)
-    await stream.prepare(request)
-    for piece in _pieces(parts):
-        await stream.write(piece)
-    await stream.write_eof()
-    return stream
+    reply = Reply(parts, status=status, content_type=media.type, headers=headers)
+    if size > PIECE_BYTES:
+        # within the filters, which limit and measure requests
+        await reply.prepare(request)
+    return reply
 
 
 def formatted(data: bytes, media: MediaType) -> bytes:
@@ -77,27 +62,9 @@ def formatted(data: bytes, media: MediaType) -> bytes:
 
 def _compress(parts: Sequence[bytes]) -> list[bytes]:
     compressor = zlib.compressobj(1, zlib.DEFLATED, _GZIP_WBITS)
-    packed = [compressor.compress(part) for part in parts]
+    packed = [compressor.compress(piece) for piece in pieces(parts)]
     packed.append(compressor.flush())
     return [part for part in packed if part]
-
-
-def _pieces(parts: Sequence[bytes]) -> Iterator[bytes]:
-    """Cut or join parts to about PIECE_BYTES."""
-    batch: list[bytes] = []
-    size = 0
-    for part in parts:
-        if size and size + len(part) > PIECE_BYTES:
-            yield b"".join(batch)
-            batch, size = [], 0
-        if len(part) > 2 * PIECE_BYTES:
-            view = memoryview(part)
-            yield from (bytes(view[at : at + PIECE_BYTES]) for at in range(0, len(part), PIECE_BYTES))
-        else:
-            batch.append(part)
-            size += len(part)
-    if batch:
-        yield b"".join(batch)
 
 
 def takes_gzip(request: web.BaseRequest) -> bool:

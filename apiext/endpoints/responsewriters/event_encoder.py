@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from apiext.endpoints.responsewriters.response import Piece
 from apiext.storage.interface import Event
+
+_EVENTS_PER_PIECE: Final = 16
 
 
 class EventEncoder:
@@ -13,9 +16,14 @@ class EventEncoder:
 
     __slots__ = ()
 
-    def __call__(self, events: Sequence[Event]) -> Piece:
-        """Encode a batch of events. Raises what `line` raises."""
-        return Piece(b"".join(map(self.line, events)))
+    def pieces(self, events: Sequence[Event]) -> Iterator[Piece]:
+        """Encode a batch of events in pieces; other tasks may run between them. Raises what `line` raises."""
+        for first in range(0, len(events), _EVENTS_PER_PIECE):
+            yield Piece(b"".join(map(self.framed, events[first : first + _EVENTS_PER_PIECE])))
+
+    def framed(self, event: Event) -> bytes:
+        """Encode one event as a part of a stream."""
+        return self.line(event)
 
     def line(self, event: Event) -> bytes:
         """Encode one event."""
@@ -31,8 +39,8 @@ class SharedEncoder(EventEncoder):
         self._batch: Sequence[Event] = ()
         self._piece = Piece(b"")
 
-    def __call__(self, events: Sequence[Event]) -> Piece:
-        """Return the JSON lines of events."""
+    def pieces(self, events: Sequence[Event]) -> Iterator[Piece]:
+        """Yield the JSON lines of events as one piece."""
         if events is not self._batch:
             self._batch, self._piece = events, Piece(b"".join([event.line for event in events]))
-        return self._piece
+        yield self._piece

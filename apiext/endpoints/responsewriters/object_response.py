@@ -6,8 +6,10 @@ Mirrors apiserver pkg/endpoints/handlers (response.go).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
+from operator import attrgetter
 from typing import Any, Final
 
 from aiohttp import web
@@ -15,7 +17,18 @@ from aiohttp import web
 from apiext.endpoints.handlers.query_parameters import parse_query, text
 from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.responsewriters import content_encoding
-from apiext.endpoints.responsewriters.table import TABLE_TAIL, TableForm, partial_bytes, partial_list_head, row_bytes, rows, table_head
+from apiext.endpoints.responsewriters.table import (
+    TABLE_TAIL,
+    AgeCache,
+    TableForm,
+    encode_items,
+    item_metadata,
+    item_row,
+    partial_bytes,
+    partial_list_head,
+    rows,
+    table_head,
+)
 from apiext.endpoints.serializers import protobuf_encoder
 from apiext.endpoints.serializers.negotiation import PROTOBUF, Convert, MediaType
 from apiext.meta import errors, field, json_codec
@@ -23,6 +36,7 @@ from apiext.storage.interface import Item, ListResult
 
 _THREAD_THRESHOLD: Final = 16 * 1024
 """Size in bytes of JSON above which an object is encoded to Protobuf in a thread."""
+_DATA: Final = attrgetter("data")
 _INCLUDES: Final = frozenset({"Object", "Metadata", "None", ""})
 
 
@@ -60,16 +74,15 @@ async def item_reply(request: web.BaseRequest, scope: Scope, media: MediaType, i
 def _converted(request: web.BaseRequest, scope: Scope, media: MediaType, convert: Convert, item: Item) -> bytes:
     if convert.kind == "PartialObjectMetadata":
         if media.type == PROTOBUF:
-            return protobuf_encoder.partial_bytes(item.object(), convert.version)
-        return partial_bytes(item.object(), convert.version) + b"\n"
+            return protobuf_encoder.partial_bytes(item.data, convert.version)
+        return partial_bytes(item.data, convert.version) + b"\n"
     if convert.kind != "Table":
         raise _not_a_list(scope)
     if scope.table is None:
         raise errors.not_acceptable("no table convertor")
-    form, obj = table_form(request, convert), item.object()
-    metadata = {"resourceVersion": (obj.get("metadata") or {}).get("resourceVersion", "")}
-    head = table_head(form, metadata, scope.table.headers)
-    return head + row_bytes(scope.table, obj, form, datetime.now(UTC), item.data) + TABLE_TAIL
+    form = table_form(request, convert)
+    head = table_head(form, item_metadata(item), scope.table.headers)
+    return head + item_row(scope.table, item, form, AgeCache(datetime.now(UTC))) + TABLE_TAIL
 
 
 def _not_a_list(scope: Scope) -> errors.StatusError:
@@ -91,12 +104,14 @@ async def list_reply(request: web.BaseRequest, scope: Scope, media: MediaType, r
         if media.type == PROTOBUF:
             parts = [await asyncio.to_thread(protobuf_encoder.list_bytes, scope, metadata, result.items)]
         else:
-            parts = _list_parts(scope, metadata, result)
+            parts = await _list_parts(scope, metadata, result)
     elif convert.kind == "PartialObjectMetadataList":
         if media.type == PROTOBUF:
             parts = [await asyncio.to_thread(protobuf_encoder.partial_list_bytes, convert.version, metadata, result.items)]
         else:
-            parts = _partial_list(convert, metadata, result)
+            head = partial_list_head(convert.version, metadata)
+            made = await encode_items(result.items, lambda item: partial_bytes(item.data, convert.version))
+            parts = [head, *made, TABLE_TAIL] if result.items else _null(head)
     elif convert.kind == "Table" and scope.table is not None:
         form = table_form(request, convert)
         head = table_head(form, metadata, scope.table.headers)
@@ -118,18 +133,17 @@ def _metadata(result: ListResult, *, typed: bool) -> dict[str, Any]:
     return metadata
 
 
-def _list_parts(scope: Scope, metadata: dict[str, Any], result: ListResult) -> list[bytes]:
+async def _list_parts(scope: Scope, metadata: dict[str, Any], result: ListResult) -> list[bytes]:
     """Return the JSON of a list, made of the stored JSON of its items."""
-    items: Iterable[bytes] = [item.data for item in result.items]
-    if scope.typed:
-        items = [_without_type_meta(data, scope) for data in items]
     head = b'{"apiVersion":%b,"items":[' % json_codec.dumps(str(scope.resource.group_version))
+    items = await encode_items(result.items, partial(_without_type_meta, scope=scope) if scope.typed else _DATA)
     tail = b'],"kind":%b,"metadata":%b}\n' % (json_codec.dumps(scope.list_kind), json_codec.dumps(metadata))
-    return [head, *content_encoding.join_items(items), tail]
+    return [head, *items, tail]
 
 
-def _without_type_meta(data: bytes, scope: Scope) -> bytes:
+def _without_type_meta(item: Item, scope: Scope) -> bytes:
     """Return an item without apiVersion and kind, as lists of built-in kinds contain it."""
+    data = item.data
     version, kind = json_codec.dumps(scope.api_version), json_codec.dumps(scope.kind.kind)
     for prefix in (b'{"kind":%b,"apiVersion":%b,' % (kind, version), b'{"apiVersion":%b,"kind":%b,' % (version, kind)):
         if data.startswith(prefix):
@@ -138,14 +152,6 @@ def _without_type_meta(data: bytes, scope: Scope) -> bytes:
     obj.pop("apiVersion", None)
     obj.pop("kind", None)
     return json_codec.dumps(obj)
-
-
-def _partial_list(convert: Convert, metadata: dict[str, Any], result: ListResult) -> list[bytes]:
-    head = partial_list_head(convert.version, metadata)
-    if not result.items:
-        return _null(head)
-    items = (partial_bytes(item.object(), convert.version) for item in result.items)
-    return [head, *content_encoding.join_items(items), TABLE_TAIL]
 
 
 def _null(head: bytes) -> list[bytes]:

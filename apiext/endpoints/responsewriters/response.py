@@ -1,4 +1,4 @@
-"""HTTP responses: a complete one in a single write, and a stream whose headers are sent first.
+"""HTTP responses: a complete one, and a stream whose headers are sent first.
 
 Both contain the headers that filters attach to the request (`HEADERS`, `WARNINGS`).
 Mirrors apiserver pkg/endpoints/handlers/responsewriters.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
@@ -19,10 +19,13 @@ from aiohttp.abc import AbstractStreamWriter
 
 from apiext.endpoints.request import HEADERS, WARNINGS
 from apiext.endpoints.serializers.negotiation import JSON
+from apiext.meta.time_slice import Pace
 
 NO_HEADERS: Final[Mapping[str, str]] = {}
 _NO_WARNINGS: Final[Sequence[str]] = ()
 _BODILESS: Final = frozenset({204, 304})
+PIECE_BYTES: Final = 256 * 1024
+"""Size of the pieces of a huge response; other tasks run between them."""
 
 _MAX_TOTAL_CHARACTERS: Final = 4 * 1024
 """Total length above which each warning is truncated."""
@@ -30,9 +33,9 @@ _TRUNCATED_CHARACTERS: Final = 256
 
 
 class Reply(web.StreamResponse):
-    """A complete response: status line, headers and body are sent in one write.
+    """A complete response: status line, headers and body are sent in one write, or in pieces if the body is huge.
 
-    `body` may be given in parts, which are joined once. `headers` take precedence over those of the filters.
+    `body` may be given in parts. `headers` take precedence over those of the filters.
     """
 
     def __init__(
@@ -70,7 +73,17 @@ class Reply(web.StreamResponse):
         size = "" if self.status in _BODILESS else f"Content-Length: {length}\r\n"
         head = _head(request, self.status, self._extra_headers, kind + size, keep_alive=keep_alive)
         writer = request.writer
-        await writer.write(head if request.method == "HEAD" else b"".join((head, *self.parts)))
+        if request.method == "HEAD":
+            await writer.write(head)
+        elif length <= PIECE_BYTES:
+            await writer.write(b"".join((head, *self.parts)))
+        else:
+            pace = Pace()
+            for piece in pieces((head, *self.parts)):
+                await writer.write(piece)
+                # a fast client never fills the transport's buffer
+                if pace.due:
+                    await pace.pause()
         return writer
 
     async def write_eof(self, data: bytes = b"") -> None:
@@ -116,7 +129,7 @@ def has_begun(request: web.BaseRequest) -> bool:
 
 
 class ResponseStream(web.StreamResponse):
-    """A response written in pieces after `prepare`: with a given length, or in HTTP chunks.
+    """A response of unknown length, written in HTTP chunks after `prepare`.
 
     Each chunk is framed here as one piece, so that it becomes one TLS record and many streams can share it.
     """
@@ -127,12 +140,10 @@ class ResponseStream(web.StreamResponse):
         status: int = 200,
         content_type: str = JSON,
         headers: Mapping[str, str] = NO_HEADERS,
-        length: int | None = None,
     ) -> None:
         super().__init__(status=status)
         self._type = content_type
         self._extra_headers = headers
-        self._length = length
         self._to: AbstractStreamWriter | None = None
         self._framed = False
 
@@ -149,10 +160,9 @@ class ResponseStream(web.StreamResponse):
             ValueError: a header contains a line break.
         """
         if self._to is None:
-            self._framed = self._length is None and request.version.minor > 0
-            self._keep_alive = request.keep_alive and (self._framed or self._length is not None)
-            size = f"Content-Length: {self._length}\r\n" if self._length is not None else ""
-            size = "Transfer-Encoding: chunked\r\n" if self._framed else size
+            self._framed = request.version.minor > 0
+            self._keep_alive = request.keep_alive and self._framed
+            size = "Transfer-Encoding: chunked\r\n" if self._framed else ""
             self._to = request.writer
             body = f"Content-Type: {self._type}\r\n{size}"
             await self._to.write(_head(request, self.status, self._extra_headers, body, keep_alive=self._keep_alive))
@@ -180,6 +190,24 @@ class ResponseStream(web.StreamResponse):
         if self._framed and self._to is not None:
             self._framed = False
             await self._to.write(b"0\r\n\r\n")
+
+
+def pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Cut or join parts to about PIECE_BYTES."""
+    batch: list[bytes] = []
+    size = 0
+    for part in parts:
+        if size and size + len(part) > PIECE_BYTES:
+            yield b"".join(batch)
+            batch, size = [], 0
+        if len(part) > 2 * PIECE_BYTES:
+            view = memoryview(part)
+            yield from (bytes(view[at : at + PIECE_BYTES]) for at in range(0, len(part), PIECE_BYTES))
+        else:
+            batch.append(part)
+            size += len(part)
+    if batch:
+        yield b"".join(batch)
 
 
 def chunk(data: bytes) -> bytes:

@@ -11,7 +11,6 @@ from typing import Final
 from aiohttp import web
 
 from apiext.authorization.forbidden import sanitized
-from apiext.endpoints.handlers.expect_continue import is_body_pending
 from apiext.endpoints.responsewriters.content_encoding import formatted
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.serializers import protobuf_encoder
@@ -30,10 +29,7 @@ def status_reply(request: web.BaseRequest, error: errors.StatusError, *, no_snif
         media = negotiate_output(request, PLAIN_OFFERS)
     except errors.StatusError:
         media = MediaType(JSON, pretty=True)
-    reply = Reply(_encode(error, media), status=error.code, content_type=media.type, headers=own)
-    if is_body_pending(request):
-        reply.force_close()
-    return reply
+    return Reply(_encode(error, media), status=error.code, content_type=media.type, headers=own)
 
 
 def _encode(error: errors.StatusError, media: MediaType) -> bytes:

@@ -5,24 +5,27 @@ Mirrors apiextensions-apiserver pkg/registry/customresource/tableconvertor and a
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
+from apiext.endpoints.responsewriters import jsonpath
 from apiext.endpoints.responsewriters.human_duration import age
-from apiext.endpoints.responsewriters.jsonpath import EvalError, PathError, Step, compile_path, print_value
+from apiext.endpoints.responsewriters.jsonpath_steps import EvalError, print_value
+from apiext.endpoints.responsewriters.response import PIECE_BYTES
 from apiext.meta import json_codec
 from apiext.meta.json_codec import Object
+from apiext.meta.object_metadata import metadata_json
+from apiext.meta.time_slice import Pace
 from apiext.storage.interface import Item
 
 METADATA: Final = "Metadata"
 NONE: Final = "None"
 OBJECT: Final = "Object"
-_ROWS_PER_BATCH: Final = 200
-"""Rows encoded before other tasks run."""
+_STEP_BYTES: Final = 64 * 1024
+"""Bytes of objects that are encoded between two looks at the clock."""
 _NAME_DESCRIPTION: Final = (
     "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
     "client to request the generation of an appropriate name automatically. Name is primarily intended for creation "
@@ -136,8 +139,8 @@ class TableConvertor:
                 cells.append(column.cell)
                 continue
             try:
-                values.append(column.value or _value(column.type, compile_path(column.path)))
-            except PathError:
+                values.append(column.value or _value(column.type, jsonpath.compile_path(column.path)))
+            except jsonpath.PathError:
                 break
             cells.append(_cell(column.type, values[-1]))
         return cells, values
@@ -194,35 +197,67 @@ def table_head(form: TableForm, metadata: Mapping[str, Any], columns: bytes) -> 
 TABLE_TAIL: Final = b"]}\n"
 
 
-def row_bytes(convertor: TableConvertor, obj: Object, form: TableForm, now: datetime, data: bytes = b"") -> bytes:
-    """Return one row as JSON; `data` is the object's JSON if available."""
+def row_bytes(convertor: TableConvertor, obj: Object, form: TableForm, now: datetime, data: bytes) -> bytes:
+    """Return one row as JSON; `data` is the object's JSON."""
     cells = json_codec.dumps(convertor.row(obj, now))
     if form.include == NONE:
         shown = b"null"
     elif form.include == OBJECT:
-        shown = data or json_codec.dumps(obj)
+        shown = data
     else:
-        shown = partial_bytes(obj, form.version)
+        shown = partial_bytes(data, form.version)
     return b'{"cells":%b,"object":%b}' % (cells, shown)
 
 
 async def rows(convertor: TableConvertor, items: Iterable[Item], form: TableForm) -> list[bytes]:
-    """Return the rows of items as JSON joined with commas, in a few pieces. Other tasks run in between."""
-    ages, head = AgeCache(datetime.now(UTC)), partial_head(form.version)
-    pieces: list[bytes] = []
+    """Return the rows of items as `encode_items` does."""
+    ages, head, include = AgeCache(datetime.now(UTC)), partial_head(form.version), form.include
+
+    def encode(item: Item) -> bytes:
+        row = item.row
+        # fast path: nearly all rows of a table
+        if isinstance(row, CachedRow) and row.owner is convertor:
+            return row.row(item.data, include, head, ages)
+        return item_row(convertor, item, form, ages)
+
+    return await encode_items(items, encode)
+
+
+async def encode_items(items: Iterable[Item], encode: Callable[[Item], bytes]) -> list[bytes]:
+    """Return the encodings of items joined with commas, in parts of about PIECE_BYTES at most. Other tasks run in between."""
+    parts: list[bytes] = []
     batch: list[bytes] = []
+    pace = Pace()
+    size = work = 0
     for item in items:
-        if len(batch) == _ROWS_PER_BATCH:
-            pieces += (b",".join(batch), b",")
-            batch.clear()
-            await asyncio.sleep(0)
-        row = _cached_row(convertor, item)
-        if row is None:
-            batch.append(row_bytes(convertor, item.object(), form, ages.now, item.data))
-        else:
-            batch.append(row.row(item.data, form.include, head, ages))
-    pieces.append(b",".join(batch))
-    return pieces
+        if work > _STEP_BYTES:
+            work = 0
+            if size > PIECE_BYTES or pace.due:
+                # the empty item makes the comma before the next part
+                parts.append(b",".join([*batch, b""]))
+                batch.clear()
+                size = 0
+            if pace.due:
+                await pace.pause()
+        encoded = encode(item)
+        batch.append(encoded)
+        size += len(encoded)
+        work += len(item.data)
+    parts.append(b",".join(batch))
+    return parts
+
+
+def item_row(convertor: TableConvertor, item: Item, form: TableForm, ages: AgeCache) -> bytes:
+    """Return the row of an item as JSON; the item keeps what can be cached of it."""
+    row = _cached_row(convertor, item)
+    if row is None:
+        return row_bytes(convertor, item.object(), form, ages.now, item.data)
+    return row.row(item.data, form.include, partial_head(form.version), ages)
+
+
+def item_metadata(item: Item) -> dict[str, str]:
+    """Return the metadata of a table that shows one item."""
+    return {"resourceVersion": str(item.revision) if item.revision else ""}
 
 
 def _cached_row(convertor: TableConvertor, item: Item) -> CachedRow | None:
@@ -237,10 +272,9 @@ def _cached_row(convertor: TableConvertor, item: Item) -> CachedRow | None:
 # --- PartialObjectMetadata ------------------------------------------------------------------------------------------
 
 
-def partial_bytes(obj: Object, version: str) -> bytes:
-    """Return an object's PartialObjectMetadata as JSON."""
-    metadata = obj.get("metadata")
-    return b"%b%b}" % (partial_head(version), json_codec.dumps(metadata) if metadata is not None else b"{}")
+def partial_bytes(data: bytes, version: str) -> bytes:
+    """Return the PartialObjectMetadata of an object as JSON; `data` is the object's JSON."""
+    return b"%b%b}" % (partial_head(version), metadata_json(data))
 
 
 @lru_cache(maxsize=4)
@@ -260,12 +294,12 @@ def partial_list_head(version: str, metadata: dict[str, Any]) -> bytes:
 # --- cells ----------------------------------------------------------------------------------------------------------
 
 
-def _value(type: str, step: Step) -> Value:
+def _value(type: str, path: jsonpath.Path) -> Value:
     convert = _CONVERSIONS.get(type, _none)
 
     def value(obj: Object) -> Any:
         try:
-            found = step([obj])
+            found = path(obj)
         except EvalError:
             return None
         return convert(found[0]) if found else None

@@ -5,19 +5,17 @@ Mirrors apiserver pkg/endpoints/handlers (response.go, watchEmbeddedEncoder).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.responsewriters.event_encoder import EventEncoder
-from apiext.endpoints.responsewriters.response import Piece
-from apiext.endpoints.responsewriters.table import TableForm, partial_bytes, row_bytes, table_head
+from apiext.endpoints.responsewriters.table import AgeCache, TableForm, item_metadata, item_row, partial_bytes, table_head
 from apiext.endpoints.serializers import protobuf_encoder
 from apiext.endpoints.serializers.negotiation import Convert
 from apiext.meta import json_codec
 from apiext.meta.json_codec import Object
-from apiext.storage.interface import Event, EventType
+from apiext.storage.interface import Event, EventType, Item
 
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
@@ -57,19 +55,27 @@ class TransformingEncoder(EventEncoder):
         """Return the JSON line of one event."""
         if event.type is EventType.ERROR:
             return event.line
-        obj: Object = event.item.object() if event.item is not None else json_codec.loads(event.line)["object"]
-        return b'{"type":"%b","object":%b}\n' % (event.type.value.encode(), self._transform(obj))
+        shown = self._transform(event.item, self._table) if event.item is not None else self._bookmark(event)
+        return b'{"type":"%b","object":%b}\n' % (event.type.value.encode(), shown)
 
-    def _transform(self, obj: Object) -> bytes:
-        scope, form = self._scope, self._table
-        if form is None or scope.table is None:
-            return partial_bytes(_bookmark_metadata(obj), self._convert.version)
-        metadata = obj.get("metadata") or {}
-        head = table_head(form, {"resourceVersion": metadata.get("resourceVersion", "")}, self._columns)
-        self._columns = b"null"
-        if form.include == "None" and _INITIAL_EVENTS_END in (metadata.get("annotations") or {}):
+    def _bookmark(self, event: Event) -> bytes:
+        """Return the object of a bookmark, without the null creationTimestamp that bookmarks of built-in kinds have."""
+        obj: Object = json_codec.loads(event.line)["object"]
+        metadata = obj["metadata"]
+        if metadata.get("creationTimestamp", "") is None:
+            del metadata["creationTimestamp"]
+        form = self._table
+        if form is not None and form.include == "None" and _INITIAL_EVENTS_END in metadata.get("annotations", ()):
             form = TableForm(form.version)
-        return head + row_bytes(scope.table, _bookmark_metadata(obj), form, datetime.now(UTC)) + b"]}"
+        return self._transform(Item(key="", revision=event.revision, data=json_codec.dumps(obj), labels={}, fields={}), form)
+
+    def _transform(self, item: Item, form: TableForm | None) -> bytes:
+        scope = self._scope
+        if form is None or scope.table is None:
+            return partial_bytes(item.data, self._convert.version)
+        head = table_head(form, item_metadata(item), self._columns)
+        self._columns = b"null"
+        return head + item_row(scope.table, item, form, AgeCache(datetime.now(UTC))) + b"]}"
 
 
 class ProtobufEncoder(EventEncoder):
@@ -81,19 +87,11 @@ class ProtobufEncoder(EventEncoder):
         self._scope = scope
         self._partial = convert.version if convert is not None else ""
 
-    def __call__(self, events: Sequence[Event]) -> Piece:
-        """Return the frames of events."""
-        messages = map(self.line, events)
-        return Piece(b"".join([len(message).to_bytes(4, "big") + message for message in messages]))
+    def framed(self, event: Event) -> bytes:
+        """Return one event after its length."""
+        message = self.line(event)
+        return len(message).to_bytes(4, "big") + message
 
     def line(self, event: Event) -> bytes:
         """Return one event without the length."""
         return protobuf_encoder.event_bytes(self._scope, event, self._partial)
-
-
-def _bookmark_metadata(obj: Object) -> Object:
-    """Return the object without the null creationTimestamp that bookmarks of built-in kinds have."""
-    metadata = obj.get("metadata") or {}
-    if metadata.get("creationTimestamp", "") is not None:
-        return obj
-    return {**obj, "metadata": {key: member for key, member in metadata.items() if key != "creationTimestamp"}}

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import orjson
 
-from apiext.endpoints.serializers.json_syntax import EXCEEDED_DEPTH, syntax_error
 from apiext.meta import go_format, json_codec, json_values
+from apiext.meta.field import is_enough
+from apiext.meta.json_syntax import EXCEEDED_DEPTH, syntax_error
+from apiext.meta.limits import MAX_DEPTH
 
-_MAX_STRICT: Final = 100
-"""Duplicate fields that are reported at most."""
 _NUMBER: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|(-?[0-9][0-9.]*+(?:[eE][0-9+-]*+)?)', re.DOTALL)
 _REPORTED_NUMBER: Final = re.compile(r"(?<=cannot unmarshal number )[-0-9]\S*(?= into Go struct field )")
 _PLAIN: Final = re.compile(rb"-?[0-9]{1,20}")
@@ -28,6 +28,7 @@ MAX_FLOAT: Final = sys.float_info.max
 _MAX_FLOAT_TEXT: Final = str(MAX_FLOAT).encode()
 _BAD_BYTE: Final = re.compile("[\udc80-\udcff]")
 _ESCAPE: Final = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.")
+_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _KINDS: Final = frozenset({"kind", "apiVersion"})
 _FIRST_BYTE: Final = re.compile(rb"\s*([^\s])")
 _TYPES_BY_FIRST_BYTE: Final = (
@@ -47,7 +48,7 @@ class DepthError(BodyDecodeError):
     """A body nested deeper than MAX_DEPTH; `value` is the parsed body, None where the parser stopped."""
 
     def __init__(self, value: Any = None) -> None:
-        super().__init__(f"nested deeper than {json_values.MAX_DEPTH} levels")
+        super().__init__(f"nested deeper than {MAX_DEPTH} levels")
         self.value = value
 
 
@@ -94,7 +95,7 @@ def parse_normalized(data: bytes) -> tuple[Any, bytes]:
 
 def _parse_plain(data: bytes) -> Any:
     value = json_codec.loads(data)
-    if data.count(b"{") + data.count(b"[") > json_values.MAX_DEPTH and json_values.is_deeper(value, json_values.MAX_DEPTH):
+    if data.count(b"{") + data.count(b"[") > MAX_DEPTH and json_values.is_deeper(value, MAX_DEPTH):
         raise DepthError(value)
     return value
 
@@ -107,12 +108,21 @@ def normalized(value: Any) -> tuple[Any, bytes]:
 
 def _parse_tolerant(data: bytes) -> Any:
     problem = syntax_error(data)
-    if problem.endswith(EXCEEDED_DEPTH):
+    if problem == EXCEEDED_DEPTH:
         raise DepthError
     if problem:
         raise BodyDecodeError(problem)
     # Go replaces each invalid byte.
     clean = _BAD_BYTE.sub("\ufffd", data.decode("utf-8", "surrogateescape")).encode()
+    valid = _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1] else escape[0], clean) if _SURROGATE.search(clean) else clean
+    try:
+        return json_codec.loads(valid)
+    except ValueError:
+        return _parse_bounded(valid)
+
+
+def _parse_bounded(data: bytes) -> Any:
+    """Parse JSON with numbers beyond float64. Raises NumberError."""
     beyond: list[bytes] = []
 
     def bounded(match: re.Match[bytes]) -> bytes:
@@ -123,8 +133,7 @@ def _parse_tolerant(data: bytes) -> Any:
         beyond.append(text)
         return b"-%b" % _MAX_FLOAT_TEXT if text.startswith(b"-") else _MAX_FLOAT_TEXT
 
-    valid = _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1] else escape[0], clean)
-    parsed = json_codec.loads(_NUMBER.sub(bounded, valid))
+    parsed = json_codec.loads(_NUMBER.sub(bounded, data))
     if beyond:
         raise NumberError(beyond[0].decode(), parsed)
     return parsed
@@ -140,7 +149,7 @@ def duplicate_fields(data: bytes, parsed: Any) -> list[str]:
         if is_duplicate and here.at not in here.reported:
             here.reported.add(str(here.at))
             paths["".join(map(_Open.step, stack)).removeprefix(".")] = None
-            if len(paths) == _MAX_STRICT:
+            if is_enough(paths):
                 break
     return [f"duplicate field {go_format.quote(path)}" for path in paths]
 

@@ -5,6 +5,7 @@ Mirrors apiserver pkg/endpoints/handlers/negotiation, with the clause order of m
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -119,29 +120,32 @@ def _before(one: Clause, other: Clause) -> bool:
 
 def _clause(part: str) -> Clause | None:
     head, _, rest = part.partition(";")
-    kind, _, subtype = head.partition("/")
-    kind, subtype = kind.strip(" "), subtype.strip(" ")
-    if not subtype:
-        if kind != "*":
-            return None
-        subtype = "*"
-    if "/" in subtype:
+    kind, _, tail = head.partition("/")
+    kind = kind.strip(" ")
+    if not tail and kind != "*":
+        return None
+    subtype, _, more = (tail or "*").partition("/")
+    if more:
         return None
     quality, params = 1.0, {}
     for param in rest.split(";"):
-        name, _, text = param.partition("=")
-        if not text or "=" in text:
+        name, _, tail = param.partition("=")
+        text, _, more = tail.partition("=")
+        if more or not tail:
             continue
         if name.strip(" ") == "q":
             quality = _quality(text)
         else:
             params[name.strip(" ")] = text.strip(" ")
-    return Clause(kind, subtype, quality, params)
+    return Clause(kind, subtype.strip(" "), quality, params)
 
 
 def _quality(text: str) -> float:
+    """Return a decimal number in 32 bits, as Go's ParseFloat reads it, and 0 for anything else."""
+    if text != text.strip() or not text.isascii():
+        return 0.0
     try:
-        return float(text)
+        return ctypes.c_float(float(text)).value
     except ValueError:
         return 0.0
 

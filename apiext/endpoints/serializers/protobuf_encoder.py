@@ -13,6 +13,7 @@ from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.serializers.negotiation import META_GROUP
 from apiext.meta import json_codec
 from apiext.meta.json_codec import Object
+from apiext.meta.object_metadata import metadata_json
 from apiext.registry import protobuf
 from apiext.registry.objectmeta_protobuf import LIST_METADATA, PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
 from apiext.registry.protobuf import Message, Scalar
@@ -54,25 +55,32 @@ def list_bytes(scope: Scope, metadata: dict[str, Any], items: Iterable[Item]) ->
     return protobuf.dumps(scope.api_version, scope.list_kind, list_message(_message(scope)).write(found))
 
 
-def partial_bytes(obj: Object, version: str) -> bytes:
-    """Return the PartialObjectMetadata of an object."""
-    return protobuf.dumps(f"{META_GROUP}/{version}", "PartialObjectMetadata", PARTIAL.write(obj))
+def partial_bytes(data: bytes, version: str) -> bytes:
+    """Return the PartialObjectMetadata of an object; `data` is the object's JSON."""
+    return protobuf.dumps(f"{META_GROUP}/{version}", "PartialObjectMetadata", PARTIAL.write(_partial(data)))
 
 
 def partial_list_bytes(version: str, metadata: dict[str, Any], items: Iterable[Item]) -> bytes:
     """Return a PartialObjectMetadataList; takes time in proportion to its length."""
-    found = {"metadata": metadata, "items": [item.object() for item in items]}
+    found = {"metadata": metadata, "items": [_partial(item.data) for item in items]}
     return protobuf.dumps(f"{META_GROUP}/{version}", "PartialObjectMetadataList", PARTIAL_LISTS[version].write(found))
 
 
 def event_bytes(scope: Scope, event: Event, partial: str = "") -> bytes:
     """Return a watch event without its frame; with `partial`, the meta.k8s.io version, the object is its PartialObjectMetadata."""
-    obj: Object = event.item.object() if event.item is not None else json_codec.loads(event.line)["object"]
-    if obj.get("kind") == "Status" and obj.get("apiVersion") == "v1":
-        raw = status_bytes(obj)
+    if event.item is not None:
+        raw = partial_bytes(event.item.data, partial) if partial else object_bytes(scope, event.item.object())
     else:
-        raw = partial_bytes(obj, partial) if partial else object_bytes(scope, obj)
+        obj: Object = json_codec.loads(event.line)["object"]
+        if obj.get("kind") == "Status" and obj.get("apiVersion") == "v1":
+            raw = status_bytes(obj)
+        else:
+            raw = partial_bytes(json_codec.dumps(obj), partial) if partial else object_bytes(scope, obj)
     return WATCH_EVENT.write({"type": event.type.value, "object": {"raw": raw}})
+
+
+def _partial(data: bytes) -> Object:
+    return {"metadata": json_codec.loads(metadata_json(data))}
 
 
 def _message(scope: Scope) -> Message:

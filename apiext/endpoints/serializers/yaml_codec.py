@@ -5,8 +5,6 @@ Mirrors sigs.k8s.io/yaml over go.yaml.in/yaml/v2 (resolve.go, decode.go). PyYAML
 
 from __future__ import annotations
 
-import base64
-import binascii
 import math
 import re
 from collections.abc import Iterator
@@ -16,30 +14,11 @@ import yaml
 from yaml._yaml import CParser
 
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
-from apiext.meta import go_format, json_codec, json_values
+from apiext.endpoints.serializers.yaml_scalars import FLOAT, MERGE, PREFIX, TIMESTAMP, resolve, scalar
+from apiext.meta import errors, go_format, json_codec, json_values
+from apiext.meta.limits import MAX_ALIASED_CHARACTERS, MAX_DEPTH, MAX_DIRECTIVE_BYTES
 
-_PREFIX: Final = "tag:yaml.org,2002:"
-_MERGE: Final = object()
-_WORDS: Final[dict[str, Any]] = {
-    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
-    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
-    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
-    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
-    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
-    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
-    "<<": _MERGE,
-}
-_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_DECIMAL: Final = re.compile(r"[-+]?(0|[1-9][0-9]*)")
-_OCTAL: Final = re.compile(r"([-+]?)0[oO]?([0-7]+)")
-_HEX: Final = re.compile(r"([-+]?)0[xX]([0-9a-fA-F]+)")
-_BINARY: Final = re.compile(r"([-+]?)0[bB]([01]+)")
-_TIMESTAMP: Final = re.compile(
-    r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
-    r"([Tt][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})| [0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}(\.[0-9]+)?)?"
-)
 _BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
-_MAX_UINT64: Final = 2**64 - 1
 _RATIO_LOW: Final = 400_000
 """Decoded nodes up to which nearly all may come from aliases (go-yaml, allowedAliasRatio)."""
 _RATIO_HIGH: Final = 4_000_000
@@ -48,8 +27,11 @@ _LONG_LISTS: Final = frozenset({"items", "rows"})
 """Members of lists and tables that may be long."""
 _DOCUMENT_END: Final = b"...\n"
 """Written by PyYAML after a block scalar that keeps its last line breaks."""
-_MAX_OPEN: Final = 2 * json_values.MAX_DEPTH
+_MAX_OPEN: Final = 2 * MAX_DEPTH
 """Levels that the parser builds: beyond MAX_DEPTH the value is refused, but complete, so that the error can name a part of it."""
+# At the begin of the body or after a byte order mark or a line break, in UTF-8 or UTF-16.
+_TAG_DIRECTIVE: Final = re.compile(rb"(?:^|[\r\n\x85\xa8\xa9\xbf\xfe\xff]\0?|[()][\0 ])%\0?T\0?A\0?G")
+_DOCUMENT_START: Final = re.compile(rb"(?:^|[\r\n])\0?-\0?-\0?-")
 
 
 def parse(data: bytes) -> tuple[Any, list[str]]:
@@ -58,7 +40,9 @@ def parse(data: bytes) -> tuple[Any, list[str]]:
     Raises:
         BodyDecodeError: the data is not YAML, has no JSON form (the text is go-yaml's), or is nested deeper than MAX_DEPTH
             (DepthError).
+        StatusError: 413 if its aliases stand for more than MAX_ALIASED_CHARACTERS.
     """
+    _check_directives(data)
     try:
         builder = _Builder(data)
         value = builder.document()
@@ -70,9 +54,18 @@ def parse(data: bytes) -> tuple[Any, list[str]]:
         if isinstance(error, BodyDecodeError):
             raise
         raise BodyDecodeError("yaml: control characters are not allowed") from error
-    if json_values.is_deeper(value, json_values.MAX_DEPTH):
+    if json_values.is_deeper(value, MAX_DEPTH):
         raise DepthError(value)
     return value, builder.duplicates
+
+
+def _check_directives(data: bytes) -> None:
+    """Raise BodyDecodeError for long %TAG directives: libyaml compares each with all others, and repeats its text in each tag."""
+    if _TAG_DIRECTIVE.search(data):
+        start = _DOCUMENT_START.search(data)
+        end = start.start() if start else len(data)
+        if end > MAX_DIRECTIVE_BYTES and _TAG_DIRECTIVE.search(data, 0, end):
+            raise BodyDecodeError(f"yaml: %TAG directives beyond the first {MAX_DIRECTIVE_BYTES} bytes are not allowed")
 
 
 def _where(error: yaml.MarkedYAMLError) -> str:
@@ -96,16 +89,36 @@ class _Mapping:
         self.waiting = True
 
 
+class _Node:
+    """A value of the document: under construction, then with what an alias of it adds to the document."""
+
+    __slots__ = ("characters", "complete", "count", "value")
+
+    def __init__(self, count: int, characters: int) -> None:
+        """Take the numbers of nodes and characters before the node."""
+        self.count = count
+        self.characters = characters
+        self.value: Any = None
+        self.complete = False
+
+    def finish(self, value: Any, count: int, characters: int) -> None:
+        """Set the value, and turn the numbers before the node into those of the node."""
+        self.value, self.complete = value, True
+        self.count, self.characters = count - self.count, characters - self.characters
+
+
 class _Builder:
     """Builds values from parser events, without recursion."""
 
     def __init__(self, data: bytes) -> None:
         self._parser = CParser(data)
         self._stack: list[_Mapping | list[Any]] = []
-        self._open_anchors: list[tuple[str | None, int]] = []
-        self._anchors: dict[str, tuple[Any, int]] = {}
-        self._count = 0
+        self._open: list[_Node] = []
+        self._anchors: dict[str, _Node] = {}
+        # go-yaml counts the document, and an alias as well as what it stands for
+        self._count = 1
         self._aliased = 0
+        self._aliased_characters = 0
         self.duplicates: list[str] = []
 
     def document(self) -> Any:
@@ -120,39 +133,54 @@ class _Builder:
 
     def _handle(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.ScalarEvent):
+            value = scalar(event)
+            if event.anchor is not None:
+                self._begin(event).finish(value, self._count + 1, self._characters(event.end_mark))
             self._count += 1
-            self._finish(_scalar(event), event, event.anchor, 1)
+            self._finish(value, event)
         elif isinstance(event, yaml.AliasEvent):
             self._alias(event)
         elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
+            self._open.append(self._begin(event))
             self._count += 1
             self._stack.append(_Mapping() if isinstance(event, yaml.MappingStartEvent) else [])
-            self._open_anchors.append((event.anchor, self._count))
-            if len(self._open_anchors) > _MAX_OPEN:
+            if len(self._open) > _MAX_OPEN:
                 raise DepthError
         elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
             done = self._stack.pop()
-            anchor, start = self._open_anchors.pop()
             value = done.result if isinstance(done, _Mapping) else done
-            self._finish(value, event, anchor, self._count - start + 1)
+            self._open.pop().finish(value, self._count, self._characters(event.end_mark))
+            self._finish(value, event)
+
+    def _characters(self, mark: Any) -> int:
+        """Return the number of characters up to a position, with what aliases before it stand for."""
+        return int(mark.index) + self._aliased_characters
+
+    def _begin(self, event: yaml.NodeEvent) -> _Node:
+        """Return the node that an event begins, and register its anchor."""
+        node = _Node(self._count, self._characters(event.start_mark))
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+        return node
 
     def _alias(self, event: yaml.AliasEvent) -> None:
-        if any(anchor == event.anchor for anchor, _ in self._open_anchors):
-            raise BodyDecodeError(f"yaml: anchor '{event.anchor}' value contains itself")
-        if event.anchor not in self._anchors:
+        node = self._anchors.get(event.anchor or "")
+        if node is None:
             raise BodyDecodeError(f"yaml: unknown anchor '{event.anchor}' referenced")
-        value, size = self._anchors[event.anchor]
-        self._count += size
-        self._aliased += size
+        if not node.complete:
+            raise BodyDecodeError(f"yaml: anchor '{event.anchor}' value contains itself")
+        self._count += node.count + 1
+        self._aliased += node.count
+        self._aliased_characters += node.characters
         if self._aliased > 100 and self._count > 1000 and self._aliased / self._count > _allowed_ratio(self._count):
             raise BodyDecodeError("yaml: document contains excessive aliasing")
-        if json_values.is_deeper(value, _MAX_OPEN - len(self._open_anchors)):
+        if self._aliased_characters > MAX_ALIASED_CHARACTERS:
+            raise errors.too_large(f"the aliases of the YAML document stand for more than {MAX_ALIASED_CHARACTERS} characters")
+        if json_values.is_deeper(node.value, _MAX_OPEN - len(self._open)):
             raise DepthError
-        self._finish(json_values.copy(value), event, None, size)
+        self._finish(json_values.copy(node.value), event)
 
-    def _finish(self, value: Any, event: yaml.Event, anchor: str | None, size: int) -> None:
-        if anchor is not None:
-            self._anchors[anchor] = (value, size)
+    def _finish(self, value: Any, event: yaml.Event) -> None:
         top = self._stack[-1]
         if isinstance(top, list):
             top.append(_jsonable(value))
@@ -160,12 +188,14 @@ class _Builder:
             if isinstance(value, dict | list):
                 raise BodyDecodeError(f"yaml: invalid map key: {_go_syntax(value)}")
             top.key, top.waiting = value, False
+            # go-yaml does not count it
+            self._count -= value is MERGE
         else:
             self._add_member(top, value, event)
 
     def _add_member(self, mapping: _Mapping, value: Any, event: yaml.Event) -> None:
         mapping.waiting = True
-        if mapping.key is _MERGE:
+        if mapping.key is MERGE:
             for source in _sources(value):
                 for name in source:
                     self._record_key(mapping, name, event)
@@ -201,7 +231,7 @@ def _allowed_ratio(count: int) -> float:
 
 def _jsonable(value: Any) -> Any:
     """Return a scalar as JSON holds it: whole floats become integers, integers beyond int64 floats."""
-    if value is _MERGE:
+    if value is MERGE:
         return "<<"
     if isinstance(value, float):
         if not math.isfinite(value):
@@ -232,80 +262,6 @@ def _go_syntax(value: Any) -> str:
     return go_format.quote(value) if isinstance(value, str) else go_format.value(value)
 
 
-def _scalar(event: yaml.ScalarEvent) -> Any:
-    tag, text = event.tag, event.value
-    if tag is None or tag == "!":
-        return _resolve(text, timestamps=True) if event.implicit[0] and tag is None else text
-    if not tag.startswith(_PREFIX):
-        return text
-    name = tag[len(_PREFIX) :]
-    if name == "binary":
-        return _decode_binary(text)
-    if name not in {"bool", "int", "float", "null", "timestamp"}:
-        return text
-    value = _resolve(text, timestamps=name == "timestamp")
-    actual = _tag_name(value, text)
-    if name == "float" and actual == "int":
-        return float(value)
-    if name not in {actual, "timestamp"}:
-        raise BodyDecodeError(f"yaml: cannot decode !!{actual} `{text}` as a !!{name}")
-    return value
-
-
-def _decode_binary(text: str) -> str:
-    try:
-        return base64.b64decode("".join(text.split()), validate=True).decode("utf-8", "replace")
-    except (binascii.Error, ValueError) as error:
-        raise BodyDecodeError("yaml: !!binary value contains invalid base64 data") from error
-
-
-def _tag_name(value: Any, text: str) -> str:
-    if value is None:
-        return "null"
-    if value is _MERGE:
-        return "merge"
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int):
-        return "int"
-    if isinstance(value, float):
-        return "float"
-    return "timestamp" if _TIMESTAMP.fullmatch(text) else "str"
-
-
-def _resolve(text: str, *, timestamps: bool) -> Any:
-    """Return the value of a plain scalar by go-yaml's rules: YAML 1.1 words, C-like integers, no base 60."""
-    if text in _WORDS:
-        return _WORDS[text]
-    first = text[0]
-    if first == ".":
-        return float(text) if _FLOAT.fullmatch(text) else text
-    if first not in "+-0123456789":
-        return text
-    if timestamps and _TIMESTAMP.fullmatch(text):
-        return text
-    return _number(text)
-
-
-def _number(text: str) -> Any:
-    plain = text.replace("_", "")
-    value: int | None = None
-    if _DECIMAL.fullmatch(plain):
-        value = int(plain) if len(plain) <= 21 else None
-    else:
-        for pattern, base in ((_OCTAL, 8), (_HEX, 16), (_BINARY, 2)):
-            match = pattern.fullmatch(plain)
-            if match and len(plain) <= 70:
-                value = int(match.group(1) + match.group(2), base)
-                break
-    if value is not None and -(2**63) <= value <= _MAX_UINT64:
-        return value
-    if not _FLOAT.fullmatch(plain):
-        return text
-    number = float(plain)
-    return number if math.isfinite(number) else text
-
-
 class _Dumper(yaml.CSafeDumper):
     """Writes block style, and quotes every string that go-yaml would read as another type."""
 
@@ -317,20 +273,20 @@ def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     style = None
     if "\n" in text:
         style = "|"
-    elif not isinstance(_resolve(text, timestamps=False), str) or _TIMESTAMP.fullmatch(text) or _BASE_60.fullmatch(text):
+    elif not isinstance(resolve(text, timestamps=False), str) or TIMESTAMP.fullmatch(text) or _BASE_60.fullmatch(text):
         style = '"'
-    return dumper.represent_scalar(_PREFIX + "str", text, style=style)
+    return dumper.represent_scalar(PREFIX + "str", text, style=style)
 
 
 def _represent_float(dumper: _Dumper, number: float) -> yaml.ScalarNode:
     if number.is_integer() and abs(number) < 2**63:
-        return dumper.represent_scalar(_PREFIX + "int", str(int(number)))
-    return dumper.represent_scalar(_PREFIX + "float", go_format.number(number))
+        return dumper.represent_scalar(PREFIX + "int", str(int(number)))
+    return dumper.represent_scalar(PREFIX + "float", go_format.number(number))
 
 
 _Dumper.add_representer(str, _represent_text)
 _Dumper.add_representer(float, _represent_float)
-_Dumper.add_implicit_resolver(_PREFIX + "float", re.compile(rf"^(?:{_FLOAT.pattern})$"), list("-+0123456789."))
+_Dumper.add_implicit_resolver(PREFIX + "float", re.compile(rf"^(?:{FLOAT.pattern})$"), list("-+0123456789."))
 
 
 def dumps(item: Any) -> bytes:

@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import Final
 
 from apiext.meta.host_annotations import SERVE_SELECTOR
-from apiext.meta.selectors import LabelSelector, parse_label_selector
+from apiext.meta.selector_parser import parse_label_selector
+from apiext.meta.selectors import LabelSelector
 from apiext.operator.api_clients import API_SERVICES, CRDS, Json
 from apiext.operator.apiservices.ownership import is_ours
 from apiext.operator.checks.connections import Answer, Asks, Connections

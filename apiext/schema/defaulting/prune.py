@@ -30,7 +30,7 @@ def pruned_default(node: Structural) -> Any:
         return node.default
     obj, resource = surround(json_values.copy(node.default), steps), root.as_resource()
     coerce(obj, resource, drop_invalid=True)
-    prune(obj, resource)
+    prune(obj, resource, report=False)
     return focus(obj, steps)
 
 

@@ -10,7 +10,7 @@ from apiext.schema.model import Structural
 def prune_non_nullable_nulls_without_defaults(value: Any, schema: Structural) -> None:
     """Drop, in place, null members where null is not allowed and no default will replace it."""
     if type(value) is dict:
-        doomed: list[str] | None = None
+        doomed: list[str] = []
         properties = schema.properties
         for key, member in value.items():
             kind = type(member)
@@ -23,8 +23,8 @@ def prune_non_nullable_nulls_without_defaults(value: Any, schema: Structural) ->
             elif member is None:
                 child = properties.get(key) or schema.additional
                 if child is not None and not child.nullable and child.default is None:
-                    doomed = [*(doomed or ()), key]
-        for key in doomed or ():
+                    doomed.append(key)
+        for key in doomed:
             del value[key]
     elif type(value) is list and schema.items is not None:
         items = schema.items

@@ -7,6 +7,7 @@ from typing import Any
 from apiext.meta import json_values
 from apiext.meta.field import FieldError, Path, aggregate, invalid
 from apiext.schema.defaulting.prune import steps_to, surround
+from apiext.schema.lazy_path import DottedPath
 from apiext.schema.model import Props, Structural
 from apiext.schema.objectmeta.algorithm import CoercionError, coerce
 from apiext.schema.objectmeta.validation import resource_errors
@@ -65,7 +66,7 @@ def _default_errors(schema: Structural, path: Path, *, require_pruned: bool) -> 
     errors: list[FieldError] = []
     if require_pruned:
         pruned = json_values.copy(value)
-        prune(pruned, schema)
+        prune(pruned, schema, report=False)
         if not json_values.equal(pruned, value):
             errors.append(invalid(path, json_values.copy(value), "must not have unknown fields"))
     try:
@@ -76,7 +77,7 @@ def _default_errors(schema: Structural, path: Path, *, require_pruned: bool) -> 
 
 
 def _value_errors(schema: Structural, path: Path) -> list[FieldError]:
-    return to_field_errors(str(path), report(Spec(schema.raw, served=False), schema.default, ""))
+    return to_field_errors(str(path), report(Spec(schema.raw, served=False), schema.default, DottedPath()))
 
 
 def _rebased(error: FieldError, path: Path) -> FieldError:

@@ -8,10 +8,12 @@ from typing import Any
 from apiext.meta import objectmeta
 from apiext.meta.field import ErrorType, FieldError
 from apiext.meta.go_types import DecodeError
+from apiext.meta.limits import MAX_ERROR_CHARACTERS
+from apiext.schema.lazy_path import DottedPath
 from apiext.schema.model import Structural
 
 
-def resources(value: Any, schema: Structural, path: str) -> Iterator[tuple[dict[str, Any], str]]:
+def resources(value: Any, schema: Structural, path: DottedPath) -> Iterator[tuple[dict[str, Any], DottedPath]]:
     """Yield each embedded resource with its path, before those inside it; the caller may change the yielded objects."""
     if type(value) is dict:
         if schema.embedded:
@@ -26,16 +28,16 @@ def resources(value: Any, schema: Structural, path: str) -> Iterator[tuple[dict[
             if child is not None:
                 yield from resources(member, child, below(path, key))
             elif schema.additional is not None:
-                yield from resources(member, schema.additional, f"{path}[{key}]")
+                yield from resources(member, schema.additional, DottedPath(path, f"[{key}]"))
     elif type(value) is list and schema.items is not None:
         for index, item in enumerate(value):
             if type(item) is dict or type(item) is list:
-                yield from resources(item, schema.items, f"{path}[{index}]")
+                yield from resources(item, schema.items, DottedPath(path, f"[{index}]"))
 
 
-def below(path: str, name: str) -> str:
+def below(path: DottedPath, name: str) -> DottedPath:
     """Return the path of a member."""
-    return f"{path}.{name}" if path else name
+    return DottedPath(path, f".{name}" if path else name)
 
 
 class CoercionError(ValueError):
@@ -55,13 +57,16 @@ def coerce(value: Any, schema: Structural, *, drop_invalid: bool = False, report
         CoercionError: a value has a wrong type (without drop_invalid).
     """
     unknown: list[str] = []
-    for resource, path in resources(value, schema, ""):
-        unknown += _coerce_resource(resource, path, drop_invalid=drop_invalid, report=report)
+    size = 0
+    for resource, path in resources(value, schema, DottedPath()):
+        found = _coerce_resource(resource, path, drop_invalid=drop_invalid, report=report and size < MAX_ERROR_CHARACTERS)
+        size += sum(map(len, found))
+        unknown += found
     unknown.sort()
     return unknown
 
 
-def _coerce_resource(resource: dict[str, Any], path: str, *, drop_invalid: bool, report: bool) -> list[str]:
+def _coerce_resource(resource: dict[str, Any], path: DottedPath, *, drop_invalid: bool, report: bool) -> list[str]:
     for key in ("apiVersion", "kind"):
         if key in resource and type(resource[key]) is not str:
             if not drop_invalid:

@@ -8,6 +8,7 @@ from apiext.meta import names, objectmeta, objectmeta_rules
 from apiext.meta.field import ErrorType, FieldError, Path, invalid, required
 from apiext.meta.go_types import DecodeError
 from apiext.meta.gvk import parse_group_version
+from apiext.schema.lazy_path import DottedPath
 from apiext.schema.model import Structural
 from apiext.schema.objectmeta.algorithm import below, resources
 
@@ -15,17 +16,17 @@ from apiext.schema.objectmeta.algorithm import below, resources
 def resource_errors(value: Any, schema: Structural, *, base: str = "") -> list[FieldError]:
     """Return the errors of the type and metadata of embedded resources; `base` is the path of the value."""
     errors: list[FieldError] = []
-    for resource, path in resources(value, schema, base):
+    for resource, path in resources(value, schema, DottedPath(DottedPath(), base) if base else DottedPath()):
         _resource(resource, path, errors)
     return errors
 
 
-def _resource(value: dict[str, Any], path: str, errors: list[FieldError]) -> None:
-    errors.extend(required(Path(below(path, key))) for key in ("apiVersion", "kind") if key not in value)
+def _resource(value: dict[str, Any], path: DottedPath, errors: list[FieldError]) -> None:
+    errors.extend(required(below(path, key)) for key in ("apiVersion", "kind") if key not in value)
     for key, member in value.items():
         if key in ("apiVersion", "kind"):
             if detail := _type_problem(key, member):
-                errors.append(invalid(Path(below(path, key)), member, detail))
+                errors.append(invalid(below(path, key), member, detail))
         elif key == "metadata":
             errors.extend(_metadata(member, below(path, key)))
 
@@ -45,7 +46,7 @@ def _type_problem(key: str, value: Any) -> str:
     return ""
 
 
-def _metadata(value: Any, path: str) -> list[FieldError]:
+def _metadata(value: Any, path: DottedPath) -> list[FieldError]:
     resource = {"metadata": value}
     try:
         objectmeta.coerce(resource)

@@ -15,7 +15,7 @@ _COMMON_TIME = re.compile(
 _LEAP_CYCLE = 400
 """Years after which the calendar repeats."""
 
-_GO_DURATION = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
+_GO_DURATION = re.compile(r"[-+]?(?:0|(?:(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:ns|us|µs|μs|ms|s|m|h))++)")
 _GO_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?([a-zµμ]+)")
 _NANOSECONDS = {
     "ns": 1,
@@ -30,7 +30,8 @@ _NANOSECONDS = {
 _LIMIT = 2**63
 """Nanoseconds beyond the longest Go duration."""
 
-_WORDED = re.compile(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)")
+_WORDED = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]++)")
+"""A number with a unit. A match cannot begin within a number, since that would have begun with the number."""
 _UNITS = frozenset(["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"])
 _UNIT_STARTS = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 

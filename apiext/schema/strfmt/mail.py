@@ -7,10 +7,10 @@ import ipaddress
 import re
 
 _SPACE = " \t"
-_VISIBLE = r"!-~\x80-\U0010ffff"
-_ATOM = re.compile(rf"(?:(?![()<>\[\]:;@\\,\"])[{_VISIBLE}])+")
-_QUOTED = re.compile(rf'"((?:(?![\\"])[{_VISIBLE} \t]|\\[{_VISIBLE} \t])*)"')
-_DOMAIN_LITERAL = re.compile(rf"\[((?:(?![\[\]\\])[{_VISIBLE}])*)\]")
+_BEYOND_ASCII = r"\x80-\U0010ffff"
+_ATOM = re.compile(rf"[!#-'*+\-./0-9=?A-Z^-~{_BEYOND_ASCII}]++")
+_QUOTED = re.compile(rf'"(?:[\t !#-\[\]-~{_BEYOND_ASCII}]|\\[\t -~{_BEYOND_ASCII}])*+"')
+_DOMAIN_LITERAL = re.compile(rf"\[[!-Z^-~{_BEYOND_ASCII}]*+\]")
 _ENCODED_WORD = re.compile(r"=\?([^?]+)\?([^?])\?([^?]*)\?=")
 _CHARSETS = frozenset({"utf-8", "iso-8859-1", "us-ascii"})
 _Q_TEXT = re.compile("(?:=[0-9a-fA-F]{2}|(?!=)[ -~\n\r\t])*")

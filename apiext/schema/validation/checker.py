@@ -13,7 +13,7 @@ from apiext.schema.strfmt.registry import format_checker
 from apiext.schema.validation.jsontype import type_violation
 from apiext.schema.validation.report import has_duplicates
 from apiext.schema.validation.spec import Spec
-from apiext.schema.validation.values import enum_violation, number_violations
+from apiext.schema.validation.values import is_allowed, number_violations
 
 Check = Callable[[Any], bool]
 
@@ -96,7 +96,7 @@ def _lazy(spec: Spec, holder: Any, key: str | int) -> Check:
 def _combinations(spec: Spec) -> list[Check]:
     tests: list[Check] = []
     if spec.enum:
-        tests.append(lambda value: enum_violation(spec, value, "") is None)
+        tests.append(lambda value: is_allowed(spec, value))
     if spec.any_of:
         any_of = [compile_spec(clause) for clause in spec.any_of]
         tests.append(lambda value: any(check(value) for check in any_of))

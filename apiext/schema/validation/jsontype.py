@@ -21,7 +21,7 @@ _EPSILON = 1e-9
 """Distance from an integer that still counts as one (swag)."""
 
 
-def type_violation(spec: Spec, value: Any, name: str) -> Violation | None:
+def type_violation(spec: Spec, value: Any, name: object) -> Violation | None:
     """Return the violation of a value's type, None if it is right."""
     types = spec.types
     if value is None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from apiext.meta import json_values
 from apiext.meta.field import ErrorType
 from apiext.meta.go_format import quote
+from apiext.schema.lazy_path import DottedPath
 from apiext.schema.validation.correlated import Correlated
 from apiext.schema.validation.jsontype import type_violation
 from apiext.schema.validation.result import Result, Violation, composite, invalid
@@ -16,7 +17,7 @@ from apiext.schema.validation.values import enum_violation, format_violation, ha
 _TYPE_META: Final = ("kind", "apiVersion")
 
 
-def report_change(spec: Spec, value: Any, name: str, known: Correlated | None) -> Result:
+def report_change(spec: Spec, value: Any, name: DottedPath, known: Correlated | None) -> Result:
     """Return the violations of a value of a changed object: none if the value is unchanged (ratcheting)."""
     result = report(spec, value, name, known)
     if result.is_valid or known is None or not known.equal:
@@ -26,8 +27,8 @@ def report_change(spec: Spec, value: Any, name: str, known: Correlated | None) -
     return tolerated
 
 
-def report(spec: Spec, value: Any, name: str, known: Correlated | None = None) -> Result:
-    """Return the violations of the value at the dotted path `name` ("" for the root).
+def report(spec: Spec, value: Any, name: DottedPath, known: Correlated | None = None) -> Result:
+    """Return the violations of the value at the path `name`.
 
     `known` correlates members and items with those of an old object; the value itself is not ratcheted.
     """
@@ -65,7 +66,7 @@ def report(spec: Spec, value: Any, name: str, known: Correlated | None = None) -
     return result
 
 
-def _combinations(spec: Spec, value: Any, name: str, result: Result) -> None:
+def _combinations(spec: Spec, value: Any, name: DottedPath, result: Result) -> None:
     """Add the violations of allOf, anyOf, oneOf and not; their clauses are never ratcheted."""
     if spec.any_of:
         _any_of(spec, value, name, result)
@@ -77,13 +78,13 @@ def _combinations(spec: Spec, value: Any, name: str, result: Result) -> None:
             result.merge(each)
         if not all(each.is_valid for each in results):
             none = "" if any(each.is_valid for each in results) else ". None validated"
-            result.add(composite(f"{quote(name)} must validate all the schemas (allOf){none}"))
+            result.add(composite(f"{quote(str(name))} must validate all the schemas (allOf){none}"))
     if spec.not_ is not None and report(spec.not_, value, name).is_valid:
-        result.add(composite(f"{quote(name)} must not validate the schema (not)"))
+        result.add(composite(f"{quote(str(name))} must not validate the schema (not)"))
     result.match_count += 1
 
 
-def _any_of(spec: Spec, value: Any, name: str, result: Result) -> None:
+def _any_of(spec: Spec, value: Any, name: DottedPath, result: Result) -> None:
     best: Result | None = None
     for clause in spec.any_of:
         each = report(clause, value, name)
@@ -92,31 +93,31 @@ def _any_of(spec: Spec, value: Any, name: str, result: Result) -> None:
             return
         if best is None or each.match_count > best.match_count:
             best = each
-    result.add(composite(f"{quote(name)} must validate at least one schema (anyOf)"))
+    result.add(composite(f"{quote(str(name))} must validate at least one schema (anyOf)"))
     if best is not None:
         result.merge(best)
 
 
-def _one_of(spec: Spec, value: Any, name: str, result: Result) -> None:
+def _one_of(spec: Spec, value: Any, name: DottedPath, result: Result) -> None:
     results = [report(clause, value, name) for clause in spec.one_of]
     valid = [each for each in results if each.is_valid]
     if len(valid) == 1:
         result.merge(valid[0])
         return
     found = f"Found {len(valid)} valid alternatives" if valid else "Found none valid"
-    result.add(composite(f"{quote(name)} must validate one and only one schema (oneOf). {found}"))
+    result.add(composite(f"{quote(str(name))} must validate one and only one schema (oneOf). {found}"))
     if not valid:
         # max keeps the first of equals, as the reference does.
         result.merge(max(results, key=lambda each: each.match_count))
 
 
-def _list(spec: Spec, value: list[Any], name: str, known: Correlated | None, result: Result) -> None:
+def _list(spec: Spec, value: list[Any], name: DottedPath, known: Correlated | None, result: Result) -> None:
     size = len(value)
     if spec.items is not None:
         for index, item in enumerate(value):
             if result.is_full:
                 break
-            result.merge(report_change(spec.items, item, f"{name}[{index}]", known and known.index(index)))
+            result.merge(report_change(spec.items, item, DottedPath(name, f"[{index}]"), known and known.index(index)))
     if spec.min_items is not None and size < spec.min_items:
         result.add(invalid(name, size, f"{name} in body should have at least {spec.min_items} items"))
     if spec.max_items is not None and size > spec.max_items:
@@ -129,10 +130,10 @@ def _list(spec: Spec, value: list[Any], name: str, known: Correlated | None, res
 
 def has_duplicates(value: list[Any]) -> bool:
     """Return whether two items are deeply equal."""
-    return any(json_values.equal(item, other) for index, item in enumerate(value) for other in value[:index])
+    return len(set(map(json_values.identity, value))) < len(value)
 
 
-def _object(spec: Spec, value: dict[str, Any], name: str, known: Correlated | None, result: Result) -> None:
+def _object(spec: Spec, value: dict[str, Any], name: DottedPath, known: Correlated | None, result: Result) -> None:
     size = len(value)
     if spec.min_properties is not None and size < spec.min_properties:
         result.add(invalid(name, size, f"{name} in body should have at least {spec.min_properties} properties"))
@@ -147,16 +148,18 @@ def _object(spec: Spec, value: dict[str, Any], name: str, known: Correlated | No
         if spec.closed:
             result.add(invalid(name, key, f"{name}.{key} in body is a forbidden property"))
         elif spec.additional is not None:
-            result.merge(report_change(spec.additional, member, f"{name}.{key}", _member(known, name, key)))
+            result.merge(report_change(spec.additional, member, DottedPath(name, f".{key}"), _member(known, name, key)))
     for key, child in spec.properties.items():
+        if result.is_full:
+            break
         if key in value:
-            result.merge(report_change(child, value[key], f"{name}.{key}" if name else key, _member(known, name, key)))
+            result.merge(report_change(child, value[key], DottedPath(name, f".{key}" if name else key), _member(known, name, key)))
     for key in spec.required:
-        if key not in value:
+        if key not in value and not result.is_full:
             message = f"{name}.{key} in body is required"
             result.add(Violation(ErrorType.REQUIRED, f"{name}.{key}", message))
 
 
-def _member(known: Correlated | None, name: str, key: str) -> Correlated | None:
+def _member(known: Correlated | None, name: DottedPath, key: str) -> Correlated | None:
     # kind and apiVersion are never ratcheted.
     return None if known is None or (not name and key in _TYPE_META) else known.key(key)

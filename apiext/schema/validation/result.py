@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from apiext.meta import field, go_format, json_codec
+from apiext.meta import field, go_format
 from apiext.meta.field import ErrorType, FieldError, Path
-
-MAX_VIOLATIONS: Final = 20_000
-"""Violations after which validation stops; the reference runs into its timeout before it reports as many."""
+from apiext.meta.limits import MAX_ERROR_CHARACTERS, MAX_VIOLATIONS
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A violated rule; name is the dotted path of the value, message is the text that distinguishes violations."""
+    """A violated rule; name is the path of the value, message is the text that distinguishes violations."""
 
     type: ErrorType
-    name: str
+    name: object
     message: str
     value: Any = ""
     limit: int = -1
-    allowed: tuple[Any, ...] = ()
+    detail: str = ""
 
 
 class Result:
@@ -30,11 +28,12 @@ class Result:
     The number decides which branch of an anyOf or oneOf is reported: the best match.
     """
 
-    __slots__ = ("match_count", "violations")
+    __slots__ = ("_size", "match_count", "violations")
 
     def __init__(self) -> None:
         self.violations: dict[str, Violation] = {}
         self.match_count = 0
+        self._size = 0
 
     @property
     def is_valid(self) -> bool:
@@ -44,16 +43,18 @@ class Result:
     @property
     def is_full(self) -> bool:
         """Whether there are enough violations to stop."""
-        return len(self.violations) >= MAX_VIOLATIONS
+        return len(self.violations) >= MAX_VIOLATIONS or self._size >= MAX_ERROR_CHARACTERS
 
     def add(self, violation: Violation | None) -> None:
         """Add a violation, unless it is None or known."""
         if violation is not None:
             self.violations.setdefault(violation.message, violation)
+            self._size += len(violation.message)
 
     def merge(self, other: Result) -> None:
         """Add the violations and the match count of another result."""
         self.match_count += other.match_count
+        self._size += other._size
         if other.violations and not self.violations:
             # A merged result is only asked whether it is valid.
             self.violations = other.violations
@@ -62,12 +63,12 @@ class Result:
             self.violations.setdefault(message, violation)
 
 
-def invalid(name: str, value: Any, message: str) -> Violation:
+def invalid(name: object, value: Any, message: str) -> Violation:
     """Return a violation that is reported with its message and the value."""
     return Violation(ErrorType.INVALID, name, message, "" if value is None else value)
 
 
-def invalid_type(name: str, expected: str, actual: str) -> Violation:
+def invalid_type(name: object, expected: str, actual: str) -> Violation:
     """Return the violation of a wrong type or format."""
     message = f"{name} in body must be of type {expected}: {go_format.quote(actual)}"
     return Violation(ErrorType.TYPE_INVALID, name, message, actual)
@@ -84,15 +85,14 @@ def to_field_errors(base: str, result: Result) -> list[FieldError]:
 
 
 def _field_error(base: str, violation: Violation) -> FieldError:
-    name = violation.name.removeprefix(".")
+    name = str(violation.name).removeprefix(".")
     path = Path(f"{base}.{name}" if base and name else base or name or "<nil>")
     if violation.type is ErrorType.REQUIRED:
         return field.required(path)
     if violation.type is ErrorType.NOT_SUPPORTED:
-        texts = (item if isinstance(item, str) else json_codec.dumps(item).decode() for item in violation.allowed)
-        return field.not_supported(path, violation.value, texts)
+        return FieldError(violation.type, path, violation.value, violation.detail)
     if violation.type is ErrorType.TOO_LONG:
         return field.too_long(path, violation.limit)
     if violation.type is ErrorType.TOO_MANY:
         return field.too_many(path, violation.value, violation.limit)
-    return FieldError(violation.type, str(path), violation.value, violation.message)
+    return FieldError(violation.type, path, violation.value, violation.message)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Hashable, Mapping
 from typing import Any
 
+from apiext.meta import go_format, json_codec
+from apiext.meta.field import supported_values
+from apiext.meta.json_values import identity
 from apiext.schema.model import Props
 from apiext.schema.strfmt.registry import is_known_format
 
@@ -19,10 +23,10 @@ class Spec:
     """
 
     __slots__ = (
-        "additional", "all_of", "any_of", "closed", "enum", "exclusive_maximum", "exclusive_minimum", "format", "items",
-        "max_items", "max_length", "max_properties", "maximum", "min_items", "min_length", "min_properties", "minimum",
-        "multiple_of", "not_", "nullable", "one_of", "pattern", "properties", "raw", "required", "served", "types",
-        "unique_items",
+        "additional", "all_of", "allowed", "any_of", "closed", "enum", "enum_digest", "exclusive_maximum", "exclusive_minimum",
+        "format", "items", "max_items", "max_length", "max_properties", "maximum", "min_items", "min_length", "min_properties",
+        "minimum", "multiple_of", "not_", "nullable", "one_of", "pattern", "properties", "raw", "required", "served", "supported",
+        "types", "unique_items",
     )  # fmt: skip
 
     properties: dict[str, Spec]
@@ -32,6 +36,12 @@ class Spec:
     any_of: list[Spec]
     one_of: list[Spec]
     not_: Spec | None
+    allowed: frozenset[Hashable]
+    """Keys of the values of the enum."""
+    enum_digest: str
+    """Stands for the list of values in a message that only has to be distinct."""
+    supported: str
+    """The values of the enum as a field error lists them."""
 
     def __init__(self, raw: Props | None, *, served: bool) -> None:
         self.raw = raw = raw or {}
@@ -71,6 +81,12 @@ class Spec:
             value = Spec(child, served=self.served) if isinstance(child, Mapping) else None
         elif name in _LISTS:
             value = [Spec(child, served=self.served) for child in self.raw.get(_LISTS[name]) or ()]
+        elif name == "allowed":
+            value = frozenset(identity(item) for item in self.enum if item is not None)
+        elif name == "enum_digest":
+            value = hashlib.blake2b(" ".join(map(go_format.value, self.enum)).encode(errors="surrogatepass")).hexdigest()
+        elif name == "supported":
+            value = supported_values(item if isinstance(item, str) else json_codec.dumps(item).decode() for item in self.enum)
         else:
             raise AttributeError(name)
         setattr(self, name, value)

@@ -22,7 +22,7 @@ _MIN_INT64 = -(2**63)
 _LIMITS = {"int32": 2**31, "int64": 2**63, "": 2**63}
 
 
-def number_violations(spec: Spec, value: float, name: str) -> Iterator[Violation]:
+def number_violations(spec: Spec, value: float, name: object) -> Iterator[Violation]:
     """Yield the violations of a number."""
     kind = spec.types[0] if len(spec.types) == 1 and spec.types[0] in ("integer", "number") else ""
     if bad := _range(value, kind, spec.format, "Checked", name):
@@ -35,7 +35,7 @@ def number_violations(spec: Spec, value: float, name: str) -> Iterator[Violation
         yield from _bound(spec, value, name, kind, upper=True)
 
 
-def _range(value: float, kind: str, fmt: str, subject: str, name: str) -> Violation | None:
+def _range(value: float, kind: str, fmt: str, subject: str, name: object) -> Violation | None:
     """Return the violation of a number, or of a bound in the schema, outside the range of the type and format."""
     if kind == "integer":
         fmt = fmt if fmt in _LIMITS else ""
@@ -60,7 +60,7 @@ def _fits_float32(value: float) -> bool:
     return True
 
 
-def _multiple(spec: Spec, value: float, name: str, kind: str) -> Iterator[Violation]:
+def _multiple(spec: Spec, value: float, name: object, kind: str) -> Iterator[Violation]:
     factor: float = spec.multiple_of or 0.0
     bad = _range(factor, kind, spec.format, "MultipleOf", name)
     if bad:
@@ -78,7 +78,7 @@ def _multiple(spec: Spec, value: float, name: str, kind: str) -> Iterator[Violat
         yield invalid(name, value, f"{name} in body should be a multiple of {go_format.value(factor)}")
 
 
-def _bound(spec: Spec, value: float, name: str, kind: str, *, upper: bool) -> Iterator[Violation]:
+def _bound(spec: Spec, value: float, name: object, kind: str, *, upper: bool) -> Iterator[Violation]:
     bound, exclusive = (spec.maximum, spec.exclusive_maximum) if upper else (spec.minimum, spec.exclusive_minimum)
     limit: float = bound or 0.0
     bad = _range(limit, kind, spec.format, "Maximum boundary" if upper else "Minimum boundary", name)
@@ -100,30 +100,30 @@ def truncate(value: float) -> int:
     return _MIN_INT64
 
 
-def enum_violation(spec: Spec, value: Any, name: str) -> Violation | None:
+def enum_violation(spec: Spec, value: Any, name: object) -> Violation | None:
     """Return the violation of a value that is not in the enum, None if it is."""
-    if not spec.enum or any(_equals(value, allowed) for allowed in spec.enum):
+    if not spec.enum or is_allowed(spec, value):
         return None
-    listed = " ".join(map(go_format.value, spec.enum))
-    message = f"{name} in body should be one of [{listed}]"
-    return Violation(ErrorType.NOT_SUPPORTED, name, message, value, allowed=tuple(spec.enum))
+    return Violation(ErrorType.NOT_SUPPORTED, name, f"{name} in body should be one of {spec.enum_digest}", value, detail=spec.supported)
 
 
-def _equals(value: Any, allowed: Any) -> bool:
-    """Return whether values are equal after Go's conversion to the allowed value's type; null equals nothing, not even null."""
-    if value is None or allowed is None:
-        return False
-    if type(value) is float and type(allowed) is int:
-        return truncate(value) == allowed
-    if type(value) is int and type(allowed) is float:
-        return float(value) == allowed
-    if type(value) is int and type(allowed) is str:
-        # Go converts an integer to the text of that code point.
-        return (chr(value) if 0 <= value <= 0x10FFFF and not 0xD800 <= value <= 0xDFFF else "\ufffd") == allowed
-    return json_values.equal(value, allowed)
+def is_allowed(spec: Spec, value: Any) -> bool:
+    """Return whether a value is in the enum, after Go's conversion to the allowed value's type; null equals nothing, not even null."""
+    return value is not None and not spec.allowed.isdisjoint(map(json_values.identity, _converted(value)))
 
 
-def string_violation(spec: Spec, value: str, name: str) -> Violation | None:
+def _converted(value: Any) -> tuple[Any, ...]:
+    """Return a value and what Go converts it to before it compares it with an allowed value of another type."""
+    if type(value) is float:
+        return value, truncate(value)
+    if type(value) is int:
+        # An integer becomes the text of that code point.
+        text = chr(value) if 0 <= value <= 0x10FFFF and not 0xD800 <= value <= 0xDFFF else "\ufffd"
+        return value, float(value), text
+    return (value,)
+
+
+def string_violation(spec: Spec, value: str, name: object) -> Violation | None:
     """Return the first violation of length and pattern, None if there is none."""
     length = len(value)
     if spec.max_length is not None and length > spec.max_length:
@@ -146,7 +146,7 @@ def has_format(spec: Spec) -> bool:
     return format_checker(spec.format) is not None
 
 
-def format_violation(spec: Spec, value: str, name: str) -> Violation | None:
+def format_violation(spec: Spec, value: str, name: object) -> Violation | None:
     """Return the violation of a known format, None if there is none."""
     check = format_checker(spec.format)
     return invalid_type(name, spec.format, value) if check is not None and not check(value) else None

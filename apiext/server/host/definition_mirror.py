@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from apiext.definitions.codec import compact
 from apiext.definitions.sources.host_definition import MirrorError, OlderStateError
-from apiext.meta import background, json_values
+from apiext.endpoints.handlers.write_call import SERVER_USER, WriteCall, perform
+from apiext.meta import json_values, limits
 from apiext.meta.errors import StatusError
 from apiext.meta.host_annotations import HOST_REVISION, HOST_UID
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
@@ -14,8 +15,12 @@ from apiext.storage.interface import Preconditions
 
 if TYPE_CHECKING:
     from apiext.definitions.sources.host_definition import HostDefinition
-    from apiext.endpoints.handlers.scope import CollectionRest
+    from apiext.endpoints.handlers.remote_scope import Execute
+    from apiext.endpoints.handlers.scope import Scope
     from apiext.meta.json_codec import Object
+    from apiext.workers.pool import WorkerPool
+
+T = TypeVar("T")
 
 
 class _UnchangedError(Exception):
@@ -25,8 +30,9 @@ class _UnchangedError(Exception):
 class MirrorWriter:
     """Writes mirrors through the registry (Mirrors of definitions/sources/host_cluster.py); several servers may do so at once."""
 
-    def __init__(self, rest: CollectionRest) -> None:
-        self._rest = rest
+    def __init__(self, scope: Scope, workers: WorkerPool) -> None:
+        self._scope = scope
+        self._workers = workers
 
     async def update(self, host: HostDefinition, *, lost_revision: int = 0) -> bool:
         """Update a mirror to the host's definition; return whether a definition of that name exists.
@@ -38,37 +44,20 @@ class MirrorWriter:
             OlderStateError: the mirror has a newer revision.
             StatusError: the write failed.
         """
-
-        async def updated(existing: Object) -> Object:
-            if not _is_mirror(existing, host):
-                # terminating: the mirror of the new definition is created after its deletion
-                raise _UnchangedError
-            crd, mirrored = await background.run(host.mirror, existing), _mirrored_revision(existing)
-            if await background.run(_is_up_to_date, crd, existing):
-                raise _UnchangedError
-            if host.revision < mirrored != lost_revision:
-                raise OlderStateError(mirrored)
-            return crd
-
-        try:
-            await self._rest.update(RequestContext(), host.name, updated, UpdateOptions())
-        except _UnchangedError:
-            return True
-        except StatusError as error:
-            if error.code != 404:
-                raise
-            return False
-        return True
+        return await self._perform(_update, host, lost_revision)
 
     async def create(self, host: HostDefinition) -> None:
         """Create a mirror without a phase, the state before the first import; update it where it exists. Raises as `update`."""
         try:
-            crd = await background.run(host.mirror)
-            await self._rest.create(RequestContext(), crd, CreateOptions())
+            await self._perform(_create, host)
         except StatusError as error:
             if error.reason != "AlreadyExists":
                 raise
             await self.update(host)
+
+    async def _perform(self, execute: Execute[T], host: HostDefinition, lost_revision: int = 0) -> T:
+        call = WriteCall(SERVER_USER, namespace="", subresource="", name=host.name, query=(host, lost_revision))
+        return await perform(self._workers, self._scope, execute, call, heavy=len(host.content) > limits.MAX_INLINE_BYTES)
 
     async def delete(self, name: str, *, uid: str) -> None:
         """Delete the mirror of a definition of the host with that UID, unless it is terminating.
@@ -76,14 +65,46 @@ class MirrorWriter:
         Raises:
             StatusError: the deletion failed.
         """
-        context = RequestContext()
+        context, rest = RequestContext(), self._scope.rest
         try:
-            metadata = (await self._rest.get(context, name)).object()["metadata"]
+            metadata = (await rest.get(context, name)).object()["metadata"]
             if (metadata.get("annotations") or {}).get(HOST_UID) == uid and "deletionTimestamp" not in metadata:
-                await self._rest.delete(context, name, DeleteOptions(preconditions=Preconditions(uid=metadata["uid"])))
+                await rest.delete(context, name, DeleteOptions(preconditions=Preconditions(uid=metadata["uid"])))
         except StatusError as error:
             if error.code != 404:
                 raise
+
+
+async def _update(scope: Scope, call: WriteCall) -> bool:
+    """Update a mirror, see MirrorWriter."""
+    host, lost_revision = call.query
+
+    async def updated(existing: Object) -> Object:
+        if not _is_mirror(existing, host):
+            # terminating: the mirror of the new definition is created after its deletion
+            raise _UnchangedError
+        mirror: Object = host.mirror(existing)
+        mirrored = _mirrored_revision(existing)
+        if _is_up_to_date(mirror, existing):
+            raise _UnchangedError
+        if host.revision < mirrored != lost_revision:
+            raise OlderStateError(mirrored)
+        return mirror
+
+    try:
+        await scope.rest.update(call.context, host.name, updated, UpdateOptions(limit=scope.inline_limit))
+    except _UnchangedError:
+        return True
+    except StatusError as error:
+        if error.code != 404:
+            raise
+        return False
+    return True
+
+
+async def _create(scope: Scope, call: WriteCall) -> None:
+    host, _ = call.query
+    await scope.rest.create(call.context, host.mirror(), CreateOptions())
 
 
 def _is_mirror(existing: Object, host: HostDefinition) -> bool:

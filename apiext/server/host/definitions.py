@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions.sources.host_cluster import HostClusterSource, OtherClusterError
-from apiext.meta.selectors import parse_label_selector
+from apiext.meta.selector_parser import parse_label_selector
 from apiext.server.host.definition_mirror import MirrorWriter
 from apiext.server.routes.healthz import UnhealthyError
 from apiext.storage.backend import BackendError
@@ -103,7 +103,7 @@ def open_host(client: WebhookClient, selector: str, api: API, records: HostRecor
         client,
         parse_label_selector(selector),
         catalog=api.catalog,
-        mirrors=MirrorWriter(api.definitions.scopes[""].rest),
+        mirrors=MirrorWriter(api.definitions.scopes[""], api.workers),
         confirm=Identity(client, records).confirm,
     )
     source.start()

@@ -1,54 +1,128 @@
-"""A connection of the HTTP server: the answers to malformed requests, and the state that graceful shutdown needs."""
+"""A connection of the HTTP server: its limits, the answers to malformed requests, and the state that graceful shutdown needs."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import select
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from aiohttp import web
+from aiohttp import hdrs, web
 from aiohttp.http_exceptions import BadHttpMessage, HttpProcessingError, LineTooLong
-from aiohttp.http_parser import HttpRequestParser
 from aiohttp.web_protocol import RequestHandler
 
+from apiext.endpoints.request import USER
 from apiext.endpoints.responsewriters.response import RawResponse, has_begun
-from apiext.server.http.request_parser import MAX_HEAD, MAX_LINE, ExpectationError, HeadTooLargeError, RequestParser, summary
+from apiext.meta.limits import MAX_DRAINED_BYTES, MAX_LINES_AT_ONCE, MAX_PIPELINED_REQUESTS
+from apiext.meta.request import UNAUTHENTICATED
+from apiext.server.http.request_parser import ExpectationError, HeadTooLargeError, RequestParser, summary
 
-_LINGER: Final = 2.0
-"""Seconds to read the rest of a refused body, so that the client receives the answer."""
-_REFUSAL_LINGER: Final = 0.5
-"""Seconds until the connection of a malformed request is closed; Go's rstAvoidanceDelay."""
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Coroutine
+
+    from apiext.server.http.parse_turns import ParseTurns
+    from apiext.server.http.unauthenticated import UnauthenticatedConnection
+
+_DRAIN_TIMEOUT: Final = 2.0
+"""Seconds to receive the rest of a small refused body, so that the connection can be used again."""
+_LINGER: Final = 0.5
+"""Seconds from an answer to the end of the connection while the client may still send; Go's rstAvoidanceDelay."""
 _IDLE_TIMEOUT: Final = 180.0
 """Seconds after which an idle connection is closed; as kube-apiserver. Clients close theirs earlier, which loses no request."""
+_STALL_TIMEOUT: Final = 60.0
+"""Seconds without progress after which the connection of a client that does not receive its answer is closed."""
+_BODY_BUFFER: Final = 64 * 1024
+"""Bytes of a body that are received ahead of its reader."""
+_PART: Final = 4 * 1024
+"""Bytes of data with many lines that are parsed at a time: at most 800 chunks of one byte, in two milliseconds."""
 
 
 class HTTPConnection(RequestHandler):
     """A connection whose requests pass RequestParser, and which can end after the current answer."""
 
-    def __init__(self, server: web.Server, *, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, server: web.Server, place: UnauthenticatedConnection, turns: ParseTurns, *, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(
             server,
             loop=loop,
             access_log=cast("Any", None),
             auto_decompress=False,
             keepalive_timeout=_IDLE_TIMEOUT,
-            lingering_time=_LINGER,
-            max_line_size=MAX_LINE,
-            max_field_size=MAX_LINE,
-            max_headers=MAX_HEAD,
+            lingering_time=_DRAIN_TIMEOUT,
+            read_bufsize=_BODY_BUFFER,
         )
+        self._max_msg_queue_size = MAX_PIPELINED_REQUESTS
+        self._msg_queue_resume_size = MAX_PIPELINED_REQUESTS - 1
         parser = RequestParser(
-            cast("HttpRequestParser", self._parser), on_timeout=self._on_head_timeout, on_broken_body=self.close_after_answer
+            self, loop, on_timeout=self._on_head_timeout, on_broken_body=self.close_after_answer, buffer_size=_BODY_BUFFER
         )
         self._requests = parser
         self._parser = cast("Any", parser)
+        self._place = place
+        self._is_authenticated = False
+        self._unparsed = b""
+        """Received data that waits for its turn."""
+        self._turns = turns
+        self._has_turn = False
+        self._ignores_input = False
+        self._stall_timer: asyncio.TimerHandle | None = None
         self.closes_after_answer = False
         """Whether the next answer carries `Connection: close` and ends the connection."""
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Count the time until the client authenticates a request."""
+        self._place.await_client(self._close_unless_authenticated)
+        super().connection_made(transport)
+
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Stop the timer of an unfinished head."""
+        """Stop the timers, and drop what is not parsed and what refers to the connection: without cycles its memory is free at once."""
+        self._place.leave()
         self._requests.close()
+        del self._requests
+        self._unparsed = b""
+        self._stop_stall_timer()
         super().connection_lost(exc)
+
+    def become_authenticated(self) -> None:
+        """Stop counting the connection among those that have not authenticated a request."""
+        self._is_authenticated = True
+        self._place.leave()
+
+    def data_received(self, data: bytes) -> None:
+        """Parse data; a part of it if it has many lines, and the rest after other connections."""
+        if self._ignores_input:
+            return
+        if data and self._unparsed:
+            self._unparsed += data
+        elif len(data) <= _PART or not self._is_dense(data):
+            self._parse(data)
+        else:
+            self._unparsed = data
+            self._pause_transport_reading()
+            self._take_turn()
+
+    def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 -- aiohttp's signature
+        """Continue to receive a body after its reader caught up. aiohttp calls this for each chunk, paused or not."""
+        if self._reading_paused:
+            super().resume_reading(resume_parser)
+
+    def pause_writing(self) -> None:
+        """Watch the progress of a client that receives slower than the server sends."""
+        super().pause_writing()
+        self._watch_progress(math.inf)
+
+    def resume_writing(self) -> None:
+        """Continue to send."""
+        self._stop_stall_timer()
+        super().resume_writing()
+
+    def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> Coroutine[Any, Any, tuple[web.StreamResponse, bool]]:
+        """Send the answer. One that ends the connection in the middle of a body leaves the rest of the body unparsed."""
+        if not self._is_authenticated and _is_authenticated(request):
+            self.become_authenticated()
+        sending = super().finish_response(request, resp, start_time)
+        return sending if request.content.is_eof() else self._answer_early(request, sending)
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
@@ -64,7 +138,7 @@ class HTTPConnection(RequestHandler):
 
     def is_idle(self) -> bool:
         """Return whether every received byte has been answered, those in the kernel's buffer included."""
-        return self._awaits_request() and self._requests.between_requests and not _has_unread(self.transport)
+        return self._awaits_request() and not self._unparsed and self._requests.between_requests and not _has_unread(self.transport)
 
     def end(self) -> None:
         """Close the connection after the answer to the current request, or immediately without one."""
@@ -85,14 +159,90 @@ class HTTPConnection(RequestHandler):
         """Return whether aiohttp's task waits for the next complete head."""
         return self._waiter is not None and not self._waiter.done() and not self._messages
 
+    def _close_unless_authenticated(self) -> None:
+        if self._current_request is not None and _is_authenticated(self._current_request):
+            self.become_authenticated()
+        elif self.transport is not None:
+            self.transport.abort()
+
+    def _is_dense(self, data: bytes) -> bool:
+        """Return whether data has so many lines that parsing it takes long."""
+        return not self._requests.in_sized_body and data.count(b"\n") > MAX_LINES_AT_ONCE
+
+    def _parse_part(self) -> None:
+        """Parse a part of the data that waits."""
+        self._has_turn = False
+        data = self._unparsed
+        if not data or self._is_held():
+            return
+        size = _PART if self._is_dense(data) else len(data)
+        self._unparsed = data[size:]
+        self._parse(data[:size])
+        if self._unparsed:
+            self._take_turn()
+        elif not self._is_held():
+            super()._resume_transport_reading()
+
+    def _parse(self, data: bytes) -> None:
+        super().data_received(data)
+        failure = self._requests.failure
+        if failure is not None:
+            # its frames refer to the connection, and would keep its memory until a collection
+            failure.__traceback__ = failure.__context__ = None
+
+    def _is_held(self) -> bool:
+        """Return whether the reader of a body or a handler is behind."""
+        return self._reading_paused or self._buffer_paused
+
+    def _take_turn(self) -> None:
+        if not self._has_turn:
+            self._has_turn = True
+            self._turns.take(self._parse_part)
+
+    def _resume_transport_reading(self) -> None:
+        if self._unparsed:
+            self._take_turn()
+        else:
+            super()._resume_transport_reading()
+
+    async def _answer_early(
+        self, request: web.BaseRequest, sending: Awaitable[tuple[web.StreamResponse, bool]]
+    ) -> tuple[web.StreamResponse, bool]:
+        response, is_lost = await sending
+        if not is_lost and not response.keep_alive and not request.content.is_eof():
+            self._ignores_input = True
+            self._unparsed = b""
+            request.content.feed_eof()
+            self._resume_transport_reading()
+            await asyncio.sleep(_LINGER)
+        return response, is_lost
+
+    def _watch_progress(self, unsent: float) -> None:
+        """Close the connection if the client has received nothing since there were so many bytes to send; else look again later."""
+        transport = self.transport
+        if transport is None:
+            return
+        now_unsent = transport.get_write_buffer_size()
+        if now_unsent >= unsent:
+            transport.abort()
+        else:
+            self._stall_timer = self._loop.call_later(_STALL_TIMEOUT, self._watch_progress, now_unsent)
+
+    def _stop_stall_timer(self) -> None:
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+            self._stall_timer = None
+
 
 class Request(web.BaseRequest):
-    """A request that takes `close_after_answer` of its connection into account."""
+    """A request whose answer ends the connection if the server drains, or if much of the body is not received."""
 
     @property
     def keep_alive(self) -> bool:
         """Return whether the connection stays open after the answer."""
-        return super().keep_alive and not cast("HTTPConnection", self.protocol).closes_after_answer
+        if cast("HTTPConnection", self.protocol).closes_after_answer or not super().keep_alive:
+            return False
+        return self.content.is_eof() or (hdrs.EXPECT not in self.headers and (self.content_length or math.inf) <= MAX_DRAINED_BYTES)
 
 
 class _LingeringRefusal(RawResponse):
@@ -100,7 +250,12 @@ class _LingeringRefusal(RawResponse):
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Wait. The client's disconnection cancels this; later data is ignored."""
-        await asyncio.sleep(_REFUSAL_LINGER)
+        await asyncio.sleep(_LINGER)
+
+
+def _is_authenticated(request: web.BaseRequest) -> bool:
+    user = request.get(USER)
+    return user is not None and UNAUTHENTICATED not in user.groups
 
 
 def _refusal(error: HttpProcessingError) -> bytes:

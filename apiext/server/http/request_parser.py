@@ -12,28 +12,27 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from aiohttp import hdrs, web
+from aiohttp.base_protocol import BaseProtocol
 from aiohttp.http_exceptions import BadHttpMessage, HttpProcessingError
 from aiohttp.http_parser import HttpRequestParser, RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
-MAX_LINE: Final = 64 * 1024
-"""Bytes of a line of a head. aiohttp enforces this limit."""
-MAX_HEAD: Final = 256 * 1024
-"""Bytes of a head."""
-MAX_FIELDS: Final = 1000
-"""Header fields of a request. The front proxy of a cluster sends one X-Remote-Group for each group."""
+from apiext.meta.limits import MAX_HEAD_BYTES, MAX_HEAD_FIELDS, MAX_LINE_BYTES, MAX_PIPELINED_REQUESTS
+
 HEAD_TIMEOUT: Final = 32.0
 """Seconds from the first byte of a head to its last; kube-apiserver's ReadHeaderTimeout."""
 
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _NEWLINES: Final = b"\r\n"
+_TOO_MANY_FIELDS: Final = "Too many headers received"
+"""aiohttp's message."""
 _Message = tuple[RawRequestMessage, StreamReader]
 _Fed = tuple[Sequence[_Message], bool, bytes]
 _NOTHING: Final[_Fed] = ((), False, b"")
 
 
 class HeadTooLargeError(HttpProcessingError):
-    """A head exceeds MAX_HEAD or MAX_FIELDS."""
+    """A head exceeds MAX_HEAD_BYTES or MAX_HEAD_FIELDS."""
 
     code = 431
     message = "Request Header Fields Too Large"
@@ -52,16 +51,37 @@ class RequestParser:
     Calls `on_timeout` when a head is not complete within HEAD_TIMEOUT, and `on_broken_body` when a body cannot be completed.
     """
 
-    def __init__(self, parser: HttpRequestParser, *, on_timeout: Callable[[], None], on_broken_body: Callable[[], None]) -> None:
-        self._parser = parser
+    def __init__(
+        self,
+        connection: BaseProtocol,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        on_timeout: Callable[[], None],
+        on_broken_body: Callable[[], None],
+        buffer_size: int,
+    ) -> None:
+        parser = self._parser = HttpRequestParser(
+            connection,
+            loop,
+            buffer_size,
+            max_line_size=MAX_LINE_BYTES,
+            max_field_size=MAX_LINE_BYTES,
+            max_headers=MAX_HEAD_FIELDS,
+            payload_exception=web.RequestPayloadError,
+            auto_decompress=False,
+            max_msg_queue_size=MAX_PIPELINED_REQUESTS,
+        )
         self._on_timeout = on_timeout
         self._on_broken_body = on_broken_body
         self._body: StreamReader = EMPTY_PAYLOAD
         """The body of the latest request."""
+        self._is_chunked = False
+        """Whether this body is chunked."""
         self._size = 0
         """Bytes of a head that is not complete."""
         self._timer: asyncio.TimerHandle | None = None
-        self._failed = False
+        self.failure: HttpProcessingError | None = None
+        """The error after which all data is ignored."""
         self.set_upgraded = parser.set_upgraded
         self.message_consumed = parser.message_consumed
         self.pause_reading = parser.pause_reading
@@ -72,7 +92,12 @@ class RequestParser:
 
         The beginning of a head that arrives together with the end of another request does not count.
         """
-        return not self._size and not self._failed and self._body.is_eof()
+        return not self._size and self.failure is None and self._body.is_eof()
+
+    @property
+    def in_sized_body(self) -> bool:
+        """Return whether the next bytes belong to a body of a declared length."""
+        return not self._is_chunked and not self._body.is_eof()
 
     def feed_data(self, data: bytes) -> _Fed:
         """Return the completed heads, whether the protocol changes, and the bytes after the change.
@@ -80,7 +105,7 @@ class RequestParser:
         Raises:
             HttpProcessingError: the data is malformed or exceeds a limit. All later data is ignored.
         """
-        if self._failed:
+        if self.failure is not None:
             return _NOTHING
         in_head = self._body.is_eof()
         try:
@@ -90,8 +115,9 @@ class RequestParser:
             elif in_head and (self._size or data.strip(_NEWLINES)):
                 self._begin(len(data))
         except HttpProcessingError as error:
-            self._fail(error)
-            raise
+            failure = HeadTooLargeError() if error.message == _TOO_MANY_FIELDS else error
+            self._fail(failure)
+            raise failure from None
         return fed
 
     def close(self) -> None:
@@ -101,22 +127,23 @@ class RequestParser:
             self._timer = None
 
     def _complete(self, messages: Sequence[_Message], received: int) -> None:
-        self._body, self._size = messages[-1][1], 0
+        latest, self._body = messages[-1]
+        self._is_chunked, self._size = latest.chunked, 0
         self.close()
         for message, _ in messages:
             _check(message)
-        if received > MAX_HEAD and any(_size(message) > MAX_HEAD for message, _ in messages):
+        if received > MAX_HEAD_BYTES and any(_size(message) > MAX_HEAD_BYTES for message, _ in messages):
             raise HeadTooLargeError
 
     def _begin(self, received: int) -> None:
         self._size += received
-        if self._size > MAX_HEAD:
+        if self._size > MAX_HEAD_BYTES:
             raise HeadTooLargeError
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(HEAD_TIMEOUT, self._on_timeout)
 
     def _fail(self, error: HttpProcessingError) -> None:
-        self._failed = True
+        self.failure = error
         self.close()
         if not self._body.is_eof():
             # aiohttp leaves the reader of the body waiting
@@ -136,8 +163,6 @@ def _check(message: RawRequestMessage) -> None:
     if message.method == hdrs.METH_CONNECT:
         raise BadHttpMessage("CONNECT is not supported")
     headers = message.headers
-    if len(headers) > MAX_FIELDS:
-        raise HeadTooLargeError
     if hdrs.EXPECT in headers and headers[hdrs.EXPECT].lower() != "100-continue":
         raise ExpectationError
 

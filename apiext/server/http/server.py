@@ -13,26 +13,25 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from aiohttp import web
 
 from apiext.endpoints.request import PEER, Handler
+from apiext.meta.limits import LISTEN_BACKLOG, MAX_BODY_BYTES
 from apiext.server.http.connection import HTTPConnection, Request
+from apiext.server.http.parse_turns import ParseTurns
+from apiext.server.http.unauthenticated import UnauthenticatedConnections
 from apiext.server.start_error import StartError
+from apiext.server.tls.client_chain import client_certificate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from aiohttp.abc import AbstractStreamWriter
     from aiohttp.http_parser import RawRequestMessage
     from aiohttp.streams import StreamReader
     from aiohttp.web_protocol import RequestHandler
 
     from apiext.meta.request import Peer
+    from apiext.server.http.unauthenticated import UnauthenticatedConnection
     from apiext.server.tls.dynamic_tls import DynamicTLS
 
-MAX_BODY: Final = 3 * 1024 * 1024
-"""Bytes of a request body; kube-apiserver's limit."""
 _LATE_GRACE: Final = 1.0
 """Seconds that a connection accepted during shutdown may stay open. One request per connection would make each pay a TLS handshake."""
-_BACKLOG: Final = 1024
-"""Connections that the kernel queues."""
 _ANY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- a key, not an address to bind
 
 
@@ -47,7 +46,7 @@ def listen(address: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address, port))
-        listener.listen(_BACKLOG)
+        listener.listen(LISTEN_BACKLOG)
         listener.setblocking(False)  # noqa: FBT003 -- the standard library's signature
     except OSError as error:
         listener.close()
@@ -71,14 +70,16 @@ class HTTPServer(web.Server):
         self._tls = tls
         tls.subscribe(self._on_trust_change)
         self._running_loop = asyncio.get_running_loop()
+        self.unauthenticated = UnauthenticatedConnections()
+        self._parse_turns = ParseTurns(self._running_loop)
         self._transports: dict[HTTPConnection, asyncio.Transport] = {}
         self._peers: dict[RequestHandler, Peer] = {}
         self._draining = False
         self._rechecks: set[asyncio.Task[None]] = set()
 
-    def __call__(self) -> RequestHandler:
+    def connection(self, place: UnauthenticatedConnection) -> HTTPConnection:
         """Return the protocol of a new connection."""
-        return HTTPConnection(self, loop=self._running_loop)
+        return HTTPConnection(self, place, self._parse_turns, loop=self._running_loop)
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
         """Identify the client certificate once for all requests of the connection."""
@@ -87,13 +88,15 @@ class HTTPServer(web.Server):
         self._transports[connection] = transport
         if self._draining:
             self._running_loop.call_later(_LATE_GRACE, connection.close_after_answer)
-        certificate, der = _client_certificate(transport)
+        certificate, chain = client_certificate(transport)
         if not certificate:
             return
         identification = self._tls.identification
-        peer = identification.identify(certificate, der)
-        if self._tls.is_current(transport) or identification.keeps(peer, certificate, der):
+        peer = identification.identify(certificate, chain)
+        if self._tls.is_current(transport) or identification.keeps(peer, certificate, chain):
             self._peers[handler] = peer
+            if peer.user is not None or peer.is_front_proxy:
+                connection.become_authenticated()
         else:
             transport.close()
 
@@ -133,9 +136,11 @@ class HTTPServer(web.Server):
 
     async def _recheck_peers(self) -> None:
         """End the connections whose client certificate lost its identity or its trust. Their clients may reconnect."""
-        open_now = [(handler, peer, _client_certificate(handler.transport)) for handler, peer in self._peers.items()]
+        open_now = [(handler, peer, client_certificate(handler.transport)) for handler, peer in self._peers.items()]
         keeps = self._tls.identification.keeps
-        lost = await asyncio.to_thread(lambda: [handler for handler, peer, (said, der) in open_now if der and not keeps(peer, said, der)])
+        lost = await asyncio.to_thread(
+            lambda: [handler for handler, peer, (said, chain) in open_now if chain and not keeps(peer, said, chain)]
+        )
         for handler in lost:
             cast("HTTPConnection", handler).end()
 
@@ -149,12 +154,4 @@ class HTTPServer(web.Server):
     ) -> web.BaseRequest:
         peer = self._peers.get(protocol)
         state: dict[Any, Any] = {} if peer is None else {PEER: peer}
-        return Request(message, payload, protocol, writer, task, self._running_loop, client_max_size=MAX_BODY, state=state)
-
-
-def _client_certificate(transport: asyncio.BaseTransport | None) -> tuple[Mapping[str, Any], bytes]:
-    """Return a connection's client certificate, parsed and as DER; both are empty without one."""
-    tls = transport.get_extra_info("ssl_object") if transport is not None else None
-    if tls is None or not (certificate := tls.getpeercert()):
-        return {}, b""
-    return certificate, tls.getpeercert(binary_form=True)
+        return Request(message, payload, protocol, writer, task, self._running_loop, client_max_size=MAX_BODY_BYTES, state=state)

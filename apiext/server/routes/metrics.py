@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from apiext.filters.max_in_flight import InFlight
     from apiext.filters.metrics import RequestStats
     from apiext.meta.gvk import GroupResource
+    from apiext.workers.pool import WorkerPool
 
 _LABELS: Final = ("verb", "group", "version", "resource", "subresource", "scope", "component")
 
@@ -29,11 +31,13 @@ class Metrics:
         stats: RequestStats,
         in_flight: InFlight,
         objects: Callable[[], Awaitable[Mapping[GroupResource, int]]],
+        workers: WorkerPool,
         certificates: Callable[[], Mapping[str, float]] = dict,
     ) -> None:
         self._stats = stats
         self._in_flight = in_flight
         self._objects = objects
+        self._workers = workers
         self._certificates = certificates
         self._counted: Mapping[GroupResource, int] = {}
         self._registry: CollectorRegistry | None = None
@@ -48,21 +52,28 @@ class Metrics:
 
     async def text(self) -> bytes:
         """Return all metrics, those of the process and of Python included."""
+        self._counted = await self._objects()
+        # many series take long to write, and the library to import
+        return await asyncio.to_thread(self._write)
+
+    def _write(self) -> bytes:
         from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
         from prometheus_client.exposition import generate_latest
 
-        if self._registry is None:
-            registry = self._registry = CollectorRegistry()
+        registry = self._registry
+        if registry is None:
+            registry = CollectorRegistry()
             for collector in (ProcessCollector, PlatformCollector, GCCollector):
                 collector(registry=registry)
             registry.register(self)
-        self._counted = await self._objects()
-        return generate_latest(self._registry)
+            self._registry = registry
+        return generate_latest(registry)
 
     def collect(self) -> Iterable[Metric]:
         """Yield the metrics (prometheus_client.registry.Collector)."""
         yield from self._requests()
         yield from self._gauges()
+        yield from self._worker_jobs()
         yield from self._expirations()
 
     def _requests(self) -> Iterable[Metric]:
@@ -85,7 +96,7 @@ class Metrics:
             labels=(*_LABELS, "code"),
         )
         for labels, series in list(self._stats.series.items()):
-            for code, count in series.codes.items():
+            for code, count in list(series.codes.items()):
                 total.add_metric((*labels, str(code)), count)
             durations.add_metric(labels, _buckets(DURATION_BUCKETS, series.buckets), series.seconds)
             if series.running or labels.verb == "WATCH":
@@ -105,6 +116,14 @@ class Metrics:
         for resource, count in self._counted.items():
             stored.add_metric((resource.group, resource.resource), count)
         yield stored
+
+    def _worker_jobs(self) -> Iterable[Metric]:
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        workers = self._workers
+        yield GaugeMetricFamily("apiext_worker_running", "Jobs that run in worker processes.", workers.running)
+        yield GaugeMetricFamily("apiext_worker_queued", "Jobs that wait for a worker process.", workers.waiting)
+        yield CounterMetricFamily("apiext_worker_killed", "Worker processes killed at the deadline of their job.", workers.killed)
 
     def _expirations(self) -> Iterable[Metric]:
         from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily

@@ -73,8 +73,8 @@ def server_context(keys: CertKey, *, authorities: bytes, min_version: str) -> ss
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = _VERSIONS[min_version]
     context.set_alpn_protocols(["http/1.1"])
-    # each ticket costs a record per handshake
-    context.num_tickets = 1
+    # a resumed session would lack the intermediate certificates of the client
+    context.num_tickets = 0
     try:
         with _as_file(keys.cert) as cert, _as_file(keys.key) as key:
             # refuse encrypted keys instead of prompting for a password

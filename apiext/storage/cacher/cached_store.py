@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from apiext.meta import errors
 from apiext.meta.gvk import GroupResource
 from apiext.meta.json_codec import Object
+from apiext.meta.time_slice import in_slices
 from apiext.storage import keys, list_plan, rendering, versioner
-from apiext.storage.backend import Backend
+from apiext.storage.backend import Backend, ProgressUnreliableError
 from apiext.storage.barrier import Barrier
 from apiext.storage.cacher.feed import BackendFeed
 from apiext.storage.cacher.listing import from_entries, from_sorted_view
@@ -36,6 +37,9 @@ from apiext.storage.list_plan import ListPlan
 from apiext.storage.rendering import Renderer
 from apiext.storage.watch_queue import WatchQueue, ended, failed
 from apiext.storage.writer import ObjectState, Writer
+
+_NO_PROGRESS: Final = "a watch stream was requested by the client but the required storage feature RequestWatchProgress is disabled"
+"""The reference's answer; client-go lists then."""
 
 
 class CachedStore(Writer):
@@ -71,8 +75,8 @@ class CachedStore(Writer):
             revision = await self._barrier.revision()
             if revision > cache.revision and not await self._reaches(revision):
                 return await self._direct.get(key, codec)
-        elif resource_version != "0":
-            await self._wait(versioner.parse_for_watch(resource_version))
+        elif resource_version != "0" and not await self._wait(versioner.parse_for_watch(resource_version)):
+            return await self._direct.get(key, codec, resource_version=resource_version)
         # a dropped cache is not updated any more
         if cache.closed:
             return await self._direct.get(key, codec, resource_version=resource_version)
@@ -80,29 +84,32 @@ class CachedStore(Writer):
         if entry is None:
             raise KeyNotFoundError(self._direct.prefix + key, "key not found")
         view = cache.view(codec)
-        if view.inline:
+        if view.is_ready(entry):
             return view.item(entry)
         (shown,) = await view.items([entry])
         if isinstance(shown, Item):
             return shown
         raise shown
 
-    async def _wait(self, revision: int) -> None:
-        """Wait until the cache reaches a revision.
+    async def _wait(self, revision: int) -> bool:
+        """Wait until the cache reaches a revision; return False if the store does not report progress, so that it may never know.
 
         Raises:
             StatusError: 504 if it does not in time.
         """
         if revision > self.cache.revision:
-            await self._feed.wait(revision)
+            try:
+                await self._feed.wait(revision)
+            except ProgressUnreliableError:
+                return False
+        return True
 
     async def _reaches(self, revision: int) -> bool:
         """Report whether the cache reaches a revision of the store in time."""
         try:
-            await self._wait(revision)
+            return await self._wait(revision)
         except errors.StatusError:
             return False
-        return True
 
     async def list(self, prefix: str, codec: Codec, options: ListOptions) -> ListResult:
         """Implement Store.list."""
@@ -110,33 +117,38 @@ class CachedStore(Writer):
         cache = self.cache
         if not await cache.load():
             return await self._direct.list(plan, codec)
-        if plan.exact:
-            return await self._list_exact(plan, codec)
         if plan.consistent:
-            if not await self._reaches(await self._barrier.revision()):
-                return await self._direct.list(plan, codec)
+            reached = await self._reaches(await self._barrier.revision())
         else:
-            await self._wait(plan.minimum)
+            reached = await self._wait(plan.exact or plan.minimum)
+        if not reached or cache.closed:
+            return await self._direct.list(plan, codec)
+        if 0 < plan.exact < cache.changed_at:
+            return await self._list_past(plan, codec)
+        # the reference's cache does not page lists of any age
+        return await self._list_latest(plan, codec, limit=0 if options.resource_version == "0" else plan.limit)
+
+    async def _list_past(self, plan: ListPlan, codec: Codec) -> ListResult:
+        """List at a past revision: from the history, or from the backend if that is too short."""
+        if plan.exact < self.cache.history.floor:
+            return await self._direct.list(plan, codec)
+        view = self.cache.view(codec)
+        entries = await in_slices(self.cache.range_at(plan.exact, plan.scope, plan.start))
+        return await from_entries(plan, entries, view, limit=plan.limit, resource=self._direct.resource, revision=plan.exact)
+
+    async def _list_latest(self, plan: ListPlan, codec: Codec, *, limit: int) -> ListResult:
+        cache = self.cache
+        view = cache.view(codec)
+        sorted_view = None if keys.is_single(plan.scope) else await cache.sorted_view(view, plan.selection)
+        # the cache may have changed while the sorted view was made, but not since
         if cache.closed:
             return await self._direct.list(plan, codec)
-        # the reference's cache does not page lists of any age
-        limit = 0 if options.resource_version == "0" else plan.limit
-        return await self._list_at(cache.revision, plan, codec, limit=limit)
-
-    async def _list_exact(self, plan: ListPlan, codec: Codec) -> ListResult:
-        """List at one revision: from the cache and its history, or from the backend if the history is too short."""
-        await self._wait(plan.exact)
-        if plan.exact < self.cache.history.floor or self.cache.closed:
-            return await self._direct.list(plan, codec)
-        return await self._list_at(plan.exact, plan, codec, limit=plan.limit)
-
-    async def _list_at(self, revision: int, plan: ListPlan, codec: Codec, *, limit: int) -> ListResult:
-        cache = self.cache
-        view, past = cache.view(codec), revision < cache.changed_at
-        sorted_view = None if past or keys.is_single(plan.scope) else cache.sorted_view(view)
+        if 0 < plan.exact < cache.changed_at:
+            return await self._list_past(plan, codec)
+        revision = plan.exact or cache.revision
         if sorted_view is not None:
-            return from_sorted_view(plan, sorted_view, cache.key_range(plan.scope, plan.start), limit=limit, revision=revision)
-        entries = cache.range_at(revision, plan.scope, plan.start) if past else cache.range(plan.scope, plan.start)
+            return await from_sorted_view(plan, sorted_view, limit=limit, revision=revision)
+        entries = cache.range(plan.scope, plan.start)
         return await from_entries(plan, entries, view, limit=limit, resource=self._direct.resource, revision=revision)
 
     async def watch(self, prefix: str, codec: Codec, options: WatchOptions) -> Watch:
@@ -150,13 +162,28 @@ class CachedStore(Writer):
             if initial is False:
                 after = wanted or await self._current_revision(options)
             elif initial or not wanted:
-                await self._wait(wanted or await self._current_revision(options))
+                reached = await self._wait(wanted or await self._current_revision(options))
+                if not reached and initial and (wanted or options.allow_bookmarks):
+                    return failed(errors.StatusError(500, "InternalError", _NO_PROGRESS))
             else:
                 after = wanted
+            await self._render_missing(prefix, codec, options, after)
             # a dropped cache does not feed its watches
             return self._open(prefix, codec, options, after=after) if not self.cache.closed else ended()
         except errors.StatusError as error:
             return failed(error)
+
+    async def _render_missing(self, prefix: str, codec: Codec, options: WatchOptions, after: int) -> None:
+        """Render the large objects that a watch begins with. What changes meanwhile is rendered with its event."""
+        cache, view = self.cache, self.cache.view(codec)
+        if not view.inline:
+            return
+        scope = keys.narrow(prefix, options.selection)
+        changes = cache.history.since(after) if after else ()
+        found = [change.entry for change in changes if change.entry is not None and keys.covers(scope, change.key)]
+        missing = [entry for entry in (found if after else cache.range(scope)) if not view.is_ready(entry)]
+        if missing:
+            await view.items(missing)
 
     async def _current_revision(self, options: WatchOptions) -> int:
         """Return the revision of resourceVersion "" (the store's) or "0" (the cache's)."""
@@ -209,6 +236,11 @@ class CachedStore(Writer):
         self._start_loading()
         return await super().create(key, obj, codec, options)
 
+    def answers(self, codec: Codec) -> Mapping[str, Callable[..., Awaitable[Any]]]:
+        """Implement Store.answers."""
+        self._start_loading()
+        return super().answers(codec)
+
     async def _initial_state(self, key: str, codec: Codec, options: WriteOptions) -> ObjectState:
         self._start_loading()
         return await super()._initial_state(key, codec, options)
@@ -222,28 +254,26 @@ class CachedStore(Writer):
         self.cache.close()
 
 
-def _initial(interest: Interest, entries: Sequence[Entry], bookmark_at: int) -> Iterator[Event | Change]:
-    """Yield ADDED events for existing objects, then the bookmark that ends them (0: none)."""
+def _initial(interest: Interest, entries: Sequence[Entry], bookmark_at: int) -> Iterator[Event | Change | None]:
+    """Yield ADDED events for existing objects, None for each that is not selected, then the bookmark that ends them (0: none)."""
     view = interest.view
     if not view.inline:
         yield from (Change(key=entry.key, revision=entry.revision, entry=entry, previous=None) for entry in entries)
     else:
         for entry in entries:
-            if interest.wants(entry):
-                yield rendering.event(EventType.ADDED, view.item(entry))
+            yield rendering.event(EventType.ADDED, view.item(entry)) if interest.wants(entry) else None
     if bookmark_at:
         yield rendering.bookmark(view.gvk, bookmark_at, initial_events_end=True)
 
 
-def _resumed(interest: Interest, changes: Sequence[Change]) -> Iterator[Event | Change]:
-    """Yield the events of changes that a watcher has missed, or the changes where these have to be converted first."""
+def _resumed(interest: Interest, changes: Sequence[Change]) -> Iterator[Event | Change | None]:
+    """Yield the events of changes that a watcher has missed, or the changes where these have to be converted first, or else None."""
     for change in changes:
         if not interest.covers(change.key):
-            continue
-        if not interest.view.inline:
+            yield None
+        elif not interest.view.inline:
             yield change
-            continue
-        event = interest.event(change)
-        change.drop_events()
-        if event is not None:
+        else:
+            event = interest.event(change)
+            change.drop_events()
             yield event

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from apiext.meta import errors
 from apiext.storage import rendering
+from apiext.storage.cacher.sender import Sender
 from apiext.storage.cacher.watcher_groups import WatcherGroup, WatcherGroups
 from apiext.storage.change import Change, Interest
-from apiext.storage.interface import Event
 from apiext.storage.watch_queue import WatchQueue
 
 _BEFORE_END_SECONDS: Final = 2.0
@@ -43,6 +44,7 @@ class Dispatcher:
         self._groups: dict[str, WatcherGroups] = {}
         self._bookmarks: dict[WatchQueue[Any], _Bookmarks] = {}
         self._watchers = 0
+        self._sender = Sender(self._groups, self._finish)
         self._pending: list[Change] = []
         self._timer: asyncio.TimerHandle | None = None
         self._silent_from = 0.0
@@ -51,7 +53,7 @@ class Dispatcher:
         """Add a watcher."""
         # pending changes are part of the newcomer's initial state
         self._flush()
-        self._groups.setdefault(interest.scope, WatcherGroups()).join(watch, interest)
+        self._groups.setdefault(interest.scope, WatcherGroups()).join(watch, interest, self._sender.number)
         self._watchers += 1
 
     def leave(self, watch: WatchQueue[Any], interest: Interest) -> None:
@@ -89,43 +91,7 @@ class Dispatcher:
             return
         changes, self._pending = self._pending, []
         self._silent_from = asyncio.get_running_loop().time() + _SILENCE * self._pause()
-        batches: dict[WatcherGroup, list[Event]] = {}
-        unconverted: dict[WatcherGroup, list[Change]] = {}
-        for change in changes:
-            for scope in self._scopes(change.key):
-                groups = self._groups.get(scope)
-                for group in groups.matching(change) if groups is not None else ():
-                    if group.interest.view.inline:
-                        self._offer(group, change, batches)
-                    else:
-                        unconverted.setdefault(group, []).append(change)
-        for group, batch in batches.items():
-            size = sum(len(event.line) for event in batch)
-            for watch in tuple(group.watchers):
-                watch.push(batch, size)
-        for group, converting in unconverted.items():
-            for watch in tuple(group.watchers):
-                watch.push(converting, sum(change.size for change in converting))
-        for change in changes:
-            change.drop_events()
-
-    def _scopes(self, key: str) -> tuple[str, ...]:
-        slash = key.find("/") + 1
-        return ("", key[:slash], key) if slash else ("", key)
-
-    def _offer(self, group: WatcherGroup, change: Change, batches: dict[WatcherGroup, list[Event]]) -> None:
-        try:
-            event = group.interest.event(change)
-        except rendering.RENDERING_ERRORS as error:
-            # ends the watches of this group only; other versions may show the change
-            earlier = batches.pop(group, [])
-            for watch in tuple(group.watchers):
-                if earlier:
-                    watch.push(earlier, 0)
-                watch.fail(rendering.status_error(error))
-            return
-        if event is not None:
-            batches.setdefault(group, []).append(event)
+        self._sender.send(changes, self._watchers)
 
     def schedule_bookmarks(self, watch: WatchQueue[Any], interest: Interest, *, sent: int, timeout: float) -> None:
         """Schedule a watcher's bookmarks after revision `sent`: one an interval, and one shortly before its timeout (seconds; 0: none)."""
@@ -143,6 +109,9 @@ class Dispatcher:
     def send_bookmarks(self, revision: int) -> None:
         """Send the bookmarks that are due."""
         self._flush()
+        if self._sender.busy:
+            # a bookmark must not overtake a change
+            return
         now = self._clock()
         for watch, bookmarks in tuple(self._bookmarks.items()):
             if now < bookmarks.due:
@@ -154,10 +123,24 @@ class Dispatcher:
             if not self._schedule(bookmarks, now):
                 self._bookmarks.pop(watch, None)
 
-    def end(self) -> None:
-        """End all watches."""
+    def expire(self, first: int, end: int) -> None:
+        """End the watches that begin after a revision from `first` to before `end` with 410: changes after it are lost."""
         self._flush()
-        for groups in tuple(self._groups.values()):
-            for group in groups:
+        for group in self._all_groups():
+            after = group.interest.after
+            if first <= after < end:
                 for watch in tuple(group.watchers):
-                    watch.finish()
+                    watch.fail(errors.expired(f"too old resource version: {after} ({end})"))
+
+    def end(self) -> None:
+        """End all watches after the changes so far."""
+        self._flush()
+        self._sender.when_done(self._finish)
+
+    def _finish(self) -> None:
+        for group in self._all_groups():
+            for watch in tuple(group.watchers):
+                watch.finish()
+
+    def _all_groups(self) -> list[WatcherGroup]:
+        return [group for groups in self._groups.values() for group in groups]

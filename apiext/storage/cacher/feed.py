@@ -14,7 +14,7 @@ from apiext.meta import errors
 from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
-from apiext.storage.backend import Backend, BackendError, BackendEvent, CompactedError, WatchBatch
+from apiext.storage.backend import Backend, BackendError, BackendEvent, CompactedError, ProgressUnreliableError, WatchBatch
 
 MAX_WAIT: Final = 3.0
 """Seconds a read waits for the caches to reach a revision."""
@@ -177,6 +177,7 @@ class BackendFeed:
 
         Raises:
             StatusError: 504 if it is not within MAX_WAIT.
+            ProgressUnreliableError: no event has reached it soon, and the store cannot tell whether one will.
         """
         if revision <= self.revision:
             return
@@ -192,6 +193,13 @@ class BackendFeed:
         finally:
             self._waiting.pop(waiter, None)
 
+    def _refuse(self, error: ProgressUnreliableError) -> None:
+        """End the waits: the readers ask the backend instead."""
+        waiters, self._waiting = self._waiting, {}
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_exception(ProgressUnreliableError(*error.args))
+
     async def _ask_for_progress(self) -> None:
         """Request progress while readers wait: writes outside the prefix cause no event."""
         try:
@@ -200,6 +208,9 @@ class BackendFeed:
             while self._waiting:
                 try:
                     await self._backend.request_progress()
+                except ProgressUnreliableError as error:
+                    self._refuse(error)
+                    return
                 except BackendError as error:
                     _LOG.warning("store progress request failed, retrying", error=str(error))
                 await asyncio.sleep(_PROGRESS_INTERVAL_SECONDS)

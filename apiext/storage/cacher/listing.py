@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from apiext.meta.gvk import GroupResource
+from apiext.meta.time_slice import Pace, in_slices
 from apiext.storage import list_plan
-from apiext.storage.cacher.sorted_view import SortedView
-from apiext.storage.change import equal_field, is_everything, selection_key
+from apiext.storage.cacher.sorted_view import SortedView, between, place, select
+from apiext.storage.change import is_everything
 from apiext.storage.corrupt_objects import Corruption
 from apiext.storage.entry import Entry
 from apiext.storage.interface import CorruptObjectError, Item, ListResult, Selection
 from apiext.storage.list_plan import ListPlan
-from apiext.storage.time_slice import Pace
+from apiext.storage.rendering import RenderResult
 from apiext.storage.view import View
 
 
-def from_sorted_view(plan: ListPlan, sorted_view: SortedView, place: slice, *, limit: int, revision: int) -> ListResult:
-    """List from a range of the sorted view; cache the selections."""
-    unfiltered = is_everything(plan.selection)
-    if limit and unfiltered:
-        items = sorted_view.items[place.start : min(place.start + limit, place.stop)]
-        total = place.stop - place.start
-        return list_plan.page(plan, items, revision=revision, total=total, more=total > limit, unfiltered=True)
-    selected = _selected(plan, sorted_view, place)
+async def from_sorted_view(plan: ListPlan, sorted_view: SortedView, *, limit: int, revision: int) -> ListResult:
+    """List from the sorted view as it is at the call; walk many items in slices."""
+    items = sorted_view.items
+    here = place(items, plan.scope, plan.start)
+    if is_everything(plan.selection):
+        total = here.stop - here.start
+        shown = items[here.start : min(here.start + limit, here.stop)] if limit else between(items, plan.scope, plan.start)
+        return list_plan.page(plan, shown, revision=revision, total=total, more=total > len(shown), unfiltered=True)
+    selected = between(await sorted_view.selected(plan.scope, plan.selection), plan.scope, plan.start)
     if not limit or len(selected) < limit:
         return ListResult(items=selected, revision=revision)
     # the reference reports more pages without looking at the selection
-    more = selected[limit - 1] is not sorted_view.items[place.stop - 1]
+    more = selected[limit - 1] is not items[here.stop - 1]
     return list_plan.page(plan, selected[:limit], revision=revision, total=0, more=more, unfiltered=False)
-
-
-def _selected(plan: ListPlan, sorted_view: SortedView, place: slice) -> Sequence[Item]:
-    """Return the selected items of a range of the sorted view."""
-    label = _only_label(plan.selection)
-    if label is not None:
-        return [item for item in sorted_view.with_label(*label) if item.key.startswith(plan.scope) and item.key >= plan.scope + plan.start]
-    field = equal_field(plan.selection)
-    if field is not None:
-        matches, begin = plan.selection.matches, plan.scope + plan.start
-        found = (item for item in sorted_view.with_field(*field) if item.key.startswith(plan.scope) and item.key >= begin)
-        return [item for item in found if matches(item.labels, item.fields)]
-    what = (plan.scope, plan.start, *selection_key(plan.selection))
-    return sorted_view.selection(what, lambda: _select(sorted_view.items[place], plan.selection))
 
 
 async def from_entries(
@@ -53,72 +41,64 @@ async def from_entries(
     Raises:
         StatusError: 500 if entries are corrupt; the converter's error.
     """
-    unfiltered = is_everything(plan.selection)
+    unfiltered, pace = is_everything(plan.selection), Pace()
+    items: Sequence[Item]
     if not limit:
-        return ListResult(items=_select(await _render(entries, view, resource), plan.selection), revision=revision)
+        items = await _render(entries, view, resource, pace)
+        return ListResult(items=items if unfiltered else await in_slices(select(items, plan.selection)), revision=revision)
     if unfiltered:
-        items = await _render(entries[:limit], view, resource)
+        items = await _render(entries[:limit], view, resource, pace)
         taken = min(limit, len(entries))
     else:
-        items, taken = await _selected_page(plan.selection, entries, view, limit, resource)
+        items, taken = await _selected_page(plan.selection, entries, view, limit, resource, pace)
     more = taken < len(entries)
     return list_plan.page(plan, items, revision=revision, total=len(entries), more=more, unfiltered=unfiltered)
 
 
 async def _selected_page(
-    selection: Selection, entries: Sequence[Entry], view: View, limit: int, resource: GroupResource
+    selection: Selection, entries: Sequence[Entry], view: View, limit: int, resource: GroupResource, pace: Pace
 ) -> tuple[list[Item], int]:
     """Return up to `limit` selected items, and the number of entries read for them."""
     items: list[Item] = []
     taken = 0
     while taken < len(entries):
         step = entries[taken : taken + limit]
-        for place, item in enumerate(await _render(step, view, resource), start=taken + 1):
+        for number, item in enumerate(await _render(step, view, resource, pace), start=taken + 1):
             if selection.matches(item.labels, item.fields):
                 items.append(item)
                 if len(items) == limit:
-                    return items, place
+                    return items, number
         taken += len(step)
     return items, taken
 
 
-async def _render(entries: Sequence[Entry], view: View, resource: GroupResource) -> list[Item]:
+async def _render(entries: Sequence[Entry], view: View, resource: GroupResource, pace: Pace) -> list[Item]:
     corruption = Corruption(resource)
     items: list[Item] = []
-    if not view.inline:
-        for shown in await view.items(entries):
-            if isinstance(shown, Item):
-                items.append(shown)
-            elif isinstance(shown, CorruptObjectError):
-                corruption.add(shown)
-            else:
-                raise shown
-        corruption.check()
-        return items
-    pace = Pace()
-    for entry in entries:
-        if pace.due:
-            await pace.pause()
-        try:
-            items.append(view.item(entry))
-        except CorruptObjectError as error:
-            corruption.add(error)
+    async for shown in _shown(entries, view, pace):
+        if isinstance(shown, Item):
+            items.append(shown)
+        elif isinstance(shown, CorruptObjectError):
+            corruption.add(shown)
+        else:
+            raise shown
     corruption.check()
     return items
 
 
-def _select(items: Sequence[Item], selection: Selection) -> Sequence[Item]:
-    if is_everything(selection):
-        return items
-    label = _only_label(selection)
-    if label is not None:
-        key, value = label
-        return [item for item in items if item.labels.get(key) == value]
-    return [item for item in items if selection.matches(item.labels, item.fields)]
-
-
-def _only_label(selection: Selection) -> tuple[str, str] | None:
-    """Return the key and value of a selection's only requirement, if it is the equality of a label."""
-    if selection.labels is None or (selection.fields is not None and not selection.fields.empty):
-        return None
-    return selection.labels.equality
+async def _shown(entries: Sequence[Entry], view: View, pace: Pace) -> AsyncIterator[RenderResult]:
+    if not view.inline:
+        for shown in await view.items(entries):
+            yield shown
+        return
+    for entry in entries:
+        if pace.due:
+            await pace.pause()
+        if not view.is_ready(entry):
+            (shown,) = await view.items([entry])
+            yield shown
+            continue
+        try:
+            yield view.item(entry)
+        except CorruptObjectError as error:
+            yield error

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from operator import attrgetter
+from typing import Final
 
+from apiext.meta.time_slice import Steps
 from apiext.storage.interface import Item
+
+_STEP: Final = 512
+"""Items that one step indexes."""
+_MAX_MERGED: Final = 512
+"""Items with different values that are merged for one selection; beyond, it is no slower to look at all items."""
 
 
 class SelectorIndex:
@@ -15,19 +22,33 @@ class SelectorIndex:
     `value_of` returns the value of an item, None for an item that is not in the index.
     """
 
-    __slots__ = ("_value_of", "_values")
+    __slots__ = ("_returned", "_value_of", "_values")
 
-    def __init__(self, value_of: Callable[[Item], str | None], items: Iterable[Item]) -> None:
+    def __init__(self, value_of: Callable[[Item], str | None]) -> None:
         self._value_of = value_of
         self._values: dict[str, list[Item]] = {}
-        for item in items:
-            value = value_of(item)
-            if value is not None:
-                self._values.setdefault(value, []).append(item)
+        self._returned: set[str] = set()
+        """The values whose lists were returned: a change copies such a list."""
 
-    def items(self, value: str) -> Sequence[Item]:
-        """Return the items with a value."""
-        return self._values.get(value, ())
+    def fill(self, items: Sequence[Item]) -> Steps[None]:
+        """Add sorted items to the empty index."""
+        values, value_of = self._values, self._value_of
+        for first in range(0, len(items), _STEP):
+            for item in items[first : first + _STEP]:
+                value = value_of(item)
+                if value is not None:
+                    values.setdefault(value, []).append(item)
+            yield
+
+    def items(self, wanted: Collection[str]) -> Sequence[Item] | None:
+        """Return the items with one of the values; None if several values have too many items to merge."""
+        values = self._values.keys() & wanted
+        if len(values) == 1:
+            self._returned |= values
+            return self._values[values.pop()]
+        if sum(len(self._values[value]) for value in values) > _MAX_MERGED:
+            return None
+        return sorted((item for value in values for item in self._values[value]), key=attrgetter("key"))
 
     def replace(self, old: Item | None, new: Item | None) -> None:
         """Apply a change of one item (None: absent)."""
@@ -39,11 +60,12 @@ class SelectorIndex:
             self._put(after, new.key, [new])
 
     def _put(self, value: str, key: str, new: list[Item]) -> None:
-        items = self._values.get(value, [])
+        items = self._values.setdefault(value, [])
+        if value in self._returned:
+            self._returned.discard(value)
+            items = self._values[value] = items.copy()
         place = bisect_left(items, key, key=attrgetter("key"))
         known = place < len(items) and items[place].key == key
-        items = [*items[:place], *new, *items[place + known :]]
-        if items:
-            self._values[value] = items
-        else:
-            self._values.pop(value, None)
+        items[place : place + known] = new
+        if not items:
+            del self._values[value]

@@ -3,50 +3,64 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Final
 
-from apiext.storage.cacher.selector_index import SelectorIndex
-from apiext.storage.change import Change
+from apiext.meta.tasks import SharedWork
+from apiext.meta.time_slice import Steps, in_slices
+from apiext.storage import keys
+from apiext.storage.cacher.selector_indexes import SelectorIndexes
+from apiext.storage.change import Change, selection_key
 from apiext.storage.entry import Entry
-from apiext.storage.interface import CorruptObjectError, Item
+from apiext.storage.interface import CorruptObjectError, Item, Selection
 from apiext.storage.view import View
 
-_MAX_CACHED_SELECTIONS: Final = 64
-_MAX_INDEXES: Final = 4
-"""Maximum number of indexes; every change updates each of them."""
+_STEP: Final = 512
+"""Items that one step takes."""
+_MAX_REMEMBERED: Final = 1 << 18
+"""Items of all remembered selections, and a tenth of the characters of their selectors."""
+
+_What = tuple[str, str, str]
+"""A scope of keys, and the texts of selectors."""
 
 
 class SortedView:
     """The sorted items of one view. Returned lists never change: each update makes a new list."""
 
-    __slots__ = ("_generation", "_indexes", "_selections", "_view", "items")
+    __slots__ = ("_generation", "_indexes", "_remembered", "_selections", "_view", "_work", "items")
 
     def __init__(self, view: View) -> None:
         self._view = view
         self._generation = -1
         self.items: list[Item] = []
         """The items as of the latest update."""
-        self._selections: dict[tuple[str, str, str, str], Sequence[Item]] = {}
-        self._indexes: dict[tuple[str, str], SelectorIndex] = {}
+        self._indexes = SelectorIndexes()
+        self._selections: dict[_What, Sequence[Item]] = {}
+        self._remembered = 0
+        self._work: SharedWork[Sequence[Item]] = SharedWork()
 
     def lag(self, generation: int) -> int | None:
         """Return the number of changes to catch up; None before the first fill."""
         return generation - self._generation if self._generation >= 0 else None
 
-    def fill(self, entries: Sequence[Entry], generation: int) -> bool:
-        """Take all entries; return False if one is not rendered."""
-        ready = [entry.cached(self._view) for entry in entries]
-        if None in ready:
-            return False
+    def fill(self, entries: Sequence[Entry], generation: int) -> Steps[bool]:
+        """Take all entries of a generation; return False if one is not rendered."""
+        items: list[Item] = []
+        for first in range(0, len(entries), _STEP):
+            for entry in entries[first : first + _STEP]:
+                item = entry.cached(self._view)
+                if item is None:
+                    return False
+                items.append(item)
+            yield
         self._indexes.clear()
-        self._set(ready, generation)  # type: ignore[arg-type]
+        self._set(items, generation)
         return True
 
-    def update(self, changes: Sequence[Change], generation: int) -> bool:
-        """Apply the latest changes; return False if one of them is not rendered and cannot be."""
-        if not self._view.inline and any(change.entry is not None and change.entry.cached(self._view) is None for change in changes):
+    def update(self, changes: Sequence[Change]) -> bool:
+        """Apply the next changes; return False if one of them is not rendered and cannot be."""
+        if not all(change.entry is None or self._view.is_ready(change.entry) for change in changes):
             return False
         items = self.items.copy()
         try:
@@ -57,37 +71,67 @@ class SortedView:
             place = bisect_left(items, change.key, key=attrgetter("key"))
             old = items[place] if place < len(items) and items[place].key == change.key else None
             items[place : place + (old is not None)] = [new] if new is not None else []
-            for index in self._indexes.values():
-                index.replace(old, new)
-        self._set(items, generation)
+            self._indexes.replace(old, new)
+        self._set(items, self._generation + len(changes))
         return True
 
     def _set(self, items: list[Item], generation: int) -> None:
         self.items = items
         self._generation = generation
         self._selections.clear()
+        self._remembered = 0
 
-    def selection(self, what: tuple[str, str, str, str], select: Callable[[], Sequence[Item]]) -> Sequence[Item]:
-        """Return a selection of the current items, made once if the cache has room."""
-        selected = self._selections.get(what)
-        if selected is None:
-            selected = select()
-            if len(self._selections) < _MAX_CACHED_SELECTIONS:
-                self._selections[what] = selected
-        return selected
+    async def prepare(self, selection: Selection) -> None:
+        """Make an index for a selection where that is worth its cost. The items may have changed afterwards."""
+        subject = self._indexes.missing(selection, len(self.items))
+        if subject is not None:
+            await self._indexes.make(subject, self.items)
 
-    def with_label(self, label: str, value: str) -> Sequence[Item]:
-        """Return the items with a value of a label; the first call for a label indexes it."""
-        return self._index(("label", label), lambda item: item.labels.get(label)).items(value)
+    async def selected(self, scope: str, selection: Selection) -> Sequence[Item]:
+        """Return the selected items of a scope, as they are at the call. Equal concurrent selections share the work."""
+        candidates = self._indexes.candidates(selection)
+        if candidates is not None and selection.size == 1:
+            return between(candidates, scope)
+        items = between(self.items if candidates is None else candidates, scope)
+        if len(items) <= _STEP:
+            return [item for item in items if selection.matches(item.labels, item.fields)]
+        what = (scope, *selection_key(selection))
+        found = self._selections.get(what)
+        if found is None:
+            generation = self._generation
+            found = await self._work.run((generation, what), lambda: in_slices(select(items, selection)))
+            if generation == self._generation and what not in self._selections:
+                self._remember(what, found)
+        return found
 
-    def with_field(self, field: str, value: str) -> Sequence[Item]:
-        """Return the items with a value of a selectable field, absent ones as empty; the first call for a field indexes it."""
-        return self._index(("field", field), lambda item: item.fields.get(field, "")).items(value)
+    def _remember(self, what: _What, found: Sequence[Item]) -> None:
+        self._selections[what] = found
+        self._remembered += _cost(what, found)
+        while self._remembered > _MAX_REMEMBERED:
+            oldest = next(iter(self._selections))
+            self._remembered -= _cost(oldest, self._selections.pop(oldest))
 
-    def _index(self, selector: tuple[str, str], value_of: Callable[[Item], str | None]) -> SelectorIndex:
-        index = self._indexes.get(selector)
-        if index is None:
-            if len(self._indexes) >= _MAX_INDEXES:
-                self._indexes.clear()
-            index = self._indexes[selector] = SelectorIndex(value_of, self.items)
-        return index
+
+def place(items: Sequence[Item], scope: str, start: str = "") -> slice:
+    """Return the range of a scope in sorted items, from a start key relative to it."""
+    first = bisect_left(items, scope + start, key=attrgetter("key")) if scope or start else 0
+    end = bisect_left(items, keys.prefix_end(scope), lo=first, key=attrgetter("key")) if scope else len(items)
+    return slice(first, end)
+
+
+def between(items: Sequence[Item], scope: str, start: str = "") -> Sequence[Item]:
+    """Return the items of a scope, from a start key relative to it."""
+    return items[place(items, scope, start)] if scope or start else items
+
+
+def select(items: Sequence[Item], selection: Selection) -> Steps[Sequence[Item]]:
+    """Return the selected items."""
+    found: list[Item] = []
+    for first in range(0, len(items), _STEP):
+        found += [item for item in items[first : first + _STEP] if selection.matches(item.labels, item.fields)]
+        yield
+    return found
+
+
+def _cost(what: _What, found: Sequence[Item]) -> int:
+    return len(found) + sum(map(len, what)) // 10

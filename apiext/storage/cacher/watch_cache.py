@@ -7,24 +7,40 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Final
+from weakref import WeakValueDictionary
 
+from apiext.meta.tasks import SharedWork
+from apiext.meta.time_slice import Pace, Steps, at_once, in_slices
 from apiext.storage import entry as entries
 from apiext.storage import keys
 from apiext.storage.backend import Backend, BackendEvent, CompactedError
+from apiext.storage.cacher import lost_changes
 from apiext.storage.cacher.dispatcher import Dispatcher
 from apiext.storage.cacher.feed import BackendFeed
 from apiext.storage.cacher.history import History
 from apiext.storage.cacher.sorted_view import SortedView
-from apiext.storage.change import Change
+from apiext.storage.change import Change, is_everything
 from apiext.storage.entry import Entry
-from apiext.storage.interface import Codec, Item
+from apiext.storage.interface import Codec, Item, Selection
 from apiext.storage.keys import prefix_end
 from apiext.storage.rendering import Renderer
 from apiext.storage.view import View
 
 _PAGE_KEYS: Final = 1000
-_MAX_INCREMENTAL: Final = 64
-"""Number of changes up to which an update is faster than a fill."""
+_STEP: Final = 64
+"""Changes that are applied or undone at once."""
+_MIN_INCREMENTAL: Final = 64
+"""Number of changes up to which the update of a sorted view is always faster than a fill."""
+_FEW: Final = 512
+"""Entries that a fill takes without a pause."""
+_FILL_SPEED: Final = 32
+"""Number of entries that a fill takes in the time in which an update applies one change."""
+
+
+class _State(list[Entry]):
+    """Entries that readers of one generation share. It must not be changed."""
+
+    __slots__ = ("__weakref__",)
 
 
 class WatchCache:
@@ -50,7 +66,10 @@ class WatchCache:
         self._events_while_loading: list[BackendEvent] | None = None
         self._views: dict[int, View] = {}
         self._sorted_views: dict[View, SortedView] = {}
+        self._fills: SharedWork[bool] = SharedWork()
         self._released: list[View] = []
+        self._states: WeakValueDictionary[tuple[int, str, str], _State] = WeakValueDictionary()
+        """The entries that readers hold at present, by generation and range."""
         self._renderings: dict[str, tuple[View, Item]] = {}
         self.entries: dict[str, Entry] = {}
         self.keys: list[str] = []
@@ -131,18 +150,14 @@ class WatchCache:
         # a later list includes the lost changes
         if not self.loaded or self._base >= revision:
             return
-        state, revision = await self._list(revision)
-        changes = [
-            Change(key=key, revision=entry.revision, entry=entry, previous=self.entries.get(key))
-            for key, entry in state.items()
-            if key not in self.entries or self.entries[key].revision != entry.revision
-        ]
-        changes.sort(key=lambda change: change.revision)
-        changes += [
-            Change(key=key, revision=revision, entry=None, previous=entry) for key, entry in self.entries.items() if key not in state
-        ]
+        before = self.revision
+        state, _ = await self._list(revision)
+        changes = await lost_changes.derive(self.entries, before, state, revision)
+        # their clients know a state within the lost changes
+        self.dispatcher.expire(before, revision)
         self._base = revision
         self._commit(changes)
+        self.changed_at = revision
         # lost intermediate changes: watches and lists must not refer to revisions before this one
         self.history.begin(revision)
 
@@ -220,19 +235,39 @@ class WatchCache:
             view = self._views[identity] = View(codec, self._renderer, released)
         return view
 
-    def sorted_view(self, view: View) -> SortedView | None:
-        """Return the current sorted view; None if an item is not rendered yet."""
+    async def sorted_view(self, view: View, selection: Selection) -> SortedView | None:
+        """Return the sorted view of the present generation, with an index for a selection; None if an item is not rendered yet."""
         sorted_view = self._sorted_views.get(view)
         if sorted_view is None:
             sorted_view = self._sorted_views[view] = SortedView(view)
         lag = sorted_view.lag(self.generation)
-        if lag == 0:
+        outdated = lag is None or lag > max(_MIN_INCREMENTAL, len(self.entries) // _FILL_SPEED)
+        if outdated and not await self._fill(view, sorted_view):
+            return None
+        if not await self._catch_up(sorted_view):
+            return None
+        if is_everything(selection):
             return sorted_view
-        if lag is not None and lag <= min(len(self.history), _MAX_INCREMENTAL):
-            done = sorted_view.update(self.history.latest(lag), self.generation)
-        else:
-            done = sorted_view.fill(self.range(""), self.generation)
-        return sorted_view if done else None
+        await sorted_view.prepare(selection)
+        return sorted_view if await self._catch_up(sorted_view) else None
+
+    async def _fill(self, view: View, sorted_view: SortedView) -> bool:
+        if len(self.entries) <= _FEW:
+            return at_once(sorted_view.fill(self.range(""), self.generation))
+        return await self._fills.run(view, lambda: in_slices(sorted_view.fill(self.range(""), self.generation)))
+
+    async def _catch_up(self, sorted_view: SortedView) -> bool:
+        """Apply the changes that a sorted view lacks; return False if that is not possible."""
+        pace: Pace | None = None
+        while lag := sorted_view.lag(self.generation):
+            if pace is None:
+                pace = Pace()
+            elif pace.due:
+                await pace.pause()
+                continue
+            if lag > len(self.history) or not sorted_view.update(self.history.latest(lag)[:_STEP]):
+                return False
+        return lag == 0
 
     def key_range(self, scope: str, start: str = "") -> slice:
         """Return the range of the keys of a prefix, from a start key relative to it."""
@@ -245,24 +280,38 @@ class WatchCache:
         if keys.is_single(scope):
             entry = self.entries.get(scope)
             return [entry] if entry is not None else []
-        return [self.entries[key] for key in self.keys[self.key_range(scope, start)]]
+        what = (self.generation, scope, start)
+        # watches hold their initial state until their clients have read it
+        state = self._states.get(what)
+        if state is None:
+            state = self._states[what] = _State(map(self.entries.__getitem__, self.keys[self.key_range(scope, start)]))
+        return state
 
-    def range_at(self, revision: int, scope: str, start: str = "") -> Sequence[Entry]:
-        """Return the entries of a prefix at a past revision.
+    def range_at(self, revision: int, scope: str, start: str = "") -> Steps[Sequence[Entry]]:
+        """Return the entries of a prefix at a past revision. Later changes do not matter.
 
         Raises:
             StatusError: 410 if the history does not reach back to it.
         """
-        begin = scope + start
-        undone = [change for change in self.history.since(revision) if keys.covers(scope, change.key) and change.key >= begin]
-        # of several changes of a key, the first one has its entry at the revision
-        past = {change.key: change.previous for change in reversed(undone)}
-        state = list(self.range(scope, start))
-        for key, entry in past.items():
-            place = bisect_left(state, key, key=attrgetter("key"))
-            known = place < len(state) and state[place].key == key
-            state[place : place + known] = [entry] if entry is not None else []
-        return state
+        begin, changes, state = scope + start, self.history.since(revision), self.range(scope, start)
+        past: dict[str, Entry | None] = {}
+        for number, change in enumerate(reversed(changes)):
+            # of several changes of a key, the first one has its entry at the revision
+            if keys.covers(scope, change.key) and change.key >= begin:
+                past[change.key] = change.previous
+            if not number % _STEP:
+                yield
+        found: list[Entry] = []
+        first = 0
+        for key in sorted(past):
+            place = bisect_left(state, key, lo=first, key=attrgetter("key"))
+            found += state[first:place]
+            entry = past[key]
+            if entry is not None:
+                found.append(entry)
+            first = place + (place < len(state) and state[place].key == key)
+            yield
+        return [*found, *state[first:]]
 
     def tick(self) -> None:
         """Send due bookmarks, trim the history and drop renderings of released views."""

@@ -1,10 +1,11 @@
-"""Watchers of one scope in groups with equal interests, indexed by the value of a selected field."""
+"""Watchers of one scope in groups with equal interests, indexed by a label or field that they require."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from apiext.storage import rendering
 from apiext.storage.change import Change, Interest, equal_field
@@ -17,41 +18,51 @@ class WatcherGroup:
     """Watchers with equal interests; their batches are rendered once and shared."""
 
     interest: Interest
-    watchers: dict[WatchQueue[Any], None] = field(default_factory=dict)
+    watchers: dict[WatchQueue[Any], int] = field(default_factory=dict)
+    """Each watcher with the number of the last batch before it joined (`Sender.number`)."""
+
+    def joined_before(self, number: int) -> list[WatchQueue[Any]]:
+        """Return the watchers that joined before the batch of a number."""
+        return [watch for watch, joined in self.watchers.items() if joined < number]
 
 
-_Index = tuple[View, str] | None
-"""A view and a selectable field; None for interests that are matched with every change."""
+_Place = tuple[View | None, str, str, str | None]
+"""A view, `label` or `field`, its name, and its value; None for a label of any value. No view for interests without such a requirement."""
+_EVERY_CHANGE: Final[_Place] = (None, "", "", None)
+_MAX_REQUIREMENTS: Final = 16
+"""Labels of a selector among which one with a single value is sought."""
 
 
 class WatcherGroups:
-    """The groups of one scope. A change is matched only with the groups of its field values."""
+    """The groups of one scope. A change is matched only with the groups that may select the labels and field values of its object."""
 
     __slots__ = ("_indexes",)
 
     def __init__(self) -> None:
-        self._indexes: dict[_Index, dict[str, dict[object, WatcherGroup]]] = {}
-        """Groups by the identity of their interest, by the value of the field, by index. No member is empty."""
+        self._indexes: dict[tuple[View | None, str], dict[str, dict[str | None, dict[object, WatcherGroup]]]] = {}
+        """Groups by view and `label` or `field`, by name, by value, by the identity of their interest. No member is empty."""
 
     def __bool__(self) -> bool:
         return bool(self._indexes)
 
     def __iter__(self) -> Iterator[WatcherGroup]:
         """Yield all groups."""
-        for values in tuple(self._indexes.values()):
-            for groups in tuple(values.values()):
-                yield from tuple(groups.values())
+        for names in tuple(self._indexes.values()):
+            for values in tuple(names.values()):
+                for groups in tuple(values.values()):
+                    yield from tuple(groups.values())
 
-    def join(self, watch: WatchQueue[Any], interest: Interest) -> None:
-        """Add a watcher to the group of its interest."""
-        index, value = _place(interest)
-        groups = self._indexes.setdefault(index, {}).setdefault(value, {})
-        groups.setdefault(interest.identity, WatcherGroup(interest)).watchers[watch] = None
+    def join(self, watch: WatchQueue[Any], interest: Interest, number: int) -> None:
+        """Add a watcher to the group of its interest, after the batch of a number."""
+        view, kind, name, value = _place(interest)
+        groups = self._indexes.setdefault((view, kind), {}).setdefault(name, {}).setdefault(value, {})
+        groups.setdefault(interest.identity, WatcherGroup(interest)).watchers[watch] = number
 
     def leave(self, watch: WatchQueue[Any], interest: Interest) -> bool:
         """Remove a watcher; return whether it was present."""
-        index, value = _place(interest)
-        values = self._indexes.get(index, {})
+        view, kind, name, value = _place(interest)
+        names = self._indexes.get((view, kind), {})
+        values = names.get(name, {})
         groups = values.get(value, {})
         group = groups.get(interest.identity)
         if group is None or watch not in group.watchers:
@@ -62,29 +73,50 @@ class WatcherGroups:
         if not groups:
             del values[value]
         if not values:
-            del self._indexes[index]
+            del names[name]
+        if not names:
+            del self._indexes[view, kind]
         return True
 
     def matching(self, change: Change) -> list[WatcherGroup]:
         """Return the groups that a change may concern."""
         found: list[WatcherGroup] = []
-        for index, values in self._indexes.items():
-            wanted = values if index is None else _values(*index, change, values)
-            for value in wanted:
-                if value in values:
-                    found += values[value].values()
+        for (view, kind), names in self._indexes.items():
+            for name, value in _values(view, kind, change, names):
+                groups = names[name].get(value)
+                if groups is not None:
+                    found += groups.values()
         return found
 
 
-def _place(interest: Interest) -> tuple[_Index, str]:
-    """Return the index and the value of an interest; no index where fields are known only after a conversion."""
-    found = equal_field(interest.selection) if interest.view.inline else None
-    return ((interest.view, found[0]), found[1]) if found is not None else (None, "")
+def _place(interest: Interest) -> _Place:
+    """Return the requirement by which an interest is indexed, if its fields are known before a conversion."""
+    if not interest.view.inline:
+        return _EVERY_CHANGE
+    field = equal_field(interest.selection)
+    if field is not None:
+        return interest.view, "field", *field
+    labels = interest.selection.labels
+    required = list(islice(labels.required.items(), _MAX_REQUIREMENTS)) if labels is not None else []
+    for name, values in required:
+        if values is not None and len(values) == 1:
+            return interest.view, "label", name, next(iter(values))
+    return (interest.view, "label", required[0][0], None) if required else _EVERY_CHANGE
 
 
-def _values(view: View, name: str, change: Change, every: Iterable[str]) -> Iterable[str]:
-    """Return the values of a field before and after a change; every value if the object cannot be decoded: all must fail with the error."""
+def _values(view: View | None, kind: str, change: Change, names: Mapping[str, Iterable[str | None]]) -> Iterable[tuple[str, str | None]]:
+    """Return the indexed names with their values before and after a change; all if the object cannot be decoded: all must fail."""
+    if view is None:
+        return (("", None),)
     try:
-        return {view.item(entry).fields.get(name, "") for entry in (change.entry, change.previous) if entry is not None}
+        items = [view.item(entry) for entry in (change.entry, change.previous) if entry is not None]
     except rendering.RENDERING_ERRORS:
-        return every
+        return [(name, value) for name, values in names.items() for value in values]
+    found: dict[tuple[str, str | None], None] = {}
+    for item in items:
+        if kind == "field":
+            found |= dict.fromkeys((name, item.fields.get(name, "")) for name in names)
+        else:
+            for name in item.labels.keys() & names.keys():
+                found[name, item.labels[name]] = found[name, None] = None
+    return found

@@ -11,6 +11,7 @@ from apiext.storage.backend import (
     FutureRevisionError,
     Guard,
     KeyValue,
+    ProgressUnreliableError,
     RangeResult,
     UnavailableError,
     WatchBatch,
@@ -21,6 +22,7 @@ from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.calls import COMPACT, RANGE, Calls
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.etcd.errors import RevisionAhead, RevisionCompacted
+from apiext.storage.etcd.progress_support import ProgressSupport
 from apiext.storage.etcd.servers import Servers
 from apiext.storage.etcd.watch import Watcher
 
@@ -44,6 +46,7 @@ class EtcdBackend:
             EtcdConfigError: an address is malformed or a file cannot be read.
         """
         self._config = config
+        self._support = ProgressSupport()
         self._servers = Servers(config)
         self._calls = Calls(self._servers, config.deadline, config.attempt_timeout)
         self._compaction = _CompactionClock()
@@ -129,7 +132,7 @@ class EtcdBackend:
         """See `Backend.watch`. The stream's window blocks etcd while the reader is slow; etcd then reads from its log."""
         self._servers.raise_if_closed()
         seconds = min(self._config.attempt_timeout, self._config.deadline)
-        watcher = Watcher(self._servers, prefix, start, seconds, previous=previous)
+        watcher = Watcher(self._servers, prefix, start, seconds, previous=previous, may_request_progress=self._progress_reliable)
         self._watchers.add(watcher)
         try:
             async with aclosing(watcher.batches()) as batches:
@@ -141,8 +144,13 @@ class EtcdBackend:
     async def request_progress(self) -> None:
         """See `Backend.request_progress`."""
         self._servers.raise_if_closed()
+        if not await self._support.reliable_soon(self._servers.connections()):
+            raise ProgressUnreliableError("the version of an etcd server is unknown, or it answers progress requests too early")
         for watcher in tuple(self._watchers):
             watcher.request_progress()
+
+    def _progress_reliable(self) -> bool:
+        return self._support.reliable(self._servers.connections())
 
     async def revision(self) -> int:
         """See `Backend.revision`."""
@@ -178,6 +186,7 @@ class EtcdBackend:
 
     async def close(self) -> None:
         """See `Backend.close`."""
+        await self._support.close()
         await self._servers.close()
 
 

@@ -10,14 +10,11 @@ from apiext.meta.backoff import Backoff
 from apiext.storage.backend import UnavailableError
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.errors import translate
-from apiext.storage.etcd.http2.grpc_status import DEADLINE_EXCEEDED, RpcError
+from apiext.storage.etcd.http2.grpc_status import RpcError
 from apiext.storage.etcd.servers import Servers
 
 _MIN_PAUSE_SECONDS: Final = 0.05
 _MAX_PAUSE_SECONDS: Final = 1.0
-
-_NOT_PROPOSED: Final = "context deadline exceeded"
-"""The details of a server's DEADLINE_EXCEEDED when it had no leader to propose the write to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +41,11 @@ class Calls:
         self._loop = asyncio.get_running_loop()
 
     async def write(self, request: Any) -> Any:
-        """Send a transaction to a connected server. Send it again only if it certainly was not processed.
+        """Send a transaction to a connected server. Send it again only if no server has received it completely.
+
+        No answer of etcd proves that a write was not proposed: a proposal that waits for a leader may be taken after the
+        server's time is over ("context deadline exceeded"). A repeated create could then restore an object that was deleted
+        meanwhile, and a failed condition could be the effect of the first attempt.
 
         Raises:
             UnavailableError: no connection (the write was not done), or no answer (its outcome is unknown).
@@ -77,13 +78,9 @@ class Calls:
                 unavailable = isinstance(translated, UnavailableError)
                 if unavailable:
                     self._servers.mark_failed(channel)
-                again = unavailable if idempotent else _unprocessed(error)
+                again = unavailable if idempotent else error.unprocessed
                 if not again or self._loop.time() + backoff.next >= end:
                     raise translated from error
             else:
                 return method.response.FromString(answer)
             await backoff.pause()
-
-
-def _unprocessed(error: RpcError) -> bool:
-    return error.unprocessed or (error.code == DEADLINE_EXCEEDED and error.details == _NOT_PROPOSED)

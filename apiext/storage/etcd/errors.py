@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.storage.backend import BackendError, UnavailableError
+from apiext.storage.backend import BackendError, UnavailableError, ValueTooLargeError
 from apiext.storage.etcd.http2 import grpc_status
 from apiext.storage.etcd.http2.grpc_status import RpcError
 
@@ -22,7 +22,10 @@ _UNAVAILABLE: Final = frozenset({
     grpc_status.RESOURCE_EXHAUSTED,
     grpc_status.ABORTED,
 })  # fmt: skip
-_TOO_LARGE: Final = "received message larger than max"
+_TOO_LARGE: Final = "etcdserver: request is too large"
+_MESSAGE_TOO_LARGE: Final = "grpc: received message larger than max"
+_TEXT_OF_CLIENT: Final = "trying to send message larger than max"
+"""What the reference says instead: its client has the limit of etcd's default configuration."""
 
 
 class RevisionCompacted(Exception):  # noqa: N818 -- callers turn it into CompactedError, which needs more than etcd says here
@@ -41,8 +44,9 @@ def translate(error: RpcError) -> Exception:
             return RevisionCompacted()
         if details == _FUTURE:
             return RevisionAhead()
-    if error.code == grpc_status.DEADLINE_EXCEEDED:
-        return UnavailableError("etcd did not answer in time")
+    if details == _TOO_LARGE:
+        return ValueTooLargeError(details)
     message = details if details.startswith("etcdserver:") else f"rpc error: code = {grpc_status.name_of(error.code)} desc = {details}"
-    retriable = error.code in _UNAVAILABLE and _TOO_LARGE not in details
-    return UnavailableError(message) if retriable else BackendError(message)
+    if _MESSAGE_TOO_LARGE in details:
+        return ValueTooLargeError(message.replace(_MESSAGE_TOO_LARGE, _TEXT_OF_CLIENT))
+    return UnavailableError(message) if error.code in _UNAVAILABLE else BackendError(message)

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from apiext.storage.backend import UnavailableError
 from apiext.storage.etcd.config import EtcdConfig, EtcdConfigError
 from apiext.storage.etcd.http2.channel import Channel
+from apiext.storage.etcd.http2.connection import Connection
 from apiext.storage.etcd.tls import TlsContextLoader
 
 
@@ -63,6 +64,10 @@ class Servers:
         if channel is self.current:
             at = self._channels.index(channel)
             self.current = self._channels[(at + 1) % len(self._channels)]
+
+    def connections(self) -> list[tuple[Channel, Connection]]:
+        """Return the open connections to all servers, each with its channel."""
+        return [(channel, connection) for channel in self._channels for connection in channel.connections()]
 
     def raise_if_closed(self) -> None:
         """Check that `close` was not called.

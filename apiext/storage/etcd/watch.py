@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any, Final, NoReturn
 
 from apiext.meta.backoff import Backoff
@@ -28,7 +28,9 @@ _MAX_PAUSE_SECONDS: Final = 2.0
 class Watcher:
     """One watch: its current stream, and the revision from which the next stream starts."""
 
-    def __init__(self, servers: Servers, prefix: str, start: int, seconds: float, *, previous: bool) -> None:
+    def __init__(
+        self, servers: Servers, prefix: str, start: int, seconds: float, *, previous: bool, may_request_progress: Callable[[], bool]
+    ) -> None:
         self._servers = servers
         self._key = range_start(prefix)
         self._end = range_end(prefix)
@@ -39,6 +41,7 @@ class Watcher:
         self._stream: DuplexStream | None = None
         self._parts: list[Any] = []
         """Events of the fragments received so far of one response."""
+        self._may_request_progress = may_request_progress
         self._progress_requested = False
         """Whether a progress request has not been answered."""
 
@@ -59,7 +62,11 @@ class Watcher:
     def request_progress(self) -> None:
         """Request a batch with the revision reached. The request is repeated on the next stream if this one ends."""
         self._progress_requested = True
-        if self._stream is not None:
+        self._send_progress_request()
+
+    def _send_progress_request(self) -> None:
+        """Send a request that has not been answered, unless the stream's server may answer it too early."""
+        if self._progress_requested and self._stream is not None and self._may_request_progress():
             self._stream.send(_PROGRESS)
 
     async def _follow(self, channel: Channel) -> AsyncGenerator[WatchBatch]:
@@ -81,13 +88,14 @@ class Watcher:
             if first is not None:
                 yield first
             self._stream = stream
-            if self._progress_requested:
-                stream.send(_PROGRESS)
+            # asked for the first time on this connection, it takes a moment to find out
+            self._may_request_progress()
+            self._send_progress_request()
             while True:
                 for batch in self._batches(responses):
                     yield batch
-                if responses and self._progress_requested:  # etcd drops progress requests while the watch catches up
-                    stream.send(_PROGRESS)
+                if responses:  # etcd drops progress requests while the watch catches up
+                    self._send_progress_request()
                 responses = [rpc.WatchResponse.FromString(message) for message in await stream.take()]
         except RpcError as error:
             self._servers.mark_failed(channel)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from apiext.storage.backend import BackendError, BackendEvent, UnavailableError, WriteResult
+from apiext.storage.backend import BackendError, BackendEvent, UnavailableError, ValueTooLargeError, WriteResult
 from apiext.storage.sqlite.conditional_write import Write, apply
 from apiext.storage.sqlite.errors import translate
 
@@ -202,13 +202,16 @@ class GroupCommitWriter:
             outcomes.append((future, UnavailableError("the write was not done")))
             try:
                 result, event = apply(self._connection, write, revision)
+            except ValueTooLargeError as error:
+                outcomes[-1] = (future, error)
+                continue
             except UnicodeError as error:
                 outcomes[-1] = (future, translate(error))
                 continue
             outcomes[-1] = (future, result)
             if event is not None:
                 revision = event.revision
-                size += len(write.value or b"")
+                size += event.size
                 events.append(event)
         return revision
 

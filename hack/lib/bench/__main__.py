@@ -9,7 +9,7 @@ from pathlib import Path
 from hack.lib.bench import aggregated, embedded_store, loadgen, report, targets, workload
 from hack.lib.bench.client import Client
 from hack.lib.reference import golang
-from hack.lib.servers import process
+from hack.lib.servers import process, resources
 
 _IDLE_CRDS = 5
 """Definitions of which the median time until they are served is taken."""
@@ -32,7 +32,7 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
     try:
         measured.figures["start to ready, s"] = target.start()
         client = Client(target.access())
-        measured.figures["memory idle, MiB"] = targets.resident_mib(target.pids())
+        measured.figures["memory idle, MiB"] = resources.resident_mib(target.pids())
         measured.figures["CRD created to first 200, ms"] = client.median_serving_time(_IDLE_CRDS)
         client.serve(workload.crd())
         client.wait_until_writable(workload.sample())
@@ -40,25 +40,25 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
         for row in workload.rows(options.objects, options.seconds):
             if not options.only or row.name in options.only or row.name in ("create", "delete"):
                 _measure_row(target, binary, row, measured)
-        measured.figures["memory after this run, MiB"] = targets.resident_mib(target.pids())
+        measured.figures["memory after this run, MiB"] = resources.resident_mib(target.pids())
         if options.fill:
             loadgen.run(binary, **target.access(), Clients=workload.CLIENTS, **workload.fill(options.fill))
             client.call("GET", f"{workload.COLLECTION}?resourceVersion=0")
-            measured.figures[f"memory with {options.fill} objects, MiB"] = targets.resident_mib(target.pids())
+            measured.figures[f"memory with {options.fill} objects, MiB"] = resources.resident_mib(target.pids())
     finally:
         target.stop()
     return measured
 
 
 def _measure_row(target: targets.Target, binary: Path, row: workload.Row, measured: Measured) -> None:
-    before = targets.cpu_seconds(target.pids())
+    before = resources.cpu_seconds(target.pids())
     try:
         result = loadgen.run(binary, **target.access(), Clients=workload.CLIENTS, **row.run)
     except loadgen.LoadError as error:
         measured.failed[row.name] = str(error)
         print(f"  {target.name}: {row.name}: {error}", file=sys.stderr, flush=True)
         return
-    used = targets.cpu_seconds(target.pids()) - before
+    used = resources.cpu_seconds(target.pids()) - before
     measured.results[row.name] = result
     measured.cpu[row.name] = used * 1000 / max(1, result.events or result.requests)
     print(f"  {target.name}: {row.name}: {result.rate:,.0f}/s", file=sys.stderr, flush=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 from hack.lib.bench import workload
 from hack.lib.bench.targets import access
 from hack.lib.servers.aggregated_cluster import CRDS, SELECTOR, AggregatedCluster
+from hack.lib.servers.resources import process_tree
 from hack.lib.waiting import until
 
 
@@ -46,4 +47,4 @@ class Cluster:
     def pids(self) -> list[int]:
         """Return the process ids; see Target."""
         host = self._cluster.plane.apiserver.pid
-        return [host] if self._plain else [host, self._cluster.apiext.pid]
+        return [host] if self._plain else [host, *process_tree(self._cluster.apiext.pid)]

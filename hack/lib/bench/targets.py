@@ -1,18 +1,14 @@
-"""The servers under comparison, each in its own folder, and the processor time and memory of their processes."""
+"""The servers under comparison, each in its own folder."""
 
-import os
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Protocol
 
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import Etcd
+from hack.lib.servers.resources import process_tree
 
-_TICKS: Final = os.sysconf("SC_CLK_TCK")
-_MIB: Final = 1024
-"""KiB in a MiB."""
 SQLITE: Final = "apiext on sqlite"
 
 
@@ -98,31 +94,9 @@ class Apiext:
 
     def pids(self) -> list[int]:
         """Return the process ids; see Target."""
-        return [self._server.pid]
+        return process_tree(self._server.pid)
 
 
 def access(plane: ControlPlane) -> dict[str, str]:
     """Return the URL and the files of an administrator of kube-apiserver."""
     return {"URL": plane.url, "CA": str(plane.ca), "Cert": str(plane.admin_cert), "Key": str(plane.admin_key)}
-
-
-def cpu_seconds(pids: Iterable[int]) -> float:
-    """Return the user and system time of the processes in seconds."""
-    return sum(map(_cpu_seconds, pids))
-
-
-def resident_mib(pids: Iterable[int]) -> float:
-    """Return the resident memory of the processes in MiB."""
-    return sum(map(_resident_mib, pids))
-
-
-def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
-
-
-def _resident_mib(pid: int) -> float:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / _MIB
-    return 0.0

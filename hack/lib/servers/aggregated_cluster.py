@@ -37,7 +37,8 @@ class AggregatedCluster:
     With `selector` apiext serves the CRDs of the host that match (`SELECTOR` is the one of the manifests). With `replicas`
     several servers share the etcd (`servers`; the host proxies to the first, `apiext`). Without `operator` the operator is
     not started. With `durable` the etcds wait for the disk. With `host_etcd` the operator may write to the etcd of the host,
-    which it needs to hand groups back. `progress` gets a line for each program that starts.
+    which it needs to hand groups back. With `embedded` the servers store objects in SQLite, and `etcd` does not run.
+    `progress` gets a line for each program that starts.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class AggregatedCluster:
         replicas: int = 1,
         durable: bool = False,
         host_etcd: bool = False,
+        embedded: bool = False,
         operate_args: Sequence[str] = (),
         progress: Callable[[str], None] = lambda _line: None,
     ) -> None:
@@ -64,6 +66,7 @@ class AggregatedCluster:
         self._crd_dir = crd_dir
         self._operate_args = [*([f"--host-etcd-servers={self.plane.etcd_url}"] if host_etcd else []), *operate_args]
         self._starts_operator = operator
+        self._embedded = embedded
         self._progress = progress
         self.servers = [self.another_server(f"apiext-{number}" if number else "apiext") for number in range(replicas)]
         self.apiext = self.servers[0]
@@ -74,8 +77,9 @@ class AggregatedCluster:
         try:
             self._progress("starting the cluster's etcd and kube-apiserver")
             self.plane.start()
-            self._progress("starting apiext with an etcd of its own")
-            self.etcd.start()
+            self._progress(f"starting apiext with {'SQLite' if self._embedded else 'an etcd of its own'}")
+            if not self._embedded:
+                self.etcd.start()
             self._install()
             for server in self.servers:
                 server.start()
@@ -171,7 +175,7 @@ class AggregatedCluster:
         own = [f"--kubeconfig={kubeconfig}", f"--tls-cert-file={serving.cert}", f"--tls-private-key-file={serving.key}"]
         server = ApiextServer(
             self.folder / name,
-            etcd_url=etcd_url or self.etcd.url,
+            etcd_url=etcd_url or (None if self._embedded else self.etcd.url),
             crd_dir=crd_dir or self._crd_dir,
             extra_args=[*own, *selector, *_SHORT_CACHES, *arguments],
         )

@@ -1,5 +1,7 @@
 """Issues keys and certificates for the programs that tests start: PEM files, valid for a day."""
 
+from __future__ import annotations
+
 import datetime
 import ipaddress
 from collections.abc import Sequence
@@ -27,16 +29,20 @@ class KeyPair:
 class Authority:
     """A certificate authority that writes what it issues to one folder."""
 
-    def __init__(self, folder: Path, name: str = "ca") -> None:
+    def __init__(
+        self, folder: Path, name: str = "ca", *, issuer: Authority | None = None, lifetime: datetime.timedelta = _LIFETIME
+    ) -> None:
+        """Create an authority: a root, or an intermediate one of the issuer."""
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._subject = _subject(name, ())
+        above = issuer or self
         certificate = (
-            _builder(self._subject, self._subject, self._key.public_key())
+            _builder(self._subject, above._subject, self._key.public_key(), lifetime)  # noqa: SLF001 -- the same class
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
             .add_extension(_usage(authority=True), critical=True)
-            .sign(self._key, hashes.SHA256())
+            .sign(above._key, hashes.SHA256())  # noqa: SLF001 -- the same class
         )
         self.pair = _write(folder, name, certificate, self._key)
 
@@ -45,24 +51,32 @@ class Authority:
         """Return the file of the authority's certificate."""
         return self.pair.cert
 
-    def issue(self, name: str, *, groups: Sequence[str] = (), hosts: Sequence[str] = LOOPBACK) -> KeyPair:
-        """Issue a certificate for clients and servers.
+    def issue(
+        self,
+        name: str,
+        *,
+        groups: Sequence[str] = (),
+        hosts: Sequence[str] = LOOPBACK,
+        usages: Sequence[x509.ObjectIdentifier] = (ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH),
+        sends: Sequence[Authority] = (),
+    ) -> KeyPair:
+        """Issue a certificate, by default for clients and servers.
 
-        `name` becomes the common name (a Kubernetes user) and the file name; `groups` become the organizations.
+        `name` becomes the common name (a Kubernetes user) and the file name; `groups` become the organizations. The certificates of the
+        authorities that it `sends` follow in the file.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = (
             _builder(_subject(name, groups), self._subject, key.public_key())
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(authority=False), critical=True)
-            .add_extension(
-                x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]),
-                critical=False,
-            )
+            .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
             .add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
             .sign(self._key, hashes.SHA256())
         )
-        return _write(self.folder, name.replace(":", "-"), certificate, key)
+        pair = _write(self.folder, name.replace(":", "-"), certificate, key)
+        pair.cert.write_bytes(b"".join([pair.cert.read_bytes(), *(authority.cert.read_bytes() for authority in sends)]))
+        return pair
 
 
 def write_key(path: Path) -> Path:
@@ -73,7 +87,9 @@ def write_key(path: Path) -> Path:
     return path
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, lifetime: datetime.timedelta = _LIFETIME
+) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
@@ -82,7 +98,7 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicK
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(minutes=5))
-        .not_valid_after(now + _LIFETIME)
+        .not_valid_after(now + lifetime)
     )
 
 

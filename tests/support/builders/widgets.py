@@ -9,8 +9,10 @@ from typing import Any
 
 from apiext.meta import json_codec
 from apiext.meta.gvk import GroupResource, GroupVersionKind
-from apiext.meta.selectors import parse_field_selector, parse_label_selector
+from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
 from apiext.storage.interface import Conversion, Encoded, Event, EventType, Item, Selection, Store, Watch, WatchOptions
+from apiext.storage.remote_codec import RemoteCodec
+from apiext.workers.link import ServerLink
 from tests.support.builders import crds
 
 WIDGETS = GroupResource("example.com", "widgets")
@@ -22,6 +24,7 @@ class WidgetCodec:
     def __init__(self, version: str = "v1") -> None:
         self.gvk = GroupVersionKind("example.com", version, "Widget")
         self.conversion: Conversion | None = None
+        self.remote: RemoteCodec | None = None
         self.decoded = 0
 
     def encode(self, obj: json_codec.Object) -> Encoded:
@@ -51,6 +54,11 @@ class WidgetCodec:
             "metadata.namespace": metadata.get("namespace", ""),
             "spec.color": obj.get("spec", {}).get("color", ""),
         }
+
+
+def build_widget_codec(_: ServerLink, version: str) -> WidgetCodec:
+    """Return the codec of a version in a worker process."""
+    return WidgetCodec(version)
 
 
 def widget(key: str, *, labels: dict[str, str] | None = None, **spec: Any) -> json_codec.Object:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from apiext.definitions.sources.host_cluster import HostClusterSource
 from apiext.meta.host_annotations import HOST_REVISION
-from apiext.meta.selectors import parse_label_selector
+from apiext.meta.selector_parser import parse_label_selector
 from apiext.server.host.definition_mirror import MirrorWriter
 from apiext.server.host.definitions import HostDefinitions, Identity
 from apiext.storage.host_records import HostRecords
@@ -43,12 +43,11 @@ class Replica:
         self.server = server
         self.client = host.client()
         identity = Identity(self.client, HostRecords(server.backend, "/registry"))
-        self.rest = server.definitions.scopes[""].rest
         self.source = HostClusterSource(
             self.client,
             parse_label_selector("serve=yes"),
             catalog=server.catalog,
-            mirrors=MirrorWriter(self.rest),
+            mirrors=MirrorWriter(server.definitions.scopes[""], server.workers),
             confirm=identity.confirm,
             min_pause=0.01,
         )

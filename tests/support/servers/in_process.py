@@ -33,8 +33,10 @@ from apiext.serving.handler import ResourceHandler
 from apiext.serving.import_handler import ImportHandler
 from apiext.serving.mirror_guard import MirrorGuards
 from apiext.serving.namespace_controller import NamespaceController, namespace_phase
+from apiext.serving.remote_scopes import with_remote_builtin
 from apiext.storage.cacher.feed import MAX_WAIT
 from apiext.storage.factory import StoreFactory
+from apiext.workers.pool import WorkerPool
 from tests.support.event_loop import until
 from tests.support.servers.memory_backend import MemoryBackend
 
@@ -77,6 +79,7 @@ class InProcess:
         """Prepare the server; `backend` may be shared, `max_wait` is the seconds that reads wait for stale caches."""
         self.backend = backend or MemoryBackend()
         self.stores = StoreFactory(self.backend, max_wait=max_wait)
+        self.workers = WorkerPool()
         self.catalog = Catalog()
         phase = functools.partial(namespace_phase, namespace_rest(self.stores))
         plugins = [NamespaceLifecycle(phase)] if lifecycle else []
@@ -89,9 +92,9 @@ class InProcess:
         core = core_endpoints(self.stores, admission, Watches())
         self.namespaces = core[0]
         self.namespace_controller = NamespaceController(core[0], core, self.catalog, self.cache)
-        self.definitions = own = definitions_endpoint(self.informer, admission, Watches())
-        handler = ResourceHandler(self.catalog, self.cache, BuiltinEndpoints([*core, own]))
-        routes = _Routes(handler, ImportHandler(self.cache))
+        self.definitions = own = with_remote_builtin(definitions_endpoint(self.informer, admission, Watches()))
+        handler = ResourceHandler(self.catalog, self.cache, BuiltinEndpoints([*map(with_remote_builtin, core), own]), self.workers)
+        routes = _Routes(handler, ImportHandler(self.cache, self.workers))
         modes = AuthorizationModes(before=[] if authorize else [is_master], delegate=authorize)
         authorization = Authorization(routes, modes=modes, unsafe_deletion=unsafe_deletion)
         chain: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = _Identity(authorization)
@@ -114,6 +117,7 @@ class InProcess:
             await self._session.close()
         await self.cache.close()
         await self._server.close()
+        await self.workers.close()
         await self.namespace_controller.close()
         await self.informer.close()
         await self.controllers.close()

@@ -1,6 +1,7 @@
 """Users and front proxies by client certificates."""
 
 import ssl
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ def _der(pair: KeyPair) -> bytes:
 
 def test_returns_name_and_groups() -> None:
     """Take the user from the common name, a group from each organization and system:authenticated, and the credential ID from the hash."""
-    peer = TRUSTING.identify(SUBJECT, b"der")
+    peer = TRUSTING.identify(SUBJECT, [b"der"])
 
     assert not peer.is_front_proxy
     user = peer.user
@@ -36,7 +37,7 @@ def test_returns_name_and_groups() -> None:
 @pytest.mark.parametrize("certificate", [{}, {"subject": ()}, {"subject": ((("commonName", ""),),)}])
 def test_requires_a_common_name(certificate: dict[str, object]) -> None:
     """Return no user for a certificate without a common name."""
-    assert TRUSTING.identify(certificate, b"der").user is None
+    assert TRUSTING.identify(certificate, [b"der"]).user is None
 
 
 def test_identifies_front_proxies(tmp_path: Path) -> None:
@@ -49,7 +50,7 @@ def test_identifies_front_proxies(tmp_path: Path) -> None:
     )
 
     def peer(authority: Authority, name: str) -> tuple[bool, bool]:
-        found = identification.identify({"subject": ((("commonName", name),),)}, _der(authority.issue(name)))
+        found = identification.identify({"subject": ((("commonName", name),),)}, [_der(authority.issue(name))])
         return found.user is not None, found.is_front_proxy
 
     found = [peer(proxies, "front"), peer(proxies, "other"), peer(clients, "front")]
@@ -63,7 +64,7 @@ def test_refuses_unknown_certificates(tmp_path: Path) -> None:
     der, nothing = _der(proxies.issue("other")), CertificateAuthorities(b"")
 
     def refused(clients: CertificateAuthorities, proxies: CertificateAuthorities, *names: str) -> bool:
-        return PeerIdentification(clients=clients, proxies=proxies, proxy_names=frozenset(names)).identify(SUBJECT, der).is_refused
+        return PeerIdentification(clients=clients, proxies=proxies, proxy_names=frozenset(names)).identify(SUBJECT, [der]).is_refused
 
     assert refused(own, other)
     assert refused(own, nothing)
@@ -78,7 +79,7 @@ def test_reads_certificates_of_the_ssl_module(tmp_path: Path) -> None:
     pair = Authority(tmp_path).issue("admin", groups=["system:masters"])
 
     certificate = ssl._ssl._test_decode_cert(str(pair.cert))  # type: ignore[attr-defined]
-    peer = PeerIdentification(clients=CertificateAuthorities(b"")).identify(certificate, b"der")
+    peer = PeerIdentification(clients=CertificateAuthorities(b"")).identify(certificate, [b"der"])
 
     assert peer.user is not None
     assert (peer.user.name, peer.user.groups) == ("admin", ("system:masters", "system:authenticated"))
@@ -87,3 +88,23 @@ def test_reads_certificates_of_the_ssl_module(tmp_path: Path) -> None:
 
 def _end(pair: KeyPair) -> float:
     return x509.load_pem_x509_certificate(pair.cert.read_bytes()).not_valid_after_utc.timestamp()
+
+
+def test_follows_intermediate_authorities(tmp_path: Path) -> None:
+    """Identify a certificate by the root of its chain, keep it with other roots of the same chain, and end with its first expiration."""
+    root, other = Authority(tmp_path / "root"), Authority(tmp_path / "other")
+    middle = Authority(tmp_path / "middle", "middle", issuer=root, lifetime=timedelta(hours=1))
+    chain = [_der(middle.issue("ann")), _der(middle.pair)]
+
+    def trusting(clients: Authority, proxies: Authority | None) -> PeerIdentification:
+        own = CertificateAuthorities(clients.cert.read_bytes())
+        return PeerIdentification(clients=own, proxies=CertificateAuthorities(proxies.cert.read_bytes()) if proxies else None)
+
+    peer = trusting(root, other).identify(SUBJECT, chain)
+
+    assert (peer.user is not None, peer.is_front_proxy, peer.ends) == (True, False, _end(middle.pair))
+    assert trusting(other, root).identify(SUBJECT, chain).is_front_proxy
+    assert [trusting(*roots).keeps(peer, SUBJECT, chain) for roots in ((root, None), (middle, other), (other, None), (other, root))] == [
+        *(True, True),
+        *(False, False),
+    ]

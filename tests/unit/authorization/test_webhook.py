@@ -8,6 +8,7 @@ import pytest
 from apiext.authorization.authorizer import ALLOWED, NO_OPINION, Decision, ReviewError
 from apiext.authorization.webhook import PATH, SubjectAccessReviews, review_spec
 from apiext.meta.request import RequestInfo, UserInfo
+from apiext.meta.time_slice import at_once
 from apiext.webhook.client import WebhookError
 
 ANN = UserInfo("ann", ("g",), uid="1", extra={"k": ("v",)})
@@ -123,7 +124,7 @@ async def test_sends_the_spec() -> None:
 
 def test_sends_non_resource_paths() -> None:
     """Send the path of a non-resource request."""
-    assert review_spec(UserInfo("a"), RequestInfo(path="/version", verb="get")) == {
+    assert at_once(review_spec(UserInfo("a"), RequestInfo(path="/version", verb="get"))) == {
         "nonResourceAttributes": {"path": "/version", "verb": "get"},
         "user": "a",
     }
@@ -133,7 +134,7 @@ def test_sends_selectors() -> None:
     """Send the requirements of selectors, none for an invalid one."""
     info = RequestInfo(is_resource=True, field_selector="metadata.name=a,x!=b", label_selector="c in (d,e),!f,g,h>1")
 
-    asked = review_spec(UserInfo("a"), info)["resourceAttributes"]
+    asked = at_once(review_spec(UserInfo("a"), info))["resourceAttributes"]
 
     assert asked["fieldSelector"]["requirements"] == [
         {"key": "metadata.name", "operator": "In", "values": ["a"]},
@@ -144,4 +145,5 @@ def test_sends_selectors() -> None:
         {"key": "f", "operator": "DoesNotExist"},
         {"key": "g", "operator": "Exists"},
     ]
-    assert review_spec(UserInfo("a"), RequestInfo(is_resource=True, label_selector="(", field_selector="("))["resourceAttributes"] == {}
+    invalid = RequestInfo(is_resource=True, label_selector="(", field_selector="(")
+    assert at_once(review_spec(UserInfo("a"), invalid))["resourceAttributes"] == {}

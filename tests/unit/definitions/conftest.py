@@ -60,7 +60,7 @@ class ControlledDefinitions:
             store=store,
             codec=self.informer.codec,
             observe=self.informer.observe,
-            forget=lambda item: self.informer.forget(item.key, item.revision),
+            forget=self.informer.forget,
         )
 
     async def start(self) -> None:

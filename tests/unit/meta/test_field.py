@@ -32,6 +32,8 @@ def test_path_text(path: field.Path, text: str) -> None:
         (field.invalid(field.Path("a"), {"b": [1, None]}, "no"), 'a: Invalid value: {"b":[1,null]}: no'),
         (field.invalid(field.Path("a"), None, "no"), "a: Invalid value: null: no"),
         (field.not_supported(field.Path("a"), "z", ["x", "y"]), 'a: Unsupported value: "z": supported values: "x", "y"'),
+        (field.invalid(field.Path("a"), "<\0\u2028", "no"), r'a: Invalid value: "<\x00\u2028": no'),
+        (field.invalid(field.Path("a"), field.typed_text("<\0\u2028"), "no"), r'a: Invalid value: "\u003c\u0000\u2028": no'),
         (field.too_long(field.Path("a"), 1), "a: Too long: may not be more than 1 byte"),
         (field.too_many(field.Path("a"), 5, 4), "a: Too many: 5: must have at most 4 items"),
         (field.duplicate(field.Path("a"), True), "a: Duplicate value: true"),

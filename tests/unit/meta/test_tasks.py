@@ -2,10 +2,11 @@
 
 import asyncio
 import gc
+from functools import partial
 
 import pytest
 
-from apiext.meta.tasks import end_tasks, shared_task
+from apiext.meta.tasks import SharedWork, end_tasks, shared_task
 
 
 async def test_ends_all_tasks() -> None:
@@ -49,3 +50,43 @@ async def test_a_shared_task_outlives_its_callers(caplog: pytest.LogCaptureFixtu
     gc.collect()
 
     assert caplog.records == []
+
+
+async def test_equal_work_is_done_once() -> None:
+    """Share the result or the exception of work with equal keys; do it again for later callers."""
+    shared: SharedWork[int] = SharedWork()
+    done: list[str] = []
+
+    async def work(name: str) -> int:
+        await asyncio.sleep(0)
+        done.append(name)
+        if name == "bad":
+            raise RuntimeError(name)
+        return len(done)
+
+    assert await asyncio.gather(*(shared.run(name, partial(work, name)) for name in ("a", "b", "a"))) == [1, 2, 1]
+    assert await shared.run("a", partial(work, "a")) == 3
+    failures = await asyncio.gather(*(shared.run("bad", partial(work, "bad")) for _ in range(2)), return_exceptions=True)
+    assert [str(failure) for failure in failures] == ["bad", "bad"]
+    assert done == ["a", "b", "a", "bad"]
+
+
+async def test_work_ends_with_its_last_caller() -> None:
+    """Go on while one caller waits; cancel the work when the last one is cancelled."""
+    shared: SharedWork[None] = SharedWork()
+    ended: list[bool] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    callers = [asyncio.create_task(shared.run("a", work)) for _ in range(2)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await end_tasks(callers[0])
+    assert ended == []
+    await end_tasks(callers[1])
+    await asyncio.sleep(0)
+    assert ended == [True]

@@ -8,6 +8,8 @@ import pytest
 
 from apiext.meta import time
 
+ODD = r"\"\\\x0a" + "\x7f" + r"\xc3\xa9"
+
 
 @pytest.mark.parametrize(
     "text, stored",
@@ -29,6 +31,7 @@ def test_canonical(text: str, stored: str | None) -> None:
         ("foo", '"foo" as "2006-01-02T15:04:05Z07:00": cannot parse "foo" as "2006"'),
         ("", '"" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "2006"'),
         ("2020-01-01T00:00:00", '"2020-01-01T00:00:00" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "Z07:00"'),
+        ('"\\\n\x7fé', f'"{ODD}" as "2006-01-02T15:04:05Z07:00": cannot parse "{ODD}" as "2006"'),
         ("2020-13-01T00:00:00Z", '"2020-13-01T00:00:00Z": month out of range'),
         ("2020-02-30T00:00:00Z", '"2020-02-30T00:00:00Z": day out of range'),
         ("2020-01-01T25:00:00Z", '"2020-01-01T25:00:00Z": hour out of range'),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta.json_values import MAX_DEPTH
+from apiext.meta.limits import MAX_DEPTH
 from apiext.openapi import v2_protobuf, v3_protobuf
 
 

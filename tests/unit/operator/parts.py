@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from apiext.meta import host_annotations
-from apiext.meta.selectors import parse_label_selector
+from apiext.meta.selector_parser import parse_label_selector
 from apiext.operator.apiservices.plan import ServiceTarget
 from apiext.operator.group_state import GroupState
 from apiext.operator.names import NamespacedName

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apiext.definitions.codec import CRDCodec
-from apiext.meta.json_values import MAX_DEPTH
+from apiext.meta.limits import MAX_DEPTH
 from apiext.registry import protobuf
 from apiext.registry.customresourcedefinition_protobuf import DEFINITION_WIRE, SCHEMA_WIRE
 

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from apiext.meta.errors import StatusError
-from apiext.meta.selectors import parse_field_selector, parse_label_selector
+from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
 from apiext.registry.request_context import DeleteOptions
 from apiext.storage.interface import EventType, ListOptions, Selection, WatchOptions
 from tests.unit.registry.conftest import Widgets

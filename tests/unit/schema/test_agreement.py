@@ -12,6 +12,7 @@ from apiext.meta import json_codec
 from apiext.meta.field import Path
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.defaulting.validation import default_errors
+from apiext.schema.lazy_path import DottedPath
 from apiext.schema.model import Structural, unsupported_field
 from apiext.schema.pruning import prune
 from apiext.schema.structural import structural_errors
@@ -45,7 +46,7 @@ def _assert_agreement(schema: Mapping[str, Any], value: Any) -> bool:
     paths = prune(remains, Structural(schema).as_resource())
 
     assert valid == (errors == []), errors
-    assert valid == report(Spec(schema, served=True), value, "").is_valid
+    assert valid == report(Spec(schema, served=True), value, DottedPath()).is_valid
     assert schema_oracle.pruned(schema, value, resource=True) == remains
     assert (value == remains) == (paths == [])
     return valid
@@ -103,7 +104,7 @@ def test_check_and_report_agree(seed: int, changes: int) -> None:
     if isinstance(value, dict):
         errors = CompiledSchema(schema).validate_values(value)
 
-        assert report(Spec(schema, served=True), value, "").is_valid == (errors == [])
+        assert report(Spec(schema, served=True), value, DottedPath()).is_valid == (errors == [])
 
 
 @settings(max_examples=100)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from apiext.meta.field import FieldError
-from apiext.meta.json_values import MAX_DEPTH
+from apiext.meta.limits import MAX_DEPTH
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.objectmeta.algorithm import CoercionError
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from apiext.schema.pattern import PatternError, compile_pattern
+from apiext.meta.inline_work import HeavyWorkError, InlineWork
+from apiext.schema.pattern import PatternError, check_pattern, compile_pattern
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,10 @@ def test_matches_like_go(expression: str, text: str, expected: bool) -> None:  #
         (r"\8", r"invalid escape sequence: `\8`"),
         (r"a\C", r"invalid escape sequence: `\C`"),
         ("x{1001}", "invalid repeat count: `{1001}`"),
+        ("((a{10}){10}){11}", "invalid repeat count: `{11}`"),
+        ("(a{600,}){2}", "invalid repeat count: `{2}`"),
+        (r"\pL{1000}", r"expression too large: `\pL{1000}`"),
+        ("(?:a{0,1000})" * 11, f"expression too large: `{'(?:a{0,1000})' * 11}`"),
         ("[z-a]", "invalid character class range: `z-a`"),
         (r"\pX", r"invalid character class range: `\pX`"),
         (")", "unexpected ): `)`"),
@@ -58,3 +63,33 @@ def test_rejects_large_expressions(expression: str) -> None:
 def test_takes_linear_time() -> None:
     """Match at once what would make a backtracking matcher run for years."""
     assert not compile_pattern("^(a|aa)+$").matches("a" * 20_000 + "b")
+
+
+@pytest.mark.parametrize("expression", ["a{1000}" * 10, "\\pL{100}", "[" * 10_000, "(a{600,}){2}"])
+def test_leaves_costly_expressions_to_workers(expression: str) -> None:
+    """Refuse to compile a costly expression on the event loop; when it is stored, a check accepts it."""
+    with InlineWork(), pytest.raises(HeavyWorkError):
+        check_pattern(expression)
+    with InlineWork(trusting=True):
+        check_pattern(expression)
+
+
+def test_leaves_costly_matches_to_workers() -> None:
+    """Refuse to match a long text with a large program on the event loop."""
+    pattern = compile_pattern("^(a?){500}$")
+    with InlineWork():
+        assert pattern.matches("a")
+        with pytest.raises(HeavyWorkError):
+            pattern.matches("a" * 1000)
+    assert not pattern.matches("a" * 1000)
+
+
+def test_trusts_stored_expressions_when_the_time_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Report malformed expressions that are stored, unless the time for it is used."""
+    with InlineWork(trusting=True), pytest.raises(PatternError):
+        check_pattern("(")
+    monkeypatch.setattr("apiext.meta.inline_work.MAX_INLINE_SECONDS", 0)
+    with InlineWork(trusting=True):
+        check_pattern("(")
+    with InlineWork(), pytest.raises(HeavyWorkError):
+        check_pattern("a")

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from apiext.meta.limits import MAX_VIOLATIONS
 from apiext.schema.compiled import CompiledSchema
-from apiext.schema.validation.result import MAX_VIOLATIONS
 
 NOT_INT64 = '<nil>: Invalid value: "": Checked value must be of type integer (default format) in a'
 INT_OR_STRING = {"x-kubernetes-int-or-string": True}

@@ -17,6 +17,7 @@ from apiext.meta.gvk import GroupResource
 from apiext.server.routes.healthz import PING, CachedProbe, HealthCheck, HealthEndpoint, UnhealthyError
 from apiext.server.routes.metrics import Metrics
 from apiext.server.routes.router import Router
+from apiext.workers.pool import WorkerPool
 
 
 async def _broken() -> None:
@@ -46,7 +47,9 @@ class _Site:
             openapi=_named("openapi"),
             imports=_named("imports"),
             health=[HealthEndpoint(name, [PING, *checks]) for name in ("healthz", "livez", "readyz")],
-            metrics=Metrics(stats=self.stats, in_flight=InFlight(), objects=_objects, certificates=lambda: {"ca": 7.0}),
+            metrics=Metrics(
+                stats=self.stats, in_flight=InFlight(), objects=_objects, workers=WorkerPool(), certificates=lambda: {"ca": 7.0}
+            ),
             api_paths=lambda: ["/apis", "/apis/example.com"],
             has_core=has_core,
         )
@@ -218,6 +221,11 @@ async def test_renders_certificate_expirations() -> None:
     assert bounds == {"0": True, "1800": True, "3600": True}
     assert {f'{name}_bucket{{le="3.1104e+07"}} 3.0', f'{name}_bucket{{le="+Inf"}} 4.0', f"{name}_count 4.0"} <= set(lines)
     assert 'apiext_serving_certificate_expiration_timestamp_seconds{certificate="ca"} 7.0' in lines
+    assert [line for line in lines if line.startswith("apiext_worker")] == [
+        "apiext_worker_running 0.0",
+        "apiext_worker_queued 0.0",
+        "apiext_worker_killed_total 0.0",
+    ]
 
 
 async def test_resets_metrics() -> None:

@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from apiext.meta import json_codec
-from apiext.meta.json_values import MAX_DEPTH, depth
+from apiext.meta.json_values import depth
+from apiext.meta.limits import MAX_DEPTH
 from apiext.openapi import custom_resources
 from tests.support.builders.crds import crd, stored_crd, version, widget, widget_crd
 from tests.support.event_loop import until

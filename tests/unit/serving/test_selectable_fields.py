@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from apiext.storage.cacher import listing
+from apiext.storage.cacher import selector_indexes
+from apiext.storage.interface import Selection
 from tests.support.builders.crds import widget, widget_crd
 from tests.support.servers.in_process import InProcess
 
@@ -61,12 +62,13 @@ async def test_uses_the_index(server: InProcess, monkeypatch: pytest.MonkeyPatch
     crd = widget_crd()
     crd["spec"]["versions"][0]["selectableFields"] = [{"jsonPath": ".spec.size"}]
     await server.define(crd)
+    monkeypatch.setattr(selector_indexes, "_FEW", 0)
     path = f"{BASE}/default/widgets"
     for size in SIZES:
         assert (await server.ask("POST", path, widget(size, size=size))).status == 201
-    # The first list fills the index.
+    # The first list fills the cache.
     assert len((await server.ask("GET", path)).json["items"]) == len(SIZES)
-    monkeypatch.setattr(listing, "_select", None)
+    monkeypatch.setattr(Selection, "matches", None)
 
     listed = await server.ask("GET", f"{path}?fieldSelector=spec.size%3Dm")
     deleted = await server.ask("DELETE", f"{path}?fieldSelector=spec.size%3Dm")

@@ -36,6 +36,8 @@ def test_decodes_a_token_without_slash() -> None:
         ("a", "illegal base64 data at input byte 0"),
         ("a=b", "illegal base64 data at input byte 1"),
         ("YQ==", "illegal base64 data at input byte 2"),
+        ("ab\n\rc!", "illegal base64 data at input byte 5"),
+        ("ab\ncd\ne\n", "illegal base64 data at input byte 7"),
         ("YWJj", "invalid character 'a' looking for beginning of value"),
         (token("'"), r"invalid character '\'' looking for beginning of value"),
         (token("{"), "unexpected end of JSON input"),
@@ -57,6 +59,16 @@ def test_decodes_a_token_without_slash() -> None:
         (token('{"v":"meta.k8s.io/v1","rv":1,"start":"//a"}'), "//a"),
         (token('{"v":"meta.k8s.io/v1","rv":1,"start":"a/./b"}'), "a/./b"),
         (token('{"v":"meta.k8s.io/v1","rv":1,"start":"a/"}'), "a/"),
+        (token("[" * 300 + "]" * 300), "exceeded max depth"),
+        (token("[" * 20_000), "exceeded max depth"),
+        (token('{"a":' * 5000 + "1" + "}" * 5000), "exceeded max depth"),
+        (token('{"rv":NaN}'), "invalid character 'N' looking for beginning of value"),
+        (token("{} x"), "invalid character 'x' after top-level value"),
+        (token('{"rv":1e2}'), "json: cannot unmarshal number 1e2 into Go struct field continueToken.rv of type int64"),
+        (
+            token('{"rv":' + "9" * 5000 + "}"),
+            f"json: cannot unmarshal number {'9' * 5000} into Go struct field continueToken.rv of type int64",
+        ),
     ],
 )
 def test_rejects_invalid_tokens(text: str, message: str) -> None:
@@ -81,3 +93,9 @@ def test_offers_an_inconsistent_token() -> None:
 
     assert (error.code, error.reason) == (410, "Expired")
     assert continue_token.decode(error.status()["metadata"]["continue"]) == ("a/x\0", -1)
+
+
+def test_reads_what_go_reads() -> None:
+    """Ignore case and unknown members, and replace lone surrogates."""
+    assert continue_token.decode(token('{"V":"meta.k8s.io/v1","RV":7,"Start":"a","x":[{}]}')) == ("a", 7)
+    assert continue_token.decode(token('{"v":"meta.k8s.io/v1","rv":7,"start":"a\\ud800"}')) == ("a\ufffd", 7)

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from apiext.meta import errors
-from apiext.storage import watch_queue
+from apiext.meta import errors, limits
 from apiext.storage.interface import CorruptObjectError, Event, EventType
 from apiext.storage.watch_queue import WatchQueue
 
@@ -50,7 +49,7 @@ async def test_ends_a_slow_watcher() -> None:
     closed: list[WatchQueue[Event]] = []
     slow, fast = WatchQueue[Event](closed=closed.append), WatchQueue[Event](closed=closed.append)
     received = 0
-    for number in range(watch_queue.MAX_QUEUED_EVENTS + 2):
+    for number in range(limits.MAX_QUEUED_EVENTS + 2):
         for queue in (slow, fast):
             queue.push([event(number)], 10)
         received += len(await anext(fast))
@@ -58,13 +57,13 @@ async def test_ends_a_slow_watcher() -> None:
     assert closed == [slow]
     assert (slow.finished, fast.finished) == (True, False)
     assert await read(slow) == []
-    assert received == watch_queue.MAX_QUEUED_EVENTS + 2
+    assert received == limits.MAX_QUEUED_EVENTS + 2
 
 
 async def test_limits_bytes() -> None:
     """Limit the bytes of a queue."""
     queue = WatchQueue[Event]()
-    queue.push([event(1)], watch_queue.MAX_QUEUED_BYTES + 1)
+    queue.push([event(1)], limits.MAX_QUEUED_BYTES + 1)
     assert not queue.finished
     queue.push([event(2)], 10)
 
@@ -126,3 +125,25 @@ async def test_cancelled_reader_loses_nothing() -> None:
     queue.finish()
 
     assert await read(queue) == [1]
+
+
+async def test_joins_small_batches_only() -> None:
+    """Deliver waiting batches together up to the size of one write, in order, and a larger batch alone and unchanged."""
+    queue = WatchQueue[Event]()
+    large = [event(3)]
+    for batch, size in (([event(1)], 10), ([event(2)], 10), (large, 1 << 20), ([event(4)], 10), ([event(5)], 10)):
+        queue.push(batch, size)
+    queue.finish()
+    batches = [batch async for batch in queue]
+
+    assert [[event.revision for event in batch] for batch in batches] == [[1, 2], [3], [4, 5]]
+    assert batches[1] is large
+
+
+async def test_cuts_a_backlog_of_large_events() -> None:
+    """Deliver a backlog of large events in several chunks."""
+    line = b"x" * 200_000
+    queue = WatchQueue[Event](backlog=[Event(type=EventType.ADDED, item=None, revision=number, line=line) for number in range(6)])
+    queue.finish()
+
+    assert max([len(batch) async for batch in queue]) <= 2

@@ -30,7 +30,8 @@ class Channel:
         self._host = host
         self._port = port
         self._tls_context = tls_context
-        self._authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self.authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        """Host and port."""
         self._headers: dict[str, bytes] = {}
         self._connection: Connection | None = None
         self._open: set[Connection] = set()
@@ -54,13 +55,13 @@ class Channel:
             self._connect_task = asyncio.ensure_future(self._connect())
         return self._connect_task
 
-    async def unary(self, path: str, message: bytes, seconds: float) -> bytes:
-        """Send a message and return the response. `seconds` limits the call.
+    async def unary(self, path: str, message: bytes, seconds: float, connection: Connection | None = None) -> bytes:
+        """Send a message and return the response. `seconds` limits the call; the newest connection is used if none is given.
 
         Raises:
             RpcError: the channel is not connected, the call failed, or there was no response in time.
         """
-        return await unary(self._current(), self._header(path), message, seconds)
+        return await unary(connection or self._current(), self._header(path), message, seconds)
 
     async def duplex(self, path: str, metadata: dict[str, str], seconds: float) -> DuplexStream:
         """Open a call with any number of messages both ways. `seconds` limits only the wait for a free stream.
@@ -69,6 +70,10 @@ class Channel:
             RpcError: the channel is not connected, or no stream became free in time.
         """
         return await duplex(self._current(), self._request(path, metadata), seconds)
+
+    def connections(self) -> list[Connection]:
+        """Return all connections that have not ended."""
+        return [connection for connection in self._open if not connection.closed]
 
     def _current(self) -> Connection:
         if self._connection is None:
@@ -83,7 +88,7 @@ class Channel:
         return header
 
     def _request(self, path: str, metadata: dict[str, str]) -> bytes:
-        return headers.request(path, self._authority, secure=self._tls_context is not None, metadata=metadata)
+        return headers.request(path, self.authority, secure=self._tls_context is not None, metadata=metadata)
 
     async def _connect(self) -> None:
         backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
@@ -139,7 +144,7 @@ class Channel:
         except BaseException:
             connection.close("no connection in time")
             raise
-        self._open = {other for other in self._open if not other.closed} | {connection}
+        self._open = {*self.connections(), connection}
         if connection.accepts_calls:
             self._connection = connection
 

@@ -20,6 +20,7 @@ from apiext.endpoints.handlers.options import (
 )
 from apiext.endpoints.handlers.query_parameters import Query, parse_query
 from apiext.meta.errors import StatusError
+from apiext.meta.time_slice import at_once
 from apiext.storage.interface import EVERYTHING, Preconditions, VersionMatch
 
 
@@ -30,13 +31,23 @@ def query(text: str) -> Query:
 
 def listed(text: str, **more: Any) -> ListQuery:
     """Parse the options of a list."""
-    return list_query(query(text), meta_field_label, **more)
+    return at_once(list_query(query(text), meta_field_label, **more))
 
 
 def test_parses_parameters() -> None:
     """Keep the order of values, decode plus signs as spaces, and keep empty values."""
     assert query("a=1&b=x+y&a=2&c&d=%FF") == {"a": ["1", "2"], "b": ["x y"], "c": [""], "d": ["\ufffd"]}
     assert query("") == {}
+    assert query("a=%3D%26&c;d=1&&e=;&=x&f=g=h") == {"a": ["=&"], "": ["x"], "f": ["g=h"]}
+
+
+def test_ignores_a_query_of_too_many_parameters() -> None:
+    """Parse a query once, and not at all if it has more than ten thousand parameters, as Go does."""
+    request = make_mocked_request("GET", "/x?a=1" + "&b" * 9_999)
+
+    assert parse_query(request)["a"] == ["1"]
+    assert parse_query(request) is parse_query(request)
+    assert query("a=1" + "&b" * 10_000) == {}
 
 
 def test_decodes_list_options() -> None:

@@ -19,19 +19,19 @@ from apiext.registry.core_types import NAMESPACE_WIRE
         (b"k8s\0\x0a\x40v1", "unexpected EOF"),
     ],
 )
-async def test_rejects_bad_protobuf(data: bytes, text: str) -> None:
+def test_rejects_bad_protobuf(data: bytes, text: str) -> None:
     """Reject a body in the words of kube-apiserver 1.37.1."""
     with pytest.raises(BodyDecodeError) as raised:
-        await parse_body(data, PROTOBUF, NAMESPACE_WIRE)
+        parse_body(data, PROTOBUF, NAMESPACE_WIRE)
 
     assert str(raised.value) == text
 
 
-async def test_reads_envelope_and_object() -> None:
+def test_reads_envelope_and_object() -> None:
     """Take the kind from the envelope and the members from the object in it."""
     data = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09Namespace\x12\x05\x0a\x03\x0a\x01n"
 
-    assert await parse_body(data, PROTOBUF, NAMESPACE_WIRE) == (
+    assert parse_body(data, PROTOBUF, NAMESPACE_WIRE) == (
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}},
         [],
     )

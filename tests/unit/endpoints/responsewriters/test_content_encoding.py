@@ -2,21 +2,28 @@
 
 import gzip
 import zlib
+from unittest import mock
 
 import pytest
 from aiohttp import ClientSession, web
+from aiohttp.abc import AbstractStreamWriter
 from aiohttp.test_utils import RawTestServer, make_mocked_request
 
-from apiext.endpoints.responsewriters.content_encoding import GZIP_THRESHOLD, PIECE_BYTES, join_items, send, takes_gzip
+from apiext.endpoints.responsewriters.content_encoding import GZIP_THRESHOLD, send, takes_gzip
+from apiext.endpoints.responsewriters.response import PIECE_BYTES, Reply, pieces
 from apiext.endpoints.serializers.negotiation import MediaType
+from apiext.meta import time_slice
+from tests.support.event_loop import turns_of
 
 
 @pytest.mark.parametrize("sizes", [[], [1], [1, 2, 3], [PIECE_BYTES, 1], [PIECE_BYTES // 2] * 5, [1, PIECE_BYTES * 3, 1]])
-def test_joins_items(sizes: list[int]) -> None:
-    """Join items with commas across pieces."""
-    items = [bytes([97 + index]) * size for index, size in enumerate(sizes)]
+def test_joins_and_cuts_parts(sizes: list[int]) -> None:
+    """Join small parts and cut large ones; lose no byte, and make no piece much larger than PIECE_BYTES."""
+    parts = [bytes([97 + index]) * size for index, size in enumerate(sizes)]
+    made = list(pieces(parts))
 
-    assert b"".join(join_items(items)) == b",".join(items)
+    assert b"".join(made) == b"".join(parts)
+    assert all(len(piece) <= 2 * PIECE_BYTES for piece in made)
 
 
 @pytest.mark.parametrize("header, takes", [("gzip", True), ("deflate, gzip ", True), ("gzip;q=1", False), ("br", False), ("", False)])
@@ -71,3 +78,12 @@ async def test_head_sends_no_body() -> None:
     headers, body = await _fetch(BODY, MediaType(), method="HEAD")
 
     assert (headers["Content-Length"], body) == (str(len(BODY)), b"")
+
+
+async def test_pauses_between_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let other tasks run between the pieces of a huge response."""
+    monkeypatch.setattr(time_slice, "_SLICE_SECONDS", 0)
+    writer = mock.create_autospec(AbstractStreamWriter, instance=True)
+    reply = Reply([b"x" * PIECE_BYTES] * 10)
+
+    assert await turns_of(reply.prepare(make_mocked_request("GET", "/", writer=writer))) >= 10

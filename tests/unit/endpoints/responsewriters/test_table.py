@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from apiext.endpoints.responsewriters import table
 from apiext.endpoints.responsewriters.human_duration import age, human_duration
-from apiext.endpoints.responsewriters.jsonpath import EvalError, PathError, compile_path
+from apiext.endpoints.responsewriters.jsonpath import PathError, compile_path
+from apiext.endpoints.responsewriters.jsonpath_steps import EvalError
 from apiext.endpoints.responsewriters.table import AGE, NAME, Column, TableConvertor, TableForm, row_bytes, rows, table_head
-from apiext.meta import json_codec
+from apiext.meta import json_codec, time_slice
 from apiext.storage.interface import Item
+from tests.support.event_loop import turns_of
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 OBJECT: dict[str, Any] = {
@@ -55,7 +58,7 @@ OBJECT: dict[str, Any] = {
 )
 def test_selects_values(path: str, values: list[Any]) -> None:
     """Select the reference's values; ignore missing keys."""
-    assert compile_path(path)([OBJECT]) == values
+    assert compile_path(path)(OBJECT) == values
 
 
 @pytest.mark.parametrize(
@@ -64,17 +67,49 @@ def test_selects_values(path: str, values: list[Any]) -> None:
 def test_ignores_values_that_do_not_fit(path: str) -> None:
     """Return an empty cell for a value that does not fit the path."""
     with pytest.raises(EvalError):
-        compile_path(path)([OBJECT])
+        compile_path(path)(OBJECT)
 
     assert TableConvertor([Column("X", "string", path)]).row(OBJECT, NOW) == [None]
 
 
 def test_shows_only_the_first_action() -> None:
     """Ignore text after the first action, but require that later actions fit the value."""
-    assert compile_path(".spec.text}")([OBJECT]) == ["q"]
-    assert compile_path(".spec.text} and {.spec.big")([OBJECT]) == ["q"]
+    assert compile_path(".spec.text}")(OBJECT) == ["q"]
+    assert compile_path(".spec.text} and {.spec.big")(OBJECT) == ["q"]
     with pytest.raises(EvalError):
-        compile_path(".spec.text}{.spec.list[5]")([OBJECT])
+        compile_path(".spec.text}{.spec.list[5]")(OBJECT)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".spec" + "['deep','deep']" * 40,
+        ".spec.deep" + "['x','x']" * 40,
+        ".list" + "...*" * 60,
+        ".list[?(@['x','x']['x','x'])]" + "['x','x']" * 40,
+    ],
+)
+def test_a_cell_with_too_many_values_is_empty(path: str) -> None:
+    """Stop the evaluation of a path that multiplies its values: the cell is empty, the others are shown."""
+    nested: dict[str, Any] = {}
+    for _ in range(60):
+        nested = {"x": nested, "deep": nested}
+    obj = {"spec": nested, "list": [nested]}
+
+    assert TableConvertor([Column("A", "string", path), Column("B", "string", ".list[0].nope")]).row(obj, NOW) == [None, None]
+
+
+def test_paths_may_have_thousands_of_actions() -> None:
+    """Show the first of many actions, as the reference does."""
+    path = ".spec.text}" + "{.spec.text}" * 3000 + "{.spec.text"
+
+    assert TableConvertor([Column("X", "string", path)]).row(OBJECT, NOW) == ["q"]
+
+
+def test_drops_columns_with_too_long_paths() -> None:
+    """Treat a path with too many steps as malformed."""
+    with pytest.raises(PathError, match="more than 10000 steps"):
+        compile_path(".a" * 10_001)
 
 
 @pytest.mark.parametrize("path", ["[", ".a[x]", ".a[?(@.x", ".a[?(@.x)", "....a", ".a}{[", ".a\\", '"x', "#", ".a[1"])
@@ -161,7 +196,22 @@ async def test_encodes_rows() -> None:
     assert len(table["rows"]) == 150
     assert table["rows"][0]["object"] is None
     assert json_codec.loads(row_bytes(convertor, OBJECT, TableForm(include="Object"), NOW, data))["object"] == OBJECT
-    assert json_codec.loads(row_bytes(convertor, OBJECT, TableForm("v1beta1"), NOW)) == {
+    assert json_codec.loads(row_bytes(convertor, OBJECT, TableForm("v1beta1"), NOW, data)) == {
         "cells": ["a", "90s"],
         "object": {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1beta1", "metadata": OBJECT["metadata"]},
     }
+
+
+async def test_pauses_between_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let other tasks run while many rows are encoded."""
+    monkeypatch.setattr(time_slice, "_SLICE_SECONDS", 0)
+    monkeypatch.setattr(table, "_STEP_BYTES", 0)
+    item = Item(key="a", revision=1, data=json_codec.dumps(OBJECT), labels={}, fields={})
+
+    made: list[bytes] = []
+
+    async def encode() -> None:
+        made.extend(await rows(TableConvertor([NAME, AGE]), [item] * 150, TableForm()))
+
+    assert await turns_of(encode()) >= 100
+    assert len(json_codec.loads(b"[%b]" % b"".join(made))) == 150

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apiext.endpoints.serializers.json_decoder import MAX_FLOAT, BodyDecodeError, DepthError, NumberError, duplicate_fields, parse
-from apiext.meta.json_values import MAX_DEPTH
+from apiext.meta.limits import MAX_DEPTH
 
 
 def test_replaces_invalid_text() -> None:
@@ -103,3 +103,10 @@ def test_finds_every_duplicate(pairs: list[tuple[str, object]], separators: tupl
     data = ("{" + comma.join(members) + "}").encode()
 
     assert bool(duplicate_fields(data, parse(data))) is (len({key for key, _ in pairs}) < len(pairs))
+
+
+def test_limits_the_paths_of_duplicates() -> None:
+    """Report fewer duplicate fields if their paths are long."""
+    data = b'{"%b":{%b}}' % (b"k" * 1_000_000, b",".join(b'"%d":1,"%d":1' % (number, number) for number in range(50)))
+
+    assert 1 < len(duplicate_fields(data, parse(data))) < 10

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError
 from apiext.endpoints.serializers.yaml_codec import dumps, parse
-from apiext.meta.json_values import MAX_DEPTH
-from tests.support.builders.yaml_texts import TYPED, texts
+from apiext.meta import errors
+from apiext.meta.limits import MAX_ALIASED_CHARACTERS, MAX_DEPTH
+from tests.support.builders.yaml_texts import ALIAS_LIMITS, TYPED, aliased, texts
 
 
 @pytest.mark.parametrize(
@@ -100,6 +101,57 @@ def test_rejects_alias_bombs() -> None:
 
     with pytest.raises(BodyDecodeError, match="yaml: document contains excessive aliasing"):
         parse("\n".join(lines).encode())
+
+
+@pytest.mark.parametrize("anchors, item, most", ALIAS_LIMITS)
+def test_counts_aliases_as_go_yaml(anchors: str, item: str, most: int) -> None:
+    """Accept as many aliases as kube-apiserver and no more."""
+    assert len(parse(aliased(anchors, item, most))[0]["spec"]["any"]["list"]) == most
+    with pytest.raises(BodyDecodeError, match="yaml: document contains excessive aliasing"):
+        parse(aliased(anchors, item, most + 1))
+
+
+def test_aliases_refer_to_the_latest_anchor() -> None:
+    """Resolve an alias to the anchor that began last, also within an older one of that name."""
+    assert parse(b"a: &a [&a [1], *a, &b x, *b]\nb: *a") == ({"a": [[1], [1], "x", "x"], "b": [1]}, [])
+
+
+def test_rejects_long_texts_of_aliases() -> None:
+    """Refuse aliases that stand for more characters than a body may have, wherever they are."""
+    text = "x" * 10_000
+    most = (MAX_ALIASED_CHARACTERS - 200_000) // len(text)
+    nested = ["*a"] * 10
+
+    assert len(parse(f"a: &a {text}\nb: [{','.join(['*a'] * most)}]".encode())[0]["b"]) == most
+    for document in (
+        f"a: &a {text}\nb: [{','.join(['*a'] * 320)}]",
+        f"a: &a {text}\nb: &b [{','.join(nested)}]\nc: [{','.join(['*b'] * 32)}]",
+        f"a: &a {{k: {text}}}\nb:\n" + "- {<<: *a}\n" * 320,
+        f"a: &a {{? {text} : 1}}\nb:\n" + "- *a\n" * 320,
+    ):
+        with pytest.raises(
+            errors.StatusError, match="Request entity too large: the aliases of the YAML document stand for more than"
+        ) as caught:
+            parse(document.encode())
+        assert caught.value.code == 413
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_limits_tag_directives(encoding: str) -> None:
+    """Accept a few %TAG directives, and a long text that mentions them; refuse long directives."""
+    few = "%TAG !a! tag:yaml.org,2002:\n%TAG !b! x\n--- {a: !a!str 1, b: !b!c 1}"
+    text = "a: |\n" + "  %TAG\n" * 1000
+
+    assert parse(few.encode(encoding))[0] == {"a": "1", "b": "1"}
+    assert parse(text.encode(encoding))[0] == {"a": "%TAG\n" * 1000}
+    for directives in (
+        "".join(f"%TAG !a{number}! x\n" for number in range(2000)),
+        f"%TAG !a! {'x' * 4000}\n",
+        "#\n" * 4000 + "%TAG !a! x\n",
+        "#\u2028" * 4000 + "%TAG !a! x\n",
+    ):
+        with pytest.raises(BodyDecodeError, match="yaml: %TAG directives beyond the first 1024 bytes are not allowed"):
+            parse(f"{directives}--- x".encode(encoding))
 
 
 def test_reports_duplicate_keys() -> None:

@@ -14,7 +14,8 @@ import orjson
 from apiext.meta import host_annotations
 from apiext.meta.host_annotations import REVISION_BASE
 from apiext.meta.patch import merge_patch
-from apiext.meta.selectors import LabelSelector, parse_label_selector
+from apiext.meta.selector_parser import parse_label_selector
+from apiext.meta.selectors import LabelSelector
 from apiext.operator import host_definitions
 from apiext.operator.adoption.transition import Transition
 from apiext.operator.api_clients import CRDS, ApiClient, Clients

@@ -153,12 +153,13 @@ async def test_keeps_own_definitions(host: FakeHost, server: InProcess) -> None:
 
 async def test_rejects_files_for_mirrors(replica: Replica) -> None:
     """Reject a definition file that changes or creates a mirror."""
+    scope, workers = replica.server.definitions.scopes[""], replica.server.workers
     with pytest.raises(Exception, match="it is a mirror of a host definition, and cannot be changed by files"):
-        await apply_definition(replica.rest, decoded(short_named(widget_crd(), "file")))
+        await apply_definition(scope, workers, decoded(short_named(widget_crd(), "file")))
     fake = widget_crd("others", "Other")
     fake["metadata"]["annotations"] = {HOST_UID: "x"}
     with pytest.raises(Exception, match="is reserved for mirrors of host definitions"):
-        await apply_definition(replica.rest, decoded(fake))
+        await apply_definition(scope, workers, decoded(fake))
 
     assert replica.shows()
 

@@ -1,6 +1,7 @@
 """An HTTP server on a plain socket, and raw connections to it."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import cast
@@ -8,8 +9,13 @@ from typing import cast
 import pytest_asyncio
 from aiohttp import web
 
+from apiext.endpoints.request import USER
+from apiext.endpoints.responsewriters.response import Reply
+from apiext.meta.request import AUTHENTICATED, UserInfo
+from apiext.meta.time_slice import Steps, in_slices
+from apiext.server.http.acceptor import Acceptor
 from apiext.server.http.connection import HTTPConnection
-from apiext.server.http.server import HTTPServer
+from apiext.server.http.server import HTTPServer, listen
 from apiext.server.tls.dynamic_tls import DynamicTLS
 from tests.support.event_loop import until
 
@@ -51,11 +57,15 @@ class Plain:
     """An HTTP server whose handler answers with the request's method, path and body."""
 
     server: HTTPServer
-    port: int = 0
+    listener: socket.socket
     seen: list[str] = field(default_factory=list)
     """The paths of requests that reached the handler."""
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     """What requests for /wait wait for."""
+    steps: int = 0
+    """The steps of the work of requests for /work so far, which has no end."""
+    large: bytes = b""
+    """The body of answers to /large."""
     broken: list[str] = field(default_factory=list)
     """The errors of bodies that could not be read."""
     wires: list[Wire] = field(default_factory=list)
@@ -63,7 +73,7 @@ class Plain:
 
     async def connect(self) -> Wire:
         """Open a connection."""
-        self.wires.append(Wire(*await asyncio.open_connection("127.0.0.1", self.port)))
+        self.wires.append(Wire(*await asyncio.open_connection(*self.listener.getsockname())))
         return self.wires[-1]
 
     async def connection(self) -> HTTPConnection:
@@ -79,20 +89,32 @@ async def plain() -> AsyncIterator[Plain]:
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         state.seen.append(request.path)
+        if "/ann" in request.path:
+            request[USER] = UserInfo("ann", groups=(AUTHENTICATED,))
+        if request.path == "/refused":
+            return Reply(b"refused", status=403)
+        if request.path == "/work":
+            await in_slices(work())
+        if request.path == "/large":
+            return Reply(state.large)
         try:
             body = await request.read()
         except web.RequestPayloadError as error:
             state.broken.append(str(error))
             return web.Response(status=400, text="broken body")
-        if request.path == "/wait":
+        if request.path.startswith("/wait"):
             await state.gate.wait()
         return web.Response(body=f"{request.method} {request.rel_url.raw_path} ".encode() + body)
 
-    state = Plain(HTTPServer(handle, cast("DynamicTLS", _NoTLS())))
-    server = await asyncio.get_running_loop().create_server(state.server, "127.0.0.1", 0)
-    state.port = server.sockets[0].getsockname()[1]
+    def work() -> Steps[None]:
+        while True:
+            state.steps += 1
+            yield
+
+    state = Plain(HTTPServer(handle, cast("DynamicTLS", _NoTLS())), listen("127.0.0.1", 0))
+    acceptor = Acceptor(state.listener, state.server, None)
     yield state
     for wire in state.wires:
         wire.writer.close()
-    server.close()
+    acceptor.close()
     await state.server.shutdown(1)

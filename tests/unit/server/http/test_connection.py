@@ -1,12 +1,15 @@
 """Requests on a raw connection: limits, malformed requests, and the end of a connection."""
 
 import asyncio
+import gc
+import weakref
 
 import pytest
 
+from apiext.meta.limits import MAX_DRAINED_BYTES, MAX_HEAD_BYTES, MAX_HEAD_FIELDS, MAX_LINE_BYTES
 from apiext.server.http import connection, request_parser
-from apiext.server.http.request_parser import HEAD_TIMEOUT, MAX_FIELDS, MAX_HEAD, MAX_LINE
-from tests.support.event_loop import advance, until
+from apiext.server.http.request_parser import HEAD_TIMEOUT
+from tests.support.event_loop import advance, settle, until
 from tests.unit.server.http.conftest import Plain
 
 GET = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -43,14 +46,14 @@ async def test_answers_requests_in_pieces_of_any_size(plain: Plain, size: int) -
 @pytest.mark.parametrize(
     "data,answer",
     [
-        (_head(_field(b"A", MAX_LINE - 1)), b"HTTP/1.1 200 "),
-        (_head(_field(b"A", MAX_LINE + 1)), b"HTTP/1.1 431 "),
-        (b"GET /" + b"a" * MAX_LINE + b" HTTP/1.1\r\nHost: h\r\n\r\n", b"HTTP/1.1 431 "),
+        (_head(_field(b"A", MAX_LINE_BYTES - 1)), b"HTTP/1.1 200 "),
+        (_head(_field(b"A", MAX_LINE_BYTES + 1)), b"HTTP/1.1 431 "),
+        (b"GET /" + b"a" * MAX_LINE_BYTES + b" HTTP/1.1\r\nHost: h\r\n\r\n", b"HTTP/1.1 431 "),
         (_head(*(_field(b"A%d" % number, 60_000) for number in range(4))), b"HTTP/1.1 200 "),
         (_head(*(_field(b"A%d" % number, 60_000) for number in range(5))), b"HTTP/1.1 431 "),
-        (_head(*(b"X-Remote-Group: %d" % number for number in range(MAX_FIELDS - 2))), b"HTTP/1.1 200 "),
-        (_head(*(b"X-Remote-Group: %d" % number for number in range(MAX_FIELDS - 1))), b"HTTP/1.1 431 "),
-        (_head(*(b"A:" for _ in range(20 * MAX_FIELDS))), b"HTTP/1.1 431 "),
+        (_head(*(b"X-Remote-Group: %d" % number for number in range(MAX_HEAD_FIELDS - 2))), b"HTTP/1.1 200 "),
+        (_head(*(b"X-Remote-Group: %d" % number for number in range(MAX_HEAD_FIELDS - 1))), b"HTTP/1.1 431 "),
+        (_head(*(b"A:" for _ in range(20 * MAX_HEAD_FIELDS))), b"HTTP/1.1 431 "),
     ],
     ids=["line", "long line", "long path", "head", "large head", "fields", "too many fields", "far too many fields"],
 )
@@ -73,7 +76,7 @@ async def test_refuses_a_head_without_an_end(plain: Plain) -> None:
 
     await wire.send(b"GET /a HTTP/1.1\r\nHost: h\r\n", *fields)
 
-    assert sum(map(len, fields)) > MAX_HEAD
+    assert sum(map(len, fields)) > MAX_HEAD_BYTES
     assert await wire.answer() == (b"HTTP/1.1 431 Request Header Fields Too Large", b"431 Request Header Fields Too Large")
 
 
@@ -133,7 +136,7 @@ async def test_answers_a_request_whose_successor_is_slow(plain: Plain, monkeypat
 )
 async def test_refuses_malformed_requests(plain: Plain, monkeypatch: pytest.MonkeyPatch, data: bytes, text: bytes) -> None:
     """Refuse a malformed request with one line of text, close the connection, and ignore what follows."""
-    monkeypatch.setattr(connection, "_REFUSAL_LINGER", 0.01)
+    monkeypatch.setattr(connection, "_LINGER", 0.01)
     wire = await plain.connect()
 
     await wire.send(data, GET)
@@ -176,6 +179,22 @@ async def test_never_completes_a_body_cut_off(plain: Plain, head: bytes) -> None
 
     assert task.cancelled()
     assert not plain.broken
+
+
+async def test_ends_the_work_of_a_client_that_disconnects(plain: Plain) -> None:
+    """End long work for an answer as soon as its client has disconnected."""
+    wire = await plain.connect()
+    await wire.send(b"GET /work HTTP/1.1\r\nHost: h\r\n\r\n")
+    await until(lambda: plain.steps)
+    task = (await plain.connection())._task_handler
+    assert task is not None
+
+    wire.writer.close()
+    await asyncio.wait([task])
+    steps = plain.steps
+    await settle()
+
+    assert plain.steps == steps
 
 
 async def test_speaks_older_http(plain: Plain) -> None:
@@ -260,3 +279,52 @@ async def test_ends_idle_connections_at_once(plain: Plain) -> None:
     served.end()
 
     assert await wire.rest() == b""
+
+
+async def test_closes_a_connection_with_an_unread_body(plain: Plain) -> None:
+    """Answer before the end of a chunked body, ignore the rest of the body, and close the connection."""
+    wire = await plain.connect()
+    await wire.send(CHUNKED.replace(b"/a", b"/refused") + b"1\r\na\r\n")
+    head = await wire.reader.readuntil(b"\r\n\r\n")
+    served = await plain.connection()
+
+    await wire.send(*(b"1\r\na\r\n" * 1000 for _ in range(20)), b"0\r\n\r\n", GET)
+
+    assert head.startswith(b"HTTP/1.1 403 Forbidden\r\n")
+    assert b"\r\nConnection: close\r\n" in head
+    assert await wire.rest() == b"refused"
+    assert served._current_request is None
+    assert plain.seen == ["/refused"]
+
+
+@pytest.mark.parametrize(
+    "length,extra,closes", [(MAX_DRAINED_BYTES, b"", False), (MAX_DRAINED_BYTES + 1, b"", True), (10, b"Expect: 100-continue\r\n", True)]
+)
+async def test_drains_small_bodies(plain: Plain, length: int, extra: bytes, *, closes: bool) -> None:
+    """Use a connection again after a refused body of moderate size, unless its client waits to be asked for it."""
+    wire = await plain.connect()
+
+    await wire.send(b"POST /refused HTTP/1.1\r\nHost: h\r\n" + extra + b"Content-Length: %d\r\n\r\n" % length)
+    head = await wire.reader.readuntil(b"\r\n\r\n")
+    assert (b"\r\nConnection: close\r\n" in head) == closes
+    await wire.reader.readexactly(len(b"refused"))
+
+    if not closes:
+        await wire.send(b"x" * length, GET)
+        assert (await wire.answer())[1] == b"GET /a "
+
+
+@pytest.mark.parametrize("sent", [b"", GET, GET[:10], CHUNKED, b"GET /ann HTTP/1.1\r\nHost: h\r\n\r\n"])
+async def test_frees_closed_connections(plain: Plain, sent: bytes) -> None:
+    """Leave no cycle of references that keeps a closed connection until the garbage collector runs."""
+    wire = await plain.connect()
+    served = weakref.ref(await plain.connection())
+    await wire.send(sent)
+    await settle()
+    gc.disable()
+    try:
+        wire.writer.close()
+
+        await until(lambda: served() is None)
+    finally:
+        gc.enable()

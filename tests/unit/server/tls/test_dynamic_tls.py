@@ -12,7 +12,8 @@ from aiohttp import web
 
 from apiext.authentication.client_certificate import CertificateAuthorities, PeerIdentification
 from apiext.endpoints.request import PEER
-from apiext.server.http.server import HTTPServer
+from apiext.server.http.acceptor import Acceptor
+from apiext.server.http.server import HTTPServer, listen
 from apiext.server.tls.context import CertKey, TLSError
 from apiext.server.tls.dynamic_tls import DynamicTLS
 from apiext.server.tls.server_pki import KeyPair
@@ -68,11 +69,11 @@ class Served:
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
     """Yield a running listener."""
     served = Served(tmp_path)
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(served.http, "127.0.0.1", 0, ssl=served.dynamic_tls.context)
-    served.port = server.sockets[0].getsockname()[1]
+    listener = listen("127.0.0.1", 0)
+    acceptor = Acceptor(listener, served.http, served.dynamic_tls.context)
+    served.port = listener.getsockname()[1]
     yield served
-    server.close()
+    acceptor.close()
     await served.http.shutdown(1)
 
 

@@ -1,17 +1,98 @@
-"""The sorted items of a view."""
+"""The sorted items of a view: selections by indexes and by looking at all items."""
 
-from apiext.storage.cacher.sorted_view import SortedView
-from apiext.storage.interface import Item
+import random
+
+import pytest
+
+from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
+from apiext.meta.time_slice import at_once
+from apiext.storage.cacher.sorted_view import SortedView, between
+from apiext.storage.change import Change
+from apiext.storage.entry import Entry
+from apiext.storage.interface import Item, Selection
 from apiext.storage.rendering import Renderer
 from apiext.storage.view import View
-from tests.support.builders.widgets import WidgetCodec
+from tests.support.builders.widgets import WidgetCodec, labelled, where
+
+CODEC = WidgetCodec()
+VIEW = View(CODEC, Renderer("/registry/example.com/widgets/"))
+SELECTIONS = [
+    labelled("a=1"),
+    labelled("a in (1,2),b"),
+    labelled("a=1,b=2"),
+    labelled("a=1,b=2,c!=3"),
+    labelled("a=1,a=2"),
+    labelled("a in (0,1,2,3)"),
+    labelled("!a"),
+    labelled("a!=1,b notin (2)"),
+    labelled("a,b,c,d=1"),
+    where("spec.color=1"),
+    where("spec.color=,spec.size!=2"),
+    Selection(parse_label_selector("a=1"), parse_field_selector("spec.color=2")),
+]
 
 
-def test_indexes_absent_fields_as_empty() -> None:
+def item(key: str, labels: dict[str, str], fields: dict[str, str]) -> Entry:
+    """Return an entry that is rendered."""
+    entry = Entry(key, 1, b"{}")
+    entry.adopt(VIEW, Item(key=key, revision=1, data=b"{}", labels=labels, fields=fields))
+    return entry
+
+
+def random_entry(chance: random.Random, key: str) -> Entry:
+    """Return an entry with random labels and fields."""
+    labels = {name: str(chance.randrange(4)) for name in "abcd" if chance.random() < 0.7}
+    fields = {name: str(chance.randrange(3)) for name in ("spec.color", "spec.size") if chance.random() < 0.7}
+    return item(key, labels, fields)
+
+
+async def check(sorted_view: SortedView, selection: Selection, scope: str) -> None:
+    """Compare a selection, with its index or without, with the matching of each item."""
+    wanted = [one for one in sorted_view.items if one.key.startswith(scope) and selection.matches(one.labels, one.fields)]
+    assert list(await sorted_view.selected(scope, selection)) == wanted
+    await sorted_view.prepare(selection)
+    assert list(await sorted_view.selected(scope, selection)) == wanted
+
+
+@pytest.mark.parametrize("size", [20, 200, 2000])
+async def test_selects_what_matches(size: int) -> None:
+    """Select the same items with every index and without, while items change."""
+    chance = random.Random(size)  # noqa: S311 -- the same choices on every run
+    entries = {key: random_entry(chance, key) for key in sorted(f"n{chance.randrange(3)}/{number}" for number in range(size))}
+    sorted_view = SortedView(VIEW)
+    assert at_once(sorted_view.fill(list(entries.values()), 0))
+    for generation in range(1, 20):
+        for selection in chance.sample(SELECTIONS, 4):
+            await check(sorted_view, selection, chance.choice(("", "n1/")))
+        key = chance.choice([*entries, "n1/new", "n9/new"])
+        previous, now = entries.pop(key, None), random_entry(chance, key) if chance.random() < 0.6 else None
+        if previous is None and now is None:
+            continue
+        if now is not None:
+            entries[key] = now
+        assert sorted_view.update([Change(key=key, revision=generation, entry=now, previous=previous)])
+
+
+async def test_indexes_absent_fields_as_empty() -> None:
     """Treat an absent field as empty, as selectors do."""
-    codec = WidgetCodec()
-    sorted_view = SortedView(View(codec, Renderer("/registry/example.com/widgets/")))
-    given: list[tuple[str, dict[str, str]]] = [("a", {}), ("b", {"spec.size": "m"})]
-    sorted_view.items = [Item(key=key, revision=1, data=b"{}", labels={}, fields=fields) for key, fields in given]
+    sorted_view = SortedView(VIEW)
+    at_once(sorted_view.fill([item(f"{number:03}", {}, {"spec.size": "m"} if number % 2 else {}) for number in range(100)], 0))
 
-    assert [[item.key for item in sorted_view.with_field("spec.size", value)] for value in ("", "m", "s")] == [["a"], ["b"], []]
+    await sorted_view.prepare(where("spec.size="))
+
+    assert len(await sorted_view.selected("", where("spec.size="))) == 50
+
+
+async def test_a_range_of_items() -> None:
+    """Return the items of a scope from a start key, which is relative to the scope."""
+    sorted_view = SortedView(VIEW)
+    at_once(sorted_view.fill([item(key, {}, {}) for key in ("a", "b/1", "b/2", "b/3", "c/1")], 0))
+
+    def keys(scope: str, start: str = "") -> list[str]:
+        return [one.key for one in between(sorted_view.items, scope, start)]
+
+    assert keys("b/") == ["b/1", "b/2", "b/3"]
+    assert keys("b/", "2") == ["b/2", "b/3"]
+    assert keys("", "b/3") == ["b/3", "c/1"]
+    assert keys("d/") == []
+    assert between(sorted_view.items, "") is sorted_view.items

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from apiext.meta import json_codec
-from apiext.meta.selectors import parse_field_selector, parse_label_selector
+from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
 from apiext.storage.cacher.watcher_groups import WatcherGroups
 from apiext.storage.change import Change, Interest
 from apiext.storage.entry import Entry, read
@@ -28,8 +28,17 @@ def _color(value: str) -> Selection:
     return Selection(fields=parse_field_selector(f"spec.color={value}"))
 
 
-def _entry(revision: int, color: str) -> Entry:
-    return read(RENDERER, "default/a", json_codec.dumps(widget("default/a", color=color)), revision)
+def _labels(text: str) -> Selection:
+    return Selection(labels=parse_label_selector(text))
+
+
+def _entry(revision: int, color: str, **labels: str) -> Entry:
+    return read(RENDERER, "default/a", json_codec.dumps(widget("default/a", labels=labels, color=color)), revision)
+
+
+def _random_entry(revision: int, chance: random.Random) -> Entry | None:
+    labels = {name: chance.choice(values) for name, values in (("team", "xy"), ("tier", "12")) if chance.random() < 0.7}
+    return _entry(revision, chance.choice(COLORS), **labels) if chance.random() < 0.8 else None
 
 
 @pytest.fixture
@@ -43,19 +52,21 @@ def test_matches_every_group(view: View) -> None:
     chance = random.Random(3)  # noqa: S311 -- the same choices on every run
     selections = [
         EVERYTHING,
-        Selection(labels=parse_label_selector("team=x")),
+        *map(_labels, ("team=x", "team in (x)", "team in (x,y)", "team", "!team", "team!=x", "team=x,tier=1")),
+        *map(_labels, ("tier,team=y", "team=x,team=y")),
+        Selection(parse_label_selector("team=x"), parse_field_selector("spec.color=red")),
         Selection(fields=parse_field_selector("metadata.name=a")),
         Selection(fields=parse_field_selector("spec.color!=red")),
         *map(_color, COLORS),
     ]
     groups, present = WatcherGroups(), list[tuple[WatchQueue[Event], Interest]]()
-    for revision in range(1, 200):
+    for revision in range(1, 1000):
         if present and chance.random() < 0.4:
             assert groups.leave(*present.pop(chance.randrange(len(present))))
         else:
             present.append((WatchQueue[Event](), _interest(chance.choice(selections), view, after=chance.choice((0, 150)))))
-            groups.join(*present[-1])
-        now, before = (_entry(revision, chance.choice(COLORS)) if chance.random() < 0.8 else None for _ in range(2))
+            groups.join(*present[-1], 0)
+        now, before = (_random_entry(revision, chance) for _ in range(2))
         if now is None and before is None:
             continue
         change = Change(key="default/a", revision=revision, entry=now, previous=before)
@@ -68,17 +79,29 @@ def test_matches_only_the_values_of_a_change(view: View) -> None:
     """Match a change with at most two of many groups that select different values."""
     groups = WatcherGroups()
     for number in range(100):
-        groups.join(WatchQueue[Event](), _interest(_color(f"c{number}"), view))
+        groups.join(WatchQueue[Event](), _interest(_color(f"c{number}"), view), 0)
     change = Change(key="default/a", revision=2, entry=_entry(2, "c5"), previous=_entry(1, "c7"))
 
     assert {str(group.interest.selection.fields) for group in groups.matching(change)} == {"spec.color=c5", "spec.color=c7"}
+
+
+def test_matches_only_the_labels_of_a_change(view: View) -> None:
+    """Match a change with those of many groups that require its labels, and with those that require none."""
+    groups = WatcherGroups()
+    texts = [*(f"team=t{number}" for number in range(100)), *(f"key{number}" for number in range(100)), "team in (t5,t6)", "tier!=1"]
+    for text in texts:
+        groups.join(WatchQueue[Event](), _interest(_labels(text), view), number=0)
+    change = Change(key="default/a", revision=2, entry=_entry(2, "", team="t5"), previous=_entry(1, "", key7="", team="t7"))
+
+    found = [str(group.interest.selection.labels) for group in groups.matching(change)]
+    assert sorted(found) == ["key7", "team in (t5,t6)", "team=t5", "team=t7", "tier!=1"]
 
 
 def test_matches_an_undecodable_object_with_all_groups(view: View) -> None:
     """Match an undecodable object with all groups."""
     groups = WatcherGroups()
     for color in COLORS:
-        groups.join(WatchQueue[Event](), _interest(_color(color), view))
+        groups.join(WatchQueue[Event](), _interest(_color(color), view), 0)
     change = Change(key="default/a", revision=2, entry=read(RENDERER, "default/a", b"garbage", 2), previous=None)
 
     assert len(groups.matching(change)) == len(COLORS)
@@ -87,7 +110,7 @@ def test_matches_an_undecodable_object_with_all_groups(view: View) -> None:
 def test_drops_empty_groups(view: View) -> None:
     """Drop groups without watchers; ignore a second leave."""
     groups, watch, interest = WatcherGroups(), WatchQueue[Event](), _interest(_color("red"), view)
-    groups.join(watch, interest)
+    groups.join(watch, interest, 0)
 
     assert groups
     assert groups.leave(watch, interest)

@@ -8,9 +8,10 @@ import pytest
 
 from apiext.storage.backend import UnavailableError
 from apiext.storage.etcd.aetcd_messages import rpc
-from apiext.storage.etcd.calls import Calls
+from apiext.storage.etcd.calls import RANGE, Calls
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.storage.etcd.http2 import frames
+from apiext.storage.etcd.http2.grpc_status import name_of
 from apiext.storage.etcd.servers import Servers
 from tests.unit.storage.etcd.peer import HEADERS, Peer
 
@@ -33,7 +34,7 @@ class _Member(Peer):
         while True:
             _, stream, _ = await self.frame(frames.DATA)
             if not self.refusals:
-                self.answer(stream, rpc.TxnResponse(succeeded=True).SerializeToString())
+                self.answer(stream, b"")
                 continue
             code, text = self.refusals.pop(0)
             status = b"\0\x0bgrpc-status" + bytes((len(str(code)),)) + str(code).encode()
@@ -64,16 +65,32 @@ async def calls(*refusals: tuple[int, str]) -> AsyncGenerator[Calls]:
         await asyncio.gather(*serving)
 
 
-async def test_retries_a_write_without_a_leader() -> None:
-    """Send a write again that the server could not propose without a leader."""
-    async with calls((4, "context deadline exceeded"), (4, "context deadline exceeded")) as to:
-        assert (await to.write(TXN)).succeeded
+UNKNOWN_OUTCOMES = [
+    (1, "etcdserver: request cancelled"),
+    (2, "raft proposal dropped"),
+    (4, "context deadline exceeded"),
+    (8, "etcdserver: too many requests"),
+    (14, "etcdserver: leader changed"),
+    (14, "etcdserver: no leader"),
+    (14, "etcdserver: request timed out"),
+    (14, "etcdserver: request timed out, possibly due to connection lost"),
+    (14, "etcdserver: request timed out, possibly due to previous leader failure"),
+    (14, "etcdserver: server stopped"),
+]
 
 
-@pytest.mark.parametrize("refusal", [(14, "etcdserver: request timed out"), (14, "etcdserver: leader changed"), (4, "no answer in time")])
-async def test_does_not_retry_an_unknown_outcome(refusal: tuple[int, str]) -> None:
-    """Raise etcd's error for a write that may have been done, without a second attempt."""
+@pytest.mark.parametrize("refusal", UNKNOWN_OUTCOMES, ids=[text for _, text in UNKNOWN_OUTCOMES])
+async def test_does_not_repeat_an_answered_write(refusal: tuple[int, str]) -> None:
+    """Raise etcd's error, in the words of grpc-go, for a write that may have been proposed; send no second attempt."""
+    code, text = refusal
     async with calls(refusal) as to:
         with pytest.raises(UnavailableError) as caught:
             await to.write(TXN)
-        assert str(caught.value) == (refusal[1] if refusal[0] == 14 else "etcd did not answer in time")
+    said = text if text.startswith("etcdserver:") else f"rpc error: code = {name_of(code)} desc = {text}"
+    assert str(caught.value) == said
+
+
+async def test_repeats_a_read() -> None:
+    """Repeat a read after an error that may pass."""
+    async with calls((4, "context deadline exceeded"), (14, "etcdserver: leader changed")) as to:
+        assert (await to.read(RANGE, rpc.RangeRequest())).header.revision == 0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiext.endpoints.serializers.json_syntax import syntax_error
+from apiext.meta.json_syntax import EXCEEDED_DEPTH, syntax_error
 
 END = "unexpected end of JSON input"
 
@@ -51,8 +51,9 @@ END = "unexpected end of JSON input"
         (b'"a\nb"', "invalid character '\\n' in string literal"),
         (b"'", "invalid character '\\'' looking for beginning of value"),
         (b"\xef\xbb\xbf{}", "invalid character '\u00ef' looking for beginning of value"),
-        (b"[" * 201, "invalid character '[' exceeded max depth"),
-        (b'{"a":' * 201, "invalid character '{' exceeded max depth"),
+        (b"1e5.5", "invalid character '.' after top-level value"),
+        (b"[" * 201, EXCEEDED_DEPTH),
+        (b'{"a":' * 201, EXCEEDED_DEPTH),
     ],
 )
 def test_returns_the_first_error(data: bytes, error: str) -> None:

@@ -1,0 +1,75 @@
+"""Writes of one object, as read from their HTTP requests, and where they are executed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from apiext.endpoints.request import INFO, USER, WARNINGS
+from apiext.endpoints.serializers.negotiation import YAML
+from apiext.meta import limits
+from apiext.meta.inline_work import HeavyWorkError, InlineWork
+from apiext.meta.request import UserInfo
+from apiext.registry.request_context import RequestContext
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from apiext.endpoints.handlers.remote_scope import Execute
+    from apiext.endpoints.handlers.scope import Scope
+    from apiext.workers.pool import WorkerPool
+
+T = TypeVar("T")
+SERVER_USER: Final = UserInfo("system:apiext")
+"""The user whose turns in the worker processes the server's own writes take."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteCall:
+    """A write of one object: what its execution needs beside the scope. It can be sent to another process."""
+
+    user: UserInfo
+    namespace: str
+    subresource: str
+    name: str
+    """The name in the path; empty for a create."""
+    query: Any
+    """The verb's options."""
+    media_type: str = ""
+    data: bytes = b""
+    """The body."""
+    warnings: list[str] = field(default_factory=list)
+    """Messages for Warning headers; the execution appends to them."""
+
+    @property
+    def context(self) -> RequestContext:
+        """Return the request as the registry sees it."""
+        return RequestContext(namespace=self.namespace, subresource=self.subresource, warnings=self.warnings)
+
+
+def write_call(request: web.BaseRequest, query: Any, media_type: str = "", data: bytes = b"") -> WriteCall:
+    """Return the write of a request with these options and this body."""
+    info = request[INFO]
+    return WriteCall(request[USER], info.namespace, info.subresource, info.name, query, media_type, data, request[WARNINGS])
+
+
+async def perform(workers: WorkerPool, scope: Scope, execute: Execute[T], call: WriteCall, *, heavy: bool = False) -> T:
+    """Execute a write on the event loop if its body and the stored object are small and it is not `heavy`, else in a worker process.
+
+    A write whose patterns turn out to cost much starts again there.
+
+    Raises:
+        StatusError: the write failed.
+    """
+    remote = scope.remote
+    if remote is None:
+        return await execute(scope, call)
+    limit = limits.MAX_INLINE_YAML_BYTES if call.media_type == YAML else limits.MAX_INLINE_BYTES
+    if not heavy and len(call.data) <= limit:
+        known = len(call.warnings)
+        try:
+            with InlineWork():
+                return await execute(scope, call)
+        except HeavyWorkError:
+            del call.warnings[known:]
+    return await remote.run(workers, execute, call)

@@ -1,0 +1,61 @@
+"""Limits the processor time that a request takes on the event loop, for work that depends on what clients wrote before."""
+
+from __future__ import annotations
+
+import math
+import time
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from apiext.meta.limits import MAX_INLINE_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextvars import Token
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+
+class HeavyWorkError(Exception):
+    """The request takes too long for the event loop: it must run in a worker process. Nothing was written."""
+
+
+class InlineWork:
+    """The measured work of a request on the event loop; a context manager in which `inline_work` returns it."""
+
+    __slots__ = ("_left", "_token", "trusting")
+
+    def __init__(self, *, trusting: bool = False) -> None:
+        """Begin the work. `trusting` work is the server's own: it need not repeat checks of what is stored when its time is used."""
+        self.trusting = trusting
+        self._left = MAX_INLINE_SECONDS
+        self._token: Token[InlineWork | None] | None = None
+
+    def run(self, work: Callable[[A], T], subject: A) -> T:
+        """Return `work(subject)`, which must not take longer than about MAX_INLINE_SECONDS.
+
+        Raises:
+            HeavyWorkError: the request has used its time.
+        """
+        if self._left <= 0:
+            raise HeavyWorkError
+        begun = time.perf_counter()
+        try:
+            return work(subject)
+        finally:
+            self._left -= time.perf_counter() - begun
+
+    def __enter__(self) -> None:
+        self._token = _CURRENT.set(self)
+
+    def __exit__(self, *_: object) -> None:
+        # tasks that the request started may outlive it
+        self._left = math.inf
+        if self._token is not None:
+            _CURRENT.reset(self._token)
+
+
+_CURRENT: Final[ContextVar[InlineWork | None]] = ContextVar("inline_work", default=None)
+inline_work: Final = _CURRENT.get
+"""Return the work of the current request; None where its time has no limit, such as in a worker process."""

@@ -1,0 +1,162 @@
+"""Limits on what clients send and on what the server keeps for them, each with its unit and its reason.
+
+Limits that the reference's validation has (lengths of names, sizes of annotations) are with the rules that they belong to, and the
+sizes of caches and batches with their owners.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# --- connections ------------------------------------------------------------------------------------------------------
+
+LISTEN_BACKLOG: Final = 1024
+"""Connections that the kernel queues until the server accepts them."""
+MAX_UNAUTHENTICATED_CONNECTIONS: Final = 512
+"""Open connections that have not authenticated a request. Beyond, the one that waits longest for its client makes room for a new one."""
+MAX_PIPELINED_REQUESTS: Final = 2
+"""Requests of a connection that are parsed while an earlier one is served. A head of the maximum size takes several times its bytes."""
+MAX_DRAINED_BYTES: Final = 256 * 1024
+"""Bytes of a refused body that are read so that the connection can be used again; the limit of Go's net/http."""
+MAX_LINES_AT_ONCE: Final = 512
+"""Lines of a request, and chunks of its body, that are parsed before other connections have their turn: one to three milliseconds."""
+
+# --- heads of requests ------------------------------------------------------------------------------------------------
+
+MAX_LINE_BYTES: Final = 64 * 1024
+"""Bytes of a line of a head. aiohttp enforces this limit."""
+MAX_HEAD_BYTES: Final = 256 * 1024
+"""Bytes of a head; room for the groups of a user that a front proxy sends, and little memory for each open connection."""
+MAX_QUERY_PARAMETERS: Final = 10_000
+"""Parameters of a query. A query with more has none, as in Go's net/url."""
+MAX_HEAD_FIELDS: Final = 1000
+"""Header fields of a request. The front proxy of a cluster sends one X-Remote-Group for each group."""
+
+# --- bodies -----------------------------------------------------------------------------------------------------------
+
+MAX_BODY_BYTES: Final = 3 * 1024 * 1024
+"""Bytes of a request body, and of a line of an import; kube-apiserver's MaxRequestBodyBytes."""
+MAX_DEPTH: Final = 200
+"""Levels of nested objects and lists that a request body, a patch, the result of a patch and a schema may have.
+
+orjson writes 254 levels; the difference leaves room for what apiext wraps around an object (lists, events, OpenAPI documents). Every
+recursive function of apiext handles this many levels within Python's default recursion limit of 1000 frames.
+"""
+MAX_STRICT_ERRORS: Final = 100
+"""Unknown fields of a body, and duplicate fields, that are reported; the limit of the reference's decoder for each."""
+
+# --- YAML -------------------------------------------------------------------------------------------------------------
+
+MAX_ALIASED_CHARACTERS: Final = MAX_BODY_BYTES
+"""Characters of YAML that all aliases of a body stand for, as if they were written out.
+
+The reference limits only the number of aliased values, of which a few long texts make an object of hundreds of megabytes. With this
+limit a body decodes to no more than twice what one without aliases can.
+"""
+MAX_DIRECTIVE_BYTES: Final = 1024
+"""Bytes before a YAML document that has %TAG directives. The parser takes time quadratic in their number and length."""
+
+# --- patches ----------------------------------------------------------------------------------------------------------
+
+MAX_PATCH_OPERATIONS: Final = 10_000
+"""Operations of one JSON patch; kube-apiserver's limit."""
+MAX_COPIED_BYTES: Final = MAX_BODY_BYTES
+"""Bytes that the "copy" operations of one JSON patch may add to a document; kube-apiserver's limit. Each copy can double a document."""
+
+# --- validation -------------------------------------------------------------------------------------------------------
+
+MAX_VIOLATIONS: Final = 20_000
+"""Violations after which validation of an object stops; the reference runs into its timeout before it reports as many."""
+MAX_ERROR_CHARACTERS: Final = 1 << 20
+"""Characters of field errors, and of paths of unknown or duplicate fields, after which no more are reported.
+
+Each error shows its value and the whole path to it: without a limit the text can be as long as the square of the body.
+"""
+
+# --- patterns of schemas ----------------------------------------------------------------------------------------------
+
+MAX_PATTERN_BYTES: Final = 16 << 20
+"""Bytes that one compiled pattern may take. A class of Unicode letters takes 15 KB each time that it is repeated: to compile a
+pattern of this size takes a third of a second."""
+MAX_OPTIONAL_REPETITIONS: Final = 10_000
+"""Sum of the optional repetitions of a pattern, such as 1000 in `a{0,1000}`. RE2 joins those of equal neighbours, and compiles
+them in quadratic time."""
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+MAX_PATH_STEPS: Final = 10_000
+"""Steps of the path of a printer column. A longer path is malformed. It is parsed in the event loop."""
+MAX_PATH_VALUES: Final = 100_000
+"""Steps and values of the evaluation of one cell. A cell with more is empty: `['x','x']` doubles the values each time that it is
+repeated."""
+# --- selectors --------------------------------------------------------------------------------------------------------
+
+LONG_SELECTOR: Final = 4096
+"""Characters of a request's selectors from which they count for MAX_LONG_SELECTORS."""
+MAX_LONG_SELECTORS: Final = 4 << 20
+"""Characters of the long selectors of all lists and watches at a time. Parsed, they take up to fifty times as many bytes."""
+MAX_INVALID_VALUES: Final = 1000
+"""Invalid values of one requirement of a selector that an error names; each is quoted with the rules, a hundred times its size."""
+
+# --- the store --------------------------------------------------------------------------------------------------------
+
+MAX_STORED_BYTES: Final = 1_572_864
+"""Bytes of an encoded object in SQLite; etcd's default limit of a request, with which an object fits into either store.
+
+The limit of an etcd is its own.
+"""
+MAX_ETCD_MESSAGE_BYTES: Final = 2 << 20
+"""Bytes of a request that the reference's etcd client sends at most. SQLite names this limit for writes that are larger."""
+MAX_STORED_GROWTH_BYTES: Final = 1024
+"""Bytes by which an update may lengthen a value in SQLite that an older version stored beyond the limit: room for deletionTimestamp."""
+
+# --- watches ----------------------------------------------------------------------------------------------------------
+
+MAX_UNSENT_BYTES: Final = 64 << 20
+"""Bytes of the changes of a resource that are not yet matched with all watches. Beyond, its watches end and their clients resume."""
+MAX_QUEUED_EVENTS: Final = 4096
+"""Events that wait for the client of one watch. Beyond, the watch ends and the client resumes."""
+MAX_QUEUED_BYTES: Final = 16 << 20
+"""Bytes of the events that wait for the client of one watch; several events of the largest objects fit."""
+
+# --- the event loop ---------------------------------------------------------------------------------------------------
+
+MAX_INLINE_BYTES: Final = 32 * 1024
+"""Bytes of a request body, and of the stored object that a write changes, above which a write runs in a worker process. Parsing and
+validation of an object take about 5 ms from here on."""
+MAX_INLINE_YAML_BYTES: Final = 8 * 1024
+"""The same for a body in YAML, which takes ten times longer to parse."""
+MAX_INLINE_COPIES: Final = 1
+"""Occurrences of "copy" in a JSON patch above which it runs in a worker process: each of these operations can double the object."""
+MAX_INLINE_SECONDS: Final = 0.0025
+"""Seconds that the compilation and the matching of patterns may take in the event loop for one write; then it starts again in a worker
+process. Both depend on what the patterns say, not only on their length."""
+MAX_INLINE_PATTERN_SIZE: Final = 3000
+"""Instructions of a pattern, as estimated from its text, above which only worker processes compile it: a compilation takes up to a
+microsecond for each. The largest pattern of the well-known definitions, IP addresses, has 2,206."""
+MAX_INLINE_PATTERN_STEPS: Final = 100_000
+"""Instructions of a pattern times bytes of a value above which only worker processes match them. Each step takes up to 25 nanoseconds
+where the states of the pattern are many, else far less."""
+
+MAX_INLINE_RENDERING_BYTES: Final = 128 * 1024
+"""Bytes of a stored object above which a worker process renders it for its first reader. Rendering takes about 4 ms from here on."""
+
+# --- worker processes -------------------------------------------------------------------------------------------------
+
+MAX_WORKERS: Final = 2
+"""Worker processes. One user gets all of them but one at a time, so that another user need not wait for the end of long jobs."""
+MAX_WAITING_JOBS: Final = 64
+"""Jobs of one user that wait for a worker process; each may hold a body. Beyond, requests are answered 429."""
+MAX_JOB_SECONDS: Final = 60.0
+"""Seconds of one job; the default of the request timeout. A request that ends earlier ends its job."""
+MAX_WORKER_BYTES: Final = 1 << 30
+"""Bytes of memory of one worker process. The parsed form of the largest body takes some hundred MB."""
+MAX_IDLE_WORKER_BYTES: Final = 256 << 20
+"""Bytes of memory that a worker process may have used once and stay for the next job."""
+WORKER_IDLE_SECONDS: Final = 30.0
+"""Seconds after which an idle worker process ends; its start costs half a second of processor time."""
+
+# --- logs -------------------------------------------------------------------------------------------------------------
+
+MAX_LOG_LINE_BYTES: Final = 4096
+"""Bytes of a log line, tracebacks included; a pipe takes as many in one piece, and a client cannot fill a disk with its values."""

@@ -1,0 +1,132 @@
+"""Accepts one connection, and begins one TLS handshake, in each turn of the event loop.
+
+A handshake takes about a millisecond. It begins when the client's first message is there as a whole, so that many clients cannot hold back
+their last bytes to have all their handshakes computed at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta.log import get_logger
+from apiext.server.http.client_hello import ClientHello
+
+if TYPE_CHECKING:
+    import socket
+    import ssl
+
+    from apiext.server.http.server import HTTPServer
+    from apiext.server.http.unauthenticated import UnauthenticatedConnection
+
+_LOG: Final = get_logger(__name__)
+_HANDSHAKE_TIMEOUT: Final = 10.0
+"""Seconds for the client's first message, and for the rest of the handshake."""
+_FULL_INTERVAL: Final = 0.01
+"""Seconds between looks for room for a new connection."""
+_FAILURE_INTERVAL: Final = 1.0
+"""Seconds until the next attempt after the system refused a connection, for example for lack of file descriptors."""
+
+
+class Acceptor:
+    """Accepts the connections of a listening socket for an HTTP server, over TLS if there is a context."""
+
+    def __init__(self, listener: socket.socket, http: HTTPServer, context: ssl.SSLContext | None) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._listener = listener
+        self._http = http
+        self._context = context
+        self._timer: asyncio.TimerHandle | None = None
+        self._silent: set[ClientHello] = set()
+        self._ready: deque[tuple[socket.socket, UnauthenticatedConnection]] = deque()
+        self._handshakes: set[asyncio.Task[None]] = set()
+        self._open()
+
+    def close(self) -> None:
+        """Close the listening socket, and the connections whose clients have sent nothing."""
+        self._pause()
+        self._listener.close()
+        for hello in list(self._silent):
+            hello.close()
+
+    def _open(self) -> None:
+        self._timer = None
+        self._loop.add_reader(self._listener, self._accept)
+
+    def _pause(self) -> None:
+        """Leave further connections to the kernel."""
+        if self._timer is None:
+            self._loop.remove_reader(self._listener)
+        else:
+            self._timer.cancel()
+
+    def _retry_in(self, seconds: float) -> None:
+        self._pause()
+        self._timer = self._loop.call_later(seconds, self._open)
+
+    def _accept(self) -> None:
+        """Accept one connection, if there is room."""
+        if not self._http.unauthenticated.make_room():
+            self._retry_in(_FULL_INTERVAL)
+            return
+        try:
+            accepted, _address = self._listener.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return
+        except OSError as error:
+            _LOG.error("connection not accepted, retrying", error=str(error))
+            self._retry_in(_FAILURE_INTERVAL)
+            return
+        accepted.setblocking(False)  # noqa: FBT003 -- the standard library's signature
+        self._await_hello(accepted)
+
+    def _await_hello(self, accepted: socket.socket) -> None:
+        place = self._http.unauthenticated.add(accepted.close)
+        if self._context is None:
+            self._begin_in_turn(accepted, place)
+            return
+
+        def on_received() -> None:
+            self._silent.discard(hello)
+            self._begin_in_turn(accepted, place)
+
+        def on_missing() -> None:
+            self._silent.discard(hello)
+            place.leave()
+            accepted.close()
+
+        hello = ClientHello(accepted, on_received=on_received, on_missing=on_missing, timeout=_HANDSHAKE_TIMEOUT)
+        self._silent.add(hello)
+        place.await_client(hello.close)
+
+    def _begin_in_turn(self, accepted: socket.socket, place: UnauthenticatedConnection) -> None:
+        place.await_server()
+        self._ready.append((accepted, place))
+        if len(self._ready) == 1:
+            self._loop.call_soon(self._begin_handshake)
+
+    def _begin_handshake(self) -> None:
+        accepted, place = self._ready.popleft()
+        task = self._loop.create_task(self._shake_hands(accepted, place))
+        place.await_client(partial(_cancel, task))
+        self._handshakes.add(task)
+        task.add_done_callback(self._handshakes.discard)
+        if self._ready:
+            self._loop.call_soon(self._begin_handshake)
+
+    async def _shake_hands(self, accepted: socket.socket, place: UnauthenticatedConnection) -> None:
+        """Give a connection to the HTTP server after its handshake."""
+        timeout = None if self._context is None else _HANDSHAKE_TIMEOUT
+        with suppress(OSError):
+            await self._loop.connect_accepted_socket(
+                partial(self._http.connection, place), accepted, ssl=self._context, ssl_handshake_timeout=timeout
+            )
+            return
+        place.leave()
+
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()

@@ -1,0 +1,40 @@
+"""The order in which connections parse data with many lines: in turn, a few milliseconds in each iteration of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SLICE: Final = 0.002
+"""Seconds of parsing in one iteration."""
+
+
+class ParseTurns:
+    """The parts of received data that wait to be parsed."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    def take(self, parse: Callable[[], None]) -> None:
+        """Call `parse` once, after all that wait. It may take another turn."""
+        if not self._waiting:
+            self._loop.call_soon(self._continue)
+        self._waiting.append(parse)
+
+    def _continue(self) -> None:
+        end = time.perf_counter() + _SLICE
+        while True:
+            # a turn that it takes meanwhile finds the queue occupied
+            self._waiting[0]()
+            self._waiting.popleft()
+            if not self._waiting:
+                return
+            if time.perf_counter() >= end:
+                self._loop.call_soon(self._continue)
+                return

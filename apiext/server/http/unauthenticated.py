@@ -1,0 +1,73 @@
+"""The connections that have not authenticated a request: a bounded number, of which the longest waiting one makes room for a new one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta.limits import MAX_UNAUTHENTICATED_CONNECTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PATIENCE: Final = 0.25
+"""Seconds that a client has for its next message, even when there is no room: several round trips of an honest client."""
+
+
+class UnauthenticatedConnection:
+    """A connection from its acceptance until it authenticates a request or is closed."""
+
+    __slots__ = ("_all", "close")
+
+    def __init__(self, others: UnauthenticatedConnections, close: Callable[[], None]) -> None:
+        self._all = others
+        self.close = close
+        """Closes the connection; replaced when the connection becomes another object."""
+
+    def await_server(self) -> None:
+        """Protect the connection from being closed while the server keeps the client waiting."""
+        self._all.waiting.pop(self, None)
+
+    def await_client(self, close: Callable[[], None]) -> None:
+        """Count the time from now on until the client authenticates a request."""
+        self.close = close
+        self._all.waiting.pop(self, None)
+        self._all.waiting[self] = asyncio.get_running_loop().time()
+
+    def leave(self) -> None:
+        """Forget the connection, which authenticated a request or is closed."""
+        self._all.waiting.pop(self, None)
+        self._all.members.discard(self)
+        # it may refer to the connection
+        self.close = _do_nothing
+
+
+def _do_nothing() -> None:
+    """Replace the function that closes a connection."""
+
+
+class UnauthenticatedConnections:
+    """All connections of a server that have not authenticated a request."""
+
+    def __init__(self) -> None:
+        self.members: set[UnauthenticatedConnection] = set()
+        self.waiting: dict[UnauthenticatedConnection, float] = {}
+        """The connections that wait for their clients, with the time since when, the longest waiting one first."""
+
+    def add(self, close: Callable[[], None]) -> UnauthenticatedConnection:
+        """Add a connection that waits for its client."""
+        added = UnauthenticatedConnection(self, close)
+        self.members.add(added)
+        added.await_client(close)
+        return added
+
+    def make_room(self) -> bool:
+        """Close the longest waiting connections, each after _PATIENCE, until there is room for a new one. Return whether there is."""
+        while len(self.members) >= MAX_UNAUTHENTICATED_CONNECTIONS:
+            longest = next(iter(self.waiting.items()), None)
+            if longest is None or asyncio.get_running_loop().time() - longest[1] < _PATIENCE:
+                return False
+            close = longest[0].close
+            longest[0].leave()
+            close()
+        return True

@@ -1,0 +1,48 @@
+"""The changes between two states of a cache, where the store has compacted the changes in between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apiext.meta import json_codec
+from apiext.meta.time_slice import Pace
+from apiext.storage.change import Change
+from apiext.storage.entry import Entry
+from apiext.storage.interface import CorruptObjectError
+
+
+async def derive(before: Mapping[str, Entry], first: int, after: Mapping[str, Entry], last: int) -> list[Change]:
+    """Return the changes from the state at one revision to that at a later one: the deletions, then the others by revision.
+
+    The revisions of deletions are lost. They get the revision of the earlier state, the last one up to which a client that stops
+    at any of them knows every change: on this server it gets 410 and lists anew, on another one the true changes. A later
+    revision would hide changes from it, except at the end of all changes.
+    """
+    pace = Pace(urgent=True)
+    deleted: list[Change] = []
+    changed: list[Change] = []
+    for key, entry in before.items():
+        if pace.due:
+            await pace.pause()
+        now = after.get(key)
+        if now is not None and now.revision == entry.revision:
+            continue
+        if now is not None and _uid(now) == _uid(entry):
+            changed.append(Change(key=key, revision=now.revision, entry=now, previous=entry))
+            continue
+        deleted.append(Change(key=key, revision=first, entry=None, previous=entry))
+        if now is not None:
+            changed.append(Change(key=key, revision=now.revision, entry=now, previous=None))
+    changed += [Change(key=key, revision=entry.revision, entry=entry, previous=None) for key, entry in after.items() if key not in before]
+    if deleted and not changed:
+        deleted[-1].revision = last
+    changed.sort(key=lambda change: change.revision)
+    return deleted + changed
+
+
+def _uid(entry: Entry) -> object:
+    """Return the uid of an object, None if it cannot be read."""
+    try:
+        return json_codec.loads(entry.raw)["metadata"].get("uid")
+    except (CorruptObjectError, ValueError, KeyError):
+        return None

@@ -1,0 +1,44 @@
+"""Processor time and memory of processes, from /proc."""
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+_MIB: Final = 1024
+"""KiB in a MiB."""
+
+
+def cpu_seconds(pids: Iterable[int]) -> float:
+    """Return the user and system time of the processes and their ended children in seconds."""
+    return sum(map(_cpu_seconds, pids))
+
+
+def resident_mib(pids: Iterable[int]) -> float:
+    """Return the resident memory of the processes in MiB; a process that has ended has none."""
+    return sum(map(_resident_mib, pids))
+
+
+def process_tree(pid: int) -> list[int]:
+    """Return the process with all its descendants; pages that they share count for each in `resident_mib`."""
+    found = [pid]
+    for parent in found:
+        for listed in Path(f"/proc/{parent}/task").glob("*/children"):
+            with suppress(OSError):
+                found += map(int, listed.read_text().split())
+    return found
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / _TICKS
+
+
+def _resident_mib(pid: int) -> float:
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / _MIB
+    return 0.0

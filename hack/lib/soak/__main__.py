@@ -1,0 +1,86 @@
+"""Attacks a server with hostile inputs, or kills it under writes, and fails if a goal is not met."""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from hack.lib.reference import binaries
+from hack.lib.servers import process
+from hack.lib.soak import crash, hostile, report, targets
+from hack.lib.soak.inputs import catalogue
+
+STORES: Final = ("sqlite", "etcd")
+
+
+def main() -> int:
+    """Run the soak and return the exit code: 1 if a goal is not met or a program does not start."""
+    parser = _parser()
+    options = parser.parse_args()
+    try:
+        inputs = catalogue.select(options.only)
+    except ValueError as error:
+        parser.error(str(error))
+    stores = [options.store] if options.store else list(STORES)
+    try:
+        violations = [line for store in stores for line in (_crash(store, options) if options.crash else _hostile(store, inputs, options))]
+    except (binaries.ProvideError, process.ProcessError) as error:
+        print(f"hack/soak: {error}", file=sys.stderr)
+        return 1
+    print("\n".join(["", "Goals that were not met:", *violations] if violations else ["", "All goals were met."]))
+    return 1 if violations else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="hack/soak", description=__doc__)
+    kind = parser.add_mutually_exclusive_group(required=True)
+    kind.add_argument("--hostile", action="store_true", help="send hostile inputs, and measure an ordinary client beside each")
+    kind.add_argument("--crash", action="store_true", help="kill the server, and etcd, at random moments under six writers")
+    parser.add_argument("--store", choices=STORES, help="use this store only (default: one after the other)")
+    parser.add_argument("--aggregated", action="store_true", help="with --hostile: attack apiext behind kube-apiserver")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="with --hostile: send inputs that match; may be repeated"
+    )
+    parser.add_argument("--seconds", type=float, default=0.0, help="with --hostile: repeat each input for this long (default: once)")
+    parser.add_argument("--rounds", type=int, default=20, help="with --crash: rounds for each store (default: 20)")
+    parser.add_argument("--dir", type=Path, help="folder for data and logs, which is kept (default: a temporary one)")
+    return parser
+
+
+def _hostile(store: str, inputs: list[hostile.Input], options: argparse.Namespace) -> list[str]:
+    """Attack a server on a store, print its table, and return the goals that were not met."""
+    title = f"{'apiext behind kube-apiserver' if options.aggregated else 'apiext'} on {store}"
+    start = targets.aggregated if options.aggregated else targets.alone
+    violations = []
+    with _folder(options.dir, title) as folder, start(folder, store) as target:
+        print(report.head(title), flush=True)
+        for outcome in hostile.outcomes(target, [hostile.nothing, *inputs], seconds=options.seconds):
+            print(report.row(outcome), flush=True)
+            violations += [f"{title}: {outcome.name}: {line}" for line in outcome.violations()]
+    return violations
+
+
+def _crash(store: str, options: argparse.Namespace) -> list[str]:
+    """Kill a server on a store in every round, print the counts, and return the goals that were not met."""
+    with _folder(options.dir, f"crash on {store}") as folder:
+        found = crash.run(folder, store, options.rounds)
+    print(f"apiext on {store}: {found.summary()}", flush=True)
+    return [f"apiext on {store}: {line}" for line in found.problems]
+
+
+@contextmanager
+def _folder(given: Path | None, title: str) -> Iterator[Path]:
+    if given is not None:
+        folder = given.expanduser().resolve() / title.replace(" ", "-")
+        folder.mkdir(parents=True)
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="apiext-soak-") as scratch:
+        yield Path(scratch)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

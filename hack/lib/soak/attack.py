@@ -1,0 +1,146 @@
+"""A hostile client: sends requests and raw bytes, and records every answer."""
+
+import http.client
+import json
+import socket
+import ssl
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any, Final, TypeVar
+
+from hack.lib.soak.access import Access
+from hack.lib.soak.answers import is_allowed
+from hack.lib.soak.collection import CRDS, GROUP
+
+BROKEN: Final = (OSError, http.client.HTTPException)
+"""Errors of a connection that the server closed."""
+NO_ANSWER: Final = 0
+"""Recorded as the status of a request whose connection broke."""
+JSON: Final = {"Content-Type": "application/json"}
+YAML: Final = {"Content-Type": "application/yaml"}
+MERGE_PATCH: Final = {"Content-Type": "application/merge-patch+json"}
+JSON_PATCH: Final = {"Content-Type": "application/json-patch+json"}
+T = TypeVar("T")
+_PATIENCE: Final = 100.0
+"""Seconds to wait for an answer: the deadline of requests is 60."""
+_SERVED_WITHIN: Final = 10
+"""Seconds until an accepted definition is served, or is gone."""
+_POLL: Final = 0.05
+_MESSAGE: Final = 4_000_000
+"""Bytes of an error that are read to find its message."""
+
+
+class Attack:
+    """A client of a server.
+
+    `front` is where ordinary clients send their requests, `direct` is apiext itself, and `proxy` is the credential of a front
+    proxy of apiext. `answers` counts status codes, defects with their message. A `reduced` attack is small enough
+    for a test.
+    """
+
+    def __init__(self, front: Access, direct: Access, proxy: Access, *, reduced: bool = False) -> None:
+        self.front = front
+        self.direct = direct
+        self.proxy = proxy
+        self.reduced = reduced
+        self.answers: Counter[tuple[int, str]] = Counter()
+        self._lock = threading.Lock()
+
+    def size(self, full: int, reduced: int) -> int:
+        """Return the size of an input."""
+        return reduced if self.reduced else full
+
+    def some(self, values: Sequence[T]) -> Sequence[T]:
+        """Return the variants to send: every fourth of a reduced attack."""
+        return values[::4] if self.reduced else values
+
+    def ask(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, *, credentials: bool = True) -> int:
+        """Send a request to the front, read the answer and return its status; a body other than bytes is sent as JSON."""
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        lines = [f"{name}: {text}" for name, text in {**(JSON if data else {}), **(headers or {})}.items()]
+        head = "\r\n".join(
+            [f"{method} {path} HTTP/1.1", "Host: localhost", "Connection: close", f"Content-Length: {len(data or b'')}", *lines]
+        )
+        return self.send(head.encode() + b"\r\n\r\n" + (data or b""), self.front, credentials=credentials)
+
+    def send(self, data: bytes, access: Access | None = None, *, credentials: bool = True) -> int:
+        """Send the bytes of a request to apiext, or where `access` says, and return the status of the answer."""
+        status = NO_ANSWER
+        message = ""
+        with suppress(*BROKEN), self.connect(access, credentials=credentials) as connection:
+            with suppress(*BROKEN):  # a server may answer before it has read everything
+                connection.sendall(data)
+            response = http.client.HTTPResponse(connection, method=data[:8].split(b" ")[0].decode("latin-1"))
+            try:
+                response.begin()
+            except http.client.HTTPException:  # the library reads 100 headers at most, a server may send more warnings
+                answered: Any = response.status  # a text if the first line is broken, too
+                status = answered if isinstance(answered, int) else NO_ANSWER
+                raise
+            status = response.status
+            message = _message(response.read(_MESSAGE)) if status >= 500 else ""
+            while response.read(_MESSAGE):
+                pass
+        self.record(status, message)
+        return status
+
+    def record(self, status: int, message: str = "") -> None:
+        """Count an answer; a message is kept only if the answer is a defect."""
+        message = "" if is_allowed(status, message) else message[:300]
+        with self._lock:
+            self.answers[status, message] += 1
+
+    def connect(self, access: Access | None = None, *, credentials: bool = True) -> ssl.SSLSocket:
+        """Open a connection to apiext, or where `access` says."""
+        access = access or self.direct
+        plain = socket.create_connection(("127.0.0.1", access.port), timeout=_PATIENCE)
+        try:
+            return (access.authenticated if credentials else access.anonymous).wrap_socket(plain, server_hostname="localhost")
+        except BaseException:
+            plain.close()
+            raise
+
+    @contextmanager
+    def connections(self, count: int, access: Access | None = None, *, credentials: bool = True) -> Iterator[list[ssl.SSLSocket]]:
+        """Open several connections for the block; those that the server refuses are missing."""
+        with ExitStack() as stack:
+            found = []
+            for _ in range(count):
+                with suppress(OSError):
+                    found.append(stack.enter_context(self.connect(access, credentials=credentials)))
+            yield found
+
+    def together(self, calls: Iterable[Callable[[], object]], clients: int = 8) -> None:
+        """Run calls in threads, `clients` at a time."""
+        with ThreadPoolExecutor(clients) as pool:
+            for done in [pool.submit(call) for call in calls]:
+                done.result()
+
+    @contextmanager
+    def defined(self, crd: dict[str, Any]) -> Iterator[str]:
+        """Create a definition for the block and yield the path of its collection; a refused one is not served then."""
+        plural = crd["spec"]["names"]["plural"]
+        path = f"/apis/{GROUP}/v1/namespaces/attacked/{plural}"
+        created = self.ask("POST", CRDS, crd) == http.HTTPStatus.CREATED
+        if created:
+            self._wait(path, http.HTTPStatus.OK)
+        yield path
+        if created:
+            self.ask("DELETE", f"{CRDS}/{plural}.{GROUP}")
+            self._wait(f"{CRDS}/{plural}.{GROUP}", http.HTTPStatus.NOT_FOUND)
+
+    def _wait(self, path: str, status: int) -> None:
+        deadline = time.monotonic() + self.size(_SERVED_WITHIN, 2)
+        while self.ask("GET", f"{path}?limit=1") != status and time.monotonic() < deadline:
+            time.sleep(_POLL)
+
+
+def _message(body: bytes) -> str:
+    """Return the message of a Status, or the text of another error."""
+    with suppress(ValueError, TypeError, KeyError):
+        return str(json.loads(body)["message"])
+    return body.decode(errors="replace")

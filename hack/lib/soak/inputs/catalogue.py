@@ -1,0 +1,23 @@
+"""All hostile inputs, by name."""
+
+from fnmatch import fnmatch
+from typing import Final
+
+from hack.lib.soak.hostile import Input, name_of
+from hack.lib.soak.inputs import connections, definitions, headers, json_bodies, metadata, patches, queries, readers, selectors, yaml_bodies
+
+_FILES: Final = (selectors, headers, queries, metadata, json_bodies, yaml_bodies, patches, connections, readers, definitions)
+INPUTS: Final[dict[str, Input]] = {name_of(run): run for file in _FILES for run in file.INPUTS}
+"""The inputs by the name of their function, with hyphens."""
+
+
+def select(patterns: list[str]) -> list[Input]:
+    """Return the inputs whose names match one of the shell patterns, all without patterns.
+
+    Raises:
+        ValueError: A pattern matches no name; the message lists them.
+    """
+    for pattern in patterns:
+        if not any(fnmatch(name, pattern) for name in INPUTS):
+            raise ValueError(f"no input matches {pattern}; they are: {', '.join(INPUTS)}")
+    return [run for name, run in INPUTS.items() if not patterns or any(fnmatch(name, pattern) for pattern in patterns)]

@@ -1,0 +1,122 @@
+"""Observes a server during one input: answers, memory, log and process."""
+
+import threading
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Self
+
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.resources import process_tree, resident_mib
+from hack.lib.soak.bystander import Experience
+from hack.lib.waiting import until
+
+MAX_STALL_MS: Final = 100.0
+"""Goal for the slowest request of the ordinary client on a quiet machine, in milliseconds."""
+MAX_REMAINING_MIB: Final = 50.0
+"""Goal for the memory that remains."""
+MAX_REMAINING_OF_ALL_MIB: Final = 200.0
+"""Goal for the memory that remains of all inputs together: caches, indexes and the history of changes may be full then."""
+MAX_LOG_LINE: Final = 4096
+"""Goal for the length of a log line in bytes."""
+_SETTLED_WITHIN: Final = 60.0
+"""Seconds until memory is back: idle workers end, and history is dropped."""
+_SAMPLE_INTERVAL: Final = 0.02
+_ERRORS: Final = (b"Traceback", b"exception was never retrieved", b"was never awaited", b"Fatal Python error")
+
+
+@dataclass
+class Outcome:
+    """What one input did; memory in MiB above that before it."""
+
+    name: str
+    answers: Counter[tuple[int, str]]
+    """See Attack."""
+    experience: Experience = field(default_factory=Experience)
+    peak_mib: float = 0.0
+    remaining_mib: float = 0.0
+    allowed_mib: float = MAX_REMAINING_MIB
+    longest_line: int = 0
+    errors: list[str] = field(default_factory=list)
+    """Log lines of errors that nothing handled."""
+    ended: bool = False
+    """Whether the server's process ended."""
+    seconds: float = 0.0
+
+    @property
+    def worst(self) -> int:
+        """Return the highest status code, 0 without any answer."""
+        return max((status for status, _ in self.answers), default=0)
+
+    def violations(self, *, timed: bool = True) -> list[str]:
+        """Return the goals that were not met; without `timed` those that hold on a loaded machine too."""
+        found = [f"{status} {message}" for status, message in self.answers if message]
+        if timed and self.experience.slowest_ms > MAX_STALL_MS:
+            found.append(f"a stall of {self.experience.slowest_ms:,.0f} ms")
+        if self.experience.failures:
+            found.append(f"the ordinary client got {', '.join(sorted(set(self.experience.failures)))}")
+        if self.remaining_mib > self.allowed_mib:
+            found.append(f"{self.remaining_mib:,.0f} MiB remain")
+        if self.longest_line > MAX_LOG_LINE:
+            found.append(f"a log line of {self.longest_line:,} bytes")
+        found += self.errors[:1]
+        if self.ended:
+            found.append("the process ended")
+        return found
+
+
+class LogTail:
+    """Reads what a log gained since the last read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read = path.stat().st_size
+
+    def lines(self) -> list[bytes]:
+        """Return the complete and incomplete lines since the last call."""
+        with self._path.open("rb") as log:
+            log.seek(self._read)
+            data = log.read()
+        self._read += len(data)
+        return data.splitlines()
+
+
+class MemoryPeak:
+    """Samples the memory of a process and its children during the block; `mib` is the highest."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+        self.mib = 0.0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _sample(self) -> None:
+        while not self._ended.wait(_SAMPLE_INTERVAL):
+            self.mib = max(self.mib, memory(self._pid))
+
+
+def memory(pid: int) -> float:
+    """Return the resident memory of a process and its children in MiB."""
+    return resident_mib(process_tree(pid))
+
+
+def inspect_log(outcome: Outcome, lines: list[bytes]) -> None:
+    """Note the longest line and the errors of a log."""
+    outcome.longest_line = max(map(len, lines), default=0)
+    outcome.errors = [line[:300].decode(errors="replace") for line in lines if any(error in line for error in _ERRORS)]
+
+
+def settled(server: ApiextServer, before: float, allowed: float = MAX_REMAINING_MIB) -> float:
+    """Wait until at most `allowed` MiB remain above `before`, a minute at most, and return what remains."""
+    with suppress(AssertionError):
+        until(lambda: not server.process.running or memory(server.pid) - before < allowed, patience=_SETTLED_WITHIN)
+    return memory(server.pid) - before

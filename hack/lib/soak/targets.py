@@ -1,0 +1,87 @@
+"""The servers under attack: apiext alone or behind kube-apiserver, on SQLite or etcd."""
+
+import http.client
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from hack.lib.servers.aggregated_cluster import SELECTOR, AggregatedCluster
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.certificates import Authority, KeyPair
+from hack.lib.servers.etcd import Etcd
+from hack.lib.soak.access import Access
+from hack.lib.soak.attack import JSON, Attack
+from hack.lib.soak.collection import API_VERSION, CRDS, GROUP, KEPT, NAMESPACE, NAMESPACES, definition, ordinary
+from hack.lib.waiting import until
+
+_WRITERS: Final = 8
+
+
+@dataclass(frozen=True)
+class Target:
+    """A running server, where ordinary clients reach it, and the credential of a front proxy."""
+
+    server: ApiextServer
+    front: Access
+    direct: Access
+    proxy: Access
+
+    def attack(self, *, reduced: bool = False) -> Attack:
+        """Return a client without answers."""
+        return Attack(self.front, self.direct, self.proxy, reduced=reduced)
+
+    def fill(self, objects: int) -> None:
+        """Create the definition and the objects that stay.
+
+        Raises:
+            AssertionError: The server does not serve them.
+        """
+        client = self.attack()
+        for path, obj in ((NAMESPACES, NAMESPACE), (CRDS, definition())):
+            created = client.ask("POST", path, obj)
+            assert created in {http.HTTPStatus.CREATED, http.HTTPStatus.CONFLICT}, client.answers
+        until(lambda: client.ask("POST", f"{KEPT}?dryRun=All", ordinary(0)) == http.HTTPStatus.CREATED)
+        client.together([partial(self._create, range(first, objects, _WRITERS)) for first in range(_WRITERS)])
+        assert client.ask("GET", f"{KEPT}/kept-{objects - 1}") == http.HTTPStatus.OK, client.answers
+
+    def _create(self, numbers: Iterable[int]) -> None:
+        """Create objects that stay, over one connection."""
+        connection = http.client.HTTPSConnection("127.0.0.1", self.front.port, context=self.front.authenticated)
+        with closing(connection):
+            for number in numbers:
+                connection.request("POST", KEPT, json.dumps(ordinary(number)), JSON)
+                connection.getresponse().read()
+
+
+def standalone(server: ApiextServer, proxies: Authority) -> Target:
+    """Return a running server whose front proxies have certificates of `proxies`."""
+    direct = Access(server.port, server.ca, KeyPair(server.client_cert, server.client_key))
+    return Target(server, direct, direct, Access(server.port, server.ca, proxies.issue("proxy")))
+
+
+@contextmanager
+def alone(folder: Path, store: str) -> Iterator[Target]:
+    """Start apiext on a store for the block."""
+    proxies = Authority(folder / "proxies")
+    flags = [f"--requestheader-client-ca-file={proxies.cert}"]
+    if store == "sqlite":
+        with ApiextServer(folder, extra_args=flags) as server:
+            yield standalone(server, proxies)
+        return
+    with Etcd(folder / "etcd") as etcd, ApiextServer(folder, etcd_url=etcd.url, extra_args=flags) as server:
+        yield standalone(server, proxies)
+
+
+@contextmanager
+def aggregated(folder: Path, store: str) -> Iterator[Target]:
+    """Start apiext on a store behind kube-apiserver for the block; the host proxies the group to it."""
+    with AggregatedCluster(folder, selector=SELECTOR, controller_manager=False, embedded=store == "sqlite") as cluster:
+        plane, server = cluster.plane, cluster.apiext
+        cluster.host.must("POST", CRDS, definition())
+        until(lambda: cluster.proxied(API_VERSION.rpartition("/")[2] + f".{GROUP}"))
+        front = Access(plane.port, plane.ca, plane.admin)
+        yield Target(server, front, Access(server.port, server.ca, plane.admin), Access(server.port, server.ca, plane.proxy_client))

@@ -1,0 +1,82 @@
+"""Measurement of growth: the processor time of a function for inputs of size n, 2n and 4n."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+MAX_RATIO: Final = 10.0
+"""Accepted ratio of the times for 4n and n: 4 for linear time, about 4.6 for sorting, 16 for quadratic time.
+
+Large inputs leave the processor's caches, which costs a factor of up to two on a busy machine.
+"""
+_ENOUGH: Final = 0.003
+"""Seconds that the measurement of size n takes at least, if MAX_SIZE permits; less would drown in noise and constant parts."""
+_MAX_SIZE: Final = 1 << 16
+"""Greatest n."""
+_RUNS: Final = 2
+_ATTEMPTS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A function, and a maker of its hostile inputs.
+
+    `run` must neither cache its result by the input nor be a coroutine; it gets a new input each time and may change it. A function
+    that refuses large inputs passes.
+    """
+
+    name: str
+    make: Callable[[int], Any]
+    """Returns an input of n elements or characters."""
+    run: Callable[[Any], object]
+    start: int = 64
+    """First n that is tried; small where the time could be exponential, large where only a limit makes it linear."""
+
+
+def ratio(case: Case) -> float:
+    """Return the time for size 4n divided by the time for size n; the first of the ratios for 2n and 4n that is too large.
+
+    Each time is the least of several; a ratio that is too large is measured again, since other processes disturb.
+    """
+    with _no_collection():
+        size = case.start
+        best = _time(case, size)
+        while best < _ENOUGH and size < _MAX_SIZE:
+            size *= 2
+            best = _time(case, size)
+        # A double size first, so that a function of exponential time fails soon.
+        doubled = _least(case, size, 2, MAX_RATIO / 2)
+        return doubled if doubled > MAX_RATIO / 2 else _least(case, size, 4, MAX_RATIO)
+
+
+def _least(case: Case, size: int, factor: int, accepted: float) -> float:
+    base = grown = float("inf")
+    for _ in range(_ATTEMPTS):
+        for _ in range(_RUNS):
+            base = min(base, _time(case, size))
+            grown = min(grown, _time(case, factor * size))
+        if grown <= max(accepted * base, _ENOUGH):
+            break
+    return grown / max(base, _ENOUGH / accepted)
+
+
+def _time(case: Case, size: int) -> float:
+    given = case.make(size)
+    start = time.thread_time()
+    case.run(given)
+    return time.thread_time() - start
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -1,0 +1,94 @@
+"""New connections: the backlog, the number of those that have not authenticated a request, and who makes room."""
+
+import socket
+import struct
+from pathlib import Path
+
+import pytest
+
+from apiext.meta.limits import LISTEN_BACKLOG
+from apiext.server.http import unauthenticated
+from tests.support.event_loop import until
+from tests.unit.server.http.conftest import Plain, Wire
+
+LIMIT = 3
+_MAXIMUM_BACKLOG = int(Path("/proc/sys/net/core/somaxconn").read_text())
+ANN = b"GET /ann HTTP/1.1\r\nHost: h\r\n\r\n"
+NOBODY = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
+
+
+@pytest.fixture(autouse=True)
+def _limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Allow three connections, and close them without patience."""
+    monkeypatch.setattr(unauthenticated, "MAX_UNAUTHENTICATED_CONNECTIONS", LIMIT)
+    monkeypatch.setattr(unauthenticated, "_PATIENCE", 0.0)
+
+
+async def _connect(plain: Plain, number: int) -> list[Wire]:
+    """Open connections one after the other; the server has accepted all of them."""
+    wires = []
+    for _ in range(number):
+        wire = await plain.connect()
+        address = wire.writer.get_extra_info("sockname")
+        await until(lambda address=address: any(served.peername == address for served in plain.server.connections))  # type: ignore[misc]
+        wires.append(wire)
+    return wires
+
+
+async def test_listens_with_the_backlog(plain: Plain) -> None:
+    """Listen with the backlog of the limits also after the server began to accept."""
+    # struct tcp_info of a listening socket: tcpi_sacked is the backlog
+    info = plain.listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+    (backlog,) = struct.unpack_from("I", info, 28)
+
+    assert backlog == min(LISTEN_BACKLOG, _MAXIMUM_BACKLOG)
+
+
+async def test_closes_the_longest_waiting_connection(plain: Plain) -> None:
+    """Close the oldest connections beyond the limit without an answer, and serve the others."""
+    first, second, *others = await _connect(plain, LIMIT + 2)
+
+    assert await first.rest() == b""
+    assert await second.rest() == b""
+    for wire in others:
+        await wire.send(NOBODY)
+        assert (await wire.answer())[1] == b"GET /a "
+
+
+async def test_closes_connections_of_refused_clients(plain: Plain) -> None:
+    """Count a connection whose requests were refused among the unauthenticated ones."""
+    (refused,) = await _connect(plain, 1)
+    await refused.send(b"GET /refused HTTP/1.1\r\nHost: h\r\n\r\n")
+    assert (await refused.answer())[1] == b"refused"
+
+    await _connect(plain, LIMIT)
+
+    assert await refused.rest() == b""
+
+
+async def test_keeps_authenticated_connections(plain: Plain) -> None:
+    """Close no connection that has authenticated a request or serves such a request."""
+    idle, busy = await _connect(plain, 2)
+    await idle.send(ANN)
+    await idle.answer()
+    await busy.send(b"GET /wait/ann HTTP/1.1\r\nHost: h\r\n\r\n")
+    await until(lambda: "/wait/ann" in plain.seen)
+
+    await _connect(plain, 3 * LIMIT)
+    plain.gate.set()
+
+    assert (await busy.answer())[1] == b"GET /wait/ann "
+    await idle.send(ANN)
+    assert (await idle.answer())[1] == b"GET /ann "
+
+
+async def test_leaves_clients_to_the_kernel_while_there_is_no_room(plain: Plain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accept no connection while the others still have time, and the waiting one as soon as one of them is closed."""
+    monkeypatch.setattr(unauthenticated, "_PATIENCE", 3600.0)
+    first, *_ = await _connect(plain, LIMIT)
+    late = await plain.connect()
+    await late.send(NOBODY)
+
+    first.writer.close()
+
+    assert (await late.answer())[1] == b"GET /a "

@@ -1,0 +1,87 @@
+"""Clients that send or receive more, or more slowly, than the server handles at a time."""
+
+from typing import Any
+
+import pytest
+
+from apiext.meta.limits import MAX_LINES_AT_ONCE, MAX_PIPELINED_REQUESTS
+from apiext.server.http import connection
+from apiext.server.http.request_parser import RequestParser
+from tests.support.event_loop import advance, until
+from tests.unit.server.http.conftest import Plain
+from tests.unit.server.http.test_connection import CHUNKED, GET, LAST
+
+
+@pytest.mark.parametrize("ahead", [b"", b"x"])
+async def test_parses_many_chunks_in_parts(plain: Plain, monkeypatch: pytest.MonkeyPatch, ahead: bytes) -> None:
+    """Parse a part of many small chunks at a time, so that other connections have their turn, and lose none."""
+    fed = []
+    feed_data = RequestParser.feed_data
+
+    def record(parser: RequestParser, data: bytes) -> Any:
+        fed.append(data)
+        return feed_data(parser, data)
+
+    monkeypatch.setattr(RequestParser, "feed_data", record)
+    wire = await plain.connect()
+    data = CHUNKED + (b"1\r\n%b\r\n" % ahead if ahead else b"") + b"1\r\na\r\n" * 50_000 + b"0\r\n\r\n" + LAST
+
+    await wire.send(data)
+
+    assert (await wire.answer())[1] == b"POST /a " + ahead + b"a" * 50_000
+    assert (await wire.answer())[1] == b"GET /last "
+    assert b"".join(fed) == data
+    assert max(piece.count(b"\n") for piece in fed) < 3 * MAX_LINES_AT_ONCE
+
+
+async def test_parses_large_bodies_at_once(plain: Plain) -> None:
+    """Receive a body of a declared length with many lines."""
+    wire = await plain.connect()
+    body = b"line\n" * 200_000
+
+    await wire.send(b"PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % len(body) + body + LAST)
+
+    assert (await wire.answer())[1] == b"PUT /a " + body
+    assert (await wire.answer())[1] == b"GET /last "
+
+
+async def test_bounds_pipelined_requests(plain: Plain) -> None:
+    """Parse a few requests behind the current one, and answer all of them in order."""
+    wire = await plain.connect()
+    await wire.send(b"GET /wait HTTP/1.1\r\nHost: h\r\n\r\n" + GET * 50 + LAST)
+    served = await plain.connection()
+    await until(lambda: plain.seen)
+
+    assert len(served._messages) <= MAX_PIPELINED_REQUESTS
+    plain.gate.set()
+
+    assert [(await wire.answer())[1] for _ in range(52)] == [b"GET /wait ", *[b"GET /a "] * 50, b"GET /last "]
+
+
+async def test_closes_connections_of_stalled_readers(plain: Plain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Close the connection of a client that receives nothing of a large answer."""
+    monkeypatch.setattr(connection, "_STALL_TIMEOUT", 0.01)
+    plain.large = b"x" * 30_000_000
+    wire = await plain.connect()
+
+    await wire.send(b"GET /large HTTP/1.1\r\nHost: h\r\n\r\n")
+    await until(lambda: plain.seen)
+
+    await until(lambda: not plain.server.connections)
+
+
+async def test_waits_for_slow_readers(plain: Plain) -> None:
+    """Keep the connection of a client that receives something from time to time."""
+    plain.large = b"x" * 30_000_000
+    wire = await plain.connect()
+    await wire.send(b"GET /large HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+    served = await plain.connection()
+    await until(lambda: served._stall_timer)
+
+    for _ in range(3):
+        timer = served._stall_timer
+        await wire.reader.readexactly(8_000_000)
+        await until(lambda timer=timer: served._stall_timer is not timer)  # type: ignore[misc]
+        advance(connection._STALL_TIMEOUT / 2)
+
+    assert len(await wire.rest()) > 5_000_000

@@ -1,0 +1,47 @@
+"""Connections parse in turn."""
+
+import asyncio
+import time
+
+import pytest
+
+from apiext.server.http import parse_turns
+from apiext.server.http.parse_turns import ParseTurns
+from tests.support.event_loop import until
+
+
+async def test_connections_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parse a part of each connection in order; those with more go to the end."""
+    monkeypatch.setattr(parse_turns, "_SLICE", 60.0)
+    turns = ParseTurns(asyncio.get_running_loop())
+    parsed: list[str] = []
+
+    def connection(name: str, parts: int) -> None:
+        def parse() -> None:
+            parsed.append(name)
+            if parsed.count(name) < parts:
+                turns.take(parse)
+
+        turns.take(parse)
+
+    connection("a", 3)
+    connection("b", 1)
+    connection("c", 2)
+    await until(lambda: len(parsed) == 6)
+
+    assert parsed == ["a", "b", "c", "a", "c", "a"]
+
+
+async def test_the_event_loop_turns_between_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parse no more than a slice in one iteration of the event loop, however many connections wait."""
+    monkeypatch.setattr(time, "perf_counter", iter(range(1000)).__next__)
+    turns = ParseTurns(asyncio.get_running_loop())
+    parsed: list[int] = []
+    for number in range(3):
+        turns.take(lambda number=number: parsed.append(number))  # type: ignore[misc]
+    seen = []
+    while len(parsed) < 3:
+        await asyncio.sleep(0)
+        seen.append(len(parsed))
+
+    assert seen == [1, 2, 3]
