@@ -35,6 +35,8 @@ _NUMBER_BYTES = 32
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_WRITTEN = 254
 """Levels of nesting that orjson writes; only objects stored by kube-apiserver or an older version have more."""
+_NO_MEMORY = "Not enough memory"
+"""The beginning of orjson's message when it cannot allocate."""
 # Random, so that no string of a value contains it.
 _MARK = secrets.token_hex(16)
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
@@ -46,9 +48,19 @@ def loads(data: bytes) -> Any:
 
     Raises:
         ValueError: the data is not JSON, or nested deeper than orjson reads (1,024 levels).
+        MemoryError: the process may not have the memory to parse it.
     """
-    parsed = orjson.loads(data)
+    parsed = _parse(data)
     return json_values.transform(parsed, _narrow) if _may_have_long_number(data.translate(_DIGITS)) else parsed
+
+
+def _parse(data: bytes) -> Any:
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        if error.msg.startswith(_NO_MEMORY):
+            raise MemoryError(error.msg) from error
+        raise
 
 
 def _may_have_long_number(digits: bytes) -> bool:
@@ -132,6 +144,6 @@ def pretty(data: bytes) -> bytes:
     A value nested deeper than 254 levels stays on one line.
     """
     try:
-        return _html_safe(orjson.dumps(orjson.loads(data), option=orjson.OPT_INDENT_2))
+        return _html_safe(orjson.dumps(_parse(data), option=orjson.OPT_INDENT_2))
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return data

@@ -4,11 +4,11 @@ import asyncio
 import os
 import resource
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from apiext.meta import limits
+from apiext.meta import json_codec, limits
 from apiext.meta.errors import StatusError
 from apiext.storage.backend import CompactedError
 from apiext.workers.link import Job, ServerLink
@@ -50,6 +50,12 @@ def endless() -> None:
 def greedy() -> int:
     """Need more memory than a worker may have."""
     return len(bytearray(limits.MAX_WORKER_BYTES))
+
+
+def greedy_json() -> object:
+    """Parse more JSON than a worker has memory for."""
+    resource.setrlimit(resource.RLIMIT_DATA, (256 << 20, 256 << 20))
+    return json_codec.loads(b"[" + b"0," * (32 << 20) + b"0]")
 
 
 def large() -> int:
@@ -126,12 +132,13 @@ async def test_a_job_asks_the_server(pool: WorkerPool) -> None:
         await pool.converse(doubled, 5, answers={"number": number})
 
 
-async def test_a_job_that_needs_too_much_memory_fails(pool: WorkerPool) -> None:
+@pytest.mark.parametrize("job", [greedy, greedy_json])
+async def test_a_job_that_needs_too_much_memory_fails(pool: WorkerPool, job: Callable[[], object]) -> None:
     """Answer 413, and start a new process for the next job."""
     pid, _ = await pool.call(joined)
 
     with pytest.raises(StatusError, match="memory") as refused:
-        await pool.call(greedy)
+        await pool.call(job)
 
     assert refused.value.code == 413
     assert (await pool.call(joined))[0] != pid
