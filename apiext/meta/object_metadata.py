@@ -7,11 +7,19 @@ import re
 from typing import Final
 
 from apiext.meta import json_codec
+from apiext.meta.json_codec import Object
 
 # The members before the metadata: custom resources have sorted keys, built-in kinds the order of Go's types.
 _HEAD: Final = re.compile(rb'\{(?:"apiVersion":"[^"\\]*","kind":"[^"\\]*"|"kind":"[^"\\]*","apiVersion":"[^"\\]*"),"metadata":(?=\{)')
 _MIN_BYTES: Final = 4096
+"""Bytes that are searched first; a smaller object is faster to parse as a whole."""
 _DECODER: Final = json.JSONDecoder()
+
+
+def read_metadata(data: bytes) -> Object:
+    """Return an object's metadata, given the object's JSON as json_codec writes it; empty if there is none."""
+    place = find_metadata(data) if len(data) > _MIN_BYTES else None
+    return json_codec.loads(data[place]) if place is not None else json_codec.loads(data).get("metadata") or {}
 
 
 def metadata_json(data: bytes) -> bytes:

@@ -94,21 +94,23 @@ class Pace:
 async def in_slices(steps: Steps[T]) -> T:
     """Return the result of the work; give way to other tasks every 2 ms."""
     pace = Pace()
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            result: T = done.value
-            return result
+    while (result := _step(steps)) is None:
         if pace.due:
             await pace.pause()
+    return result[0]
 
 
 def at_once(steps: Steps[T]) -> T:
     """Return the result of the work without a pause."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            result: T = done.value
-            return result
+    while (result := _step(steps)) is None:
+        pass
+    return result[0]
+
+
+def _step(steps: Steps[T]) -> tuple[T] | None:
+    """Take a step; return the result, in a tuple, after the last one."""
+    try:
+        next(steps)
+    except StopIteration as done:
+        return (done.value,)
+    return None

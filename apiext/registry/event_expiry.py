@@ -30,6 +30,7 @@ _INTERVAL_SHARE: Final = 0.05
 _FIRST_SWEEP_SECONDS: Final = 5.0
 """Time of the first sweep after the start: a server that is restarted often must expire events too."""
 _MAX_MARKS: Final = 240
+"""Marks within the limit of age: the time of a write is known to a 240th of it."""
 _TOGETHER: Final = 64
 """Concurrent deletions, which share the store's commits: as many events expire as were written."""
 _CLOCK_JUMP_SECONDS: Final = 5.0

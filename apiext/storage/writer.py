@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from apiext.meta import json_codec
 from apiext.meta.json_codec import Object
-from apiext.meta.object_metadata import metadata_json
+from apiext.meta.object_metadata import read_metadata
 from apiext.storage.backend import Backend, KeyValue, ValueTooLargeError, WriteResult
 from apiext.storage.interface import (
     DEFAULT_WRITE,
@@ -245,7 +244,7 @@ class Writer:
                     obj: Object = {
                         "apiVersion": codec.gvk.api_version,
                         "kind": codec.gvk.kind,
-                        "metadata": json_codec.loads(metadata_json(state.item.data)),
+                        "metadata": read_metadata(state.item.data),
                     }
                 else:
                     obj = await self._object(codec, key, state)

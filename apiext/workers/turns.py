@@ -13,7 +13,7 @@ _RETRY_AFTER: Final = 1
 
 
 class Turns:
-    """Slots for users: who gets one goes to the end of the line, with all their other jobs."""
+    """Slots that users get in turn: after each slot that a user gets, the other users who wait come first."""
 
     def __init__(self, *, slots: int, waiting: int) -> None:
         """Create the slots. One user has all of them but one at a time (at least one), and at most `waiting` jobs in the queue.

@@ -18,6 +18,7 @@ from apiext.endpoints.request import AUTHORIZE, INFO, USER, WORKERS
 from apiext.endpoints.responsewriters.object_response import item_reply, success_reply
 from apiext.endpoints.serializers.negotiation import MediaType, negotiate_output
 from apiext.meta import errors
+from apiext.meta.object_metadata import read_metadata
 from apiext.meta.request import AdmissionOperation
 from apiext.storage.interface import Item
 
@@ -49,7 +50,7 @@ async def _delete(scope: Scope, call: WriteCall) -> tuple[Item, bool, str]:
     admitter = Admitter(scope, call.user, call.namespace, name=call.name, dry_run=bool(query.dry_run))
     options = registry_options(query, admitter.validation(AdmissionOperation.DELETE))
     item, removed = await scope.rest.delete(call.context, call.name, dataclasses.replace(options, limit=scope.inline_limit))
-    return item, removed, str((item.object().get("metadata") or {}).get("uid", ""))
+    return item, removed, str(read_metadata(item.data).get("uid", ""))
 
 
 async def _delete_unreadable(request: web.BaseRequest, scope: Scope, media: MediaType, name: str, *, dry_run: bool) -> web.StreamResponse:

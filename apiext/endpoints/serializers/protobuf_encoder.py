@@ -13,7 +13,7 @@ from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.serializers.negotiation import META_GROUP
 from apiext.meta import json_codec
 from apiext.meta.json_codec import Object
-from apiext.meta.object_metadata import metadata_json
+from apiext.meta.object_metadata import read_metadata
 from apiext.registry import protobuf
 from apiext.registry.objectmeta_protobuf import LIST_METADATA, PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
 from apiext.registry.protobuf import Message, Scalar
@@ -80,7 +80,7 @@ def event_bytes(scope: Scope, event: Event, partial: str = "") -> bytes:
 
 
 def _partial(data: bytes) -> Object:
-    return {"metadata": json_codec.loads(metadata_json(data))}
+    return {"metadata": read_metadata(data)}
 
 
 def _message(scope: Scope) -> Message:

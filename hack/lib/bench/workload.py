@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from apiext.meta.host_annotations import SERVE_LABEL, SERVE_VALUE
+from hack.lib.definitions import definition
 
 GROUP: Final = "bench.apiext.dev"
 NAMESPACE: Final = "default"
@@ -71,17 +71,7 @@ def crd(plural: str = "loads", kind: str = "Load") -> dict[str, Any]:
             {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
         ],
     }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}", "labels": {SERVE_LABEL: SERVE_VALUE}},
-        "spec": {
-            "group": GROUP,
-            "scope": "Namespaced",
-            "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"},
-            "versions": [version],
-        },
-    }
+    return definition(GROUP, plural, kind, version)
 
 
 def sample() -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from apiext.meta.host_annotations import SERVE_LABEL, SERVE_VALUE
+from hack.lib import definitions
 
 GROUP: Final = "hostile.apiext.dev"
 API_VERSION: Final = f"{GROUP}/v1"
@@ -69,17 +69,8 @@ def definition(plural: str = "widgets", kind: str = KIND, *, spec: dict[str, Any
     served = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     columns = [{"name": "Shard", "type": "string", "jsonPath": ".spec.shard"}]
     selectable = [] if spec else [{"jsonPath": ".spec.shard"}]
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}", "labels": {SERVE_LABEL: SERVE_VALUE}},
-        "spec": {
-            "group": GROUP,
-            "scope": "Namespaced",
-            "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"},
-            "versions": [{**served, "additionalPrinterColumns": columns, "selectableFields": selectable, **version}],
-        },
-    }
+    fields = {"additionalPrinterColumns": columns, "selectableFields": selectable}
+    return definitions.definition(GROUP, plural, kind, {**served, **fields, **version})
 
 
 def widget(name: str, /, kind: str = KIND, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from apiext.meta import json_codec
-from apiext.meta.object_metadata import metadata_json
+from apiext.meta.object_metadata import metadata_json, read_metadata
 
 METADATA = {"annotations": {"q": 'a "quoted" \\ { [ é \u2028 <b>'}, "managedFields": [{"fieldsV1": {"f:x": {}}}] * 200, "name": "a"}
 TYPE = {"apiVersion": "ex.com/v1", "kind": "Widget"}
@@ -29,6 +29,7 @@ def test_returns_the_metadata(obj: dict[str, Any]) -> None:
     data = json_codec.dumps(obj, sort_keys=False)
 
     assert metadata_json(data) == json_codec.dumps(obj.get("metadata") or {}, sort_keys=False)
+    assert read_metadata(data) == (obj.get("metadata") or {})
 
 
 def test_does_not_parse_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:

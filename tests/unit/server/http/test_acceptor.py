@@ -1,4 +1,4 @@
-"""New connections: the backlog, the number of those that have not authenticated a request, and who makes room."""
+"""New connections: the backlog, the limit of unauthenticated ones, and which of these is closed when the limit is reached."""
 
 import socket
 import struct
