@@ -36,7 +36,7 @@ def serve(**flags: Any) -> None:
     try:
         options = read_options(flags)
     except OptionsError as error:
-        raise click.UsageError("\n".join(error.problems)) from error
+        raise click.ClickException("\n".join(error.problems)) from error
     try:
         _run(options, begin)
     except StartError as error:
@@ -50,6 +50,8 @@ def _run(options: ServerOptions, begin: float) -> None:
     from apiext.server.log_output import configure_logging
 
     configure_logging(options.verbosity)
+    options.feature_gates.log_warnings()
+    options.admission_plugins.log_warnings()
 
     def started(facts: dict[str, str]) -> None:
         click.echo(_welcome(facts, time.perf_counter() - begin))

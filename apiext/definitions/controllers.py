@@ -15,10 +15,11 @@ from apiext.definitions.definition_informer import FAILURES
 from apiext.definitions.finalizer import Finalizer, needs_cleanup
 from apiext.definitions.naming import accepted_names
 from apiext.definitions.reconcile import depends_on_schemas, reconcile_status
+from apiext.definitions.status_writer import StatusWriter
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
 from apiext.meta.workqueue import WorkQueue
-from apiext.storage.interface import InvalidObjectError, KeyNotFoundError, Preconditions, WriteOptions
+from apiext.storage.interface import InvalidObjectError, KeyNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,18 +27,22 @@ if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
     from apiext.definitions.definition_informer import DefinitionInformer
     from apiext.definitions.finalizer import Instances
+    from apiext.definitions.status_writer import RecordFields
     from apiext.meta.json_codec import Object
 
 _LOG: Final = get_logger(__name__)
 
 
 class DefinitionControllers:
-    """Runs the controllers of definitions. `instances` finds and deletes the custom resources of a definition."""
+    """Runs the controllers of definitions.
 
-    def __init__(self, informer: DefinitionInformer, instances: Instances) -> None:
-        self._informer = informer
+    `instances` finds and deletes the custom resources of a definition; `record` records the fields that the controllers change.
+    """
+
+    def __init__(self, informer: DefinitionInformer, instances: Instances, record: RecordFields) -> None:
         self._catalog = informer.catalog
-        self._finalizer = Finalizer(informer, instances)
+        self._writer = StatusWriter(informer, record)
+        self._finalizer = Finalizer(informer, instances, self._writer)
         self._queue = WorkQueue(
             self._sync, log=_LOG, event="definition status update failed, retrying", key_field="definition", retryable=FAILURES
         )
@@ -84,17 +89,11 @@ class DefinitionControllers:
         if self._reconcile_status(crd) is crd:
             return
         before = definition.head["status"]["acceptedNames"]
-
-        async def update(existing: Object, _revision: int) -> Object:
-            return self._reconcile_status(existing)
-
-        informer, options = self._informer, WriteOptions(preconditions=Preconditions(uid=definition.uid))
         try:
-            item, _ = await informer.store.guaranteed_update(name, informer.codec, update, options)
+            await self._writer.update(definition, self._reconcile_status)
         except (KeyNotFoundError, InvalidObjectError):
             # Deleted, or deleted and created again. The watch event brings the new state.
             return
-        informer.observe(item)
         after = self._catalog.get(name)
         if after is not None and after.head["status"]["acceptedNames"] != before:
             self._enqueue_waiting(after.group, except_for=name)

@@ -6,7 +6,7 @@ Mirrors apiextensions-apiserver pkg/controller/finalizer/crd_finalizer.go.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.definitions import conditions
@@ -21,6 +21,7 @@ from apiext.storage.interface import InvalidObjectError, KeyNotFoundError, Preco
 if TYPE_CHECKING:
     from apiext.definitions.definition import Definition
     from apiext.definitions.definition_informer import DefinitionInformer
+    from apiext.definitions.status_writer import StatusWriter
     from apiext.meta.json_codec import Object
 
 _LOG: Final = get_logger(__name__)
@@ -61,9 +62,10 @@ class _HasOtherFinalizersError(Exception):
 class Finalizer:
     """Finalizes definitions that are being deleted."""
 
-    def __init__(self, informer: DefinitionInformer, instances: Instances) -> None:
+    def __init__(self, informer: DefinitionInformer, instances: Instances, writer: StatusWriter) -> None:
         self._informer = informer
         self._instances = instances
+        self._writer = writer
         self._queue = WorkQueue(
             self._sync,
             log=_LOG,
@@ -141,12 +143,12 @@ class Finalizer:
     async def _report(self, definition: Definition, condition: Condition) -> None:
         """Write the Terminating condition, if it differs."""
 
-        async def update(existing: Object, _revision: int) -> Object:
+        def change(existing: Object) -> Object:
             crd = dict(existing)
             conditions.put(crd, condition)
             return crd
 
-        await self._update(definition, update)
+        await self._writer.update(definition, change)
 
     async def _remove_finalizer(self, definition: Definition, last: Condition) -> None:
         """Remove the cleanup finalizer and write the last condition; delete the definition if it has no other finalizer."""
@@ -155,7 +157,7 @@ class Finalizer:
             if existing["metadata"].get("finalizers", []) not in ([], [CLEANUP_FINALIZER]):
                 raise _HasOtherFinalizersError
 
-        async def update(existing: Object, _revision: int) -> Object:
+        def change(existing: Object) -> Object:
             finalizers = [name for name in existing["metadata"].get("finalizers", ()) if name != CLEANUP_FINALIZER]
             crd = existing | {"metadata": existing["metadata"] | {"finalizers": finalizers}}
             conditions.put(crd, last)
@@ -166,14 +168,9 @@ class Finalizer:
         try:
             item = await informer.store.delete(definition.name, informer.codec, options)
         except _HasOtherFinalizersError:
-            await self._update(definition, update)
+            await self._writer.update(definition, change)
         else:
             informer.forget(definition.name, item.revision)
-
-    async def _update(self, definition: Definition, update: Callable[[Object, int], Awaitable[Object]]) -> None:
-        informer, options = self._informer, WriteOptions(preconditions=Preconditions(uid=definition.uid))
-        item, _ = await informer.store.guaranteed_update(definition.name, informer.codec, update, options)
-        informer.observe(item)
 
 
 def needs_cleanup(definition: Definition) -> bool:

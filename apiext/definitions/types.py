@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from apiext.meta.go_times import Time
 from apiext.meta.go_types import Bool, DecodeError, Decoder, Field, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
-from apiext.meta.objectmeta import MANAGED_FIELDS_ENTRY, OBJECT_META
+from apiext.meta.objectmeta import OBJECT_META
 
 
 class Bytes(GoType):
@@ -309,25 +309,13 @@ STATUS: Final = Struct("CustomResourceDefinitionStatus").define(
     Field("observedGeneration", INT64),
 )
 
-_MANAGED: Final = Struct("ManagedFieldsEntry").define(
-    *(field for field in MANAGED_FIELDS_ENTRY.by_name.values() if field.name not in ("fieldsV1", "subresource")),
-    Field("fieldsV1", Raw("v1.FieldsV1", keep_order=True)),
-    Field("subresource", STRING),
-)
-
-METADATA: Final = Struct("ObjectMeta").define(
-    *(field for field in OBJECT_META.by_name.values() if field.name != "managedFields"),
-    # FieldsV1 is raw JSON in the reference: its members keep their order.
-    Field("managedFields", Slice(_MANAGED)),
-)
-
 
 def definition(spec: Struct) -> Struct:
     """Return the type CustomResourceDefinition with a given spec type."""
     return Struct("CustomResourceDefinition").define(
         Field("kind", STRING, embedded=("TypeMeta",)),
         Field("apiVersion", STRING, embedded=("TypeMeta",)),
-        Field("metadata", METADATA, omit_empty=False),
+        Field("metadata", OBJECT_META, omit_empty=False),
         Field("spec", spec, omit_empty=False),
         Field("status", STATUS, omit_empty=False),
     )

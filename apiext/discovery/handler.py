@@ -15,12 +15,12 @@ from apiext.definitions.catalog import Catalog
 from apiext.discovery import documents
 from apiext.discovery.documents import AGGREGATED
 from apiext.discovery.resources import APIGroup, collect
+from apiext.endpoints.request import SERVES_CBOR
 from apiext.endpoints.responsewriters.cached_document import Document
-from apiext.endpoints.responsewriters.content_encoding import formatted
+from apiext.endpoints.responsewriters.formatting import formatted
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.endpoints.serializers.negotiation import (
-    MEDIA_TYPES,
     PLAIN_OFFERS,
     PROTOBUF,
     Convert,
@@ -28,6 +28,7 @@ from apiext.endpoints.serializers.negotiation import (
     Offers,
     check_route,
     negotiate_output,
+    route_types,
 )
 from apiext.meta import errors, json_codec
 from apiext.meta.builtin_resources import BuiltinGroupVersion
@@ -35,6 +36,8 @@ from apiext.meta.json_codec import Object
 
 _CONVERT: Final = Convert(**AGGREGATED._asdict())
 _PARAMS: Final = f"g={AGGREGATED.group};v={AGGREGATED.version};as={AGGREGATED.kind}"
+_VERSION_PARTS: Final = 3
+"""Segments in the path of a group's version."""
 _NOT_GET: Final = "the server does not allow this method on the requested resource"
 
 
@@ -75,7 +78,7 @@ class DiscoveryHandler:
         self._refresh()
         parts = tuple(part for part in request.path.split("/") if part)
         document = self._paths.get(parts)
-        is_builtin = parts[:1] == ("api",) or (len(parts) == 3 and parts[1] in self._own_groups)
+        is_builtin = parts[:1] == ("api",) or (len(parts) == _VERSION_PARTS and parts[1] in self._own_groups)
         if document is None or request.path == "/apis//":
             if is_builtin:
                 raise errors.path_not_found()
@@ -83,7 +86,10 @@ class DiscoveryHandler:
         if is_builtin:
             if request.method != hdrs.METH_GET:
                 raise errors.StatusError(405, "MethodNotAllowed", _NOT_GET, {})
-            check_route(request, MEDIA_TYPES)
+            check_route(request, route_types(request))
+        elif len(parts) == _VERSION_PARTS:
+            # the reference's handler of versions of custom resources knows no CBOR
+            request.pop(SERVES_CBOR, None)
         # the reference serves /apis/ with another handler than /apis
         aggregates = len(parts) == 1 and request.path != "/apis/"
         media = negotiate_output(request, _ROOT if aggregates else PLAIN_OFFERS)

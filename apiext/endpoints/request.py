@@ -16,12 +16,14 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 INFO: web.RequestKey[RequestInfo] = web.RequestKey("info", RequestInfo)
 USER: web.RequestKey[UserInfo] = web.RequestKey("user", UserInfo)
 AUTHORIZE: web.RequestKey[Authorize] = web.RequestKey("authorize", object)  # type: ignore[arg-type]
-"""The authorizer of deletions of unreadable objects. Deletes have it unless the feature is disabled."""
+"""The authorizer of applies that create, and of deletions of unreadable objects. Deletes lack it where that feature is disabled."""
 WARNINGS: web.RequestKey[list[str]] = web.RequestKey("warnings", list)
 """Texts for Warning headers, in order; the response writers send them."""
 WORKERS: web.RequestKey[WorkerPool] = web.RequestKey("workers", WorkerPool)
 """The processes for work that would hold the event loop for more than a few milliseconds."""
 
+SERVES_CBOR: web.RequestKey[bool] = web.RequestKey("serves_cbor", bool)
+"""Present if the server reads and writes CBOR."""
 QUERY: web.RequestKey[dict[str, list[str]]] = web.RequestKey("query", dict)
 """The parsed query; missing before it is first used."""
 HEADERS: web.RequestKey[dict[str, str]] = web.RequestKey("headers", dict)

@@ -13,6 +13,8 @@ from apiext.endpoints.responsewriters.status import internal_error_reply, status
 from apiext.filters.step import FilterStep, StepResult
 
 _DELETIONS: Final = ("delete", "deletecollection")
+_MAY_CREATE: Final = ("patch",)
+"""Verbs that need the permission to create, if the object does not exist."""
 
 
 class Authorization(FilterStep):
@@ -43,6 +45,6 @@ class Authorization(FilterStep):
         user, info = request[USER], request[INFO]
         if verdict.decision is not Decision.ALLOW:
             return status_reply(request, forbidden(user, info, verdict.reason), no_sniffing=True)
-        if info.verb in _DELETIONS and self._unsafe_deletion:
+        if info.verb in _MAY_CREATE or (info.verb in _DELETIONS and self._unsafe_deletion):
             request[AUTHORIZE] = self._modes.authorize
         return None

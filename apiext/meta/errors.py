@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from apiext.meta import field, go_format
+from apiext.meta.limits import MAX_ERROR_CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,9 +14,11 @@ if TYPE_CHECKING:
 
 
 class StatusError(Exception):
-    """An error answer; carries the members of the Status object."""
+    """An error answer; carries the members of the Status object. A message of more than MAX_ERROR_CHARACTERS is cut."""
 
     def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
+        if len(message) > MAX_ERROR_CHARACTERS:
+            message = f"{message[:MAX_ERROR_CHARACTERS]}... ({len(message) - MAX_ERROR_CHARACTERS} more characters)"
         super().__init__(message)
         self.code = code
         self.reason = reason

@@ -90,6 +90,7 @@ class ErrorType(Enum):
     TOO_LONG = "FieldValueTooLong", "Too long"
     TOO_MANY = "FieldValueTooMany", "Too many"
     TYPE_INVALID = "FieldValueTypeInvalid", "Invalid value"
+    INTERNAL = "InternalError", "Internal error"
 
     def __init__(self, reason: str, label: str) -> None:
         self.reason = reason
@@ -108,7 +109,9 @@ def typed_text(value: str | None) -> Printed:
     return Printed(json_codec.dumps(value).decode())
 
 
-_WITHOUT_VALUE = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG})
+OMITTED: Final = Printed("")
+"""A bad value that messages do not show."""
+_WITHOUT_VALUE: Final = frozenset({ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG, ErrorType.INTERNAL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ class FieldError:
     def body(self) -> str:
         """Return the message without the field's path."""
         text = self.type.label
-        if self.type not in _WITHOUT_VALUE:
+        if self.type not in _WITHOUT_VALUE and self.bad_value is not OMITTED:
             text += f": {_value(self.bad_value)}"
         return f"{text}: {self.detail}" if self.detail else text
 
@@ -199,7 +202,7 @@ def invalid(path: object, value: Any, detail: str) -> FieldError:
     return FieldError(ErrorType.INVALID, path, value, detail)
 
 
-def duplicate(path: Path, value: Any) -> FieldError:
+def duplicate(path: object, value: Any) -> FieldError:
     """Return an error about a repeated value that must be unique."""
     return FieldError(ErrorType.DUPLICATE, path, value)
 
@@ -215,7 +218,7 @@ def supported_values(supported: Iterable[object]) -> str:
     return f"supported values: {quoted}" if quoted else ""
 
 
-def forbidden(path: Path, detail: str) -> FieldError:
+def forbidden(path: object, detail: str) -> FieldError:
     """Return an error about a value that other conditions forbid."""
     return FieldError(ErrorType.FORBIDDEN, path, "", detail)
 
@@ -237,3 +240,8 @@ def too_many(path: Path, actual: int, max_items: int) -> FieldError:
     noun = "item" if max_items == 1 else "items"
     detail = f"must have at most {max_items} {noun}" if max_items >= 0 else "has too many items"
     return FieldError(ErrorType.TOO_MANY, path, actual, detail)
+
+
+def internal(path: object, detail: str) -> FieldError:
+    """Return an error of the server itself."""
+    return FieldError(ErrorType.INTERNAL, path, "", detail)

@@ -26,6 +26,14 @@ _FIRST_BYTE = 0xDC80
 _LAST_BYTE = 0xDCFF
 """Last surrogate that stands for a byte (surrogateescape); _FIRST_BYTE is the first."""
 
+_SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+"""Characters that Go trims as spaces. Python's `str.strip` trims four more."""
+
+
+def trim_space(text: str) -> str:
+    """Return a string without the spaces at its ends (strings.TrimSpace)."""
+    return text.strip(_SPACES)
+
 
 def quote(text: str) -> str:
     """Return a string as Go's %q and strconv.Quote print it; surrogate escapes stand for bytes that are not UTF-8."""
@@ -82,3 +90,15 @@ def value(item: object) -> str:
     if isinstance(item, int | float):
         return number(item, max_exponent=_MAX_PLAIN_EXPONENT)
     return str(item)
+
+
+def syntax(item: object) -> str:
+    """Return a JSON value as Go's %#v prints it."""
+    if isinstance(item, dict):
+        members = ", ".join(f"{quote(name)}:{syntax(item[name])}" for name in sorted(item))
+        return f"map[string]interface {{}}{{{members}}}"
+    if isinstance(item, list):
+        return f"[]interface {{}}{{{', '.join(map(syntax, item))}}}"
+    if isinstance(item, str):
+        return quote(item)
+    return "interface {}(nil)" if item is None else value(item)

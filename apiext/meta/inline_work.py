@@ -7,7 +7,7 @@ import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from apiext.meta.limits import MAX_INLINE_SECONDS
+from apiext.meta.limits import MAX_INLINE_SECONDS, MAX_INLINE_STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,12 +24,13 @@ class HeavyWorkError(Exception):
 class InlineWork:
     """The measured work of a request on the event loop; a context manager in which `inline_work` returns it."""
 
-    __slots__ = ("_left", "_token", "trusting")
+    __slots__ = ("_left", "_steps", "_token", "trusting")
 
     def __init__(self, *, trusting: bool = False) -> None:
         """Begin the work. `trusting` work is the server's own: it need not repeat checks of what is stored when its time is used."""
         self.trusting = trusting
         self._left = MAX_INLINE_SECONDS
+        self._steps = math.inf if trusting else MAX_INLINE_STEPS
         self._token: Token[InlineWork | None] | None = None
 
     def run(self, work: Callable[[A], T], subject: A) -> T:
@@ -46,12 +47,22 @@ class InlineWork:
         finally:
             self._left -= time.perf_counter() - begun
 
+    def step(self, count: int = 1) -> None:
+        """Count steps of some microseconds each.
+
+        Raises:
+            HeavyWorkError: the request has taken more than MAX_INLINE_STEPS.
+        """
+        self._steps -= count
+        if self._steps < 0:
+            raise HeavyWorkError
+
     def __enter__(self) -> None:
         self._token = _CURRENT.set(self)
 
     def __exit__(self, *_: object) -> None:
         # tasks that the request started may outlive it
-        self._left = math.inf
+        self._left = self._steps = math.inf
         if self._token is not None:
             _CURRENT.reset(self._token)
 

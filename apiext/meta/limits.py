@@ -68,10 +68,22 @@ MAX_COPIED_BYTES: Final = MAX_BODY_BYTES
 MAX_VIOLATIONS: Final = 20_000
 """Violations after which validation of an object stops; the reference runs into its timeout before it reports as many."""
 MAX_ERROR_CHARACTERS: Final = 1 << 20
-"""Characters of field errors, and of paths of unknown or duplicate fields, after which no more are reported.
+"""Characters of field errors, and of paths of unknown or duplicate fields, after which no more are reported, and of a Status message.
 
-Each error shows its value and the whole path to it: without a limit the text can be as long as the square of the body.
+Each error shows its value and the whole path to it: without a limit the text can be as long as the square of the body. Errors of
+syntax quote the body, or name each of its lines.
 """
+
+# --- rules ------------------------------------------------------------------------------------------------------------
+
+MAX_CEL_RESULT: Final = 16 << 20
+"""Characters or elements that one call of a CEL function may produce. The cost of `replace`, `join` and `format` follows their
+arguments: from two texts of a megabyte `replace` could make a terabyte."""
+
+# --- managed fields ---------------------------------------------------------------------------------------------------
+
+MAX_UPDATE_MANAGERS: Final = 10
+"""Managers of updates in the managedFields of an object. The oldest are merged; more would make objects grow (DefaultMaxUpdateManagers)."""
 
 # --- patterns of schemas ----------------------------------------------------------------------------------------------
 
@@ -87,8 +99,13 @@ them in quadratic time."""
 MAX_PATH_STEPS: Final = 10_000
 """Steps of the path of a printer column. A longer path is malformed. It is parsed in the event loop."""
 MAX_PATH_VALUES: Final = 100_000
-"""Steps and values of the evaluation of one cell. A cell with more is empty: `['x','x']` doubles the values each time that it is
-repeated."""
+"""Steps and values of the evaluation of the cells of a row. The cell with more is empty, as are those after it: `['x','x']` doubles the
+values each time that it is repeated."""
+MAX_ROW_CHARACTERS: Final = 2 << 20
+"""Characters of the cells of a row after which further cells are empty. Any object can be printed once; a definition can have
+thousands of columns.
+"""
+
 # --- selectors --------------------------------------------------------------------------------------------------------
 
 LONG_SELECTOR: Final = 4096
@@ -131,12 +148,25 @@ MAX_INLINE_COPIES: Final = 1
 MAX_INLINE_SECONDS: Final = 0.0025
 """Seconds that the compilation and the matching of patterns may take in the event loop for one write; then it starts again in a worker
 process. Both depend on what the patterns say, not only on their length."""
+MAX_INLINE_STEPS: Final = 1000
+"""Steps of some microseconds each that a write may take in the event loop for the compilation of schemas and the report of errors; then it
+starts again in a worker process. A schema can have more than an object's size tells."""
 MAX_INLINE_PATTERN_SIZE: Final = 3000
 """Instructions of a pattern, as estimated from its text, above which only worker processes compile it: a compilation takes up to a
 microsecond for each. The largest pattern of the well-known definitions, IP addresses, has 2,206."""
 MAX_INLINE_PATTERN_STEPS: Final = 100_000
 """Instructions of a pattern times bytes of a value above which only worker processes match them. Each step takes up to 25 nanoseconds
 where the states of the pattern are many, else far less."""
+MAX_INLINE_EXPRESSION_LENGTH: Final = 500
+"""Characters of the rules of a schema node above which they are not compiled on the event loop: each takes about 5 microseconds."""
+MAX_SERVER_EXPRESSION_LENGTH: Final = 4_000
+"""Characters of a rule above which only worker processes compile it, each for itself. Well-known definitions have rules of up to 1,270."""
+MAX_INLINE_RULE_SCHEMA_BYTES: Final = 64 * 1024
+"""Bytes of a schema, in JSON, above which its rules are not collected on the event loop: that takes about a millisecond from here on."""
+MAX_INLINE_EVALUATION_COST: Final = 4_000
+"""Cost units of an evaluation above which it runs in a worker process. A unit takes 0.01 to 0.1 microseconds, of URLs and quantities 1."""
+MAX_INLINE_RULE_COST: Final = 10_000
+"""Cost units of all rules of an object above which worker processes evaluate them."""
 
 MAX_INLINE_RENDERING_BYTES: Final = 128 * 1024
 """Bytes of a stored object above which a worker process renders it for its first reader. Rendering takes about 4 ms from here on."""
@@ -155,6 +185,13 @@ MAX_IDLE_WORKER_BYTES: Final = 256 << 20
 """Bytes of memory that a worker process may have used once and stay for the next job."""
 WORKER_IDLE_SECONDS: Final = 30.0
 """Seconds after which an idle worker process ends; its start costs half a second of processor time."""
+
+# --- CEL --------------------------------------------------------------------------------------------------------------
+
+MAX_CEL_EXPRESSION_CODE_POINTS: Final = 100_000
+"""Characters of an expression; the limit of cel-go's parser."""
+MAX_CEL_NODES: Final = 200_000
+"""Nodes of an expression's syntax tree. Only macros that copy their operand reach it, as each optMap of a chain doubles the tree."""
 
 # --- logs -------------------------------------------------------------------------------------------------------------
 

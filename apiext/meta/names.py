@@ -75,6 +75,8 @@ def _length_errors(value: str, limit: int, unit: str) -> list[str]:
 
 def dns1123_label(value: str) -> list[str]:
     """Check a label of a DNS name, lower case."""
+    if len(value) <= DNS1123_LABEL_MAX_LENGTH and _LABEL.fullmatch(value):
+        return []
     errors = _length_errors(value, DNS1123_LABEL_MAX_LENGTH, "characters")
     if _LABEL.fullmatch(value) is None:
         if _SUBDOMAIN.fullmatch(value) is not None:
@@ -156,6 +158,11 @@ def name_is_dns_subdomain(name: str, prefix: bool = False) -> list[str]:  # noqa
 def name_is_dns_label(name: str, prefix: bool = False) -> list[str]:  # noqa: FBT001, FBT002
     """Check the name of a namespace, or a prefix of one."""
     return dns1123_label(_mask_trailing_dash(name) if prefix else name)
+
+
+def name_is_dns1035_label(name: str, prefix: bool = False) -> list[str]:  # noqa: FBT001, FBT002
+    """Check the name of a service, or a prefix of one."""
+    return dns1035_label(_mask_trailing_dash(name) if prefix else name)
 
 
 def _mask_trailing_dash(name: str) -> str:

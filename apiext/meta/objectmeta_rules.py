@@ -26,13 +26,14 @@ FINALIZER_ORPHAN: Final = "orphan"
 FINALIZER_FOREGROUND: Final = "foregroundDeletion"
 MAX_ANNOTATIONS_SIZE: Final = 256 * 1024
 """Bytes of all keys and values."""
-_MAX_MANAGER_LENGTH: Final = 128
+MAX_MANAGER_LENGTH: Final = 128
 """Bytes."""
 _MAX_SUBRESOURCE_LENGTH: Final = 256
 """Bytes."""
 _MAX_CACHED_LABEL_LENGTH: Final = 128
 """Characters of key and value up to which the validity of a label is cached."""
 _METADATA: Final = field.Path("metadata")
+_OPERATIONS: Final = ("Apply", "Update")
 _BANNED_OWNER: Final = GroupVersionKind("", "v1", "Event")
 _OWNER_ORDER: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
@@ -118,13 +119,16 @@ def _is_label(key: str, value: str) -> bool:
 
 def validate_annotations(annotations: dict[str, str], path: Path) -> Iterator[FieldError]:
     """Yield the errors of annotations: keys are qualified names in any case, the total size is limited."""
-    total = 0
-    for key, value in annotations.items():
+    for key in annotations:
         for message in names.label_key(key.lower()):
             yield field.invalid(path, key, message)
-        total += names.size(key) + names.size(value)
-    if total > MAX_ANNOTATIONS_SIZE:
+    if are_annotations_too_large(annotations):
         yield field.too_long(path, MAX_ANNOTATIONS_SIZE)
+
+
+def are_annotations_too_large(annotations: dict[str, str]) -> bool:
+    """Return whether annotations exceed their total size."""
+    return sum(names.size(key) + names.size(value) for key, value in annotations.items()) > MAX_ANNOTATIONS_SIZE
 
 
 def _owner_references(owners: list[Object], path: Path) -> Iterator[FieldError]:
@@ -191,12 +195,14 @@ def _no_new_finalizers(new: list[str], old: list[str], path: Path) -> list[Field
 
 def _managed_fields(entries: list[Object], path: Path) -> Iterator[FieldError]:
     for index, entry in enumerate(entries):
+        if _is_valid_entry(entry):
+            continue
         here = path.index(index)
         operation = entry.get("operation", "")
         if not operation:
             yield field.required(here.child("operation"), "must not be empty")
-        elif operation not in ("Apply", "Update"):
-            yield field.not_supported(here.child("operation"), field.typed_text(operation), ("Apply", "Update"))
+        elif operation not in _OPERATIONS:
+            yield field.not_supported(here.child("operation"), field.typed_text(operation), _OPERATIONS)
         if entry.get("fieldsType", "FieldsV1") != "FieldsV1":
             yield field.invalid(here.child("fieldsType"), entry["fieldsType"], "must be `FieldsV1`")
         yield from validate_field_manager(entry.get("manager", ""), here.child("manager"))
@@ -204,10 +210,23 @@ def _managed_fields(entries: list[Object], path: Path) -> Iterator[FieldError]:
             yield field.too_long(here.child("subresource"), _MAX_SUBRESOURCE_LENGTH)
 
 
+def _is_valid_entry(entry: Object) -> bool:
+    """Return whether an entry of managedFields is valid; False also where that takes a closer check."""
+    manager = entry.get("manager", "")
+    return (
+        entry.get("operation") in _OPERATIONS
+        and entry.get("fieldsType", "FieldsV1") == "FieldsV1"
+        and len(manager) <= MAX_MANAGER_LENGTH
+        and manager.isascii()
+        and manager.isprintable()
+        and len(entry.get("subresource", "")) * 4 <= _MAX_SUBRESOURCE_LENGTH
+    )
+
+
 def validate_field_manager(manager: str, path: Path) -> Iterator[FieldError]:
     """Yield the errors of a field manager's name: short and printable."""
-    if names.size(manager) > _MAX_MANAGER_LENGTH:
-        yield field.too_long(path, _MAX_MANAGER_LENGTH)
+    if names.size(manager) > MAX_MANAGER_LENGTH:
+        yield field.too_long(path, MAX_MANAGER_LENGTH)
     if manager.isprintable():
         return
     position = 0

@@ -7,10 +7,13 @@ import re
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
-_SHAPE: Final = re.compile(r"([+-]?[0-9.]++)([eEinumkKMGTP]*[-+]?[0-9]*)")
-_EXPONENT: Final = re.compile(r"[eE][-+]?[0-9]{1,9}")
+_SHAPE: Final = re.compile(r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
+_BAD_SHAPE: Final = r"quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_BAD_NUMBER: Final = "unable to parse numeric part of quantity"
+_BAD_SUFFIX: Final = "unable to parse quantity's suffix"
+_EXPONENT: Final = re.compile(r"[eE][-+]?[0-9]{1,18}", re.ASCII)
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL_SUFFIX: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
@@ -19,6 +22,7 @@ _MAX_BINARY: Final = Decimal(2**63 - 1)
 """Greatest amount with a binary suffix."""
 _EXACT: Final = decimal.Context(prec=100, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 _NANO: Final = Decimal("1e-9")
+_NANO_EXPONENT: Final = -9
 _INT64_DIGITS: Final = 18
 """Digits that an int64 always holds."""
 
@@ -39,6 +43,8 @@ class Quantity:
     format: Format = Format.DECIMAL
     text: str = field(default="", compare=False)
     """The text that was parsed, if it is canonical enough to keep."""
+    compact: bool = field(default=False, compare=False)
+    """Whether the reference keeps what was parsed as an integer of 64 bits and a power of ten, those of `amount`."""
 
     def __add__(self, other: Quantity) -> Quantity:
         """Return the sum in the format of the first quantity, or of the other one if the first is zero."""
@@ -60,50 +66,63 @@ def parse(text: str) -> Quantity:
     """Parse a quantity.
 
     Raises:
-        ValueError: the text is no quantity.
+        ValueError: the text is no quantity; the message is the reference's.
     """
     found = _SHAPE.fullmatch(text)
-    if found is None:
-        raise ValueError("it is no quantity")
-    number, suffix = found.groups()
-    try:
-        amount = _EXACT.create_decimal(number)
-    except decimal.InvalidOperation as error:
-        raise ValueError("the number of a quantity cannot be read") from error
+    if found is None or not text:
+        raise ValueError(_BAD_SHAPE)
+    sign, whole, fraction, suffix = found.groups()
+    number = _Number(sign, whole.lstrip("0") or "0", fraction or "")
     if suffix in _DECIMAL:
-        return _of_decimal(text, number, amount, _DECIMAL[suffix], Format.DECIMAL)
-    if suffix in _BINARY:
-        return _of_binary(text, number, amount, _BINARY[suffix])
-    if _EXPONENT.fullmatch(suffix):
-        return _of_decimal(text, number, amount, int(suffix[1:]), Format.EXPONENT)
-    raise ValueError("the suffix of a quantity is unknown")
+        parsed = _of_decimal(text, number, _DECIMAL[suffix], Format.DECIMAL)
+    elif suffix in _BINARY:
+        parsed = _of_binary(text, number, _BINARY[suffix])
+    elif _EXPONENT.fullmatch(suffix):
+        # The reference reads 64 bits and keeps 32.
+        parsed = _of_decimal(text, number, (int(suffix[1:]) + 2**31) % 2**32 - 2**31, Format.EXPONENT)
+    else:
+        raise ValueError(_BAD_SUFFIX)
+    if not (parsed.compact or whole or fraction):
+        raise ValueError(_BAD_NUMBER)
+    return parsed
 
 
-def _of_decimal(text: str, number: str, amount: Decimal, exponent: int, written: Format) -> Quantity:
-    digits, fraction = _digits(number)
-    scale = exponent - len(fraction)
-    stays = len(digits) <= _INT64_DIGITS and scale >= -9 and scale % 3 == 0 and not digits.startswith("0") and not digits.endswith("000")
-    return Quantity(_rounded(amount.scaleb(exponent, _EXACT)), written, text if stays else "")
+class _Number(NamedTuple):
+    """The number of a quantity; `whole` has no leading zeros."""
+
+    sign: str
+    whole: str
+    fraction: str
+
+    @property
+    def digits(self) -> str:
+        return self.whole + self.fraction
+
+    def amount(self, exponent: int) -> Decimal:
+        return _EXACT.create_decimal(f"{self.sign}{self.digits}e{exponent - len(self.fraction)}")
 
 
-def _of_binary(text: str, number: str, amount: Decimal, power: int) -> Quantity:
-    digits, fraction = _digits(number)
-    stays = not fraction and len(digits) + 3 * power < _INT64_DIGITS - 3 and int(digits) % 8 != 0
-    amount = _EXACT.multiply(amount, Decimal(1024**power))
+def _of_decimal(text: str, number: _Number, exponent: int, written: Format) -> Quantity:
+    digits, scale = number.digits, exponent - len(number.fraction)
+    compact = len(digits) <= _INT64_DIGITS and scale >= _NANO_EXPONENT
+    stays = compact and scale % 3 == 0 and not digits.startswith("0") and not digits.endswith("000")
+    return Quantity(_rounded(number.amount(exponent)), written, text if stays else "", compact=compact)
+
+
+def _of_binary(text: str, number: _Number, power: int) -> Quantity:
+    digits = number.digits
+    amount = _EXACT.multiply(number.amount(0), Decimal(1024**power))
+    compact = not number.fraction and len(digits) + 3 * power < _INT64_DIGITS - 3 and abs(amount) <= _MAX_BINARY
+    stays = compact and int(digits) % 8 != 0
     capped = max(min(_rounded(amount), _MAX_BINARY), -_MAX_BINARY)
-    return Quantity(capped, Format.DECIMAL if 0 < abs(capped) < 1 else Format.BINARY, text if stays else "")
-
-
-def _digits(number: str) -> tuple[str, str]:
-    """Return all digits without leading zeros, and the digits behind the point."""
-    whole, _, fraction = number.lstrip("+-").partition(".")
-    return (whole.lstrip("0") or "0") + fraction, fraction
+    written = Format.DECIMAL if 0 < abs(capped) < 1 else Format.BINARY
+    return Quantity(capped, written, text if stays else "", compact=compact)
 
 
 def _rounded(amount: Decimal) -> Decimal:
     """Return the amount in billionths, rounded away from zero."""
     exponent = amount.as_tuple().exponent
-    if isinstance(exponent, int) and exponent < -9:
+    if isinstance(exponent, int) and exponent < _NANO_EXPONENT:
         return amount.quantize(_NANO, decimal.ROUND_UP, _EXACT)
     return amount
 

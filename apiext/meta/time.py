@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 _UNSHOWN: Final = re.compile(rb"[\x00-\x1f\x80-\xff]")
@@ -50,7 +52,12 @@ _MAX_DURATION_SECONDS: Final = (2**63 - 1) / 1e9
 
 def now() -> str:
     """Return the current time in whole seconds, as metadata records it."""
-    return rfc3339(datetime.now(UTC))
+    return _at(int(time.time()))
+
+
+@lru_cache(maxsize=1)  # Several writes a second record the same time.
+def _at(seconds: int) -> str:
+    return rfc3339(datetime.fromtimestamp(seconds, UTC))
 
 
 def rfc3339(moment: datetime) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta import field, go_format, json_values, names, objectmeta_rules, unstructured
+from apiext.meta.field import ErrorType
 from apiext.registry.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
 _FINALIZERS: Final = field.Path("metadata", "finalizers")
 _STANDARD_FINALIZERS: Final = frozenset({objectmeta_rules.FINALIZER_ORPHAN, objectmeta_rules.FINALIZER_FOREGROUND, "kubernetes"})
 _MAX_INT32: Final = 2**31 - 1
+_BLOCKING: Final = frozenset(
+    {ErrorType.NOT_SUPPORTED, ErrorType.REQUIRED, ErrorType.TOO_LONG, ErrorType.TOO_MANY, ErrorType.TYPE_INVALID},
+)
+"""Errors of objects that rules are not evaluated for: values may have other types and sizes than the rules expect."""
+_UNCHECKED: Final = (
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,27 +71,50 @@ class CustomResourceStrategy(Strategy):
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def validate(self, ctx: RequestContext, obj: Object) -> list[FieldError]:
-        """Validate kind and version; then metadata, values, replicas, embedded resources and lists."""
-        errors = self.type_errors(obj)
-        if errors:
-            return errors
-        rule = names.name_is_dns_subdomain
-        errors = field.distinct(objectmeta_rules.validate(obj["metadata"], namespaced=self.namespaced, name_rule=rule))
-        return errors + self._content_errors(obj, None)
+        """Validate kind and version, and if these are right, metadata, values and replicas; then embedded resources, lists and rules."""
+        errors, is_valid = self.type_errors(obj), False
+        if not errors:
+            rule = names.name_is_dns_subdomain
+            errors = field.distinct(objectmeta_rules.validate(obj["metadata"], namespaced=self.namespaced, name_rule=rule))
+            is_valid = self.rules.is_valid(obj)
+            errors += [] if is_valid else self.rules.validate_values(obj)
+            errors += self._scale_errors(obj)
+        errors += self.rules.validate_resources(obj) + self.rules.validate_lists(obj)
+        return self.with_rule_errors(ctx, errors, obj, None, is_valid=is_valid)
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
         """Validate as for a create, with ratcheting."""
-        errors = self.type_errors(obj)
-        if errors:
-            return errors
-        errors = field.distinct(objectmeta_rules.validate_update(obj["metadata"], old["metadata"]))
-        return errors + self._content_errors(obj, old)
+        errors, is_valid = self.type_errors(obj), False
+        if not errors:
+            errors = field.distinct(objectmeta_rules.validate_update(obj["metadata"], old["metadata"]))
+            is_valid = self.rules.is_valid(obj)
+            errors += [] if is_valid else self.rules.validate_values(obj, old)
+            errors += self._scale_errors(obj)
+        errors += self.rules.validate_resources(obj) + self.rules.validate_lists(obj, old)
+        return self.with_rule_errors(ctx, errors, obj, old, is_valid=is_valid)
 
-    def _content_errors(self, obj: Object, old: Object | None) -> list[FieldError]:
-        errors = self.rules.validate_values(obj, old)
-        if self.scale is not None:
-            errors += _replicas_errors(obj, self.scale.spec_replicas) + status_scale_errors(obj, self.scale)
-        return errors + self.rules.validate_resources(obj) + self.rules.validate_lists(obj, old)
+    def _scale_errors(self, obj: Object) -> list[FieldError]:
+        if self.scale is None:
+            return []
+        return _replicas_errors(obj, self.scale.spec_replicas) + status_scale_errors(obj, self.scale)
+
+    def with_rule_errors(
+        self, ctx: RequestContext, errors: list[FieldError], obj: Object, old: Object | None, *, is_valid: bool
+    ) -> list[FieldError]:
+        """Return the errors of an object together with the rules that it breaks; rules that only unchanged values break are warnings.
+
+        `is_valid` is whether the object violates no keyword of the schema.
+
+        Raises:
+            HeavyWorkError: the evaluation takes too long for the event loop.
+        """
+        if not self.rules.has_rules:
+            return errors
+        if any(error.type in _BLOCKING for error in errors):
+            return [*errors, field.invalid(field.ROOT, None, _UNCHECKED)]
+        result = self.rules.validate_rules(obj, old, is_valid=is_valid)
+        ctx.warnings += result.warnings
+        return errors + result.errors
 
     def type_errors(self, obj: Object) -> list[FieldError]:
         """Return the errors of an object that is not of the request's kind and version."""

@@ -14,6 +14,7 @@ import orjson
 from apiext.conversion.interface import InlineConverter
 from apiext.meta import errors, json_codec, json_values, objectmeta, unstructured
 from apiext.meta.gvk import GroupVersionKind, parse_group_version
+from apiext.storage import stored_object
 from apiext.storage.interface import Encoded
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ class CustomResourceCodec:
         "_schemas",
         "_selectable",
         "_storage_api_version",
+        "cbor",
         "conversion",
         "gvk",
         "remote",
@@ -146,8 +148,13 @@ class CustomResourceCodec:
         converter: Converter,
         namespaced: bool,
         selectable_fields: Sequence[str] = (),
+        cbor: bool = False,
     ) -> None:
-        """Create the codec. `shapes` holds the schema of each version by name; `selectable_fields` are JSON paths of the CRD."""
+        """Create the codec. `shapes` holds the schema of each version by name; `selectable_fields` are JSON paths of the CRD.
+
+        Objects are stored in CBOR if `cbor` is set; both encodings are read.
+        """
+        self.cbor = cbor
         self.gvk = kind
         self._api_version = kind.api_version
         self._storage_api_version = f"{kind.group}/{storage_version}"
@@ -177,13 +184,24 @@ class CustomResourceCodec:
             unknown = sorted([*unknown, *(obj.keys() - _ROOT_FIELDS)])
         return [f'unknown field "{path}"' for path in unknown]
 
+    def complete(self, obj: Object) -> Object:
+        """Return an object of this codec's version with canonical metadata and defaults; it may share members with the given one."""
+        if self._schemas.is_canonical(obj):
+            return obj
+        completed: Object = json_values.copy(obj)
+        objectmeta.coerce(completed, drop_malformed=True)
+        shape = self._schemas.of(completed)
+        if shape is not None:
+            shape.default(completed)
+        return completed
+
     def decode(self, data: bytes) -> Object:
         """Implement Codec.decode.
 
         Raises:
             ValueError: the data is invalid, or of a version that the CRD does not have.
         """
-        obj = json_codec.loads(data)
+        obj = stored_object.loads(data)
         if not isinstance(obj, dict):
             raise ValueError(f"a stored object is {unstructured.type_name(obj)}")  # noqa: TRY004
         self._schemas.coerce(obj, drop_malformed=True, report=False)
@@ -214,15 +232,16 @@ class CustomResourceCodec:
         metadata.pop("selfLink", None)
         # uid follows resourceVersion in sorted metadata, and a generation is set where `decode` would set it
         reads_back = self._api_version == self._storage_api_version and "uid" in metadata and metadata.get("generation")
+        stored["metadata"] = metadata
+        cbor = stored_object.cbor(stored) if self.cbor else b""
         if reads_back and self._schemas.is_canonical(obj):
             metadata["resourceVersion"] = _REVISION_MARK
-        stored["metadata"] = metadata
         try:
             data = json_codec.dumps(stored) + b"\n"
         except orjson.JSONEncodeError as error:
             raise errors.bad_request(f"the object cannot be written as JSON: {error}") from error
         before, mark, after = data.partition(_REVISION_MEMBER)
-        return Encoded(before + after, len(before)) if mark else Encoded(data)
+        return Encoded(before + after, len(before) if mark else -1, cbor)
 
     def fields(self, obj: Object) -> dict[str, str]:
         """Return metadata.name, metadata.namespace if namespaced, and the CRD's selectable fields."""

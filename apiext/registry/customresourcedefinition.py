@@ -60,7 +60,7 @@ class CustomResourceDefinitionStrategy(Strategy):
         return validate_create(obj)
 
     def warnings_on_create(self, ctx: RequestContext, obj: Object) -> list[str]:
-        """Warn about unknown formats, sets of composites and rules that are not enforced."""
+        """Warn about unknown formats and sets of composites."""
         from apiext.definitions.validation.warnings import warnings
 
         return warnings(obj)

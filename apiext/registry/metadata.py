@@ -9,7 +9,7 @@ from apiext.meta import errors, field, names, objectmeta_rules, time
 from apiext.meta.gvk import GroupKind, GroupResource, parse_group_version
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.errors import MODIFIED
-from apiext.registry.managed_fields import carry_managers
+from apiext.registry.managed_times import keep_times
 from apiext.storage import versioner
 
 if TYPE_CHECKING:
@@ -116,7 +116,6 @@ async def before_create(ctx: RequestContext, obj: Object, strategy: Strategy, ad
 def _prepare_for_create(ctx: RequestContext, obj: Object, strategy: Strategy, *, namespaced: bool) -> None:
     metadata = obj["metadata"]
     match_namespace(metadata, ctx.namespace if namespaced else "")
-    carry_managers(metadata, {})
     strategy.prepare_for_create(ctx, obj)
     problems = strategy.validate(ctx, obj)
     if problems:
@@ -136,7 +135,6 @@ def before_update(ctx: RequestContext, obj: Object, old: Object, strategy: Strat
         raise errors.internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
     metadata, before = obj["metadata"], old["metadata"]
     match_namespace(metadata, ctx.namespace if namespaced else "")
-    carry_managers(metadata, before, subresource=ctx.subresource)
     _keep(metadata, before, "generation")
     strategy.prepare_for_update(ctx, obj, old)
     metadata = obj["metadata"]
@@ -155,6 +153,7 @@ def before_update(ctx: RequestContext, obj: Object, old: Object, strategy: Strat
         raise errors.invalid(group_kind(obj), metadata.get("name", ""), problems)
     ctx.warnings += strategy.warnings_on_update(ctx, obj, old)
     strategy.canonicalize(obj)
+    keep_times(obj, old)
 
 
 def _keep(metadata: Object, before: Object, name: str) -> None:

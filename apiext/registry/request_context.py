@@ -53,6 +53,10 @@ class UpdateOptions:
     admit: Admit | None = None
     limit: int | None = None
     """As WriteOptions.limit."""
+    create: bool = False
+    """Create a missing object, whatever the strategy allows."""
+    keep_managers: bool = False
+    """As WriteOptions.keep_managers."""
 
 
 @dataclass(frozen=True, slots=True)

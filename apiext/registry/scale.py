@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.meta import errors, json_codec, unstructured
 from apiext.meta.go_types import Decoder, Field, Int, String, Struct
@@ -14,6 +14,8 @@ from apiext.registry.metadata import own
 from apiext.storage.interface import Item
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from apiext.meta.json_codec import Object
     from apiext.meta.request import AdmissionOperation
     from apiext.registry.request_context import RequestContext, UpdateOptions, Updater
@@ -26,7 +28,7 @@ _SHOWN: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimesta
 _INT32: Final = Int(32)
 _TEXT: Final = String()
 
-_SCALE: Final = Struct("Scale").define(
+SCALE: Final = Struct("Scale").define(
     Field("kind", _TEXT, embedded=("TypeMeta",)),
     Field("apiVersion", _TEXT, embedded=("TypeMeta",)),
     Field("metadata", OBJECT_META),
@@ -49,21 +51,38 @@ class ScaleCodec:
         Raises:
             ValueError: a field has the wrong type.
         """
-        strict = Decoder(report=report).run(_SCALE, obj)
-        scale = _SCALE.canonical(obj)
+        strict = Decoder(report=report).run(SCALE, obj)
+        scale = SCALE.canonical(obj)
         obj.clear()
         obj.update(scale)
         return strict
 
 
+Entries = list["Object"] | None
+"""The value of metadata.managedFields."""
+
+
+class FieldTranslator(Protocol):
+    """Translates the managedFields of objects to those of their scale, and back."""
+
+    def to_scale(self, parent: Entries) -> Entries:
+        """Return the entries of the scale. Raises ValueError for invalid entries."""
+        ...
+
+    def to_parent(self, parent: Entries, scale: Entries) -> Entries:
+        """Return the entries of the object after an update of its scale. Raises ValueError for invalid entries."""
+        ...
+
+
 class ScaleRest:
     """get, update and patch of the scale of one resource."""
 
-    __slots__ = ("_paths", "_resource", "_selector", "_spec", "_status")
+    __slots__ = ("_fields", "_paths", "_resource", "_selector", "_spec", "_status")
 
-    def __init__(self, resource: ResourceRest, paths: ScalePaths) -> None:
+    def __init__(self, resource: ResourceRest, paths: ScalePaths, fields: FieldTranslator) -> None:
         self._resource = resource
         self._paths = paths
+        self._fields = fields
         self._spec = split_path(paths.spec_replicas)
         self._status = split_path(paths.status_replicas)
         self._selector = split_path(paths.label_selector) if paths.label_selector else None
@@ -91,6 +110,8 @@ class ScaleRest:
             found, is_set = self.shown(existing)
             if not is_set:
                 found["spec"]["replicas"] = _UNSET
+            managers = existing["metadata"].get("managedFields")
+            _set_managers(found["metadata"], _translated(self._fields.to_scale, managers))
             scale = await updater(found)
             replicas = scale.get("spec", {}).get("replicas", 0)
             if replicas == _UNSET:
@@ -104,6 +125,8 @@ class ScaleRest:
             version = scale.get("metadata", {}).get("resourceVersion")
             if version:
                 obj["metadata"]["resourceVersion"] = version
+            changed = scale.get("metadata", {}).get("managedFields")
+            _set_managers(obj["metadata"], _translated(self._fields.to_parent, managers, changed))
             return obj
 
         item, _ = await self._resource.update(ctx, name, change, self._options(options))
@@ -144,6 +167,21 @@ class ScaleRest:
             "status": status,
         }
         return scale, wanted is not None
+
+
+def _translated(translate: Callable[..., Entries], *entries: Entries) -> Entries:
+    """Translate managedFields. Raise StatusError (500) for invalid ones."""
+    try:
+        return translate(*entries)
+    except ValueError as error:
+        raise errors.unknown(str(error)) from error
+
+
+def _set_managers(metadata: Object, entries: Entries) -> None:
+    if entries:
+        metadata["managedFields"] = entries
+    else:
+        metadata.pop("managedFields", None)
 
 
 def _as_int32(number: int) -> int:

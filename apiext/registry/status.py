@@ -36,13 +36,13 @@ class StatusStrategy(Strategy):
         obj.update(given)
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
-        """Validate kind and version; then metadata, the status, its replicas, and lists."""
+        """Validate kind and version, and if these are right, metadata, the status and its replicas; then lists and rules."""
         rules, scale = self.resource.rules, self.resource.scale
         errors = self.resource.type_errors(obj)
-        if errors:
-            return errors
-        errors = field.distinct(objectmeta_rules.validate_update(obj["metadata"], old["metadata"]))
-        errors += rules.validate_status(obj, old)
-        if scale is not None:
-            errors += status_scale_errors(obj, scale)
-        return errors + rules.validate_lists(obj, old)
+        if not errors:
+            errors = field.distinct(objectmeta_rules.validate_update(obj["metadata"], old["metadata"]))
+            errors += rules.validate_status(obj, old)
+            if scale is not None:
+                errors += status_scale_errors(obj, scale)
+        is_valid = rules.has_rules and rules.is_valid(obj)
+        return self.resource.with_rule_errors(ctx, errors + rules.validate_lists(obj, old), obj, old, is_valid=is_valid)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from apiext.meta import errors, json_codec
 from apiext.meta.request import AdmissionOperation
-from apiext.registry.metadata import before_create, before_update, check_resource_version, own, wipe_system_fields
+from apiext.registry.metadata import before_create, before_update, check_resource_version, given_resource_version, own, wipe_system_fields
 from apiext.storage.interface import Item
 
 if TYPE_CHECKING:
@@ -55,10 +55,11 @@ class UpdateCall:
         del self.ctx.warnings[self._warned :]
         self.created = not revision
         if self.created:
-            if not self.strategy.allow_create_on_update:
+            if not (self.options.create or self.strategy.allow_create_on_update):
                 raise errors.not_found(self.resource, self.name)
             obj = own(await self.updater({}))
             self.metadata = obj["metadata"]
+            given_resource_version(self.metadata)
             wipe_system_fields(self.metadata)
             await before_create(self.ctx, obj, self.strategy, self.options.admit, namespaced=self.namespaced)
             return obj

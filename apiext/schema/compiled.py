@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from apiext.meta import objectmeta
 from apiext.meta.field import FieldError
 from apiext.meta.json_codec import Object
-from apiext.schema.canonical import is_canonical, supports
+from apiext.schema.canonical import is_canonical, is_pruned, supports
 from apiext.schema.defaulting.algorithm import default
 from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
 from apiext.schema.lazy_path import DottedPath
@@ -16,11 +17,18 @@ from apiext.schema.model import Props, Structural
 from apiext.schema.objectmeta.algorithm import coerce
 from apiext.schema.objectmeta.validation import resource_errors
 from apiext.schema.pruning import prune
-from apiext.schema.validation.checker import Check, compile_spec
+from apiext.schema.validation.checker import Check, compile_check
 from apiext.schema.validation.correlated import Correlated
 from apiext.schema.validation.report import report_change
 from apiext.schema.validation.result import to_field_errors
 from apiext.schema.validation.spec import Spec
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from apiext.schema.cel.rules.deferred import Deferred
+    from apiext.schema.cel.rules.evaluation import RuleResult
+    from apiext.schema.cel.rules.tree import RuleNode
 
 
 class CompiledSchema:
@@ -37,11 +45,11 @@ class CompiledSchema:
 
     @cached_property
     def _check(self) -> Check:
-        return compile_spec(self._spec)
+        return compile_check(self._spec)
 
     @cached_property
     def _status_check(self) -> Check:
-        return compile_spec(self._spec.properties["status"])
+        return compile_check(self._spec.properties["status"])
 
     @cached_property
     def _has_fast_path(self) -> bool:
@@ -50,6 +58,20 @@ class CompiledSchema:
     @cached_property
     def _resource(self) -> Structural:
         return self.structural.as_resource()
+
+    @cached_property
+    def _rules(self) -> Deferred[RuleNode | None]:
+        # the first write of an object with rules loads the language
+        from apiext.schema.cel.rules.tree import deferred_rules
+
+        return deferred_rules(self._resource)
+
+    @cached_property
+    def _evaluation(self) -> ModuleType:
+        # an import takes longer than the evaluation of a short rule, even of a module that is loaded
+        from apiext.schema.cel.rules import evaluation
+
+        return evaluation
 
     # --- decoding ---------------------------------------------------------------------------------------------------------
 
@@ -66,7 +88,7 @@ class CompiledSchema:
         """
         unknown, _ = objectmeta.coerce(obj, drop_malformed=drop_invalid, report=report)
         dropped: list[str] = []
-        if not self.preserve_unknown_fields:
+        if not (self.preserve_unknown_fields or (self._has_fast_path and is_pruned(obj, self.structural))):
             dropped = prune(obj, self._resource, report=report)
             prune_non_nullable_nulls_without_defaults(obj, self.structural)
         embedded = coerce(obj, self.structural, drop_invalid=drop_invalid, report=report) if self.structural.has_resources else []
@@ -82,6 +104,10 @@ class CompiledSchema:
         return self._has_fast_path and is_canonical(obj, self.structural) and objectmeta.is_canonical(obj.get("metadata"))
 
     # --- validation ---------------------------------------------------------------------------------------------------
+
+    def is_valid(self, obj: Object) -> bool:
+        """Return whether an object violates no keyword of the schema; False when in doubt, as about floats in the place of integers."""
+        return self._check(obj)
 
     def validate_values(self, obj: Object, old: Object | None = None) -> list[FieldError]:
         """Return the violations of the schema's keywords; unchanged values of the old object are tolerated (ratcheting)."""
@@ -110,3 +136,29 @@ class CompiledSchema:
         """Return the repeated items of lists of type set and map, none if the old object has some."""
         errors = list_errors(obj, self.structural)
         return [] if errors and old is not None and list_errors(old, self.structural) else errors
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether objects are subject to rules (x-kubernetes-validations).
+
+        Raises:
+            HeavyWorkError: finding them takes too long for the event loop.
+        """
+        return self.structural.has_rules and self._rules.get() is not None
+
+    def validate_rules(self, obj: Object, old: Object | None = None, *, is_valid: bool = True) -> RuleResult:
+        """Return the rules that an object breaks, and as warnings those that concern unchanged values of the old object (ratcheting).
+
+        `is_valid` is whether the object surely violates no keyword of the schema; tolerated values may exceed the limits of rules' worst
+        cases, and have other types.
+
+        Raises:
+            HeavyWorkError: the evaluation takes too long for the event loop.
+        """
+        rules = self._rules.get() if self.structural.has_rules else None
+        if rules is None:
+            nothing: RuleResult = self._evaluation.RuleResult()
+            return nothing
+        known = None if old is None else Correlated(obj, old, self.structural.raw)
+        result: RuleResult = self._evaluation.evaluate(rules, obj, old, is_valid=is_valid, correlated=known)
+        return result

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 Props = Mapping[str, Any]
 """A JSONSchemaProps of apiextensions.k8s.io/v1 as it stands in the CRD."""
 
+RULES: Final = "x-kubernetes-validations"
+"""Member of a schema that has its CEL rules."""
 _NONE: Props = {}
 _UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
 _UNSUPPORTED_NAMES = {"$schema": "schema"}
@@ -30,6 +32,7 @@ class Structural:
         "has_additional",
         "has_lists",
         "has_resources",
+        "has_rules",
         "items",
         "list_map_keys",
         "list_type",
@@ -51,6 +54,8 @@ class Structural:
     """Whether lists of type set or map may exist here or below."""
     has_resources: bool
     """Whether embedded resources may exist here or below."""
+    has_rules: bool
+    """Whether rules may exist here or below."""
     defaults: tuple[tuple[str, Any, bool], ...]
     """Name, pruned default and nullable of the properties that have a default (see defaulting.prune)."""
 
@@ -84,6 +89,8 @@ class Structural:
             value = _mentions(self.raw, b"x-kubernetes-list-type")
         elif name == "has_resources":
             value = _mentions(self.raw, b"x-kubernetes-embedded-resource")
+        elif name == "has_rules":
+            value = _mentions(self.raw, RULES.encode())
         else:
             raise AttributeError(name)
         setattr(self, name, value)

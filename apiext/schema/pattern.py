@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import lru_cache, partial
 
 import re2
 
@@ -78,6 +79,33 @@ class Pattern:
         if self._size * len(data) > MAX_INLINE_PATTERN_STEPS:
             raise HeavyWorkError
         return work.run(self._compiled.search, data) is not None
+
+    def find_all(self, text: str) -> Iterator[str]:
+        """Yield the matches that do not overlap, as Go's FindAllString finds them: none is empty where the one before it ends.
+
+        Raises:
+            HeavyWorkError: the search may take too long for the event loop.
+        """
+        data, work = text.encode(), inline_work()
+        if work is not None and self._size * len(data) > MAX_INLINE_PATTERN_STEPS:
+            raise HeavyWorkError
+        search = partial(self._compiled.search, data)
+        position, last_end = 0, -1
+        while position <= len(data):
+            found = search(position) if work is None else work.run(search, position)
+            if found is None:
+                return
+            start, end = found.span()
+            if end > position or start != last_end:
+                yield data[start:end].decode()
+            position = end if end > position else position + _character_size(data, position)
+            last_end = end
+
+
+def _character_size(data: bytes, position: int) -> int:
+    """Return the bytes of a character of UTF-8; 1 at the end."""
+    lead = data[position] if position < len(data) else 0
+    return 1 + (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
 
 
 def compile_pattern(expression: str) -> Pattern:

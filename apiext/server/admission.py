@@ -39,7 +39,7 @@ def open_admission(
     Raises:
         StartError: the host's address or credentials are invalid.
     """
-    disabled = options.disabled_admission_plugins
+    disabled = options.admission_plugins.disabled
     if options.host is None:
         phase = partial(namespace_phase, namespace_rest(stores))
         return Chain([NamespaceLifecycle(phase)] if NamespaceLifecycle.NAME not in disabled else []), ()

@@ -16,10 +16,12 @@ from apiext.definitions.controllers import DefinitionControllers
 from apiext.definitions.definition_informer import DefinitionInformer
 from apiext.discovery.handler import DiscoveryHandler
 from apiext.endpoints.handlers.open_watches import Watches
+from apiext.managedfields.field_manager import SERVER
 from apiext.meta.builtin_resources import AGGREGATED_BUILTINS, BUILTINS, CORE_V1, CUSTOM_RESOURCE_DEFINITIONS
 from apiext.meta.tasks import run_until_closed
 from apiext.registry.event_expiry import EventExpiry
 from apiext.server.admission import open_admission
+from apiext.server.feature_gates import CBOR_GATE
 from apiext.server.lazy_imports import LazyHandler
 from apiext.server.routes.version import GIT_VERSION
 from apiext.serving.builtin import BuiltinEndpoints, core_endpoints, definitions_endpoint
@@ -138,10 +140,13 @@ async def open_api(stores: StoreFactory, options: ServerOptions, clients: HostCl
     builtins = BUILTINS if options.host is None else AGGREGATED_BUILTINS
     catalog, watches = Catalog(), Watches(min_seconds=options.limits.min_request_timeout)
     informer = DefinitionInformer(stores.store(_DEFINITIONS), catalog)
-    cache = ServingCache(stores, admission, MirrorGuards(informer, stores.key_prefix(_DEFINITIONS)), watches)
+    guards = MirrorGuards(informer, stores.key_prefix(_DEFINITIONS))
+    cache = ServingCache(stores, admission, guards, watches, cbor=options.feature_gates.enabled(CBOR_GATE))
     stack.push_async_callback(cache.close)
     catalog.subscribe(cache.on_change)
-    controllers = DefinitionControllers(informer, DefinitionInstances(cache))
+    definitions = with_remote_builtin(definitions_endpoint(informer, admission, watches))
+    record = definitions.scopes["status"].fields.recorder(SERVER)
+    controllers = DefinitionControllers(informer, DefinitionInstances(cache), record)
     controllers.start()
     stack.push_async_callback(controllers.close)
     await informer.start()
@@ -149,7 +154,6 @@ async def open_api(stores: StoreFactory, options: ServerOptions, clients: HostCl
     core = core_endpoints(stores, admission, watches) if options.host is None else []
     if core:
         await _start_core_controllers(core, NamespaceController(core[0], core[1:], catalog, cache), stores, options, stack)
-    definitions = with_remote_builtin(definitions_endpoint(informer, admission, watches))
     return API(
         resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*map(with_remote_builtin, core), definitions]), workers),
         discovery=DiscoveryHandler(catalog, builtins),

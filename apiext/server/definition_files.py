@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.codec import RESOURCE
 from apiext.endpoints.handlers.write_call import SERVER_USER, WriteCall, perform
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from apiext.endpoints.handlers.scope import Scope
     from apiext.meta.json_codec import Object
     from apiext.workers.pool import WorkerPool
+
+_MANAGER: Final = "apiext"
+"""The manager of the fields that files set."""
 
 
 async def apply_definition(scope: Scope, workers: WorkerPool, definition: Object) -> None:
@@ -41,13 +44,16 @@ async def _apply(scope: Scope, call: WriteCall) -> None:
             added = definition["metadata"].get(member)
             if added:
                 metadata[member] = {**(metadata.get(member) or {}), **added}
-        return {**existing, "metadata": metadata, "spec": definition["spec"]}
+        changed = {**existing, "metadata": metadata, "spec": definition["spec"]}
+        await scope.fields.update(existing, changed, _MANAGER)
+        return changed
 
     try:
         await scope.rest.update(call.context, name, updated, UpdateOptions())
     except StatusError as error:
         if error.code != 404:
             raise
+        await scope.fields.update({}, definition, _MANAGER)
         await scope.rest.create(call.context, definition, CreateOptions())
 
 

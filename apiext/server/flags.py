@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from apiext.authentication.request_header import RequestHeaders
-from apiext.meta.flags import FALSE, TRUE, FlagReader, OptionsError
+from apiext.meta.flags import FlagReader, OptionsError
 from apiext.meta.selector_parser import parse_label_selector
-from apiext.server.known_names import ADMISSION_PLUGINS, FEATURE_GATES
+from apiext.server.admission_plugins import AdmissionPlugins
+from apiext.server.feature_gates import FeatureGates, FeatureGatesError, parse_feature_gates
 from apiext.server.options import (
     AuthenticationOptions,
     AuthorizationOptions,
@@ -56,8 +57,8 @@ def read_options(flags: Mapping[str, Any]) -> ServerOptions:
         crd_dir=_folder(reader, "crd_dir"),
         crd_selector=_crd_selector(reader),
         host=_host(reader),
-        disabled_admission_plugins=_disabled_plugins(reader),
         feature_gates=_feature_gates(reader),
+        admission_plugins=_admission_plugins(reader),
         cors_origins=_patterns(reader, "cors_allowed_origins"),
         hsts_directives=reader.names("strict_transport_security_directives"),
         verbosity=reader.number("v", 0),
@@ -238,26 +239,18 @@ def _limits(reader: FlagReader) -> LimitOptions:
     )
 
 
-def _disabled_plugins(reader: FlagReader) -> frozenset[str]:
-    enabled, disabled = (frozenset(reader.names(f"{which}_admission_plugins")) for which in ("enable", "disable"))
-    for which, plugins in (("enable", enabled), ("disable", disabled)):
-        for unknown in sorted(plugins - ADMISSION_PLUGINS):
-            reader.add_problem(f"{which}_admission_plugins", f"{unknown!r} is not one of {', '.join(sorted(ADMISSION_PLUGINS))}")
-    for both in sorted(enabled & disabled):
-        reader.add_problem("enable_admission_plugins", f"{both!r} is disabled too")
-    return disabled
+def _feature_gates(reader: FlagReader) -> FeatureGates:
+    try:
+        return parse_feature_gates(reader.names("feature_gates"))
+    except FeatureGatesError as error:
+        reader.problems += error.problems
+        return FeatureGates()
 
 
-def _feature_gates(reader: FlagReader) -> dict[str, bool]:
-    gates: dict[str, bool] = {}
-    for text in reader.names("feature_gates"):
-        name, _, value = text.partition("=")
-        if name not in FEATURE_GATES:
-            reader.add_problem("feature_gates", f"unrecognized feature gate: {name}")
-        elif value not in TRUE | FALSE:
-            reader.add_problem("feature_gates", f"invalid value of {name}: {value}, should be true or false")
-        gates[name] = value in TRUE
-    return gates
+def _admission_plugins(reader: FlagReader) -> AdmissionPlugins:
+    plugins = AdmissionPlugins(*(frozenset(reader.names(f"{which}_admission_plugins")) for which in ("enable", "disable")))
+    reader.problems += plugins.problems()
+    return plugins
 
 
 def _patterns(reader: FlagReader, name: str) -> tuple[str, ...]:

@@ -23,7 +23,9 @@ from apiext.filters.panic_recovery import PanicRecovery
 from apiext.filters.request_deadline import RequestDeadline
 from apiext.filters.request_info import WithRequestInfo
 from apiext.filters.request_logging import RequestLogging
+from apiext.filters.serve_cbor import ServeCBOR
 from apiext.filters.warning import WarningRecorder
+from apiext.server.feature_gates import CBOR_GATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +78,7 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
         PanicRecovery,
         AuditID,
         WithRequestInfo,
+        *([ServeCBOR] if options.feature_gates.enabled(CBOR_GATE) else []),
         *hsts,
         CacheControl,
         WarningRecorder,
@@ -85,7 +88,7 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
         *cors,
         _authentication(options.authentication, parts),
         *tracing,
-        partial(ImpersonationFilter, authorize=modes.authorize, constrained=options.feature_gates.get("ConstrainedImpersonation", True)),
+        partial(ImpersonationFilter, authorize=modes.authorize, constrained=options.feature_gates.enabled("ConstrainedImpersonation")),
         partial(
             MaxInFlight,
             read_only=limits.max_in_flight,
@@ -96,7 +99,7 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
         partial(
             Authorization,
             modes=modes,
-            unsafe_deletion=options.feature_gates.get("AllowUnsafeMalformedObjectDeletion", True),
+            unsafe_deletion=options.feature_gates.enabled("AllowUnsafeMalformedObjectDeletion"),
         ),
         partial(RequestMetrics, stats=parts.stats),
     ]

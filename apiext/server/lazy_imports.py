@@ -16,8 +16,10 @@ _PRELOADED: Final = (
     "apiext.definitions.validation.definition",
     "apiext.definitions.validation.warnings",
     "apiext.openapi.handler",
+    "apiext.endpoints.serializers.yaml_codec",
+    "structlog",
 )
-"""Modules that the first definition, the first custom resource and kubectl's first request use."""
+"""Modules that the first definition, the first custom resource, kubectl's first request, YAML and the first logged event use."""
 
 
 class LazyHandler:

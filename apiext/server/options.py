@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from apiext.authentication.request_header import RequestHeaders
+from apiext.server.admission_plugins import AdmissionPlugins
+from apiext.server.feature_gates import FeatureGates
 from apiext.storage.etcd.config import EtcdConfig
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +136,8 @@ class ServerOptions:
     """Label selector of the host's definitions to serve; empty selects all, None none."""
     host: KubeconfigSource | None = None
     """The cluster whose namespaces, quotas and definitions apply; None for a standalone server."""
-    disabled_admission_plugins: frozenset[str] = frozenset()
-    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    feature_gates: FeatureGates = field(default_factory=FeatureGates)
+    admission_plugins: AdmissionPlugins = field(default_factory=AdmissionPlugins)
     cors_origins: tuple[str, ...] = ()
     hsts_directives: tuple[str, ...] = ()
     verbosity: int = 0

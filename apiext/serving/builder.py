@@ -14,50 +14,67 @@ from apiext.conversion.none import NoneConverter
 from apiext.endpoints.handlers.options import known_field_labels
 from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.responsewriters.table import AGE, NAME, Column, TableConvertor
+from apiext.managedfields.field_manager import FieldManager
+from apiext.managedfields.field_set import LEAF, from_paths
+from apiext.managedfields.go_merge_types import from_go_type
+from apiext.managedfields.scale import ScaleManagers
+from apiext.managedfields.versions import BuiltinVersions, CustomResourceVersions
 from apiext.meta import errors
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
 from apiext.meta.kube_version import kube_aware_key
-from apiext.registry.customresource import CustomResourceStrategy, ScalePaths
+from apiext.registry.customresource import CustomResourceStrategy, ScalePaths, split_path
 from apiext.registry.customresource_codec import CustomResourceCodec
 from apiext.registry.rest import ResourceRest
-from apiext.registry.scale import KIND as SCALE
-from apiext.registry.scale import ScaleCodec, ScaleRest
+from apiext.registry.scale import KIND as SCALE_KIND
+from apiext.registry.scale import SCALE, ScaleCodec, ScaleRest
 from apiext.registry.status import StatusStrategy
 from apiext.schema.compiled import CompiledSchema
 from apiext.serving.info import ServingInfo, ServingVersion
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from apiext.admission.attributes import Admission
+    from apiext.conversion.interface import Converter
     from apiext.definitions.definition import Definition, Version
     from apiext.endpoints.handlers.scope import CollectionRest
+    from apiext.managedfields.field_set import FieldSet
     from apiext.meta.json_codec import Object
     from apiext.storage.interface import Store
 
+_STATUS: Final = from_paths(("f:status",))
+_NOT_STATUS: Final = from_paths(("f:metadata",), ("f:spec",))
+"""Fields of the resource and of its status that the strategies reset."""
+_UNCONVERTIBLE: Final = f"request to convert CR to an invalid group/version: {SCALE_KIND.api_version}"
 _META_FIELDS: Final = frozenset({"metadata.name", "metadata.namespace"})
 
 
-def build_version(info: ServingInfo, version: Version, store: Store, admission: Admission) -> ServingVersion:
-    """Return the scopes and the codec of one version."""
+def build_version(info: ServingInfo, version: Version, store: Store, admission: Admission, *, cbor: bool = False) -> ServingVersion:
+    """Return the scopes and the codec of one version, which stores CBOR if `cbor` is set."""
     definition = info.definition
     names, namespaced, scale = definition.names, definition.namespaced, _scale_paths(version)
     kind = GroupVersionKind(definition.group, version.name, names.kind)
     schemas = _schemas(definition)
+    converter = NoneConverter() if definition.conversion_strategy == "None" else _UnsupportedWebhook(definition.name)
     codec = CustomResourceCodec(
         kind=kind,
         storage_version=definition.storage_version.name,
         shapes=schemas,
-        converter=NoneConverter() if definition.conversion_strategy == "None" else _UnsupportedWebhook(definition.name),
+        converter=converter,
         namespaced=namespaced,
         selectable_fields=version.selectable_fields,
+        cbor=cbor,
     )
     rules = schemas[version.name]
     strategy = CustomResourceStrategy(kind=kind, namespaced=namespaced, rules=rules, has_status=version.has_status, scale=scale)
     rest = ResourceRest(store=store, codec=codec, strategy=strategy, resource=definition.resource, namespaced=namespaced)
+    versions = _merged_versions(definition, kind, schemas, converter, codec)
     main = Scope(
         kind=kind,
         resource=GroupVersionResource(definition.group, version.name, names.plural),
         rest=rest,
         codec=codec,
+        fields=FieldManager(kind, versions, {kind.api_version: _STATUS} if version.has_status else None),
         field_label=known_field_labels(_selectable(definition, version)),
         admission=ForbidCreate(admission, info.ending),
         watches=info.watches,
@@ -67,11 +84,16 @@ def build_version(info: ServingInfo, version: Version, store: Store, admission: 
     )
     scopes = {"": main}
     if version.has_status:
+        reset = {f"{definition.group}/{other.name}": _NOT_STATUS for other in definition.versions if other.has_status}
         scopes["status"] = dataclasses.replace(
-            main, subresource="status", rest=dataclasses.replace(rest, strategy=StatusStrategy(strategy))
+            main,
+            subresource="status",
+            rest=dataclasses.replace(rest, strategy=StatusStrategy(strategy)),
+            fields=FieldManager(kind, versions, reset, subresource="status"),
         )
     if scale is not None:
-        scopes["scale"] = _scale_scope(main, rest, scale)
+        paths = {f"{definition.group}/{other.name}": _replicas(_scale_paths(other)) for other in definition.versions}
+        scopes["scale"] = _scale_scope(main, rest, scale, ScaleManagers(kind.api_version, paths))
     return ServingVersion(scopes, codec, _warnings(definition, version))
 
 
@@ -81,6 +103,22 @@ def _schemas(definition: Definition) -> dict[str, CompiledSchema]:
     # parsed once for all versions
     schemas = {version["name"]: (version.get("schema") or {}).get("openAPIV3Schema") for version in definition.object["spec"]["versions"]}
     return {name: CompiledSchema(schema, preserve_unknown_fields=preserve) for name, schema in schemas.items()}
+
+
+def _merged_versions(
+    definition: Definition, kind: GroupVersionKind, schemas: Mapping[str, CompiledSchema], converter: Converter, codec: CustomResourceCodec
+) -> CustomResourceVersions:
+    """Return the types by which the versions of a definition are merged."""
+    with_schema = {
+        version["name"] for version in definition.object["spec"]["versions"] if (version.get("schema") or {}).get("openAPIV3Schema")
+    }
+    return CustomResourceVersions(
+        kind,
+        {f"{definition.group}/{name}": schema.structural if name in with_schema else None for name, schema in schemas.items()},
+        converter,
+        codec.complete,
+        preserve_unknown_fields=definition.preserve_unknown_fields,
+    )
 
 
 class _UnsupportedWebhook:
@@ -106,15 +144,33 @@ def _scale_paths(version: Version) -> ScalePaths | None:
     return ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath", ""))
 
 
-def _scale_scope(main: Scope, rest: ResourceRest, paths: ScalePaths) -> Scope:
+def _replicas(paths: ScalePaths | None) -> FieldSet:
+    """Return the path of the replicas, an empty set without a scale."""
+    return from_paths(tuple(f"f:{name}" for name in split_path(paths.spec_replicas))) if paths is not None else LEAF
+
+
+def _inconvertible(_obj: Object | None = None) -> Object:
+    """Raise ValueError: the reference cannot convert an untyped Scale."""
+    raise ValueError(_UNCONVERTIBLE)
+
+
+def _no_empty_scale() -> Object:
+    """Raise ValueError as `_inconvertible`, with the reference's description of an empty Scale."""
+    kind = f"{SCALE_KIND.api_version}, Kind={SCALE_KIND.kind}"
+    raise ValueError(f"failed to convert live object (/; {kind}) to proper version: {_UNCONVERTIBLE}")
+
+
+def _scale_scope(main: Scope, rest: ResourceRest, paths: ScalePaths, managers: ScaleManagers) -> Scope:
+    versions = BuiltinVersions(from_go_type(SCALE), _no_empty_scale, _inconvertible)
     return dataclasses.replace(
         main,
         subresource="scale",
-        kind=SCALE,
-        package=SCALE.version,
+        kind=SCALE_KIND,
+        package=SCALE_KIND.version,
         # The scale subresource has the verbs get, update and patch only.
-        rest=cast("CollectionRest", ScaleRest(rest, paths)),
+        rest=cast("CollectionRest", ScaleRest(rest, paths, managers)),
         codec=ScaleCodec(),
+        fields=FieldManager(SCALE_KIND, versions, subresource="scale"),
         typed=True,
         table=TableConvertor(_scale_columns(paths)),
     )

@@ -8,20 +8,26 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from aiohttp import web
 
+from apiext.definitions.types import DEFINITION
 from apiext.endpoints.handlers.options import FieldLabel, known_field_labels, meta_field_label
-from apiext.endpoints.handlers.scope import BUILTIN_PATCHES, BodyCodec, CollectionRest, Scope
+from apiext.endpoints.handlers.scope import BUILTIN_PATCHES, BodyCodec, Scope
 from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS
 from apiext.endpoints.request import INFO
 from apiext.endpoints.responsewriters.table import Column, TableConvertor
-from apiext.endpoints.serializers.negotiation import BUILTIN_OFFERS, MEDIA_TYPES, STREAM_MEDIA_TYPES, TABLELESS_OFFERS, check_route
-from apiext.meta import errors
+from apiext.endpoints.serializers.negotiation import BUILTIN_OFFERS, TABLELESS_OFFERS, check_route, route_types
+from apiext.managedfields.field_manager import FieldManager
+from apiext.managedfields.field_set import from_paths
+from apiext.managedfields.go_merge_types import from_go_type
+from apiext.managedfields.versions import BuiltinVersions
+from apiext.meta import errors, json_values
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NAMESPACES, BuiltinResource
 from apiext.meta.gvk import GroupVersionResource
-from apiext.registry.core_types import EVENT_WIRE, NAMESPACE_WIRE
+from apiext.registry.core_types import EVENT, EVENT_WIRE, NAMESPACE, NAMESPACE_WIRE
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest, CustomResourceDefinitionStatusStrategy
 from apiext.registry.customresourcedefinition_protobuf import DEFINITION_WIRE
 from apiext.registry.event import FIELD_LABELS, event_codec, event_rest
@@ -39,13 +45,14 @@ if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
     from apiext.definitions.codec import CRDCodec
     from apiext.endpoints.handlers.open_watches import Watches
+    from apiext.meta.go_types import Struct
+    from apiext.meta.json_codec import Object
     from apiext.meta.request import RequestInfo
+    from apiext.registry.rest import ResourceRest
     from apiext.storage.factory import StoreFactory
     from apiext.storage.interface import Item, Store
 
 _NOT_ALLOWED: Final = "the server does not allow this method on the requested resource"
-_LISTED: Final = (*MEDIA_TYPES, *STREAM_MEDIA_TYPES)
-"""Media types of go-restful's routes of lists: the reference encodes built-in kinds in all of these."""
 _STREAMED: Final = frozenset({"list", "watch"})
 _COLLECTION: Final = frozenset({"list", "watch", "create", "deletecollection"})
 _NAMESPACE_LABELS: Final = frozenset({"metadata.name", "status.phase", "name"})
@@ -84,7 +91,7 @@ class BuiltinEndpoints:
             raise errors.path_not_found()
         if not _has_route(request, info, endpoint.resource):
             raise errors.StatusError(405, "MethodNotAllowed", _NOT_ALLOWED, {})
-        check_route(request, _LISTED if info.verb in _STREAMED else MEDIA_TYPES)
+        check_route(request, route_types(request, streamed=info.verb in _STREAMED))
         return await RESOURCE_VERBS[info.verb](request, scope)
 
 
@@ -122,33 +129,35 @@ def namespaces_endpoint(store: Store, admission: Admission, watches: Watches) ->
     scope = _scope(
         NAMESPACES,
         rest=rest,
-        codec=codec,
+        struct=NAMESPACE,
         field_label=known_field_labels(_NAMESPACE_LABELS),
         admission=admission,
         watches=watches,
         message=NAMESPACE_WIRE,
         columns=NAMESPACE_COLUMNS,
     )
-    main = dataclasses.replace(scope, returns_deleted=True, strategic_keys={**OBJECT_META_KEYS, "conditions": "type"})
+    main = dataclasses.replace(scope, returns_deleted=True, strategic_keys={**OBJECT_META_KEYS, "status.conditions": "type"})
     status = dataclasses.replace(rest, strategy=NamespaceStatusStrategy())
     finalize = dataclasses.replace(rest, strategy=NamespaceFinalizeStrategy())
+    fields = partial(_fields, NAMESPACES, NAMESPACE, codec)
     return BuiltinEndpoint(
         NAMESPACES,
         {
             "": main,
-            "status": dataclasses.replace(main, subresource="status", rest=status),
-            "finalize": dataclasses.replace(main, subresource="finalize", rest=finalize, offers=TABLELESS_OFFERS),
+            "status": dataclasses.replace(main, subresource="status", rest=status, fields=fields("spec", "status")),
+            "finalize": dataclasses.replace(
+                main, subresource="finalize", rest=finalize, offers=TABLELESS_OFFERS, fields=fields("status", "finalize")
+            ),
         },
     )
 
 
 def events_endpoint(store: Store, admission: Admission, watches: Watches) -> BuiltinEndpoint:
     """Return the endpoint of events."""
-    codec = event_codec()
     scope = _scope(
         EVENTS,
-        rest=event_rest(store, codec),
-        codec=codec,
+        rest=event_rest(store, event_codec()),
+        struct=EVENT,
         field_label=known_field_labels(FIELD_LABELS),
         admission=admission,
         watches=watches,
@@ -187,7 +196,7 @@ def definitions_endpoint(definitions: ObservedDefinitions, admission: Admission,
     scope = _scope(
         CUSTOM_RESOURCE_DEFINITIONS,
         rest=rest,
-        codec=codec,
+        struct=DEFINITION,
         field_label=meta_field_label,
         admission=admission,
         watches=watches,
@@ -196,15 +205,33 @@ def definitions_endpoint(definitions: ObservedDefinitions, admission: Admission,
     )
     main = dataclasses.replace(scope, other_versions=("v1beta1",), null_rows=True)
     status = dataclasses.replace(rest, strategy=CustomResourceDefinitionStatusStrategy())
-    status_scope = dataclasses.replace(main, subresource="status", rest=status, offers=TABLELESS_OFFERS)
+    fields = _fields(CUSTOM_RESOURCE_DEFINITIONS, DEFINITION, codec, "spec", "status")
+    status_scope = dataclasses.replace(main, subresource="status", rest=status, offers=TABLELESS_OFFERS, fields=fields)
     return BuiltinEndpoint(CUSTOM_RESOURCE_DEFINITIONS, {"": main, "status": status_scope})
+
+
+def _fields(resource: BuiltinResource, struct: Struct, codec: BodyCodec, reset: str = "", subresource: str = "") -> FieldManager:
+    """Return the field manager of a kind; its strategy resets the field `reset`."""
+    kind = resource.kind
+
+    def empty() -> Object:
+        obj: Object = struct.canonical({})
+        return obj | {"apiVersion": kind.api_version, "kind": kind.kind}
+
+    def complete(obj: Object) -> Object:
+        completed: Object = json_values.copy(obj)
+        codec.decode_body(completed, False)  # noqa: FBT003
+        return completed
+
+    fields = {kind.api_version: from_paths((f"f:{reset}",))} if reset else {}
+    return FieldManager(kind, BuiltinVersions(from_go_type(struct), empty, complete), fields, subresource=subresource)
 
 
 def _scope(
     resource: BuiltinResource,
     *,
-    rest: CollectionRest,
-    codec: BodyCodec,
+    rest: ResourceRest,
+    struct: Struct,
     field_label: FieldLabel,
     admission: Admission,
     watches: Watches,
@@ -212,11 +239,13 @@ def _scope(
     columns: Sequence[Column],
 ) -> Scope:
     """Return the scope of a resource with what all built-in resources have in common."""
+    codec = cast("BodyCodec", rest.codec)
     return Scope(
         kind=resource.kind,
         resource=resource.resource,
         rest=rest,
         codec=codec,
+        fields=_fields(resource, struct, codec, "status" if resource.subresources else ""),
         field_label=field_label,
         admission=admission,
         watches=watches,

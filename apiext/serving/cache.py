@@ -32,8 +32,12 @@ class ServingCache:
     `on_change` must be the first listener of the catalog, so that the old serving info is gone before other listeners act.
     """
 
-    def __init__(self, stores: StoreFactory, admission: Admission, guards: MirrorGuards, watches: Watches | None = None) -> None:
+    def __init__(
+        self, stores: StoreFactory, admission: Admission, guards: MirrorGuards, watches: Watches | None = None, *, cbor: bool = False
+    ) -> None:
+        """Create the cache. Custom resources are stored in CBOR if `cbor` is set."""
         self.stores = stores
+        self._cbor = cbor
         self.guards = guards
         self._admission = admission
         self._infos: dict[str, ServingInfo] = {}
@@ -79,7 +83,7 @@ class ServingCache:
 
         store = self.stores.store(info.definition.resource)
         store.guard_writes(self.guards.for_clients(info.definition))
-        served = build_version(info, version, store, self._admission)
+        served = build_version(info, version, store, self._admission, cbor=self._cbor)
         served = info.versions[version.name] = with_remote_version(served, info, version)
         return served
 

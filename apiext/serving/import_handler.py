@@ -172,7 +172,7 @@ async def _read(definition: Definition, codec: Codec, line: bytes) -> tuple[str,
         return key, None
     if codec.conversion is not None:
         obj = await codec.conversion.to_storage(obj)
-    return key, codec.encode(obj).data
+    return key, codec.encode(obj).stored
 
 
 def _parse(definition: Definition, line: bytes) -> tuple[str, json_codec.Object | None]:

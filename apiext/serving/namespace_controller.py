@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from apiext.managedfields.field_manager import SERVER
 from apiext.meta import errors
 from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
 from apiext.meta.workqueue import RequeueError, WorkQueue
-from apiext.registry.namespace import FINALIZER, TERMINATING, NamespaceRest
-from apiext.registry.request_context import CreateOptions, RequestContext, UpdateOptions
+from apiext.registry.namespace import FINALIZER, NAME_LABEL, TERMINATING, NamespaceRest
+from apiext.registry.request_context import CreateOptions, RequestContext, UpdateOptions, Updater
 from apiext.serving.namespace_content import FAILURES, NamespaceContent
 from apiext.storage.interface import EventType, WatchOptions
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 _LOG: Final = get_logger(__name__)
 SYSTEM_NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
+_CONTROLLER: Final = "kube-controller-manager"
+"""The manager of the fields that the controller changes."""
 _MIN_PAUSE_SECONDS: Final = 0.1
 _MAX_PAUSE_SECONDS: Final = 5.0
 """Seconds before the first and before later retries."""
@@ -57,9 +60,8 @@ class NamespaceController:
     """Creates the system namespaces, deletes the objects of terminating namespaces, and finalizes these."""
 
     def __init__(self, endpoint: BuiltinEndpoint, others: Iterable[BuiltinEndpoint], catalog: Catalog, cache: ServingCache) -> None:
+        self._endpoint = endpoint
         self._namespaces = endpoint.scopes[""].rest
-        self._status = endpoint.scopes["status"].rest
-        self._finalize = endpoint.scopes["finalize"].rest
         self._builtins = tuple(other.scopes[""] for other in others if other.scopes[""].namespaced)
         self._catalog = catalog
         self._cache = cache
@@ -97,9 +99,10 @@ class NamespaceController:
         with suppress(errors.StatusError):
             await self._namespaces.get(RequestContext(), name)
             return
-        namespace: Object = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
+        namespace: Object = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name, "labels": {NAME_LABEL: name}}}
         namespace |= {"spec": {}, "status": {}}
         try:
+            await self._endpoint.scopes[""].fields.update({}, namespace, SERVER)
             await self._namespaces.create(RequestContext(), namespace, CreateOptions())
         except errors.StatusError as error:
             if error.reason != "AlreadyExists":
@@ -170,7 +173,7 @@ class NamespaceController:
                 return existing
             return {**existing, "status": {**status, "conditions": content.conditions(status.get("conditions") or ())}}
 
-        await self._status.update(RequestContext(namespace=name), name, with_conditions, UpdateOptions())
+        await self._update("status", name, with_conditions)
 
     def _scopes(self) -> list[Scope]:
         """Return the scopes of all namespaced resources, custom resources in their storage version."""
@@ -179,7 +182,6 @@ class NamespaceController:
 
     async def _remove_finalizer(self, name: str) -> None:
         """Remove the finalizer `kubernetes`; the namespace is deleted if it has no other."""
-        context = RequestContext(namespace=name)
 
         async def without_finalizer(existing: Object) -> Object:
             if existing["status"].get("phase") != TERMINATING:
@@ -188,4 +190,15 @@ class NamespaceController:
             kept = [item for item in spec.get("finalizers") or () if item != FINALIZER]
             return {**existing, "spec": {**spec, "finalizers": kept} if kept else {}}
 
-        await self._finalize.update(context, name, without_finalizer, UpdateOptions())
+        await self._update("finalize", name, without_finalizer)
+
+    async def _update(self, subresource: str, name: str, change: Updater) -> None:
+        scope = self._endpoint.scopes[subresource]
+
+        async def recorded(existing: Object) -> Object:
+            changed = await change(existing)
+            if changed is not existing:
+                await scope.fields.update(existing, changed, _CONTROLLER)
+            return changed
+
+        await scope.rest.update(RequestContext(namespace=name), name, recorded, UpdateOptions())

@@ -43,6 +43,8 @@ class VersionPlace:
     version: str
     admitted: frozenset[AdmissionOperation]
     """The operations that the server's admission handles."""
+    cbor: bool
+    """Whether objects are stored in CBOR."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +74,16 @@ class _RemoteDefinitions:
 
 def with_remote_version(served: ServingVersion, info: ServingInfo, version: Version) -> ServingVersion:
     """Return a version whose scopes have copies in worker processes."""
-    main, definition = served.scopes[""], info.definition
+    main, definition, codec = served.scopes[""], info.definition, cast("CustomResourceCodec", served.codec)
 
     async def latest() -> Item:
         # A later state with equal specification and names is as good.
         return info.definition.item
 
-    place = VersionPlace(definition.name, definition.uid, definition.revision, version.name, _admitted(main))
+    place = VersionPlace(definition.name, definition.uid, definition.revision, version.name, _admitted(main), codec.cbor)
     # its answers refer to no codec: an unused one must be garbage at once
     answers = {"definition": _answer(definition.item), "prefix": cast("ResourceRest", main.rest).answers()["prefix"]}
-    cast("CustomResourceCodec", served.codec).remote = RemoteCodec(_version_codec, place, answers)
+    codec.remote = RemoteCodec(_version_codec, place, answers)
     return dataclasses.replace(served, scopes=_with_remote(served.scopes, version_scopes, place, definition=latest))
 
 
@@ -150,7 +152,7 @@ def _made(link: ServerLink, place: VersionPlace) -> tuple[Definition, ServingVer
     store = RemoteStore(link, definition.resource)
     version = next(version for version in definition.versions if version.name == place.version)
     admission = RemoteAdmission(link, place.admitted)
-    return definition, build_version(ServingInfo(definition), version, store, admission)
+    return definition, build_version(ServingInfo(definition), version, store, admission, cbor=place.cbor)
 
 
 def _builtin_scopes(link: ServerLink, place: _BuiltinPlace) -> Mapping[str, Scope]:

@@ -23,8 +23,9 @@ class Change:
 
     @property
     def size(self) -> int:
-        """Return the approximate bytes that the change adds to a history."""
-        return self.entry.size if self.entry is not None else 0
+        """Return the approximate bytes that the change keeps in a history: those of the new or, if deleted, the last state."""
+        state = self.entry or self.previous
+        return state.size if state is not None else 0
 
     def event(self, view: View, type_: EventType) -> Event:
         """Return the event of a type in a view; render it once.

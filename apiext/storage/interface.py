@@ -21,11 +21,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """An object in the bytes that are stored."""
+    """An object ready to be stored."""
 
     data: bytes
+    """The object in JSON."""
     revision_at: int = -1
     """Offset at which a resourceVersion member turns the bytes into what `decode` and rendering would give; -1 for unknown."""
+    cbor: bytes = b""
+    """The object in CBOR where it is stored so."""
+
+    @property
+    def stored(self) -> bytes:
+        """Return the bytes to store."""
+        return self.cbor or self.data
 
 
 class Conversion(Protocol):
@@ -281,6 +289,8 @@ class WriteOptions:
     """Create the object of an update when it does not exist."""
     dry_run: bool = False
     """Do everything but the write."""
+    keep_managers: bool = False
+    """Refuse an object that is too large with its managedFields only; otherwise it is written without them."""
     limit: int | None = None
     """Bytes of the existing object above which the write raises LargeObjectError; None for any size."""
 
@@ -324,7 +334,7 @@ class Store(Protocol):
     ) -> tuple[Item, bool]:
         """Apply `update` until no other writer interferes; return the result, and whether it was created.
 
-        Reads `preconditions`, `ignore_not_found`, `dry_run` and `limit`. `update` makes the new object from the existing one (a
+        Reads all options but `validate`. `update` makes the new object from the existing one (a
         copy) and its revision, and may be called again with a newer state. With `ignore_not_found`, it gets an empty dict
         and revision 0 for an absent object. The first attempt uses the cached state if there is one; after an error or a
         conflict, the next one uses the state of the backend. An update that changes no stored byte writes nothing.

@@ -46,7 +46,7 @@ class RemoteStore(DirectStore):
     async def _commit(self, codec: Codec, key: str, encoding: WriteEncoding, expected: int) -> WriteResult:
         draft = self.renderer.draft(codec, key, encoding.encoded, encoding.source) if encoding.draft is None else None
         self._has_draft = draft is not None
-        result: WriteResult = self._link.ask("commit", self._backend_key(key), encoding.encoded.data, expected, draft)
+        result: WriteResult = self._link.ask("commit", self._backend_key(key), encoding.encoded.stored, expected, draft)
         return result
 
     def written(self, codec: Codec, item: Item) -> None:

@@ -116,7 +116,7 @@ class Writer:
         """Encode an object. With a conversion, render it too: a converter that fails prevents the write."""
         if codec.conversion is None:
             encoded = codec.encode(obj)
-            return WriteEncoding(Encoded(compact(encoded.data), encoded.revision_at), obj)
+            return WriteEncoding(Encoded(compact(encoded.data), encoded.revision_at, encoded.cbor), obj)
         encoded = codec.encode(await codec.conversion.to_storage(obj))
         return WriteEncoding(encoded, obj, await self.renderer.read_item(codec, key, encoded.data, 0))
 
@@ -193,7 +193,8 @@ class Writer:
                 continue
             if options.dry_run:
                 return self._item(codec, key, encoding, state.revision), not state.revision
-            encoding, outcome = await self._write(codec, key, encoding, partial(self._replace, codec, key, state, options))
+            write = partial(self._replace, codec, key, state, options)
+            encoding, outcome = await self._write(codec, key, encoding, write, keep_managers=options.keep_managers)
             if isinstance(outcome, int):
                 item = self._item(codec, key, encoding, outcome)
                 self.written(codec, item)
@@ -201,28 +202,34 @@ class Writer:
             state = outcome
 
     async def _write(
-        self, codec: Codec, key: str, encoding: WriteEncoding, write: Callable[[WriteEncoding], Awaitable[T]]
+        self,
+        codec: Codec,
+        key: str,
+        encoding: WriteEncoding,
+        write: Callable[[WriteEncoding], Awaitable[T]],
+        *,
+        keep_managers: bool = False,
     ) -> tuple[WriteEncoding, T]:
         """Write an encoding, once more without managedFields if it is too large. Return what was written, and the outcome."""
         try:
             return encoding, await write(encoding)
         except ValueTooLargeError:
             metadata = dict(encoding.source["metadata"])
-            if metadata.pop("managedFields", None) is None:
+            if keep_managers or metadata.pop("managedFields", None) is None:
                 raise
         encoding = await self._encode(codec, key, encoding.source | {"metadata": metadata})
         return encoding, await write(encoding)
 
     async def _commit(self, codec: Codec, key: str, encoding: WriteEncoding, expected: int) -> WriteResult:
         """Write an encoded object if the key has the expected revision (0: absent)."""
-        full, raw = self._backend_key(key), encoding.encoded.data
+        full, raw = self._backend_key(key), encoding.encoded.stored
         return await (self._writes.update(full, raw, expected) if expected else self._writes.create(full, raw))
 
     async def _replace(
         self, codec: Codec, key: str, state: ObjectState, options: WriteOptions, encoding: WriteEncoding
     ) -> int | ObjectState:
         """Return the revision of the object with the new bytes, or the state for the next attempt."""
-        raw = encoding.encoded.data
+        raw = encoding.encoded.stored
         if raw == state.raw:
             if state.current:
                 return state.revision

@@ -82,6 +82,7 @@ async def run_command(command: Sequence[str], environment: Mapping[str, str] | N
         CredentialError: the program failed, with its stderr, or did not end in time.
         OSError: the program cannot be started.
     """
+    deadline = asyncio.get_running_loop().time() + timeout
     process = await asyncio.create_subprocess_exec(
         *command,
         env=environment,
@@ -91,7 +92,7 @@ async def run_command(command: Sequence[str], environment: Mapping[str, str] | N
         start_new_session=True,
     )
     try:
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout_at(deadline):
             output, errors = await process.communicate()
     except BaseException as error:
         await _kill(process)

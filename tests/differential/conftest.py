@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from hack.lib.differential.pair import Pair
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
-from tests.differential.helpers.pair import Pair
 
 
 @pytest.fixture(scope="session")

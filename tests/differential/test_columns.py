@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pytest
 
+from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.definition_cases import OPEN, PATH, crd, version
-from tests.differential.helpers.pair import Pair, Step
 
 pytestmark = pytest.mark.slow
 

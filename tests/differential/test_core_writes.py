@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.helpers.pair import Pair, Side, Step
+from hack.lib.differential.pair import Pair, Side, Step
 from tests.differential.helpers.write_steps import (
     DOMAIN,
     JSON_PATCH,

@@ -5,11 +5,11 @@ from typing import Final
 
 import pytest
 
+from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases import definition_cases
 from tests.differential.cases.definition_changes import CHANGES
 from tests.differential.cases.definition_lifecycles import LIVES
 from tests.differential.cases.definition_writes import WRITES
-from tests.differential.helpers.pair import Pair, Step
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ from typing import Final
 
 import pytest
 
+from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.deletion_steps import GROUP, NOTES, SEQUENCES, crd, note
-from tests.differential.helpers.pair import Pair, Step
 from tests.differential.helpers.watching import differences
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,8 @@ import pytest
 
 from apiext.discovery import protobuf_messages
 from apiext.registry import protobuf
+from hack.lib.differential.pair import Pair, Side, Step
 from tests.differential.helpers.documents import PROTOBUF, by_name, definitions, equal_eventually, parsed, until_both
-from tests.differential.helpers.pair import Pair, Side, Step
 from tests.support.builders.crds import crd
 from tests.support.servers.in_process import CRDS
 

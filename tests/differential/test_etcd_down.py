@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import pytest
 
+from hack.lib.differential.pair import masked
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import Etcd
 from hack.lib.waiting import until
-from tests.differential.helpers.pair import masked
 from tests.support.builders.crds import widget, widget_crd
 from tests.support.clients.client import GONE, MERGE_PATCH, Client, Reply, Server
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.helpers.pair import Pair, Step
+from hack.lib.differential.pair import Pair, Step
 from tests.differential.helpers.write_steps import (
     DOMAIN,
     JSON_PATCH,

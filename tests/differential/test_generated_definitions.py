@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.differential.helpers.pair import Pair, Step
+from hack.lib.differential.pair import Pair, Step
 from tests.support.builders.generated_definitions import broken, definition
 from tests.support.builders.seeds import seeded
 

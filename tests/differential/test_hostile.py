@@ -10,10 +10,10 @@ from typing import Final
 
 import pytest
 
+from hack.lib.differential.pair import Pair, Side, Step
 from tests.differential.cases import hostile_bodies, hostile_definitions, hostile_values
 from tests.differential.cases.definition_cases import PATH as DEFINITIONS
 from tests.differential.cases.hostile_values import CRD, DRY, JSON, ONE, PATH, YAML, body
-from tests.differential.helpers.pair import Pair, Side, Step
 from tests.support.builders.seeds import seeded
 
 pytestmark = pytest.mark.slow

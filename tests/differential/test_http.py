@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.helpers.pair import Pair, Step
+from hack.lib.differential.pair import Pair, Step
 from tests.differential.helpers.wire import Raw, differing, head, request
 from tests.support.builders.crds import widget, widget_crd
 from tests.support.servers.in_process import CRDS

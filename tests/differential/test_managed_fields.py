@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.helpers.pair import Pair, Side, Step, masked
+from hack.lib.differential.pair import Pair, Side, Step, masked
 from tests.differential.helpers.write_steps import DOMAIN, MERGE, THINGS, compared, crds, current, thing
 
 pytestmark = pytest.mark.slow

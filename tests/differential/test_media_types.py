@@ -12,8 +12,8 @@ from apiext.registry.core_types import EVENT_WIRE, NAMESPACE_WIRE
 from apiext.registry.customresourcedefinition_protobuf import DEFINITION_WIRE
 from apiext.registry.objectmeta_protobuf import PARTIAL, PARTIAL_LISTS, WATCH_EVENT, list_message
 from apiext.registry.protobuf import Message
+from hack.lib.differential.pair import Pair, Side, Step, masked
 from tests.differential.helpers.documents import PROTOBUF, definitions
-from tests.differential.helpers.pair import Pair, Side, Step, masked
 from tests.support.builders.crds import widget_crd
 from tests.support.servers.in_process import CRDS
 
@@ -259,7 +259,7 @@ def test_one_object_as_a_list(served: Pair, sub: str, media: str, version: str) 
     one = f"{BASE}/one"
     made = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "one"}, "spec": {"replicas": 1}}
     changed = {**made, "metadata": {"name": "one", "resourceVersion": f"{{rv:{one}}}", "labels": {"a": "b"}}}
-    scale = {"metadata": {"name": "one"}, "spec": {"replicas": 3}}
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "one"}, "spec": {"replicas": 3}}
     steps = (
         Step("POST", BASE, made, headers),
         Step("GET", one + sub, headers=headers),

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.helpers.pair import Pair, Side, Step, masked
+from hack.lib.differential.pair import Pair, Side, Step, masked
 from tests.differential.helpers.write_steps import (
     DOMAIN,
     JSON_PATCH,
@@ -359,6 +359,14 @@ def _answered(side: Side, step: Step) -> tuple[int, object]:
     body = json.loads(data)
     name = body.get("details", {}).get("name", "") if body["kind"] == "Status" else body["metadata"]["name"]
     return response.status, masked(json.loads(data.replace(name[-5:].encode(), b"*"))) if name else body
+
+
+@pytest.mark.parametrize("number", ["1e+20", "1.50", "15E1", "1E30", "9223372036854775808", "123456789012345678901234"])
+def test_numbers_in_errors(served: Pair, number: str) -> None:
+    """Show a number that is no generation as it is encoded anew."""
+    body = json.dumps(thing("a", {"generation": "NUMBER"})).replace('"NUMBER"', number).encode()
+
+    assert served.differences(Step("POST", f"{THINGS}{DRY}", body, {"Content-Type": "application/json"})) == []
 
 
 @pytest.mark.parametrize("verb", [_creates, _puts, _patches])

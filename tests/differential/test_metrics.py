@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.differential.helpers.pair import Pair, Side, Step
+from hack.lib.differential.pair import Pair, Side, Step
 from tests.support.builders.crds import widget, widget_crd
 
 pytestmark = pytest.mark.slow

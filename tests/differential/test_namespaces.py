@@ -5,11 +5,11 @@ from typing import Final
 
 import pytest
 
+from hack.lib.differential.pair import Pair, Side, Step
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
 from tests.differential.cases.deletion_steps import GROUP, crd, note
-from tests.differential.helpers.pair import Pair, Side, Step
 from tests.differential.helpers.watching import differences
 
 pytestmark = pytest.mark.slow

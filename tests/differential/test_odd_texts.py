@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
+from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.hostile_values import CRD, DRY, GROUP, MERGE, ONE, PATH
-from tests.differential.helpers.pair import Pair, Step
 from tests.support.servers.in_process import CRDS
 
 pytestmark = pytest.mark.slow

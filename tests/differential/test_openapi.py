@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 
 from apiext.openapi import v2_protobuf, v3_protobuf
+from hack.lib.differential.pair import Pair, Side, Step
 from tests.differential.helpers.documents import definitions, equal_eventually, parsed, until_both
-from tests.differential.helpers.pair import Pair, Side, Step
 from tests.differential.helpers.protobuf_messages import entries, equivalent
 from tests.support.clients.published import with_shared_parameters, without_texts
 

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
+from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.hostile_values import CRD, DRY, PATH, body
-from tests.differential.helpers.pair import Pair, Step
 from tests.support.builders.seeds import seeded
 
 pytestmark = pytest.mark.slow

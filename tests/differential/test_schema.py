@@ -9,10 +9,10 @@ import pytest
 
 from apiext.meta import json_codec
 from apiext.schema.compiled import CompiledSchema
+from hack.lib.differential.generated_objects import generate, mutate
+from hack.lib.differential.pair import Side, Step
 from hack.lib.servers.controlplane import ControlPlane
-from tests.differential.helpers.pair import Side, Step
 from tests.support.builders.crds import crd, version
-from tests.support.builders.generated_objects import generate, mutate
 from tests.support.builders.seeds import seeded
 
 pytestmark = pytest.mark.slow

@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import pytest
 
+from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.definition_cases import PATH, crd, version
-from tests.differential.helpers.pair import Pair, Step
 
 pytestmark = pytest.mark.slow
 

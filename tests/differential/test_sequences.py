@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.differential.helpers.pair import Pair, Step
+from hack.lib.differential.pair import Pair, Step
 from tests.support.builders.crds import crd, version
 
 pytestmark = pytest.mark.slow

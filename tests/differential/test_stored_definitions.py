@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from hack.lib.differential.pair import Pair
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import gateway
 from tests.differential.cases.stored_definitions import GROUP, STORED, requests
-from tests.differential.helpers.pair import Pair
 
 pytestmark = pytest.mark.slow
 

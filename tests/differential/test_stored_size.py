@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pytest
 
+from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.hostile_values import CRD, DRY, GROUP, PATH
-from tests.differential.helpers.pair import Pair, Step
 
 pytestmark = pytest.mark.slow
 
@@ -56,6 +56,11 @@ def _steps() -> Iterator[Step]:
         yield Step("GET", f"{PATH}/a")
     yield Step("PUT", f"{PATH}/a", _thing("a", _SMALL, **current, managedFields=_MANAGERS))
     yield Step("PATCH", f"{PATH}/a", _thing("a", _SMALL + 1, managedFields=_MANAGERS), _MERGE)
+    # an apply never loses the managers
+    fields = {"map": {f"{number}{'k' * 100}": "x" for number in range(6000)}}
+    for manager in ("x", "y", "z", "z"):
+        body = _thing("applied", 1) | {"spec": {"any": fields}}
+        yield Step("PATCH", f"{PATH}/applied?fieldManager={manager}", body, {"Content-Type": "application/apply-patch+yaml"})
     # a patch that adds to what is stored
     yield Step("PATCH", f"{PATH}/a", {"spec": {"any": {"a": "x" * _SMALL}}}, _MERGE)
     yield Step("PATCH", f"{PATH}/a", {"spec": {"any": {"b": "x" * _SMALL}}}, _MERGE)

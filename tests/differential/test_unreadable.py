@@ -7,11 +7,11 @@ from typing import Final
 
 import pytest
 
+from hack.lib.differential.pair import Answer, Pair, Step
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import gateway
 from tests.differential.cases.deletion_steps import GROUP, IGNORE, NOTES, crd, note
-from tests.differential.helpers.pair import Answer, Pair, Step
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 
+from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.deletion_steps import GROUP, NOTES, PARTIAL, PARTIALS, TABLE, crd, note
-from tests.differential.helpers.pair import Pair, Step
 from tests.differential.helpers.watching import Watching, differences
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from aiohttp import ClientSession, TCPConnector, WSMessage, WSMsgType, WSServerH
 from apiext.meta import json_codec
 from apiext.registry import protobuf
 from apiext.registry.objectmeta_protobuf import PARTIAL, WATCH_EVENT
-from tests.differential.helpers.pair import Pair, Side, Step, masked
+from hack.lib.differential.pair import Pair, Side, Step, masked
 from tests.support.builders.crds import widget, widget_crd
 
 pytestmark = pytest.mark.slow

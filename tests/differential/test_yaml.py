@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from apiext.endpoints.serializers import yaml_codec
+from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.hostile_values import CRD, DRY, GROUP, PATH, YAML
-from tests.differential.helpers.pair import Pair, Step
 from tests.support.builders.yaml_texts import ALIAS_LIMITS, TYPED, aliased, texts
 
 pytestmark = pytest.mark.slow

@@ -286,8 +286,8 @@ def test_deletes_an_adopted_definition(cluster: AggregatedCluster) -> None:
     group.create("plain")
     group.label()
     group.until("Serving")
-    assert group.condition()[2] == f"apiext serves the group; not enforced: CEL rules of widgets.{group.name}"
-    assert [one["type"] for one in group.events("NotEnforced")] == ["Warning"]
+    assert group.condition()[2] == "apiext serves the group"
+    assert not group.events("NotEnforced")
 
     cluster.host.must("DELETE", f"{CRDS}/widgets.{group.name}")
     until(lambda: [item["metadata"]["name"] for item in group.items()] == ["kept"])

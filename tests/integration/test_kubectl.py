@@ -131,12 +131,10 @@ def test_refusals(kubectl: Kubectl, namespace: str) -> None:
     fleet = "apiVersion: apps.example.com/v1\nkind: Fleet\nmetadata: {name: bad}\nspec: {image: x, replicas: %s%s}\n"
     invalid = kubectl.refused("create", "-n", namespace, "--validate=ignore", "-f", "-", stdin=fleet % (1001, ""))
     unknown = kubectl.refused("create", "-n", namespace, "-f", "-", stdin=fleet % (1, ", nope: 1"))
-    apply = kubectl.refused("apply", "--server-side", "-n", namespace, "-f", "-", stdin=fleet % (1, ""))
     missing = kubectl.refused("create", "-n", "missing", "-f", "-", stdin=fleet % (1, ""))
 
     assert "spec.replicas: Invalid value: 1001: spec.replicas in body should be less than or equal to 1000" in invalid
     assert 'unknown field "spec.nope"' in unknown
-    assert "Server-side apply not available on the server" in apply
     assert 'namespaces "missing" not found' in missing
 
 
@@ -149,6 +147,53 @@ def test_dry_run_and_diff(kubectl: Kubectl, namespace: str) -> None:
     assert kubectl.run("diff", *file).returncode == 0
     kubectl("patch", "-n", namespace, "backup", "nightly", "--type=merge", "-p", '{"spec":{"target":{"limit":"1Gi"}}}')
     assert "limit: 200Gi" in kubectl.run("diff", *file).stdout
+
+
+def test_server_side_apply(kubectl: Kubectl, namespace: str) -> None:
+    """Apply on the server: conflicts, force, diff, and the managers that show it."""
+    fleet = "apiVersion: apps.example.com/v1\nkind: Fleet\nmetadata: {name: shared}\nspec: {image: %s, replicas: %d}\n"
+    apply = ("apply", "--server-side", "-n", namespace, "-f", "-")
+    assert "serverside-applied" in kubectl(*apply, stdin=fleet % ("one", 1))
+    assert "serverside-applied" in kubectl(*apply, stdin=fleet % ("one", 1))
+    refused = kubectl.refused(*apply, "--field-manager=other", stdin=fleet % ("two", 1))
+    changes = kubectl.run(
+        "diff", "--server-side", "--field-manager=other", "--force-conflicts", "-n", namespace, "-f", "-", stdin=fleet % ("two", 1)
+    )
+    kubectl(*apply, "--field-manager=other", "--force-conflicts", stdin=fleet % ("two", 1))
+    kubectl("scale", "-n", namespace, "fleet/shared", "--replicas=3")
+    shown = kubectl.json("get", "-n", namespace, "fleet", "shared", "--show-managed-fields")
+
+    assert 'Apply failed with 1 conflict: conflict with "kubectl": .spec.image' in refused
+    assert "+  image: two" in changes.stdout
+    assert {(entry["manager"], entry["operation"], entry.get("subresource")) for entry in shown["metadata"]["managedFields"]} == {
+        ("kubectl", "Update", "scale"),
+        ("other", "Apply", None),
+    }
+    assert "managedFields" not in kubectl("get", "-n", namespace, "fleet", "shared", "-o", "yaml")
+
+
+def test_migration_to_server_side_apply(kubectl: Kubectl, namespace: str) -> None:
+    """Take the fields of client-side apply over without conflicts."""
+    fleet = "apiVersion: apps.example.com/v1\nkind: Fleet\nmetadata: {name: moved}\nspec: {image: %s, replicas: 1}\n"
+    kubectl("apply", "-n", namespace, "-f", "-", stdin=fleet % "one")
+    kubectl("apply", "--server-side", "-n", namespace, "-f", "-", stdin=fleet % "two")
+    moved = kubectl.json("get", "-n", namespace, "fleet", "moved")
+
+    assert moved["spec"]["image"] == "two"
+    assert '"image":"two"' in moved["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"]
+
+
+def test_server_side_apply_of_definitions(kubectl: Kubectl) -> None:
+    """Apply definitions on the server, which also a client-side apply wrote before."""
+    kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRDS))
+    kubectl("apply", "--server-side", "-f", str(CRDS))
+    assert kubectl.run("diff", "--server-side", "-f", str(CRDS)).returncode == 0
+    managers = kubectl.json("get", "crd", "fleets.apps.example.com", "--show-managed-fields")["metadata"]["managedFields"]
+
+    assert {(entry["manager"], entry["operation"], entry.get("subresource")) for entry in managers} >= {
+        ("kubectl", "Apply", None),
+        ("kube-apiserver", "Update", "status"),
+    }
 
 
 def test_deleting_a_namespace(kubectl: Kubectl, namespace: str) -> None:

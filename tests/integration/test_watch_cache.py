@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pytest
 
+from hack.lib.differential.pair import masked
 from hack.lib.servers.apiext_server import ApiextServer
-from tests.differential.helpers.pair import masked
 from tests.support.builders.crds import widget, widget_crd
 from tests.support.clients.client import MERGE_PATCH, Client
 

@@ -20,6 +20,7 @@ HOMES: Final = {
     "kopf": ("operator",),
     "aetcd": ("storage/etcd",),
     "kubernetes": ("webhook",),
+    "cbor2": ("meta/cbor_codec",),
     "cryptography": ("cert", "server/tls", "authentication"),
 }
 

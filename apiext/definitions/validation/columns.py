@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.definitions.validation.field_path import FieldPathError, resolve
 from apiext.definitions.validation.options import MAX_SELECTABLE_FIELDS
 from apiext.meta import field
 from apiext.meta.names import size
+from apiext.schema.field_path import FieldPathError, resolve
 from apiext.schema.model import unsupported_field
 
 if TYPE_CHECKING:

@@ -50,6 +50,11 @@ def schema(props: Props) -> Printed:
     return _print(types.SCHEMA, props)
 
 
+def rule(value: Object) -> Printed:
+    """Print a ValidationRule."""
+    return _print(types.RULE, value)
+
+
 def items_value(value: Any) -> Printed:
     """Print the `items` of a schema."""
     return _print(types.SCHEMA_OR_ARRAY, value)

@@ -10,9 +10,11 @@ from apiext.definitions.validation.list_types import list_and_map_errors, map_ke
 from apiext.definitions.validation.rules import rule_errors
 from apiext.definitions.validation.schemas import TYPES, has_invalid_type
 from apiext.meta import field
+from apiext.schema.validation.correlated import is_keyed_list
 
 if TYPE_CHECKING:
     from apiext.definitions.validation.options import ValidationOptions
+    from apiext.definitions.validation.rule_scope import RuleScope
     from apiext.meta.field import FieldError, Path
     from apiext.schema.model import Props
 
@@ -30,34 +32,47 @@ class Position:
     no_defaults: str | None = None
     """Reason why defaults are forbidden; None if they are allowed."""
     inside_meta: bool = False
+    uncorrelated: Path | None = None
+    """Path of the outermost schema around the node whose values have no counterparts in the old object."""
+    rules: RuleScope | None = None
+    """What the expressions of rules depend on; None where they are not compiled."""
 
 
-def openapi_errors(root: Props, path: Path, options: ValidationOptions) -> list[FieldError]:
-    """Return the errors of a schema apart from those of its structure and its defaults."""
-    errors: list[FieldError] = []
-    _SchemaValidator(options, errors).node(root, path, Position(), root=True)
-    return errors
+def openapi_errors(root: Props, path: Path, options: ValidationOptions, rules: RuleScope | None) -> list[FieldError]:
+    """Return the errors of a schema apart from those of its structure and its defaults.
+
+    `rules` is the scope of the root's rules, None if expressions are not to be compiled.
+    """
+    validator = _SchemaValidator(options)
+    validator.node(root, path, Position(rules=rules), root=True)
+    return validator.errors + validator.expression_errors
 
 
 class _SchemaValidator:
     """Collects the errors of a schema's nodes."""
 
-    __slots__ = ("errors", "options")
+    __slots__ = ("errors", "expression_errors", "options")
 
-    def __init__(self, options: ValidationOptions, errors: list[FieldError]) -> None:
+    def __init__(self, options: ValidationOptions) -> None:
         self.options = options
-        self.errors = errors
+        self.errors: list[FieldError] = []
+        self.expression_errors: list[FieldError] = []
 
     def node(self, node: Props, path: Path, position: Position, *, root: bool = False) -> None:
-        """Validate a node, then the nodes below it, in the reference's order."""
+        """Validate a node and the nodes below it, in the reference's order.
+
+        Raises:
+            HeavyWorkError: the compilation of expressions takes too long for the event loop.
+        """
+        known = len(self.errors)
         self._allowed(node, path, position)
         if node.get("uniqueItems"):
             detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
             self.errors.append(field.forbidden(path.child("uniqueItems"), detail))
         self._additional_properties(node, path, position)
         self._properties(node, path, position, root=root)
-        for child, child_path in _other_children(node, path):
-            self.node(child, child_path, position)
+        for child, child_path, child_position in _other_children(node, path, position):
+            self.node(child, child_path, child_position)
         if node.get("x-kubernetes-preserve-unknown-fields") is False:
             preserve_path = path.child("x-kubernetes-preserve-unknown-fields")
             self.errors.append(field.invalid(preserve_path, False, "must be true or undefined"))  # noqa: FBT003
@@ -66,7 +81,11 @@ class _SchemaValidator:
             self.errors += map_key_errors(node, path)
         rules = node.get("x-kubernetes-validations")
         if rules:
-            self.errors += rule_errors(rules, node, path.child("x-kubernetes-validations"))
+            rules_path = path.child("x-kubernetes-validations")
+            self.errors += rule_errors(rules, node, rules_path)
+            # an error here or below could only be repeated in words that explain less
+            if position.rules is not None and len(self.errors) == known:
+                self.expression_errors += position.rules.errors(rules, rules_path, position.uncorrelated)
 
     def _allowed(self, node: Props, path: Path, position: Position) -> None:
         if self.options.valid_types and has_invalid_type(node):
@@ -95,32 +114,37 @@ class _SchemaValidator:
         if isinstance(additional, Mapping):
             if position.inside_meta:
                 position = replace(position, no_defaults="inside additionalProperties applying to object metadata")
-            self.node(additional, additional_path, position)
+            self.node(additional, additional_path, replace(position, rules=position.rules and position.rules.element(additional)))
 
     def _properties(self, node: Props, path: Path, position: Position, *, root: bool) -> None:
         properties_path = path.child("properties")
         for name, child in (node.get("properties") or {}).items():
-            child_position = position
+            child_position = replace(position, rules=position.rules and position.rules.property(name, child))
             if name in _META_FIELDS and (root or node.get("x-kubernetes-embedded-resource")):
                 no_defaults = f"in top-level {name}" if root else position.no_defaults
-                child_position = Position(no_defaults=no_defaults, inside_meta=True)
+                child_position = replace(child_position, no_defaults=no_defaults, inside_meta=True)
             self.node(child, properties_path.key(name), child_position)
 
 
-def _other_children(node: Props, path: Path) -> Iterator[tuple[Props, Path]]:
-    """Yield the schemas below a node, apart from properties and additional ones, and their paths."""
+def _other_children(node: Props, path: Path, position: Position) -> Iterator[tuple[Props, Path, Position]]:
+    """Yield the schemas below a node, apart from properties and additional ones, with their paths and positions."""
+    clause_position = replace(position, rules=None)
     if node.get("not") is not None:
-        yield node["not"], path.child("not")
+        yield node["not"], path.child("not"), clause_position
     for key in _JUNCTORS:
         for index, clause in enumerate(node.get(key) or ()):
-            yield clause, path.child(key).index(index)
+            yield clause, path.child(key).index(index), clause_position
     for name, child in (node.get("definitions") or {}).items():
-        yield child, path.child("definitions").key(name)
-    items = node.get("items")
+        yield child, path.child("definitions").key(name), clause_position
+    items, uncorrelated = node.get("items"), position.uncorrelated
+    if uncorrelated is None and not is_keyed_list(node):
+        uncorrelated = path
     if isinstance(items, Mapping):
-        yield items, path.child("items")
+        scope = position.rules and position.rules.element(items)
+        yield items, path.child("items"), replace(position, rules=scope, uncorrelated=uncorrelated)
     for index, item in enumerate(items if isinstance(items, list) else ()):
-        yield item, path.child("items").index(index)
+        # such a schema is refused, therefore its rules are not compiled
+        yield item, path.child("items").index(index), clause_position
     for name, dependency in (node.get("dependencies") or {}).items():
         if isinstance(dependency, Mapping):
-            yield dependency, path.child("dependencies").key(name)
+            yield dependency, path.child("dependencies").key(name), clause_position

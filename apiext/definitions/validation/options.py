@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions.conditions import ESTABLISHED, is_true
 from apiext.definitions.validation import schemas
@@ -11,11 +11,14 @@ from apiext.definitions.validation.ca_bundle import ca_bundle_errors
 from apiext.definitions.validation.conversion import has_known_review_version
 from apiext.definitions.validation.list_types import is_non_atomic_set, map_key_errors
 from apiext.meta import field, json_values
+from apiext.schema.cel.rules.rule import NO_EXPRESSIONS, StoredExpressions
 from apiext.schema.defaulting.prune import has_unpruned_defaults
-from apiext.schema.model import Structural, unsupported_field
+from apiext.schema.model import RULES, Structural, unsupported_field
 from apiext.schema.structural import structural_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from apiext.meta.json_codec import Object
     from apiext.schema.model import Props
 
@@ -38,6 +41,10 @@ class ValidationOptions:
     ca_bundle: bool = False
     too_many_selectable: frozenset[str] = frozenset()
     """Versions ("" for the spec) that may keep more than MAX_SELECTABLE_FIELDS selectable fields."""
+    stored_expressions: StoredExpressions = NO_EXPRESSIONS
+    """Expressions of the definition before the update."""
+    unchanged_versions: frozenset[str] = frozenset()
+    """Versions whose schemas an update does not change: single expressions may cost any amount."""
 
 
 CREATE: Final = ValidationOptions()
@@ -57,6 +64,8 @@ def for_update(spec: Object, old_spec: Object, old: Object) -> ValidationOptions
         map_keys=not schemas.any_schema(old_spec, lambda node: bool(map_key_errors(node, field.ROOT))),
         ca_bundle=is_true(old, ESTABLISHED) and not _has_invalid_ca_bundle(conversion),
         too_many_selectable=frozenset(_unchanged_excess(spec, old_spec)),
+        stored_expressions=_expressions(old_spec),
+        unchanged_versions=frozenset(_unchanged_versions(spec, old_spec)),
     )
 
 
@@ -94,3 +103,27 @@ def _unchanged_excess(spec: Object, old_spec: Object) -> list[str]:
     old_versions = {version["name"]: version for version in old_spec.get("versions", ())}
     names = [version["name"] for version in spec.get("versions", ()) if excess(version, old_versions.get(version["name"], {}))]
     return [*names, ""] if excess(spec, old_spec) else names
+
+
+def _expressions(spec: Object) -> StoredExpressions:
+    rules = [rule for root in schemas.root_schemas(spec) for node in schemas.nodes(root) for rule in node.get(RULES) or ()]
+    messages = (rule.get("messageExpression") for rule in rules)
+    return StoredExpressions(frozenset(rule["rule"] for rule in rules), frozenset(message for message in messages if message))
+
+
+def _unchanged_versions(spec: Object, old_spec: Object) -> Iterator[str]:
+    new, old = _validations(spec), _validations(old_spec)
+    for version in spec.get("versions", ()):
+        name = version["name"]
+        # a schema in the spec is that of every version, even of a missing one
+        previous = old.get(name, old.get("", old))
+        if previous is not old and json_values.equal(new.get(name, new.get("")), previous):
+            yield name
+
+
+def _validations(spec: Object) -> dict[str, Any]:
+    """Return the schemas of the versions by name; one of the spec under "" (GetSchemaForVersion)."""
+    versions = spec.get("versions", ())
+    if not any(version.get("schema") for version in versions):
+        return {"": spec.get("validation")}
+    return {version["name"]: version.get("schema") for version in versions}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from apiext.definitions.validation.field_path import FieldPathError, resolve
 from apiext.meta import field
+from apiext.meta.go_format import trim_space
+from apiext.schema.field_path import FieldPathError, resolve
 from apiext.schema.model import unsupported_field
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _LINE_BREAKS: Final = "must not contain line breaks"
-_SPACES: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-"""Characters that Go trims as spaces. Python's `str.strip` trims four more."""
 _EMPTY: Final = "must be non-empty if specified"
 
 
@@ -32,7 +31,7 @@ def rule_errors(rules: list[Object], node: Props, path: Path) -> list[FieldError
 
 def _message_errors(rule: Object, path: Path) -> list[FieldError]:
     message = rule.get("message", "")
-    expression, trimmed_message = _trim(rule["rule"]), _trim(message)
+    expression, trimmed_message = trim_space(rule["rule"]), trim_space(message)
     if not expression:
         return [field.required(path.child("rule"), "rule is not specified")]
     if message and not trimmed_message:
@@ -48,13 +47,13 @@ def _other_errors(rule: Object, node: Props | None, path: Path) -> list[FieldErr
     """Return the errors of the other members; without a node, paths are not resolved."""
     errors: list[FieldError] = []
     expression, reason, field_path = rule.get("messageExpression", ""), rule.get("reason"), rule.get("fieldPath", "")
-    if expression and not _trim(expression):
+    if expression and not trim_space(expression):
         detail = "messageExpression must be non-empty if specified"
         errors.append(field.required(path.child("messageExpression"), detail))
     if reason is not None and reason not in _REASONS:
         errors.append(field.not_supported(path.child("reason"), field.typed_text(reason), _REASONS))
     problems = []
-    if field_path and not _trim(field_path):
+    if field_path and not trim_space(field_path):
         problems.append(_EMPTY)
     if _has_line_breaks(field_path):
         problems.append(_LINE_BREAKS)
@@ -69,10 +68,6 @@ def _is_valid_path(path: str, node: Props) -> bool:
     except FieldPathError:
         return False
     return True
-
-
-def _trim(text: str) -> str:
-    return text.strip(_SPACES)
 
 
 def _has_line_breaks(text: str) -> bool:

@@ -45,7 +45,8 @@ def spec_errors(spec: Object, path: Path, options: ValidationOptions) -> list[Fi
     errors += missing_names(spec["names"], path.child("names"))
     errors += names_errors(spec["names"], path.child("names"))
     has_status = any(map(_has_status, (spec, *spec.get("versions", ()))))
-    errors += validation_errors(spec.get("validation"), path.child("validation"), options, has_status=has_status)
+    version = spec.get("version", "")
+    errors += validation_errors(spec.get("validation"), path.child("validation"), options, version=version, has_status=has_status)
     errors += subresource_errors(spec.get("subresources"), path.child("subresources"))
     errors += column_errors(spec, path)
     errors += selectable_errors(

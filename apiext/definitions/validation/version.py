@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 from apiext.definitions.validation import go_printing
 from apiext.definitions.validation.columns import column_errors, deprecation_errors, selectable_errors, subresource_errors
 from apiext.definitions.validation.openapi import openapi_errors
+from apiext.definitions.validation.rule_scope import root_scope
 from apiext.definitions.validation.schemas import openapi_schema
 from apiext.meta import field
+from apiext.schema.cel.cost.limits import SchemaCosts
 from apiext.schema.defaulting.validation import default_errors
 from apiext.schema.model import unsupported_field
 from apiext.schema.structural import structural_errors
@@ -29,10 +31,14 @@ _IF_STATUS_ENABLED: Final = "if the status subresource is enabled"
 
 
 def version_errors(version: Object, path: Path, options: ValidationOptions, *, has_status: bool) -> list[FieldError]:
-    """Return the errors of a version in v1beta1 form; `has_status` includes the subresources of the spec."""
+    """Return the errors of a version in v1beta1 form; `has_status` includes the subresources of the spec.
+
+    Raises:
+        HeavyWorkError: the validation takes too long for the event loop.
+    """
     validation = version.get("schema")
     errors = deprecation_errors(version, path)
-    errors += validation_errors(validation, path.child("schema"), options, has_status=has_status)
+    errors += validation_errors(validation, path.child("schema"), options, version=version["name"], has_status=has_status)
     errors += subresource_errors(version.get("subresources"), path.child("subresources"))
     errors += column_errors(version, path)
     return errors + selectable_errors(
@@ -44,8 +50,14 @@ def version_errors(version: Object, path: Path, options: ValidationOptions, *, h
     )
 
 
-def validation_errors(validation: Object | None, path: Path, options: ValidationOptions, *, has_status: bool) -> list[FieldError]:
-    """Return the errors of a CustomResourceValidation (validateCustomResourceDefinitionValidation)."""
+def validation_errors(
+    validation: Object | None, path: Path, options: ValidationOptions, *, version: str, has_status: bool
+) -> list[FieldError]:
+    """Return the errors of a CustomResourceValidation (validateCustomResourceDefinitionValidation).
+
+    Raises:
+        HeavyWorkError: the validation takes too long for the event loop.
+    """
     root, schema_path = openapi_schema(validation), path.child("openAPIV3Schema")
     if root is None:
         return []
@@ -53,13 +65,17 @@ def validation_errors(validation: Object | None, path: Path, options: Validation
     if root.get("nullable"):
         errors.append(field.forbidden(path.child("openAPIV3Schema.nullable"), "nullable cannot be true at the root"))
     unsupported = unsupported_field(root) if options.structural else ""
+    costs, scope = SchemaCosts(suppressed=version in options.unchanged_versions), None
     if options.structural and not unsupported:
-        errors += structural_errors(root, schema_path) or default_errors(root, schema_path, require_pruned=options.pruned_defaults)
-    errors += openapi_errors(root, schema_path, options)
+        problems = structural_errors(root, schema_path) or default_errors(root, schema_path, require_pruned=options.pruned_defaults)
+        errors += problems
+        if not problems:
+            scope = root_scope(root, costs, options.stored_expressions)
+    errors += openapi_errors(root, schema_path, options, scope)
     if unsupported and not errors:
         # Usually, another error explains why the schema is unsupported.
         errors.append(field.invalid(schema_path, "", unsupported))
-    return errors
+    return errors + costs.errors(schema_path)
 
 
 def _status_errors(root: Props, path: Path) -> list[FieldError]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from apiext.definitions.v1beta1 import to_v1beta1_spec
 from apiext.definitions.validation import schemas
@@ -12,8 +12,6 @@ from apiext.schema.validation.spec import is_supported_format
 if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
 
-RULES_NOT_ENFORCED: Final = "x-kubernetes-validations rules are stored but not enforced by this server"
-
 
 def warnings(crd: Object, old: Object | None = None) -> list[str]:
     """Return the warnings about a definition. For an update, omit those that the old definition caused already."""
@@ -21,10 +19,7 @@ def warnings(crd: Object, old: Object | None = None) -> list[str]:
     old_spec = to_v1beta1_spec(old["spec"]) if old is not None else {}
     old_formats = set(_unrecognized_formats(old_spec))
     texts = [f"unrecognized format {go_format.quote(name)}" for name in _unrecognized_formats(spec) if name not in old_formats]
-    texts += sorted(_sets_of_composites(spec) - _sets_of_composites(old_spec))
-    if schemas.any_schema(spec, lambda node: bool(node.get("x-kubernetes-validations"))):
-        texts.append(RULES_NOT_ENFORCED)
-    return texts
+    return texts + sorted(_sets_of_composites(spec) - _sets_of_composites(old_spec))
 
 
 def _unrecognized_formats(spec: Object) -> list[str]:

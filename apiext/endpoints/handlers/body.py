@@ -15,9 +15,10 @@ from apiext.definitions.validation.schemas import schemas_by_path
 from apiext.endpoints.handlers.expect_continue import ask_for_body
 from apiext.endpoints.handlers.options import IGNORE, WARN
 from apiext.endpoints.handlers.scope import Scope
-from apiext.endpoints.serializers import json_decoder
+from apiext.endpoints.serializers import cbor_decoder, json_decoder
+from apiext.endpoints.serializers.cbor_decoder import CBORDocument, CBORItemError, unknown_field
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError, NumberError
-from apiext.endpoints.serializers.negotiation import JSON, PROTOBUF, YAML
+from apiext.endpoints.serializers.negotiation import CBOR, JSON, PROTOBUF, YAML
 from apiext.meta import errors, field, go_format, go_types, json_codec, json_values
 from apiext.meta.gvk import GroupVersion, GroupVersionKind, parse_group_version
 from apiext.meta.json_codec import Object
@@ -33,7 +34,7 @@ _SCALE: Final = GroupVersionKind("autoscaling", "v1", "Scale")
 _UNKNOWN_SCALE: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
 """The reference's error for every invalid Scale."""
 _DUPLICATE_TYPE_META: Final = frozenset({'duplicate field "kind"', 'duplicate field "apiVersion"'})
-_YAML_PREFIX: Final = "yaml: unmarshal errors:\n"
+YAML_PREFIX: Final = "yaml: unmarshal errors:\n"
 
 _TOO_DEEP: Final = f"must not be nested so deeply that the definition has more than {MAX_DEPTH} levels"
 
@@ -72,6 +73,8 @@ def parse_body(data: bytes, media_type: str, message: Message | None) -> tuple[A
     """
     if media_type == PROTOBUF and message is not None:
         return _parse_protobuf(data, message), []
+    if media_type == CBOR:
+        return cbor_decoder.parse(data), []
     if media_type != YAML:
         return json_decoder.parse(data), []
     from apiext.endpoints.serializers import yaml_codec
@@ -105,6 +108,8 @@ def decode_body(scope: Scope, data: bytes, media_type: str, validation: str, war
     Raises:
         StatusError: 400 with the reference's message.
     """
+    if media_type == CBOR:
+        return _decode_cbor(scope, data, validation, warnings)
     kind: GroupVersionKind | None = None
     try:
         parsed, strict = parse_body(data, media_type, scope.message)
@@ -129,12 +134,46 @@ def decode_body(scope: Scope, data: bytes, media_type: str, validation: str, war
             text = f"{TYPE_META_ERROR}{text}"
         raise _unrecognized(scope, text, data) from error
     except ValueError as error:
-        text = json_decoder.with_sent_number(str(error), data) if media_type == JSON else str(error)
+        # the metadata of custom resources is encoded anew before it is decoded to Go types
+        text = json_decoder.with_sent_number(str(error), data) if media_type == JSON and scope.typed else str(error)
         raise _undecodable(scope, kind or scope.kind, text) from error
     _report_strict(scope, kind, strict, validation, warnings)
     if kind.group_version != scope.kind.group_version:
         raise _other_version(kind, scope)
     return obj
+
+
+def _decode_cbor(scope: Scope, data: bytes, validation: str, warnings: list[str]) -> Object:
+    """Decode a body in CBOR. The reference reports unknown fields of built-in kinds only."""
+    kind = scope.kind
+    try:
+        document = CBORDocument(data)
+        if scope.typed:
+            document.check_type_meta()
+        parsed = document.value()
+        obj, kind = identify(scope, parsed if scope.typed else _with_textual_type_meta(parsed), str(document).encode())
+        if not scope.typed and not kind.version:
+            raise ValueError(f"Object 'apiVersion' is missing in '{document}'")
+        sent = json_values.copy(obj) if scope.typed else {}
+        unknown = [message.split('"')[1] for message in decode_parsed(scope, obj, validation) if scope.typed]
+    except DepthError as error:
+        raise _too_deep(scope.kind, None) from error
+    except CBORItemError as error:
+        _, version, named = type_meta(error.type_meta)
+        raise _undecodable(scope, _completed(scope, parse_group_version(version), named), str(error)) from error
+    except BodyDecodeError as error:
+        raise _unrecognized(scope, str(error), data) from error
+    except ValueError as error:
+        raise _undecodable(scope, kind, str(error)) from error
+    _report_strict(scope, kind, [unknown_field(sent, unknown)] if unknown else [], validation, warnings)
+    if kind.group_version != scope.kind.group_version:
+        raise _other_version(kind, scope)
+    return obj
+
+
+def _with_textual_type_meta(obj: Object) -> Object:
+    """Return an object without an apiVersion and a kind that are no text, which the reference's unstructured decoder ignores."""
+    return {key: value for key, value in obj.items() if key not in {"apiVersion", "kind"} or isinstance(value, str)}
 
 
 def _duplicate_fields(data: bytes, parsed: Any, validation: str) -> list[str]:
@@ -289,7 +328,7 @@ def strict_text(strict: Sequence[str]) -> str:
     """Join strict errors to one text. Those of YAML form one error of several lines."""
     lines = [message for message in strict if message.startswith("  line ")]
     others = [message for message in strict if not message.startswith("  line ")]
-    return "strict decoding error: " + ", ".join([_YAML_PREFIX + "\n".join(lines), *others] if lines else others)
+    return "strict decoding error: " + ", ".join([YAML_PREFIX + "\n".join(lines), *others] if lines else others)
 
 
 def _undecodable(scope: Scope, kind: GroupVersionKind, text: str) -> errors.StatusError:

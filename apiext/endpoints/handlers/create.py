@@ -30,7 +30,7 @@ async def create(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     media_type = input_type(request, protobuf=scope.message is not None)
     data = await read_body(request, scope.max_body)
     query = write_query(parse_query(request), "CreateOptions")
-    item = await perform(request[WORKERS], scope, _create, write_call(request, query, media_type, data))
+    item = await perform(request[WORKERS], scope, _create, write_call(request, query, media_type, data, manager=query.field_manager))
     return await item_reply(request, scope, media, item, status=201)
 
 
@@ -41,6 +41,7 @@ async def _create(scope: Scope, call: WriteCall) -> Item:
     wipe_system_fields(obj["metadata"])
     match_namespace(scope, obj, ctx.namespace)
     dedup_owner_references(obj, ctx.warnings)
+    await scope.fields.update({}, obj, call.manager)
     name = str((obj.get("metadata") or {}).get("name", ""))
     admitter = Admitter(scope, call.user, call.namespace, name=name, dry_run=query.dry_run)
     obj = await admitter.mutate(AdmissionOperation.CREATE, obj, None)

@@ -189,29 +189,34 @@ class WriteQuery:
 
     dry_run: bool = False
     field_validation: str = WARN
+    field_manager: str = ""
+    force: bool = False
+    """Whether an apply takes fields over from other managers."""
 
 
 _NO_WRITE_OPTIONS: Final = WriteQuery()
 
 
-def write_query(query: Query, kind: str) -> WriteQuery:
+def write_query(query: Query, kind: str, *, apply: bool = False) -> WriteQuery:
     """Decode and validate the options of a write. `kind` is CreateOptions, UpdateOptions or PatchOptions.
 
     Raises:
         StatusError: 422 with a cause for each invalid option.
     """
-    if not query:
+    if not query and not apply:
         return _NO_WRITE_OPTIONS
-    validation, dry_run = text(query, "fieldValidation"), query.get("dryRun", [])
+    validation, dry_run, manager = text(query, "fieldValidation"), query.get("dryRun", []), text(query, "fieldManager")
     found: list[field.FieldError] = []
-    if kind == "PatchOptions" and "force" in query:
+    if apply and not manager:
+        found.append(field.required(field.Path("fieldManager"), "is required for apply patch"))
+    elif kind == "PatchOptions" and not apply and "force" in query:
         found.append(field.forbidden(field.Path("force"), "may not be specified for non-apply patch"))
-    found += validate_field_manager(text(query, "fieldManager"), field.Path("fieldManager"))
+    found += validate_field_manager(manager, field.Path("fieldManager"))
     found += _check_dry_run(dry_run)
     if validation not in {"", IGNORE, WARN, STRICT}:
         found.append(field.not_supported(field.Path("fieldValidation"), validation, ["", IGNORE, STRICT, WARN]))
     _raise_invalid(kind, found)
-    return WriteQuery(bool(dry_run), validation or WARN)
+    return WriteQuery(bool(dry_run), validation or WARN, manager, apply and bool(flag(query, "force")))
 
 
 def _check_dry_run(values: Sequence[str]) -> list[field.FieldError]:

@@ -1,10 +1,11 @@
-"""PATCH of an object: JSON patch, JSON merge patch and, for built-in kinds, strategic merge patch.
+"""PATCH of an object: JSON patch, JSON merge patch, server-side apply and, for built-in kinds, strategic merge patch.
 
-Mirrors apiserver pkg/endpoints/handlers/patch.go. Server-side apply is rejected with 415.
+Mirrors apiserver pkg/endpoints/handlers/patch.go.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,15 +13,17 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from apiext.authorization.authorizer import Decision, ReviewError
+from apiext.endpoints.handlers.apply import Applier
 from apiext.endpoints.handlers.body import decode_parsed, identify, read_body, strict_text, within_known
 from apiext.endpoints.handlers.context import Admitter, check_name, match_namespace, required_name
-from apiext.endpoints.handlers.options import IGNORE, WARN, WriteQuery, write_query
+from apiext.endpoints.handlers.options import IGNORE, WARN, write_query
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
 from apiext.endpoints.handlers.query_parameters import parse_query
-from apiext.endpoints.handlers.scope import JSON_PATCH, MERGE_PATCH, Scope
+from apiext.endpoints.handlers.scope import APPLY_PATCHES, CBOR_APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Scope
 from apiext.endpoints.handlers.strategic_merge import strategic_merge
 from apiext.endpoints.handlers.write_call import WriteCall, perform, write_call
-from apiext.endpoints.request import WORKERS
+from apiext.endpoints.request import AUTHORIZE, INFO, SERVES_CBOR, USER, WORKERS
 from apiext.endpoints.responsewriters.object_response import item_reply
 from apiext.endpoints.serializers import json_decoder
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError, NumberError
@@ -32,7 +35,7 @@ from apiext.meta.json_codec import Object
 from apiext.meta.limits import MAX_INLINE_COPIES
 from apiext.meta.patch import Operations
 from apiext.meta.request import AdmissionOperation
-from apiext.registry.request_context import RequestContext, UpdateOptions
+from apiext.registry.request_context import UpdateOptions, Updater
 from apiext.storage.interface import Item
 
 Change = Callable[["Object"], Any]
@@ -51,20 +54,45 @@ async def patch_object(request: web.BaseRequest, scope: Scope) -> web.StreamResp
     required_name(request)
     media = negotiate_output(request, scope.offers)
     data = await read_body(request, scope.max_body)
-    query = write_query(parse_query(request), "PatchOptions")
+    query = write_query(parse_query(request), "PatchOptions", apply=patch_type in APPLY_PATCHES)
     # Nested copies grow exponentially.
     heavy = patch_type == JSON_PATCH and data.count(b"copy") > MAX_INLINE_COPIES
-    item, created = await perform(request[WORKERS], scope, _patch, write_call(request, query, patch_type, data), heavy=heavy)
+    call = write_call(request, query, patch_type, data, manager=query.field_manager)
+    try:
+        item, created = await perform(request[WORKERS], scope, _patch, call, heavy=heavy)
+    except errors.StatusError as error:
+        if error.code != 404 or patch_type not in APPLY_PATCHES or scope.subresource:
+            raise
+        await _authorize_create(request, scope)
+        item, created = await perform(request[WORKERS], scope, _create_or_patch, call)
     return await item_reply(request, scope, media, item, status=201 if created else 200)
 
 
-async def _patch(scope: Scope, call: WriteCall) -> tuple[Item, bool]:
+async def _authorize_create(request: web.BaseRequest, scope: Scope) -> None:
+    """Raise StatusError (403, 500) unless the user may create the object that an apply did not find."""
+    info = dataclasses.replace(request[INFO], verb="create")
+    try:
+        verdict = await request[AUTHORIZE](request[USER], info)
+    except ReviewError as error:
+        raise errors.internal(str(error)) from error
+    if verdict.decision is not Decision.ALLOW:
+        raise errors.forbidden(scope.resource.group_resource, info.name, verdict.reason)
+
+
+async def _create_or_patch(scope: Scope, call: WriteCall) -> tuple[Item, bool]:
+    return await _patch(scope, call, create=True)
+
+
+async def _patch(scope: Scope, call: WriteCall, *, create: bool = False) -> tuple[Item, bool]:
     """Return the patched object, and whether it was created."""
     ctx, name, query = call.context, call.name, call.query
-    raw = _read_patch(call.media_type, call.data)
     admitter = Admitter(scope, call.user, call.namespace, name=name, dry_run=query.dry_run)
-    patcher = _Patcher(scope, ctx, name, query, raw, admitter)
-    options = UpdateOptions(dry_run=query.dry_run, admit=admitter.validation(AdmissionOperation.UPDATE), limit=scope.inline_limit)
+    is_apply = call.media_type in APPLY_PATCHES
+    patcher: Updater = Applier(scope, call, admitter)
+    if not is_apply:
+        patcher = _Patcher(scope, call, _read_patch(call.media_type, call.data), admitter)
+    admit = admitter.validation(AdmissionOperation.UPDATE)
+    options = UpdateOptions(dry_run=query.dry_run, admit=admit, limit=scope.inline_limit, create=create, keep_managers=is_apply)
     try:
         return await scope.rest.update(ctx, name, patcher, options)
     except RecursionError as error:
@@ -75,10 +103,12 @@ async def _patch(scope: Scope, call: WriteCall) -> tuple[Item, bool]:
 def _patch_type(request: web.BaseRequest, scope: Scope) -> str:
     """Return the patch's media type. Raise StatusError (415) if the endpoint does not support it."""
     patch_type = request.headers.get("Content-Type", "").partition(";")[0]
-    if patch_type not in scope.patch_types:
-        if scope.typed and not scope.subresource:
+    known = (*scope.patch_types, CBOR_APPLY_PATCH) if SERVES_CBOR in request else scope.patch_types
+    if patch_type not in known:
+        if scope.message is not None:
+            # go-restful answers for the routes of built-in kinds
             raise errors.StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
-        raise unsupported_media_type(scope.patch_types)
+        raise unsupported_media_type(known)
     return patch_type
 
 
@@ -124,9 +154,7 @@ class _Patcher:
     """The updater of a PATCH. It parses the patch on its first call."""
 
     _scope: Scope
-    _ctx: RequestContext
-    _name: str
-    _query: WriteQuery
+    _call: WriteCall
     _patch: _Patch
     _admitter: Admitter
     _change: Change | None = None
@@ -143,18 +171,19 @@ class _Patcher:
             StatusError: the patch or its result is invalid, or admission rejected it.
         """
         if not (existing.get("metadata") or {}).get("uid"):
-            raise errors.not_found(self._scope.resource.group_resource, self._name)
+            raise errors.not_found(self._scope.resource.group_resource, self._call.name)
         if self._change is None:
             self._change = self._parse()
-        obj = self._decode(self._change, existing)
-        match_namespace(self._scope, obj, self._ctx.namespace)
-        check_name(obj, self._name)
+        obj, call = self._decode(self._change, existing), self._call
+        await self._scope.fields.update(existing, obj, call.manager)
+        match_namespace(self._scope, obj, call.namespace)
+        check_name(obj, call.name)
         obj = await self._admitter.mutate(AdmissionOperation.UPDATE, obj, existing)
-        dedup_owner_references(obj, self._ctx.warnings, after_admission=True)
+        dedup_owner_references(obj, call.warnings, after_admission=True)
         return obj
 
     def _parse(self) -> Change:
-        strict, raw = self._query.field_validation != IGNORE, self._patch
+        strict, raw = self._call.query.field_validation != IGNORE, self._patch
         if raw.type == JSON_PATCH:
             operations, unknown = patch.parse_json_patch(raw.document, strict=strict)
             raw.check_numbers()
@@ -188,13 +217,13 @@ class _Patcher:
         text = b"" if type(patched) is dict and patched.get("kind") else json_codec.dumps(patched)
         try:
             obj, _ = identify(self._scope, patched, text)
-            strict = unknown or decode_parsed(self._scope, obj, self._query.field_validation)
+            strict = unknown or decode_parsed(self._scope, obj, self._call.query.field_validation)
         except ValueError as error:
             raise _invalid_result(self._result(change, existing), str(error)) from error
         strict = [*self._patch_strict, *(within_known(duplicates, strict) if self._scope.typed else duplicates), *strict]
-        if strict and self._query.field_validation == WARN:
-            self._ctx.warnings += strict
-        elif strict and self._query.field_validation != IGNORE:
+        if strict and self._call.query.field_validation == WARN:
+            self._call.warnings.extend(strict)
+        elif strict and self._call.query.field_validation != IGNORE:
             raise _invalid_result(self._result(change, existing), strict_text(strict))
         return obj
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from apiext.endpoints.responsewriters.warning_headers import shortened
 from apiext.meta.errors import StatusError
 
 if TYPE_CHECKING:
@@ -64,6 +65,6 @@ async def _run(
 ) -> _Outcome[T]:
     scope = build(link, place)[call.subresource]
     try:
-        return _Outcome(await execute(scope, call), None, call.warnings)
+        return _Outcome(await execute(scope, call), None, shortened(call.warnings))
     except StatusError as error:
-        return _Outcome(None, error, call.warnings)  # type: ignore[arg-type]
+        return _Outcome(None, error, shortened(call.warnings))  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from apiext.endpoints.handlers.options import FieldLabel
 from apiext.endpoints.handlers.remote_scope import RemoteScope
 from apiext.endpoints.responsewriters.table import TableConvertor
 from apiext.endpoints.serializers.negotiation import RESOURCE_OFFERS, Offers
+from apiext.managedfields.field_manager import FieldManager
 from apiext.meta import limits
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
 from apiext.meta.json_codec import Object
@@ -23,9 +24,11 @@ from apiext.storage.interface import Item, ListOptions, ListResult, Watch, Watch
 MERGE_PATCH: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
-CUSTOM_RESOURCE_PATCHES: Final = (JSON_PATCH, MERGE_PATCH)
-"""Patch types of custom resources. Server-side apply returns 415, which kubectl reports as not supported by the server."""
-BUILTIN_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+CBOR_APPLY_PATCH: Final = "application/apply-patch+cbor"
+APPLY_PATCHES: Final = frozenset({APPLY_PATCH, CBOR_APPLY_PATCH})
+CUSTOM_RESOURCE_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+BUILTIN_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
 class CollectionRest(Protocol):
@@ -85,6 +88,8 @@ class Scope:
     resource: GroupVersionResource
     rest: CollectionRest
     codec: BodyCodec
+    fields: FieldManager
+    """Records who changed which fields in metadata.managedFields."""
     field_label: FieldLabel
     admission: Admission
     watches: Watches
@@ -108,7 +113,7 @@ class Scope:
     returns_deleted: bool = False
     """Whether a delete returns the object also when it was removed."""
     strategic_keys: Mapping[str, str] = field(default_factory=dict)
-    """Merge keys of lists by field name, for strategic merge patches of built-in kinds."""
+    """Merge keys of lists by the names of parent and field, for strategic merge patches of built-in kinds."""
     max_body: int = MAX_BODY_BYTES
     """Limit of a body in bytes."""
 

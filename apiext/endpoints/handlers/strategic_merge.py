@@ -17,12 +17,14 @@ _RETAIN: Final = "$retainKeys"
 _DELETE_FROM: Final = "$deleteFromPrimitiveList/"
 _ORDER: Final = "$setElementOrder/"
 
-OBJECT_META_KEYS: Final = {"finalizers": "", "ownerReferences": "uid"}
+OBJECT_META_KEYS: Final = {"metadata.finalizers": "", "metadata.ownerReferences": "uid"}
 """Merge keys of the lists in ObjectMeta; "" for a list of scalars with the merge strategy."""
 
 
-def strategic_merge(document: Any, patch: Any, merge_keys: Mapping[str, str]) -> Any:
-    """Return the document with the patch applied. `merge_keys` has the merge key of each list by its field name.
+def strategic_merge(document: Any, patch: Any, merge_keys: Mapping[str, str], parent: str = "") -> Any:
+    """Return the document with the patch applied.
+
+    `merge_keys` has the merge key of each list by the name of its parent and its own, such as "metadata.finalizers".
 
     Raises:
         StatusError: 400 for an invalid directive, or a list item without its merge key.
@@ -39,7 +41,7 @@ def strategic_merge(document: Any, patch: Any, merge_keys: Mapping[str, str]) ->
     merged = json_values.copy(document) if isinstance(document, dict) else {}
     _retain(merged, patch)
     for key, member in patch.items():
-        _merge_member(merged, key, member, merge_keys)
+        _merge_member(merged, key, member, merge_keys, parent)
     return merged
 
 
@@ -51,7 +53,7 @@ def _retain(merged: dict[str, Any], patch: dict[str, Any]) -> None:
             del merged[key]
 
 
-def _merge_member(merged: dict[str, Any], key: str, member: Any, merge_keys: Mapping[str, str]) -> None:
+def _merge_member(merged: dict[str, Any], key: str, member: Any, merge_keys: Mapping[str, str], parent: str) -> None:
     if key.startswith(_DELETE_FROM):
         field = key[len(_DELETE_FROM) :]
         if not isinstance(member, list):
@@ -63,9 +65,9 @@ def _merge_member(merged: dict[str, Any], key: str, member: Any, merge_keys: Map
     elif member is None:
         merged.pop(key, None)
     elif isinstance(member, dict):
-        merged[key] = strategic_merge(merged.get(key), member, merge_keys)
-    elif isinstance(member, list) and key in merge_keys:
-        merged[key] = _merge_list(merged.get(key), member, merge_keys[key], merge_keys)
+        merged[key] = strategic_merge(merged.get(key), member, merge_keys, key)
+    elif isinstance(member, list) and (merge_key := merge_keys.get(f"{parent}.{key}")) is not None:
+        merged[key] = _merge_list(merged.get(key), member, merge_key, merge_keys)
     else:
         merged[key] = json_values.copy(member)
 

@@ -33,7 +33,8 @@ async def update(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     data = await read_body(request, scope.max_body)
     query = write_query(parse_query(request), "UpdateOptions")
     media_type = input_type(request, protobuf=scope.message is not None)
-    item, created = await perform(request[WORKERS], scope, _update, write_call(request, query, media_type, data))
+    call = write_call(request, query, media_type, data, manager=query.field_manager)
+    item, created = await perform(request[WORKERS], scope, _update, call)
     return await item_reply(request, scope, media, item, status=201 if created else 200)
 
 
@@ -50,6 +51,7 @@ async def _update(scope: Scope, call: WriteCall) -> tuple[Item, bool]:
         # A copy, since admission may change it and the registry may call this again.
         new = own(obj)
         exists = bool((existing.get("metadata") or {}).get("uid"))
+        await scope.fields.update(existing, new, call.manager)
         operation = AdmissionOperation.UPDATE if exists else AdmissionOperation.CREATE
         new = await admitter.mutate(operation, new, existing if exists else None)
         dedup_owner_references(new, ctx.warnings, after_admission=True)

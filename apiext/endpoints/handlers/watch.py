@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from typing import Final
 
 from aiohttp import web
 
@@ -16,13 +17,21 @@ from apiext.endpoints.request import INFO
 from apiext.endpoints.responsewriters.event_encoder import EventEncoder
 from apiext.endpoints.responsewriters.object_response import table_form
 from apiext.endpoints.responsewriters.response import ResponseStream
-from apiext.endpoints.responsewriters.watch_encoder import EncodeError, ProtobufEncoder, RejectingEncoder, TransformingEncoder
+from apiext.endpoints.responsewriters.watch_encoder import (
+    CBOREncoder,
+    EncodeError,
+    ProtobufEncoder,
+    RejectingEncoder,
+    TransformingEncoder,
+)
 from apiext.endpoints.responsewriters.websocket import asks_for_websocket, serve_frames
-from apiext.endpoints.serializers.negotiation import JSON, PROTOBUF, MediaType, negotiate_output, negotiate_stream
+from apiext.endpoints.serializers.negotiation import CBOR, CBOR_SEQUENCE, JSON, PROTOBUF, MediaType, negotiate_output, negotiate_stream
 from apiext.meta.errors import StatusError
 from apiext.meta.time_slice import in_slices
 from apiext.storage.interface import Watch, WatchOptions
 from apiext.storage.watch_queue import failed
+
+_STREAM_TYPES: Final = {JSON: JSON, CBOR: CBOR_SEQUENCE}
 
 
 async def watch(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
@@ -46,8 +55,8 @@ async def _watch(request: web.BaseRequest, scope: Scope, query: ListQuery) -> we
         encoder = _encoder(request, scope, media)
         scope.watches.add(running)
         if asks_for_websocket(request):
-            return await serve_frames(request, running, encoder.line, seconds, binary=media.type == PROTOBUF)
-        content_type = JSON if media.type == JSON else f"{media.type};stream=watch"
+            return await serve_frames(request, running, encoder.line, seconds, binary=media.type != JSON)
+        content_type = _STREAM_TYPES.get(media.type) or f"{media.type};stream=watch"
         return await _serve(request, running, encoder, seconds, content_type)
     finally:
         running.close()
@@ -73,9 +82,11 @@ def _encoder(request: web.BaseRequest, scope: Scope, media: MediaType) -> EventE
     if media.type == PROTOBUF:
         return ProtobufEncoder(scope, convert)
     if convert is None:
-        return scope.watches.encoder
-    table = table_form(request, convert) if convert.kind == "Table" else None
-    return TransformingEncoder(scope, convert, table)
+        encoder: EventEncoder = scope.watches.encoder
+    else:
+        table = table_form(request, convert) if convert.kind == "Table" else None
+        encoder = TransformingEncoder(scope, convert, table)
+    return CBOREncoder(encoder) if media.type == CBOR else encoder
 
 
 async def _serve(request: web.BaseRequest, running: Watch, encoder: EventEncoder, seconds: float, content_type: str) -> web.StreamResponse:

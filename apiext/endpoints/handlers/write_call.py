@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from aiohttp import hdrs
 
 from apiext.endpoints.request import INFO, USER, WARNINGS
 from apiext.endpoints.serializers.negotiation import YAML
 from apiext.meta import limits
 from apiext.meta.inline_work import HeavyWorkError, InlineWork
+from apiext.meta.objectmeta_rules import MAX_MANAGER_LENGTH
 from apiext.meta.request import UserInfo
 from apiext.registry.request_context import RequestContext
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from apiext.workers.pool import WorkerPool
 
 T = TypeVar("T")
+_PRODUCTS_KEPT: Final = 256
 SERVER_USER: Final = UserInfo("system:apiext")
 """The user whose turns in the worker processes the server's own writes take."""
 
@@ -35,6 +40,8 @@ class WriteCall:
     """The name in the path; empty for a create."""
     query: Any
     """The verb's options."""
+    manager: str = ""
+    """The name under which the changed fields are recorded."""
     media_type: str = ""
     data: bytes = b""
     """The body."""
@@ -47,10 +54,19 @@ class WriteCall:
         return RequestContext(namespace=self.namespace, subresource=self.subresource, warnings=self.warnings)
 
 
-def write_call(request: web.BaseRequest, query: Any, media_type: str = "", data: bytes = b"") -> WriteCall:
-    """Return the write of a request with these options and this body."""
+def write_call(request: web.BaseRequest, query: Any, media_type: str = "", data: bytes = b"", *, manager: str = "") -> WriteCall:
+    """Return the write of a request with these options and this body. Without `manager`, the User-Agent names it."""
     info = request[INFO]
-    return WriteCall(request[USER], info.namespace, info.subresource, info.name, query, media_type, data, request[WARNINGS])
+    manager = manager or _product(request.headers.get(hdrs.USER_AGENT, ""))
+    return WriteCall(request[USER], info.namespace, info.subresource, info.name, query, manager, media_type, data, request[WARNINGS])
+
+
+@lru_cache(maxsize=_PRODUCTS_KEPT)
+def _product(user_agent: str) -> str:
+    """Return the name of a User-Agent's product as the name of a field manager: printable, and not too long."""
+    name = user_agent.partition("/")[0].encode(errors="surrogateescape").decode(errors="replace")
+    printable = "".join(char for char in name if char.isprintable()).encode()
+    return printable[:MAX_MANAGER_LENGTH].decode(errors="ignore")
 
 
 async def perform(workers: WorkerPool, scope: Scope, execute: Execute[T], call: WriteCall, *, heavy: bool = False) -> T:

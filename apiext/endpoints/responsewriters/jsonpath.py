@@ -13,8 +13,8 @@ from apiext.endpoints.responsewriters import jsonpath_steps
 from apiext.endpoints.responsewriters.jsonpath_steps import Meter, Step, Values, sequence
 from apiext.meta.limits import MAX_PATH_STEPS
 
-Path = Callable[[Any], Values]
-"""Returns the values of a path in an object. Raises EvalError if the object does not fit."""
+Path = Callable[[Any, Meter], Values]
+"""Returns the values of a path in an object. Raises EvalError if the object does not fit, or the meter has no values left."""
 
 _DICT_KEY: Final = re.compile(r"'([^']*)'")
 _SLICE: Final = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?")
@@ -41,8 +41,7 @@ def compile_path(path: str) -> Path:
     # The results of further actions are not shown, but a value that does not fit one is an error.
     shown, *others = map(sequence, parser.actions)
 
-    def run(obj: Any) -> Values:
-        meter = Meter()
+    def run(obj: Any, meter: Meter) -> Values:
         found = shown([obj], meter)
         for other in others:
             other([obj], meter)

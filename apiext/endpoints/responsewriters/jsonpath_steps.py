@@ -10,7 +10,7 @@ from itertools import chain, islice
 from typing import Any
 
 from apiext.meta import go_format, json_codec
-from apiext.meta.limits import MAX_PATH_VALUES
+from apiext.meta.limits import MAX_PATH_VALUES, MAX_ROW_CHARACTERS
 
 Values = list[Any]
 
@@ -20,24 +20,30 @@ class EvalError(ValueError):
 
 
 class Meter:
-    """Counts the steps and values of one evaluation: repeated unions and descents multiply them."""
+    """Counts the steps and values of the evaluations of a row, which repeated unions and descents multiply, and the text of its cells."""
 
-    __slots__ = ("_left",)
+    __slots__ = ("_characters", "_values")
 
     def __init__(self) -> None:
-        self._left = MAX_PATH_VALUES
+        self._values = MAX_PATH_VALUES
+        self._characters = MAX_ROW_CHARACTERS
 
     def take(self, values: Iterable[Any]) -> Values:
         """Return values as a list.
 
         Raises:
-            EvalError: the evaluation has taken more than MAX_PATH_VALUES steps and values.
+            EvalError: the row has taken more than MAX_PATH_VALUES steps and values, or MAX_ROW_CHARACTERS.
         """
-        taken = values if type(values) is list else list(islice(values, max(self._left, 0)))
-        self._left -= len(taken) + 1
-        if self._left < 0:
-            raise EvalError(f"more than {MAX_PATH_VALUES} values")
+        taken = values if type(values) is list else list(islice(values, max(self._values, 0)))
+        self._values -= len(taken) + 1
+        if self._values < 0 or self._characters < 0:
+            raise EvalError("the values of the row are too many or too long")
         return taken
+
+    def show(self, text: str) -> str:
+        """Return the text of a cell, and count its characters."""
+        self._characters -= len(text)
+        return text
 
 
 Step = Callable[[Values, Meter], Values]

@@ -7,7 +7,6 @@ Mirrors apiserver pkg/endpoints/handlers/responsewriters.
 from __future__ import annotations
 
 import time
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from email.utils import formatdate
 from functools import lru_cache
@@ -18,6 +17,7 @@ from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 
 from apiext.endpoints.request import HEADERS, WARNINGS
+from apiext.endpoints.responsewriters.warning_headers import warning_headers
 from apiext.endpoints.serializers.negotiation import JSON
 from apiext.meta.time_slice import Pace
 
@@ -26,10 +26,6 @@ _NO_WARNINGS: Final[Sequence[str]] = ()
 _BODILESS: Final = frozenset({204, 304})
 PIECE_BYTES: Final = 256 * 1024
 """Size of the pieces of a huge response; other tasks run between them."""
-
-_MAX_TOTAL_CHARACTERS: Final = 4 * 1024
-"""Total length above which each warning is truncated."""
-_TRUNCATED_CHARACTERS: Final = 256
 
 
 class Reply(web.StreamResponse):
@@ -264,33 +260,3 @@ def _status_line(status: int, minor: int) -> str:
 def _date_line(second: int) -> str:
     """Return the Date header and the end of the headers, computed once a second."""
     return f"Date: {formatdate(second, usegmt=True)}\r\n\r\n"
-
-
-def warning_headers(texts: Iterable[str]) -> list[str]:
-    """Return the values of Warning headers, in order.
-
-    Drop duplicates, empty texts, and texts with control characters, which a header can not contain.
-    If the texts are too long in total, truncate each and drop those that still exceed the limit.
-    """
-    distinct = dict.fromkeys(text for text in texts if text)
-    sendable = [text for text in distinct if not _has_control(text)]
-    if sum(map(len, sendable)) <= _MAX_TOTAL_CHARACTERS:
-        return [_header(text) for text in sendable]
-    headers: list[str] = []
-    written = 0
-    for text in sendable:
-        if written >= _MAX_TOTAL_CHARACTERS:
-            break
-        short = text[:_TRUNCATED_CHARACTERS]
-        written += len(short)
-        headers.append(_header(short))
-    return headers
-
-
-def _has_control(text: str) -> bool:
-    return not text.isprintable() and any(unicodedata.category(char) == "Cc" for char in text)
-
-
-def _header(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'299 - "{escaped}"'

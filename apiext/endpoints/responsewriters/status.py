@@ -11,7 +11,7 @@ from typing import Final
 from aiohttp import web
 
 from apiext.authorization.forbidden import sanitized
-from apiext.endpoints.responsewriters.content_encoding import formatted
+from apiext.endpoints.responsewriters.formatting import formatted
 from apiext.endpoints.responsewriters.response import Reply
 from apiext.endpoints.serializers import protobuf_encoder
 from apiext.endpoints.serializers.negotiation import JSON, PLAIN_OFFERS, PROTOBUF, MediaType, negotiate_output

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from apiext.endpoints.responsewriters import jsonpath
 from apiext.endpoints.responsewriters.human_duration import age
-from apiext.endpoints.responsewriters.jsonpath_steps import EvalError, print_value
+from apiext.endpoints.responsewriters.jsonpath_steps import EvalError, Meter, print_value
 from apiext.endpoints.responsewriters.response import PIECE_BYTES
 from apiext.meta import json_codec
 from apiext.meta.json_codec import Object
@@ -41,8 +41,8 @@ CREATED_DESCRIPTION: Final = (
 
 Cell = Callable[[Object, datetime], Any]
 """Returns one cell of a row."""
-Value = Callable[[Object], Any]
-"""Returns the value of a column's path, converted to its type; for a date the timestamp, not the age."""
+Value = Callable[[Object, Meter], Any]
+"""Returns the value of a column's path, converted to its type; for a date the timestamp, not the age. None if the meter is used up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Column:
 
 
 NAME: Final = Column(
-    "Name", "string", description=_NAME_DESCRIPTION, format="name", value=lambda obj: (obj.get("metadata") or {}).get("name", "")
+    "Name", "string", description=_NAME_DESCRIPTION, format="name", value=lambda obj, _meter: (obj.get("metadata") or {}).get("name", "")
 )
 """The first column of custom resources."""
 AGE: Final = Column("Age", "date", ".metadata.creationTimestamp", CREATED_DESCRIPTION)
@@ -130,50 +130,51 @@ class TableConvertor:
         self._columns = columns
 
     @cached_property
-    def _compiled(self) -> tuple[list[Cell], list[Value]]:
-        """Return the functions that compute a row's cells, and those of columns with a value."""
-        cells: list[Cell] = []
-        values: list[Value] = []
+    def _compiled(self) -> list[tuple[Column, Value | None]]:
+        """Return the columns with the functions that evaluate them, None for those with a cell."""
+        compiled: list[tuple[Column, Value | None]] = []
         for column in self._columns:
-            if column.cell is not None:
-                cells.append(column.cell)
-                continue
-            try:
-                values.append(column.value or _value(column.type, jsonpath.compile_path(column.path)))
-            except jsonpath.PathError:
-                break
-            cells.append(_cell(column.type, values[-1]))
-        return cells, values
+            value = column.value
+            if value is None and column.cell is None:
+                try:
+                    value = _value(column.type, jsonpath.compile_path(column.path))
+                except jsonpath.PathError:
+                    break
+            compiled.append((column, value))
+        return compiled
 
     @cached_property
     def headers(self) -> bytes:
         """Return the column definitions as JSON."""
-        cells, _ = self._compiled
-        return json_codec.dumps([column.header() for column in self._columns[: len(cells)]])
+        return json_codec.dumps([column.header() for column, _ in self._compiled])
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         """Return the cells of an object."""
-        return [cell(obj, now) for cell in self._compiled[0]]
+        meter = Meter()
+        return [_cell(column, value, obj, now, meter) for column, value in self._compiled]
 
     def cacheable_row(self, item: Item) -> CachedRow | None:
         """Return the part of an item's row that can be cached, None if a column computes its cells."""
-        cells, values = self._compiled
         obj = item.object()
         metadata = json_codec.dumps(obj.get("metadata") or {})
         start = item.data.find(metadata)
-        if not values or len(values) < len(cells) or start < 0:
+        if not self._compiled or start < 0:
             return None
-        fixed, times, between = [], [], b'{"cells":['
-        for column, value in zip(self._columns, values, strict=False):
-            found = value(obj)
+        meter = Meter()
+        fixed, times, between = [], [], [b'{"cells":[']
+        for column, value in self._compiled:
+            if value is None:
+                return None
+            found = value(obj, meter)
             if column.type == "date" and found is not None:
-                fixed.append(between)
+                fixed.append(b"".join(between))
                 times.append(found)
-                between = b","
+                between = [b","]
             else:
-                between += json_codec.dumps(found) + b","
+                between += (json_codec.dumps(found), b",")
+        last = b"".join(between).removesuffix(b",") + b'],"object":'
         place = slice(start, start + len(metadata))
-        return CachedRow(owner=self, fixed=(*fixed, between.removesuffix(b",") + b'],"object":'), times=tuple(times), metadata=place)
+        return CachedRow(owner=self, fixed=(*fixed, last), times=tuple(times), metadata=place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,28 +295,25 @@ def partial_list_head(version: str, metadata: dict[str, Any]) -> bytes:
 # --- cells ----------------------------------------------------------------------------------------------------------
 
 
-def _value(type: str, path: jsonpath.Path) -> Value:
-    convert = _CONVERSIONS.get(type, _none)
+def _value(kind: str, path: jsonpath.Path) -> Value:
+    convert = _CONVERSIONS.get(kind, _none)
 
-    def value(obj: Object) -> Any:
+    def value(obj: Object, meter: Meter) -> Any:
         try:
-            found = path(obj)
+            found = path(obj, meter)
         except EvalError:
             return None
-        return convert(found[0]) if found else None
+        shown = convert(found[0]) if found else None
+        return meter.show(shown) if isinstance(shown, str) else shown
 
     return value
 
 
-def _cell(type: str, value: Value) -> Cell:
-    if type != "date":
-        return lambda obj, _now: value(obj)
-
-    def cell(obj: Object, now: datetime) -> Any:
-        since = value(obj)
-        return None if since is None else age(since, now)
-
-    return cell
+def _cell(column: Column, value: Value | None, obj: Object, now: datetime, meter: Meter) -> Any:
+    if value is None:
+        return column.cell(obj, now) if column.cell is not None else None
+    found = value(obj, meter)
+    return age(found, now) if column.type == "date" and found is not None else found
 
 
 def _none(_found: Any) -> Any:

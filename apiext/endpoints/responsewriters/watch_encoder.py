@@ -1,4 +1,4 @@
-"""Encoders of watch events as Table or metadata, and in Protobuf.
+"""Encoders of watch events as Table or metadata, in CBOR, and in Protobuf.
 
 Mirrors apiserver pkg/endpoints/handlers (response.go, watchEmbeddedEncoder).
 """
@@ -13,7 +13,7 @@ from apiext.endpoints.responsewriters.event_encoder import EventEncoder
 from apiext.endpoints.responsewriters.table import AgeCache, TableForm, item_metadata, item_row, partial_bytes, table_head
 from apiext.endpoints.serializers import protobuf_encoder
 from apiext.endpoints.serializers.negotiation import Convert
-from apiext.meta import json_codec
+from apiext.meta import cbor_codec, json_codec
 from apiext.meta.json_codec import Object
 from apiext.storage.interface import Event, EventType, Item
 
@@ -76,6 +76,19 @@ class TransformingEncoder(EventEncoder):
         head = table_head(form, item_metadata(item), self._columns)
         self._columns = b"null"
         return head + item_row(scope.table, item, form, AgeCache(datetime.now(UTC))) + b"]}"
+
+
+class CBOREncoder(EventEncoder):
+    """Encodes the JSON lines of another encoder as items of a CBOR sequence."""
+
+    __slots__ = ("_lines",)
+
+    def __init__(self, lines: EventEncoder) -> None:
+        self._lines = lines
+
+    def line(self, event: Event) -> bytes:
+        """Return one event. Raises what the other encoder raises."""
+        return cbor_codec.dumps_event(json_codec.loads(self._lines.line(event)))
 
 
 class ProtobufEncoder(EventEncoder):

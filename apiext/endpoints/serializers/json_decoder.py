@@ -141,7 +141,7 @@ def _parse_bounded(data: bytes) -> Any:
 
 def duplicate_fields(data: bytes, parsed: Any) -> list[str]:
     """Return messages about duplicate fields of JSON that `parse` accepted, in the order of the body."""
-    if not _may_have_duplicates(data, parsed):
+    if not may_have_duplicates(data, parsed):
         return []
     paths: dict[str, None] = {}
     for stack, is_duplicate, _ in _fields(data):
@@ -177,8 +177,11 @@ def mistyped_kind(data: bytes) -> tuple[str, str]:
     return "", ""
 
 
-def _may_have_duplicates(data: bytes, parsed: Any) -> bool:
-    """Compare the number of colons before and after parsing, which drops duplicate fields and keeps strings."""
+def may_have_duplicates(data: bytes, parsed: Any) -> bool:
+    """Return whether JSON that was parsed may have duplicate fields.
+
+    Compares the number of colons before and after parsing, which drops duplicate fields and keeps strings.
+    """
     # Finding one byte is much faster than finding several, and few bodies have escapes.
     if b"\\" in data and (b"\\u003a" in data or b"\\u003A" in data):
         return True

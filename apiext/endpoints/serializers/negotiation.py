@@ -9,16 +9,20 @@ import ctypes
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 from aiohttp import web
 
+from apiext.endpoints.request import SERVES_CBOR
 from apiext.meta import errors
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+CBOR: Final = "application/cbor"
+CBOR_SEQUENCE: Final = "application/cbor-seq"
+"""The type of a watch in CBOR."""
 MEDIA_TYPES: Final = (JSON, YAML, PROTOBUF)
 """Written types, the preferred one first; a 406 and a 415 name them."""
 STREAM_MEDIA_TYPES: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
@@ -27,6 +31,8 @@ META_GROUP: Final = "meta.k8s.io"
 _META_VERSIONS: Final = frozenset({"v1", "v1beta1"})
 
 _HUMAN_USER_AGENTS: Final = ("curl", "Wget", "Mozilla/5.0")
+_WITHOUT_CBOR: Final = frozenset({"", JSON, "*/*"})
+"""Accept headers whose answer is never CBOR."""
 _INSERTION_SORT_MAX: Final = 12
 """Number of clauses up to which Go sorts by insertion."""
 _PARAM: Final = re.compile(r"""[ \t;]*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)=([!#$%&'*+\-.^_`|~0-9A-Za-z]+|"(?:[^"\\]|\\.)*")[ \t]*(?=;|$)""")
@@ -58,9 +64,15 @@ class Offers:
     plain: Sequence[str] = MEDIA_TYPES
     """Types for responses without a transformation."""
     converts: frozenset[str] = frozenset()
-    """Kinds of meta.k8s.io that the endpoint transforms its response to; a Table cannot be Protobuf."""
+    """Kinds of meta.k8s.io that the endpoint transforms its response to; a Table can be JSON or YAML only."""
     server_version: str = ""
     """Version that `sv` may request."""
+    types: tuple[str, ...] = MEDIA_TYPES
+    """All types that the server writes; a 406 names them."""
+
+    def with_cbor(self) -> Offers:
+        """Return the offers of a server that serves CBOR."""
+        return replace(self, plain=(*self.plain, CBOR), types=(*self.types, CBOR))
 
     def allows(self, media_type: str, convert: Convert | None) -> bool:
         """Return whether the endpoint writes a type with a transformation."""
@@ -70,7 +82,7 @@ class Offers:
             convert.kind in self.converts
             and convert.group == META_GROUP
             and convert.version in _META_VERSIONS
-            and (convert.kind != "Table" or media_type != PROTOBUF)
+            and (convert.kind != "Table" or media_type not in {PROTOBUF, CBOR})
         )
 
 
@@ -167,7 +179,7 @@ def _choose(accept: str, offers: Offers) -> MediaType | None:
     if not accept:
         return MediaType()
     for clause in clauses(accept):
-        for media_type in MEDIA_TYPES:
+        for media_type in offers.types:
             if clause.matches(media_type) and (agreed := _options(clause.params, media_type, offers)) is not None:
                 return agreed
     return None
@@ -184,7 +196,7 @@ def negotiate(accept: str, offers: Offers) -> MediaType:
     """
     agreed = _choose_cached(accept, offers) if len(accept) <= 512 else _choose(accept, offers)
     if agreed is None:
-        raise not_acceptable(MEDIA_TYPES)
+        raise not_acceptable(offers.types)
     return agreed
 
 
@@ -194,7 +206,7 @@ def negotiate_output(request: web.BaseRequest, offers: Offers) -> MediaType:
     Raises:
         StatusError: 406 if the endpoint writes no accepted type.
     """
-    agreed = negotiate(request.headers.get("Accept", ""), offers)
+    agreed = _agreed(request, offers)
     if agreed.pretty or agreed.type != JSON or not _wants_pretty(request):
         return agreed
     return replace(agreed, pretty=True)
@@ -206,10 +218,23 @@ def negotiate_stream(request: web.BaseRequest, offers: Offers) -> MediaType:
     Raises:
         StatusError: 406 if no accepted type can be streamed.
     """
-    agreed = negotiate(request.headers.get("Accept", ""), offers)
+    agreed = _agreed(request, offers)
     if agreed.type == YAML:
-        raise not_acceptable(STREAM_MEDIA_TYPES)
+        raise not_acceptable(_stream_types(request))
     return agreed
+
+
+def _agreed(request: web.BaseRequest, offers: Offers) -> MediaType:
+    accept = request.headers.get("Accept", "")
+    # most clients ask for JSON, and every endpoint has it
+    if accept not in _WITHOUT_CBOR and SERVES_CBOR in request:
+        offers = _with_cbor(offers)
+    return negotiate(accept, offers)
+
+
+@cache
+def _with_cbor(offers: Offers) -> Offers:
+    return offers.with_cbor()
 
 
 def _wants_pretty(request: web.BaseRequest) -> bool:
@@ -225,6 +250,16 @@ def _wants_pretty(request: web.BaseRequest) -> bool:
 def not_acceptable(types: Sequence[str]) -> errors.StatusError:
     """Return a 406 that names the available types."""
     return errors.not_acceptable(f"only the following media types are accepted: {', '.join(types)}")
+
+
+def route_types(request: web.BaseRequest, *, streamed: bool = False) -> tuple[str, ...]:
+    """Return the types that the server reads and writes, those of watches too if `streamed`."""
+    plain = (*MEDIA_TYPES, CBOR) if SERVES_CBOR in request else MEDIA_TYPES
+    return (*plain, *_stream_types(request)) if streamed else plain
+
+
+def _stream_types(request: web.BaseRequest) -> tuple[str, ...]:
+    return (*STREAM_MEDIA_TYPES, CBOR_SEQUENCE) if SERVES_CBOR in request else STREAM_MEDIA_TYPES
 
 
 def check_route(request: web.BaseRequest, types: Sequence[str]) -> None:
@@ -260,8 +295,9 @@ def input_type(request: web.BaseRequest, *, protobuf: bool) -> str:
         return JSON
     base, semicolon, params = content_type.partition(";")
     media_type = base.strip().lower()
-    if (semicolon and not _are_params(params)) or media_type not in MEDIA_TYPES or (media_type == PROTOBUF and not protobuf):
-        raise unsupported_media_type(MEDIA_TYPES)
+    known = route_types(request)
+    if (semicolon and not _are_params(params)) or media_type not in known or (media_type == PROTOBUF and not protobuf):
+        raise unsupported_media_type(known)
     return media_type
 
 

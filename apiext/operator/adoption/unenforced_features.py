@@ -1,7 +1,7 @@
 """Features that kube-apiserver enforces for the objects of a group, and no server enforces while apiext serves it.
 
-kube-apiserver runs no admission on requests that it proxies, and apiext stores CEL rules of schemas without evaluating them. Conditions on
-single objects (selectors, match conditions, names) and policy bindings are not evaluated: every feature that may apply is reported.
+kube-apiserver runs no admission on requests that it proxies. Conditions on single objects (selectors, match conditions, names) and
+policy bindings are not evaluated: every feature that may apply is reported.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Final, NamedTuple
 
-from apiext.definitions.validation import schemas
 from apiext.meta.log import get_logger
 from apiext.operator.api_clients import ApiClient, ApiError, Json
 
@@ -57,13 +56,12 @@ async def list_admission(host: ApiClient) -> dict[str, list[Json]]:
 
 def unenforced(crds: Iterable[Json], configured: Mapping[str, Sequence[Json]], own: str) -> list[str]:
     """Return the names of the features that only the host enforces for these definitions; `own` is the operator's policy."""
-    found = sorted(crds, key=lambda crd: str(crd["metadata"]["name"]))
-    requests = [request for crd in found for request in _requests(crd)]
-    rules = [f"CEL rules of {crd['metadata']['name']}" for crd in found if _has_rules(crd)]
+    requests = [request for crd in crds for request in _requests(crd)]
+    found = []
     for kind, resource in KINDS.items():
         names = sorted(one["metadata"]["name"] for one in configured.get(kind, ()) if _applies(one, requests))
-        rules += [f"{kind} {name}" for name in names if (resource, name) != ("validatingadmissionpolicies", own)]
-    return rules
+        found += [f"{kind} {name}" for name in names if (resource, name) != ("validatingadmissionpolicies", own)]
+    return found
 
 
 def warning(group: str, found: Sequence[str]) -> str:
@@ -86,10 +84,6 @@ def _bounded(found: Sequence[str]) -> str:
         kept.append(name)
     left = len(found) - len(kept)
     return ", ".join(kept) + (f" and {left} more" if left else "")
-
-
-def _has_rules(crd: Json) -> bool:
-    return schemas.any_schema({"versions": _served(crd)}, lambda node: bool(node.get("x-kubernetes-validations")))
 
 
 def _served(crd: Json) -> list[Json]:

@@ -6,6 +6,9 @@ from typing import Any
 
 from apiext.meta import json_values
 from apiext.meta.field import FieldError, Path, aggregate, invalid
+from apiext.schema.cel.rules.budget import MAX_OBJECT_COST
+from apiext.schema.cel.rules.evaluation import evaluate
+from apiext.schema.cel.rules.tree import rule_tree
 from apiext.schema.defaulting.prune import steps_to, surround
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.model import Props, Structural
@@ -23,34 +26,71 @@ def default_errors(props: Props, path: Path, *, require_pruned: bool) -> list[Fi
     """Return the errors of the defaults in the structural schema of a resource: unknown fields, bad metadata, invalid values.
 
     Defaults inside the metadata of a resource are validated as part of an object around them. From others, as upstream, unknown
-    fields of embedded metadata are dropped, in place. Rules (x-kubernetes-validations) are not evaluated on defaults here.
+    fields of embedded metadata are dropped, in place.
+
+    Raises:
+        HeavyWorkError: the evaluation of rules takes too long for the event loop.
     """
     schema = Structural(props)
     schema.embedded = True
-    return _node_errors(schema, path, schema, inside_meta=False, require_pruned=require_pruned)
+    validator = _DefaultValidator(require_pruned=require_pruned)
+    validator.visit(schema, path, schema, inside_meta=False)
+    return validator.errors
 
 
-def _node_errors(schema: Structural, path: Path, root: Structural, *, inside_meta: bool, require_pruned: bool) -> list[FieldError]:
-    """Return the errors of the defaults of a node and of the nodes below; root is the nearest resource."""
-    if schema.embedded:
-        root, inside_meta = schema, False
-    errors: list[FieldError] = []
-    if schema.default is not None:
-        default_path = path.child("default")
+class _DefaultValidator:
+    """Collects the errors of the defaults in a schema, within one budget for the rules of all of them."""
+
+    __slots__ = ("_budget", "_require_pruned", "errors")
+
+    def __init__(self, *, require_pruned: bool) -> None:
+        self.errors: list[FieldError] = []
+        self._budget = MAX_OBJECT_COST
+        self._require_pruned = require_pruned
+
+    def visit(self, schema: Structural, path: Path, root: Structural, *, inside_meta: bool) -> None:
+        """Validate the defaults of a node and of the nodes below; root is the nearest resource.
+
+        Raises:
+            HeavyWorkError: the evaluation of rules takes too long for the event loop.
+        """
+        if schema.embedded:
+            root, inside_meta = schema, False
+        if schema.default is not None:
+            self._validate(schema, path.child("default"), root, inside_meta=inside_meta)
+        # Defaults below additionalProperties are forbidden.
+        if schema.items is not None and self._budget >= 0:
+            self.visit(schema.items, path.child("items"), root, inside_meta=inside_meta)
+        for key, child in schema.properties.items():
+            if self._budget < 0:
+                return
+            inside = inside_meta or (schema.embedded and key in META_FIELDS)
+            self.visit(child, path.child("properties").key(key), root, inside_meta=inside)
+
+    def _validate(self, schema: Structural, path: Path, root: Structural, *, inside_meta: bool) -> None:
         if inside_meta:
-            errors += _metadata_default_errors(schema, default_path, root)
+            errors = _metadata_errors(schema, path, root)
         else:
-            errors += _default_errors(schema, default_path, require_pruned=require_pruned)
-    # Defaults below additionalProperties are forbidden.
-    if schema.items is not None:
-        errors += _node_errors(schema.items, path.child("items"), root, inside_meta=inside_meta, require_pruned=require_pruned)
-    for key, child in schema.properties.items():
-        inside = inside_meta or (schema.embedded and key in META_FIELDS)
-        errors += _node_errors(child, path.child("properties").key(key), root, inside_meta=inside, require_pruned=require_pruned)
-    return errors
+            if self._require_pruned:
+                self.errors += _pruning_errors(schema, path)
+            errors = _resource_errors(schema, path)
+        self.errors += errors or _value_errors(schema, path) or self._rule_errors(schema, path)
+
+    def _rule_errors(self, schema: Structural, path: Path) -> list[FieldError]:
+        rules = rule_tree(schema) if schema.has_rules else None
+        if rules is None:
+            return []
+        # as an unchanged value, then as a new one, for rules that constrain changes
+        result = evaluate(rules, schema.default, schema.default, limit=self._budget, is_valid=False, base=str(path))
+        left, errors = result.left, result.errors
+        if not errors:
+            result = evaluate(rules, schema.default, None, limit=self._budget, is_valid=False, base=str(path))
+            left, errors = min(left, result.left), result.errors
+        self._budget = left
+        return errors
 
 
-def _metadata_default_errors(schema: Structural, path: Path, root: Structural) -> list[FieldError]:
+def _metadata_errors(schema: Structural, path: Path, root: Structural) -> list[FieldError]:
     resource: dict[str, Any] = _TYPE_META | surround(json_values.copy(schema.default), steps_to(schema, root))
     try:
         coerce(resource, root)
@@ -58,22 +98,23 @@ def _metadata_default_errors(schema: Structural, path: Path, root: Structural) -
         return [invalid(path, schema.default, f"must result in valid metadata: {error}")]
     if problems := resource_errors(resource, root):
         return [invalid(path, schema.default, f"must result in valid metadata: {aggregate(problems)}")]
-    return _value_errors(schema, path)
+    return []
 
 
-def _default_errors(schema: Structural, path: Path, *, require_pruned: bool) -> list[FieldError]:
-    value = schema.default
-    errors: list[FieldError] = []
-    if require_pruned:
-        pruned = json_values.copy(value)
-        prune(pruned, schema, report=False)
-        if not json_values.equal(pruned, value):
-            errors.append(invalid(path, json_values.copy(value), "must not have unknown fields"))
+def _pruning_errors(schema: Structural, path: Path) -> list[FieldError]:
+    pruned = json_values.copy(schema.default)
+    prune(pruned, schema, report=False)
+    if json_values.equal(pruned, schema.default):
+        return []
+    return [invalid(path, json_values.copy(schema.default), "must not have unknown fields")]
+
+
+def _resource_errors(schema: Structural, path: Path) -> list[FieldError]:
     try:
-        coerce(value, schema)
+        coerce(schema.default, schema)
     except CoercionError as error:
-        return [*errors, _rebased(error.error, path)]
-    return errors + (resource_errors(value, schema, base=str(path)) or _value_errors(schema, path))
+        return [_rebased(error.error, path)]
+    return resource_errors(schema.default, schema, base=str(path))
 
 
 def _value_errors(schema: Structural, path: Path) -> list[FieldError]:

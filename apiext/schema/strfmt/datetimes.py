@@ -32,8 +32,18 @@ _LIMIT = 2**63
 
 _WORDED = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*+([A-Za-zµ]++)")
 """A number with a unit. A match cannot begin within a number, since that would have begun with the number."""
-_UNITS = frozenset(["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"])
-_UNIT_STARTS = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
+_DAY = 24 * 3600 * 10**9
+_UNITS = _NANOSECONDS | {"hr": _NANOSECONDS["h"], "d": _DAY, "w": 7 * _DAY, "wk": 7 * _DAY}
+_UNIT_STARTS = {
+    "nano": 1,
+    "micro": 10**3,
+    "milli": 10**6,
+    "sec": 10**9,
+    "min": 60 * 10**9,
+    "hour": 3600 * 10**9,
+    "day": _DAY,
+    "week": 7 * _DAY,
+}
 
 
 def is_date(text: str) -> bool:
@@ -63,14 +73,30 @@ def is_date_time(text: str) -> bool:
 
 def is_duration(text: str) -> bool:
     """Return whether a text is a Go duration (1h30m), or contains numbers with units in words (2 days)."""
-    if _is_go_duration(text):
-        return True
+    return parse_duration(text) is not None
+
+
+def parse_duration(text: str) -> int | None:
+    """Return the nanoseconds of a duration, None if the text is none (strfmt.ParseDuration)."""
+    if (nanoseconds := parse_go_duration(text)) is not None:
+        return nanoseconds
     found = False
+    total = 0
     for number, unit in _WORDED.findall(text):
-        if _number(number) >= _LIMIT:
-            return False
-        found = found or unit.lower() in _UNITS or unit.lower().startswith(_UNIT_STARTS)
-    return found
+        if (count := _number(number)) >= _LIMIT:
+            return None
+        if scale := _scale(unit.lower()):
+            found = True
+            total += count * scale
+    # As in Go, a sum of 64 bits wraps.
+    return (total + _LIMIT) % (2 * _LIMIT) - _LIMIT if found else None
+
+
+def _scale(unit: str) -> int:
+    """Return the nanoseconds of a unit in words, 0 if it is none."""
+    if unit in _UNITS:
+        return _UNITS[unit]
+    return next((scale for start, scale in _UNIT_STARTS.items() if unit.startswith(start)), 0)
 
 
 def _number(digits: str) -> int:
@@ -79,13 +105,16 @@ def _number(digits: str) -> int:
     return int(significant or 0) if len(significant) <= 19 else 2**64
 
 
-def _is_go_duration(text: str) -> bool:
+def parse_go_duration(text: str) -> int | None:
+    """Return the nanoseconds of a duration such as 1h30m, None if the text is none or too long (Go's time.ParseDuration)."""
     if not _GO_DURATION.fullmatch(text):
-        return False
+        return None
     total = 0
     for whole, fraction, unit in _GO_PART.findall(text):
         scale = _NANOSECONDS[unit]
         # Digits of a fraction beyond the nineteenth cannot change whole nanoseconds.
         digits = (fraction or "0")[:19]
         total += _number(whole) * scale + int(digits) * scale // 10 ** len(digits)
-    return total < _LIMIT or (total == _LIMIT and text.startswith("-"))
+    if text.startswith("-"):
+        total = -total
+    return total if -_LIMIT <= total < _LIMIT else None

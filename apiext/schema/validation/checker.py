@@ -6,16 +6,19 @@ A check and the report agree on validity; property tests compare them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
+from apiext.meta.inline_work import inline_work
 from apiext.schema.pattern import PatternError, compile_pattern
 from apiext.schema.strfmt.registry import format_checker
-from apiext.schema.validation.jsontype import type_violation
+from apiext.schema.validation.jsontype import is_json_integer, type_violation
 from apiext.schema.validation.report import has_duplicates
 from apiext.schema.validation.spec import Spec
 from apiext.schema.validation.values import is_allowed, number_violations
 
 Check = Callable[[Any], bool]
+_COMPILE_STEPS: Final = 4
+"""Steps of the compilation of a node."""
 
 
 def _accept(_: Any) -> bool:
@@ -26,8 +29,37 @@ def _reject(_: Any) -> bool:
     return False
 
 
+class _WholeFloatError(Exception):
+    """A float stands in the place of an integer: it may be valid, but it is no integer."""
+
+
+def compile_check(spec: Spec) -> Check:
+    """Return the check of a schema; nodes below are compiled when a value first reaches them.
+
+    It is True if a value surely is valid, and False when in doubt: floats in the place of integers are left to the report.
+
+    Raises:
+        HeavyWorkError: the compilation takes too long for the event loop.
+    """
+    test = compile_spec(spec)
+
+    def check(value: Any) -> bool:
+        try:
+            return test(value)
+        except _WholeFloatError:
+            return False
+
+    return check
+
+
 def compile_spec(spec: Spec) -> Check:
-    """Return the check of one node; nodes below are compiled when a value first reaches them."""
+    """Return the test of one node.
+
+    Raises:
+        HeavyWorkError: the compilation takes too long for the event loop.
+    """
+    if (work := inline_work()) is not None:
+        work.step(_COMPILE_STEPS)
     common = _combinations(spec)
     table: dict[type, Check] = {
         type(None): _reject if type_violation(spec, None, "") or spec.enum else _accept,
@@ -60,8 +92,14 @@ def _float_check(spec: Spec, tests: list[Check]) -> Check:
     if type_violation(spec, 0.5, "") is None:
         return _all(tests)
     if type_violation(spec, 1.0, "") is None:
-        return _all([lambda value: type_violation(spec, value, "") is None, *tests])
+        return _reject_fraction
     return _reject
+
+
+def _reject_fraction(value: float) -> bool:
+    if is_json_integer(value):
+        raise _WholeFloatError
+    return False
 
 
 def _all(tests: list[Check]) -> Check:
@@ -140,7 +178,7 @@ def _integer_checks(spec: Spec) -> list[Check]:
         return [lambda value: next(number_violations(spec, value, ""), None) is None]
     least = -(2**63) if spec.minimum is None else spec.minimum
     most = 2**63 - 1 if spec.maximum is None else spec.maximum
-    return [lambda value: (type(value) is int or value.is_integer()) and least <= value <= most]
+    return [lambda value: least <= value <= most]
 
 
 def _size_checks(least: int, most: int | None) -> list[Check]:

@@ -13,6 +13,38 @@ if TYPE_CHECKING:
 Key = tuple[tuple[type, Any], ...]
 
 
+class KeyedItems:
+    """The items of a list of type map by the values of their keys (apiserver pkg/cel/common/maplist.go); of repeated keys, the first."""
+
+    __slots__ = ("_items", "_keys")
+
+    def __init__(self, items: list[Any], props: Props) -> None:
+        self._keys: list[str] = props.get("x-kubernetes-list-map-keys") or []
+        self._items: dict[Key, Any] = {}
+        for item in items:
+            key = self._key_of(item)
+            if key is not None:
+                self._items.setdefault(key, item)
+
+    def get(self, item: Any) -> Any:
+        """Return the item with the same keys as another list's item, None if there is none."""
+        key = self._key_of(item)
+        return None if key is None else self._items.get(key)
+
+    def _key_of(self, item: Any) -> Key | None:
+        if not isinstance(item, dict):
+            return None
+        keys = [item.get(name) for name in self._keys]
+        if not keys or not all(isinstance(key, bool | int | float | str) for key in keys):
+            return None
+        return tuple((type(key), key) for key in keys)
+
+
+def is_keyed_list(props: Props) -> bool:
+    """Return whether a schema describes a list whose items are identified by keys."""
+    return props.get("x-kubernetes-list-type") == "map"
+
+
 class Correlated:
     """A value of the new object, the value in its place of the old object, and their schema."""
 
@@ -24,7 +56,7 @@ class Correlated:
         self._props = props
         self._children: dict[str | int, Correlated | None] = {}
         self._equal: bool | None = None
-        self._keyed: dict[Key, Any] | None = None
+        self._keyed: KeyedItems | None = None
 
     def key(self, name: str) -> Correlated | None:
         """Return a member, None unless both objects have it and the schema specifies it."""
@@ -55,35 +87,19 @@ class Correlated:
 
     def _item(self, index: int) -> Correlated | None:
         new, old, items = self._new, self._old, self._props.get("items")
-        if not isinstance(new, list) or not isinstance(old, list) or not isinstance(items, Mapping) or not self._is_map():
+        if not isinstance(new, list) or not isinstance(old, list) or not isinstance(items, Mapping) or not is_keyed_list(self._props):
             return None
         if self._keyed is None:
-            self._keyed = {}
-            for item in old:
-                key = self._key_of(item)
-                if key is not None:
-                    self._keyed.setdefault(key, item)
-        key = self._key_of(new[index])
-        found = None if key is None else self._keyed.get(key)
+            self._keyed = KeyedItems(old, self._props)
+        found = self._keyed.get(new[index])
         return None if found is None else Correlated(new[index], found, items)
-
-    def _is_map(self) -> bool:
-        return self._props.get("x-kubernetes-list-type") == "map"
-
-    def _key_of(self, item: Any) -> Key | None:
-        if not isinstance(item, dict):
-            return None
-        keys = [item.get(name) for name in self._props.get("x-kubernetes-list-map-keys") or ()]
-        if not keys or not all(isinstance(key, bool | int | float | str) for key in keys):
-            return None
-        return tuple((type(key), key) for key in keys)
 
     def _compare(self) -> bool:
         new, old = self._new, self._old
         if isinstance(new, list) and isinstance(old, list):
             if len(new) != len(old):
                 return False
-            if not self._is_map() or not new:
+            if not is_keyed_list(self._props) or not new:
                 return json_values.equal(new, old)
             return all(child is not None and child.equal for child in map(self.index, range(len(new))))
         if isinstance(new, dict) and isinstance(old, dict):

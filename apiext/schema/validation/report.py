@@ -7,6 +7,7 @@ from typing import Any, Final
 from apiext.meta import json_values
 from apiext.meta.field import ErrorType
 from apiext.meta.go_format import quote
+from apiext.meta.inline_work import inline_work
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.validation.correlated import Correlated
 from apiext.schema.validation.jsontype import type_violation
@@ -31,7 +32,12 @@ def report(spec: Spec, value: Any, name: DottedPath, known: Correlated | None = 
     """Return the violations of the value at the path `name`.
 
     `known` correlates members and items with those of an old object; the value itself is not ratcheted.
+
+    Raises:
+        HeavyWorkError: the report takes too long for the event loop.
     """
+    if (work := inline_work()) is not None:
+        work.step()
     result = Result()
     if value is None:
         wrong = type_violation(spec, value, name)
@@ -154,8 +160,11 @@ def _object(spec: Spec, value: dict[str, Any], name: DottedPath, known: Correlat
             break
         if key in value:
             result.merge(report_change(child, value[key], DottedPath(name, f".{key}" if name else key), _member(known, name, key)))
+    work = inline_work()
     for key in spec.required:
         if key not in value and not result.is_full:
+            if work is not None:
+                work.step()
             message = f"{name}.{key} in body is required"
             result.add(Violation(ErrorType.REQUIRED, f"{name}.{key}", message))
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping, Sized
+from typing import Any, TypeVar
 
 from apiext.meta import go_format, json_codec
 from apiext.meta.field import supported_values
+from apiext.meta.inline_work import inline_work
 from apiext.meta.json_values import identity
 from apiext.schema.model import Props
 from apiext.schema.strfmt.registry import is_known_format
 
+S = TypeVar("S", bound=Sized)
 _NUMERIC_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
@@ -74,13 +76,13 @@ class Spec:
         # Called only while the slot is empty.
         value: Any
         if name == "properties":
-            below = self.raw.get("properties") or {}
+            below = _counted(self.raw.get("properties") or {})
             value = {key: Spec(child, served=self.served) for key, child in below.items()}
         elif name in _SINGLE:
             child = self.raw.get(_SINGLE[name])
             value = Spec(child, served=self.served) if isinstance(child, Mapping) else None
         elif name in _LISTS:
-            value = [Spec(child, served=self.served) for child in self.raw.get(_LISTS[name]) or ()]
+            value = [Spec(child, served=self.served) for child in _counted(self.raw.get(_LISTS[name]) or ())]
         elif name == "allowed":
             value = frozenset(identity(item) for item in self.enum if item is not None)
         elif name == "enum_digest":
@@ -95,6 +97,13 @@ class Spec:
 
 _SINGLE = {"items": "items", "additional": "additionalProperties", "not_": "not"}
 _LISTS = {"all_of": "allOf", "any_of": "anyOf", "one_of": "oneOf"}
+
+
+def _counted(children: S) -> S:
+    """Count the schemas below a node as work of the current request. Raises HeavyWorkError if they are too many for the event loop."""
+    if (work := inline_work()) is not None:
+        work.step(len(children))
+    return children
 
 
 def _number(value: Any) -> float | None:

@@ -88,12 +88,12 @@ class HTTPConnection(RequestHandler):
         self._place.leave()
 
     def data_received(self, data: bytes) -> None:
-        """Parse data; a part of it if it has many lines, and the rest after other connections."""
+        """Parse data; after other connections if they have received much, and a part at a time if it has many lines."""
         if self._ignores_input:
             return
         if data and self._unparsed:
             self._unparsed += data
-        elif len(data) <= _PART or not self._is_dense(data):
+        elif len(data) <= _PART or (self._turns.has_room(len(data)) and not self._is_dense(data)):
             self._parse(data)
         else:
             self._unparsed = data
@@ -185,6 +185,9 @@ class HTTPConnection(RequestHandler):
 
     def _parse(self, data: bytes) -> None:
         super().data_received(data)
+        if self._requests.in_chunked_body and not self._is_held():
+            # aiohttp's parser keeps what follows a chunk at whose end it was paused, although its reader has caught up
+            super().data_received(b"")
         failure = self._requests.failure
         if failure is not None:
             # its frames refer to the connection, and would keep its memory until a collection

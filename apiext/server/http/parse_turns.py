@@ -1,4 +1,4 @@
-"""The order in which connections parse data with many lines: in turn, a few milliseconds in each iteration of the event loop."""
+"""The order in which connections parse much data, or data with many lines: in turn, a few milliseconds in each turn of the event loop."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _SLICE: Final = 0.002
 """Seconds of parsing in one iteration."""
+_AT_ONCE: Final = 2 << 20
+"""Bytes that are received and parsed in one iteration before connections must wait for their turn: about 2 ms, decryption included."""
 
 
 class ParseTurns:
@@ -20,6 +22,18 @@ class ParseTurns:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._waiting: deque[Callable[[], None]] = deque()
+        self._received = 0
+        """Bytes of this iteration."""
+
+    def has_room(self, size: int) -> bool:
+        """Count received bytes; return whether they can be parsed in this iteration."""
+        if not self._received:
+            self._loop.call_soon(self._begin_iteration)
+        self._received += size
+        return self._received <= _AT_ONCE
+
+    def _begin_iteration(self) -> None:
+        self._received = 0
 
     def take(self, parse: Callable[[], None]) -> None:
         """Call `parse` once, after all that wait. It may take another turn."""

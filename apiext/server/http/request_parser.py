@@ -99,6 +99,11 @@ class RequestParser:
         """Return whether the next bytes belong to a body of a declared length."""
         return not self._is_chunked and not self._body.is_eof()
 
+    @property
+    def in_chunked_body(self) -> bool:
+        """Return whether the next bytes belong to a body in chunks."""
+        return self._is_chunked and not self._body.is_eof()
+
     def feed_data(self, data: bytes) -> _Fed:
         """Return the completed heads, whether the protocol changes, and the bytes after the change.
 

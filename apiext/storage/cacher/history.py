@@ -22,7 +22,7 @@ _COMPACT_AFTER_CHANGES: Final = 1024
 class History:
     """Keeps changes for at least 75 seconds, a little longer than the bookmark interval, within a limit of bytes.
 
-    The last hundred changes stay regardless of their age and size.
+    The last hundred changes stay regardless of their age.
     """
 
     def __init__(self, *, clock: Callable[[], float]) -> None:
@@ -58,7 +58,7 @@ class History:
     def trim(self) -> None:
         """Drop changes that are old enough, or beyond a limit."""
         kept_from = self._clock() - KEPT_SECONDS
-        while len(self) > MIN_CHANGES and (self._times[self._first] < kept_from or self._bytes > MAX_BYTES or len(self) > MAX_CHANGES):
+        while self._bytes > MAX_BYTES or (len(self) > MIN_CHANGES and (self._times[self._first] < kept_from or len(self) > MAX_CHANGES)):
             self.floor = self._changes[self._first].revision
             self._bytes -= self._sizes[self._first]
             self._first += 1

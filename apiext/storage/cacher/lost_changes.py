@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apiext.meta import json_codec
 from apiext.meta.time_slice import Pace
+from apiext.storage import stored_object
 from apiext.storage.change import Change
 from apiext.storage.entry import Entry
 from apiext.storage.interface import CorruptObjectError
@@ -43,6 +43,6 @@ async def derive(before: Mapping[str, Entry], first: int, after: Mapping[str, En
 def _uid(entry: Entry) -> object:
     """Return the uid of an object, None if it cannot be read."""
     try:
-        return json_codec.loads(entry.raw)["metadata"].get("uid")
+        return stored_object.loads(entry.raw)["metadata"].get("uid")
     except (CorruptObjectError, ValueError, KeyError):
         return None

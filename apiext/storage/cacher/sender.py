@@ -25,7 +25,7 @@ _BATCH_BYTES: Final = 256 * 1024
 """Changes and their bytes that a watcher gets as one batch at most."""
 _GROUPS: Final = 64
 """Groups that a change is matched with at once."""
-_WOKEN_PER_TURN: Final = 64
+_WOKEN_PER_TURN: Final = 128
 """Watchers that write in one turn of the event loop; each takes some 30 microseconds."""
 _BYTES_PER_WATCHER: Final = 16 * 1024
 """Bytes that take about as long to write as it takes to wake a watcher."""
@@ -155,7 +155,7 @@ class Sender:
 
 def _size(change: Change) -> int:
     """Return the bytes of the objects of a change."""
-    return change.size + (change.previous.size if change.previous is not None else 0)
+    return sum(state.size for state in (change.entry, change.previous) if state is not None)
 
 
 def _woken(watchers: int, size: int) -> int:

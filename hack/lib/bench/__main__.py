@@ -1,12 +1,13 @@
 """Measures kube-apiserver and apiext in one run, and prints one table with both and their ratios."""
 
 import argparse
+import functools
 import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hack.lib.bench import aggregated, embedded_store, loadgen, report, targets, workload
+from hack.lib.bench import aggregated, embedded_store, loadgen, report, targets, validation, workload
 from hack.lib.bench.client import Client
 from hack.lib.reference import golang
 from hack.lib.servers import process, resources
@@ -40,6 +41,8 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
         for row in workload.rows(options.objects, options.seconds):
             if not options.only or row.name in options.only or row.name in ("create", "delete"):
                 _measure_row(target, binary, row, measured)
+        if not options.only or validation.LABEL in options.only:
+            _measure_validation(target, client, binary, options.seconds, measured)
         measured.figures["memory after this run, MiB"] = resources.resident_mib(target.pids())
         if options.fill:
             loadgen.run(binary, **target.access(), Clients=workload.CLIENTS, **workload.fill(options.fill))
@@ -62,6 +65,16 @@ def _measure_row(target: targets.Target, binary: Path, row: workload.Row, measur
     measured.results[row.name] = result
     measured.cpu[row.name] = used * 1000 / max(1, result.events or result.requests)
     print(f"  {target.name}: {row.name}: {result.rate:,.0f}/s", file=sys.stderr, flush=True)
+
+
+def _measure_validation(target: targets.Target, client: Client, binary: Path, seconds: float, measured: Measured) -> None:
+    for crd in validation.definitions():
+        client.serve(crd)
+    send = functools.partial(loadgen.run, binary, **target.access(), Clients=workload.CLIENTS)
+    cost = validation.measure(send, lambda: resources.cpu_seconds(target.pids()), seconds)
+    measured.figures[validation.LABEL] = cost.median
+    spread = f"{cost.lowest:.3f} to {cost.highest:.3f} ms in {validation.ROUNDS} rounds of together {cost.requests} requests"
+    print(f"  {target.name}: {validation.LABEL}: median {cost.median:.3f}, {spread}", file=sys.stderr, flush=True)
 
 
 def main() -> int:

@@ -8,10 +8,17 @@ from hack.lib.definitions import definition
 
 GROUP: Final = "bench.apiext.dev"
 NAMESPACE: Final = "default"
-COLLECTION: Final = f"/apis/{GROUP}/v1/namespaces/{NAMESPACE}/loads"
 OBJECT_BYTES: Final = 2048
 CLIENTS: Final = 8
 WATCHERS: Final = 100
+
+
+def collection(plural: str) -> str:
+    """Return the path of the objects of a definition."""
+    return f"/apis/{GROUP}/v1/namespaces/{NAMESPACE}/{plural}"
+
+
+COLLECTION: Final = collection("loads")
 
 _TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 
@@ -90,8 +97,13 @@ def body(prefix: str, *, revision: bool = False) -> str:
     if revision:
         metadata["resourceVersion"] = "{rv}"
     ports = [{"name": f"port-{number}", "port": 8000 + number} for number in range(10)]
-    spec: dict[str, Any] = {"sent": "{t}", "ports": ports, "payload": ""}
-    obj = {"apiVersion": f"{GROUP}/v1", "kind": "Load", "metadata": metadata, "spec": spec}
+    return filled("Load", metadata, {"sent": "{t}", "ports": ports})
+
+
+def filled(kind: str, metadata: dict[str, Any], spec: dict[str, Any]) -> str:
+    """Return an object as JSON with a payload in its spec; with what the server adds, it has about OBJECT_BYTES."""
+    spec = spec | {"payload": ""}
+    obj = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata, "spec": spec}
     spec["payload"] = "x" * (OBJECT_BYTES - len(json.dumps(obj, separators=(",", ":"))) - 350)
     return json.dumps(obj, separators=(",", ":"))
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+from hack.lib.differential.pair import Step
 from tests.differential.cases.definition_cases import DOMAIN, OPEN, PATH, crd, version
 from tests.differential.cases.definition_steps import (
     JSON_PATCH,
@@ -19,7 +20,6 @@ from tests.differential.cases.definition_steps import (
     put,
     thing,
 )
-from tests.differential.helpers.pair import Step
 
 _LATER: Final = f"/apis/{DOMAIN}/v2/namespaces/default/things"
 

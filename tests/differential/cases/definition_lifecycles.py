@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from hack.lib.differential.pair import Step
 from tests.differential.cases.definition_cases import DOMAIN, PATH, crd, version
 from tests.differential.cases.definition_steps import (
     JSON_PATCH,
@@ -18,7 +19,6 @@ from tests.differential.cases.definition_steps import (
     post,
     thing,
 )
-from tests.differential.helpers.pair import Step
 
 LIVES: Final[dict[str, list[Step]]] = {
     "delete": [

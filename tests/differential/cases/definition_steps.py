@@ -3,8 +3,8 @@
 import copy
 from typing import Any, Final
 
+from hack.lib.differential.pair import Step
 from tests.differential.cases.definition_cases import DOMAIN, PATH, Crd
-from tests.differential.helpers.pair import Step
 
 MERGE: Final = {"Content-Type": "application/merge-patch+json"}
 JSON_PATCH: Final = {"Content-Type": "application/json-patch+json"}

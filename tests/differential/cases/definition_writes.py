@@ -3,6 +3,7 @@
 import json
 from typing import Final
 
+from hack.lib.differential.pair import Step
 from tests.differential.cases.definition_cases import DOMAIN, OPEN, PATH, crd, version
 from tests.differential.cases.definition_steps import (
     JSON_PATCH,
@@ -23,7 +24,6 @@ from tests.differential.cases.definition_steps import (
     put,
     thing,
 )
-from tests.differential.helpers.pair import Step
 
 _TWO: Final = (version("v1"), version("v2", storage=False))
 _SWAPPED: Final = (version("v1", storage=False), version("v2"))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tests.differential.helpers.pair import Step
+from hack.lib.differential.pair import Step
 from tests.support.builders import crds
 
 GROUP: Final = "deletion.example.com"

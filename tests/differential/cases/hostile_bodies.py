@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from hack.lib.differential.pair import Step
 from tests.differential.cases.hostile_values import (
     DRY,
     DUPLICATES,
@@ -25,7 +26,6 @@ from tests.differential.cases.hostile_values import (
     arrays,
     body,
 )
-from tests.differential.helpers.pair import Step
 
 
 def bodies() -> Iterator[bytes]:

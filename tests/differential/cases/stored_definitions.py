@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from hack.lib.differential.pair import Step
 from tests.differential.cases.definition_cases import PATH, Crd
-from tests.differential.helpers.pair import Step
 
 GROUP: Final = "stored.example.com"
 _OPEN: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -56,6 +56,12 @@ _MAP: Final = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-l
 _HOOK: Final = {"clientConfig": {"url": "https://example.com/convert"}, "conversionReviewVersions": ["v1"]}
 _FIELDS: Final = {f"f{index}": {"type": "string"} for index in range(10)}
 
+
+def _ruled(rule: str, message: str | None = None, **more: Any) -> dict[str, Any]:
+    extra = {} if message is None else {"messageExpression": message}
+    return {"type": "string", "x-kubernetes-validations": [{"rule": rule, **extra}]} | more
+
+
 STORED: Final[dict[str, Crd]] = {
     "no structure": stored("opens", preserveUnknownFields=True, validation=of(properties={"a": {"minimum": 1}})),
     "no schema": stored("bares", preserveUnknownFields=True),
@@ -100,6 +106,11 @@ STORED: Final[dict[str, Crd]] = {
         validation={"openAPIV3Schema": _OPEN},
         additionalPrinterColumns=[{"name": "A", "type": "thing", "JSONPath": "spec.a"}],
     ),
+    "costly rule": stored("rules", validation=of(properties={"a": _ruled("self.contains(self)", maxLength=9000)}, type="object")),
+    "costly message": stored(
+        "texts", validation=of(properties={"a": _ruled("true", "self.replace('', self) + 'a'", maxLength=4000)}, type="object")
+    ),
+    "costly rules in total": stored("totals", validation=of(type="array", items=_ruled("self.contains('abc')"))),
 }
 """Stored definitions by their error."""
 
@@ -138,7 +149,11 @@ def _objects(crd: Crd) -> Iterator[Step]:
 
 _JSON: Final = {"Content-Type": "application/json-patch+json"}
 _SECOND: Final = {"name": "v8", "served": True, "storage": False, "schema": of(type="thing", **{"$ref": "#/y"})}
-_ADDED: Final = (("/spec/versions/0/schema", of(type="array")), ("/spec/versions/-", _SECOND))
+_ADDED: Final = (
+    ("/spec/versions/0/schema", of(type="array")),
+    ("/spec/versions/0/schema/openAPIV3Schema/description", "changed"),
+    ("/spec/versions/-", _SECOND),
+)
 _CHANGES: Final[tuple[dict[str, Any], ...]] = (
     {"preserveUnknownFields": True},
     {"preserveUnknownFields": False},

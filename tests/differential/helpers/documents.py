@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import yaml
 
+from hack.lib.differential.pair import Pair, Side, Step
 from hack.lib.waiting import until
-from tests.differential.helpers.pair import Pair, Side, Step
 from tests.support.builders.crds import crd
 from tests.support.clients.published import every_feature
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from tests.differential.helpers.pair import Side, Step
+from hack.lib.differential.pair import Side, Step
 
 GROUP: Final = "access.example.com"
 TOKENS: Final = """\

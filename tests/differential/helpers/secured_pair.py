@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from hack.lib.differential.pair import Pair, Step
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from tests.differential.helpers import rbac
-from tests.differential.helpers.pair import Pair, Step
 from tests.differential.helpers.wire import Raw, ask, differing, request
 from tests.support.builders.crds import widget, widget_crd
 

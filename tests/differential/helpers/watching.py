@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.differential.helpers.pair import Pair, Side, Step, masked
+from hack.lib.differential.pair import Pair, Side, Step, masked
 
 
 @dataclass(slots=True)

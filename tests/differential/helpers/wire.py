@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from tests.differential.helpers.pair import Pair, Side, _parse, masked
+from hack.lib.differential.pair import Pair, Side, _parse, masked
 
 _HEADERS: Final = (
     *("Content-Type", "Content-Encoding", "Vary", "Retry-After", "X-Content-Type-Options", "Connection", "Cache-Control", "Warning"),

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tests.differential.helpers.pair import Pair, Step
+from hack.lib.differential.pair import Pair, Step
 from tests.support.builders.crds import crd as build_crd
 
 DOMAIN: Final = "writes.probe.example.com"
@@ -14,6 +14,7 @@ PLAINS: Final = f"/apis/{DOMAIN}/v1/plains"
 MERGE: Final = {"Content-Type": "application/merge-patch+json"}
 JSON_PATCH: Final = {"Content-Type": "application/json-patch+json"}
 STRATEGIC: Final = {"Content-Type": "application/strategic-merge-patch+json"}
+APPLY: Final = {"Content-Type": "application/apply-patch+yaml"}
 YAML: Final = {"Content-Type": "application/yaml"}
 MODES: Final = ("Ignore", "Warn", "Strict")
 
@@ -87,6 +88,11 @@ def operations(*steps: tuple[Any, ...]) -> list[dict[str, Any]]:
         if more:
             made[-1]["from" if operation in {"move", "copy"} else "value"] = more[0]
     return made
+
+
+def applied(path: str, body: Any, options: str = "fieldManager=x") -> Step:
+    """Return an apply."""
+    return Step("PATCH", f"{path}?{options}", body.encode() if isinstance(body, str) else body, APPLY)
 
 
 def compared(pair: Pair, steps: Sequence[Step]) -> None:

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from apiext.definitions.definition import Definition
+from hack.lib.real_crds import real_crds
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
-from tests.support.builders.crds import definition, real_crds
+from tests.support.builders.crds import definition
 from tests.support.clients.client import CRDS, Client
 from tests.support.clients.published import Published, every_feature
 

@@ -4,8 +4,8 @@ from typing import Any, Final
 
 import pytest
 
+from hack.lib.real_crds import NO_REAL, REAL
 from tests.integration.published.conftest import Reference
-from tests.support.builders.crds import NO_REAL, REAL
 from tests.support.clients.published import Published
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

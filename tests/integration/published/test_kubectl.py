@@ -13,9 +13,10 @@ from apiext.endpoints.responsewriters.status import status_reply
 from apiext.meta.builtin_resources import BUILTINS
 from apiext.meta.errors import StatusError
 from apiext.openapi.handler import OpenAPIHandler
+from hack.lib.real_crds import NO_REAL, REAL
 from hack.lib.reference import binaries
 from tests.integration.published.conftest import Reference
-from tests.support.builders.crds import NO_REAL, REAL, catalog
+from tests.support.builders.crds import catalog
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL)]
 

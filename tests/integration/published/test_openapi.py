@@ -4,9 +4,9 @@ from typing import Any, Final
 
 import pytest
 
+from hack.lib.real_crds import NO_REAL, REAL
 from hack.lib.waiting import until
 from tests.integration.published.conftest import Reference
-from tests.support.builders.crds import NO_REAL, REAL
 from tests.support.clients.published import Published, with_shared_parameters, without_texts
 
 _GVK: Final = "x-kubernetes-group-version-kind"

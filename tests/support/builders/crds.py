@@ -1,19 +1,14 @@
 """Builds CustomResourceDefinitions and widgets for tests, and reads real CRDs from a folder beside the checkout."""
 
 import functools
-import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.codec import canonical
 from apiext.definitions.definition import Definition
 from apiext.meta import json_codec
 from apiext.storage.interface import Item
-
-REAL: Final = Path(__file__).resolve().parents[4] / "shared" / "crds"
-NO_REAL: Final = "the folder of real CRDs is not there"
 
 
 def crd(
@@ -126,9 +121,3 @@ def catalog(*crd_objects: dict[str, Any]) -> Catalog:
     for crd_object in crd_objects:
         held.put(definition(crd_object))
     return held
-
-
-def real_crds(*folders: str) -> list[dict[str, Any]]:
-    """Return the real CRDs of some folders, or of all."""
-    paths = [path for path in sorted(REAL.glob("*/*.json")) if not folders or path.parent.name in folders]
-    return [json.loads(path.read_text()) for path in paths]

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from tests.support.builders.generated_objects import FORMATS, generate
+from hack.lib.differential.generated_objects import FORMATS, generate
 
 Schema = dict[str, Any]
 

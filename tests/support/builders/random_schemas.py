@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tests.support.builders.generated_objects import FORMATS, generate
+from hack.lib.differential.generated_objects import FORMATS, generate
 
 _PATTERNS = ("^[a-z]+$", "a|b", "^x.*", "[0-9]{2,3}", "^$", r"^\d+%$")
 _VALUES = (None, 1, 2.0, 2.5, "a", "x", True, ["a"], {"a": 1})

@@ -10,7 +10,7 @@ from aiohttp.test_utils import make_mocked_request
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
 from apiext.endpoints.handlers.query_parameters import parse_query
 from apiext.endpoints.responsewriters.jsonpath import PathError, compile_path
-from apiext.endpoints.responsewriters.jsonpath_steps import EvalError
+from apiext.endpoints.responsewriters.jsonpath_steps import EvalError, Meter
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, duplicate_fields, in_body_order, mistyped_kind, parse
 from apiext.endpoints.serializers.negotiation import _are_params, clauses
 from apiext.meta.protobuf_wire import field as delimited_field
@@ -24,7 +24,7 @@ _NESTED: Final[dict[str, Any]] = {"b": 1, "x": {"x": {"x": {}}}, "list": [{"t": 
 def _path(begin: str, repeated: str, end: str = "") -> Case:
     def run(path: str) -> None:
         with contextlib.suppress(PathError, EvalError):
-            compile_path(path)(_NESTED)
+            compile_path(path)(_NESTED, Meter())
 
     return Case(f"path {begin}{repeated}{end}", lambda n: begin + repeated * n + end, run, start=4)
 

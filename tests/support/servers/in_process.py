@@ -24,6 +24,7 @@ from apiext.filters.authorization import Authorization
 from apiext.filters.error_rendering import ErrorRendering
 from apiext.filters.request_info import WithRequestInfo
 from apiext.filters.warning import WarningRecorder
+from apiext.managedfields.field_manager import SERVER
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
 from apiext.meta.request import UserInfo
 from apiext.serving.builtin import BuiltinEndpoints, core_endpoints, definitions_endpoint, namespace_rest
@@ -88,11 +89,12 @@ class InProcess:
         self.informer = DefinitionInformer(self.stores.store(resource), self.catalog)
         self.cache = ServingCache(self.stores, admission, MirrorGuards(self.informer, self.stores.key_prefix(resource)))
         self.catalog.subscribe(self.cache.on_change)
-        self.controllers = DefinitionControllers(self.informer, DefinitionInstances(self.cache))
+        self.definitions = own = with_remote_builtin(definitions_endpoint(self.informer, admission, Watches()))
+        record = own.scopes["status"].fields.recorder(SERVER)
+        self.controllers = DefinitionControllers(self.informer, DefinitionInstances(self.cache), record)
         core = core_endpoints(self.stores, admission, Watches())
         self.namespaces = core[0]
         self.namespace_controller = NamespaceController(core[0], core, self.catalog, self.cache)
-        self.definitions = own = with_remote_builtin(definitions_endpoint(self.informer, admission, Watches()))
         handler = ResourceHandler(self.catalog, self.cache, BuiltinEndpoints([*map(with_remote_builtin, core), own]), self.workers)
         routes = _Routes(handler, ImportHandler(self.cache, self.workers))
         modes = AuthorizationModes(before=[] if authorize else [is_master], delegate=authorize)

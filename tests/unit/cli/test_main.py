@@ -31,18 +31,21 @@ def test_prints_the_version(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 
 @pytest.mark.parametrize(
-    "arguments, line",
+    "arguments, code, line",
     [
-        (["serve", "--no-such-flag"], "apiext: No such option '--no-such-flag'."),
-        (["serve", "--secure-port", "x"], "apiext: --secure-port: 'x' is not a whole number"),
-        (["serve", "--etcd-prefix"], "apiext: Option '--etcd-prefix' requires an argument."),
-        (["serve", "extra"], "apiext: Got unexpected extra argument (extra)"),
-        (["nope"], "apiext: No such command 'nope'."),
+        (["serve", "--no-such-flag"], 2, "apiext: No such option '--no-such-flag'."),
+        (["serve", "--secure-port", "x"], 1, "apiext: --secure-port: 'x' is not a whole number"),
+        (["serve", "--feature-gates=Nope=true"], 1, "apiext: unrecognized feature gate: Nope"),
+        (["serve", "--etcd-prefix"], 2, "apiext: Option '--etcd-prefix' requires an argument."),
+        (["serve", "extra"], 2, "apiext: Got unexpected extra argument (extra)"),
+        (["nope"], 2, "apiext: No such command 'nope'."),
     ],
 )
-def test_reports_mistakes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], line: str) -> None:
-    """Print one line on standard error for a mistake, and exit with a code other than 0."""
-    assert _run(monkeypatch, *arguments) == 2
+def test_reports_mistakes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, line: str
+) -> None:
+    """Print one line on standard error for a mistake, and exit with the reference's code for values, 2 for unknown words."""
+    assert _run(monkeypatch, *arguments) == code
 
     captured = capsys.readouterr()
     assert captured.out == ""

@@ -44,6 +44,10 @@ class FakeInstances:
             raise service_unavailable("no deletion")
 
 
+async def _record_nothing(_existing: Object, _new: Object) -> None:
+    """Leave the managedFields of the controllers' writes out."""
+
+
 class ControlledDefinitions:
     """Catalog, informer and controllers of a store, with the REST storage of definitions."""
 
@@ -55,7 +59,7 @@ class ControlledDefinitions:
         self.unlistable: set[str] = set()
         self.undeletable: set[str] = set()
         self.informer = DefinitionInformer(store, self.catalog)
-        self.controllers = DefinitionControllers(self.informer, FakeInstances(self))
+        self.controllers = DefinitionControllers(self.informer, FakeInstances(self), _record_nothing)
         self.rest = CustomResourceDefinitionRest(
             store=store,
             codec=self.informer.codec,

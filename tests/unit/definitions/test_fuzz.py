@@ -16,6 +16,7 @@ from apiext.definitions.validation.definition import validate_create, validate_s
 from apiext.definitions.validation.warnings import warnings
 from apiext.meta import errors, json_codec
 from apiext.meta.gvk import GroupKind
+from apiext.meta.objectmeta import OBJECT_META
 from tests.support.builders.crds import parsed
 from tests.unit.definitions.recorded import decoded, records
 
@@ -26,7 +27,7 @@ VALUES: Final = json.loads(
 )
 KEYS: Final = tuple(
     name
-    for struct in (types.SCHEMA, types.SPEC, types.METADATA, types.CONVERSION, types.CLIENT, types.SUBRESOURCES)
+    for struct in (types.SCHEMA, types.SPEC, OBJECT_META, types.CONVERSION, types.CLIENT, types.SUBRESOURCES)
     for name in struct.by_name
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from apiext.meta import errors, field
 from apiext.meta.gvk import GroupKind, GroupResource
+from apiext.meta.limits import MAX_ERROR_CHARACTERS
 
 WIDGETS = GroupResource("example.com", "widgets")
 
@@ -40,3 +41,11 @@ def test_too_large_resource_version() -> None:
         "retryAfterSeconds": 1,
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
     }
+
+
+def test_a_long_message_is_cut() -> None:
+    """Cut a message that quotes a whole body."""
+    error = errors.bad_request("\0" * (MAX_ERROR_CHARACTERS + 7))
+
+    assert error.message == "\0" * MAX_ERROR_CHARACTERS + "... (7 more characters)"
+    assert str(error) == error.message

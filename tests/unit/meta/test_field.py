@@ -37,6 +37,9 @@ def test_path_text(path: field.Path, text: str) -> None:
         (field.too_long(field.Path("a"), 1), "a: Too long: may not be more than 1 byte"),
         (field.too_many(field.Path("a"), 5, 4), "a: Too many: 5: must have at most 4 items"),
         (field.duplicate(field.Path("a"), True), "a: Duplicate value: true"),
+        (field.duplicate(field.Path("a"), field.OMITTED), "a: Duplicate value"),
+        (field.invalid(field.Path("a"), field.OMITTED, "no"), "a: Invalid value: no"),
+        (field.internal(field.Path("a"), "no"), "a: Internal error: no"),
     ],
 )
 def test_error_text(error: field.FieldError, text: str) -> None:

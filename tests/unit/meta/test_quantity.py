@@ -29,6 +29,10 @@ from apiext.meta.quantity import parse
         ("100e-2", "1"),
         ("0.0000000001", "1n"),
         ("-1.5", "-1500m"),
+        (".", "0"),
+        ("-.k", "0"),
+        ("Ki", "0"),
+        ("1e99999999999", "10e1215752190"),
     ],
 )
 def test_prints_the_canonical_form(text: str, canonical: str) -> None:
@@ -52,8 +56,8 @@ def test_compares_amounts() -> None:
     assert parse("1e99999999").amount > parse("1E").amount
 
 
-@pytest.mark.parametrize("text", ["", "x", "1x", "1 k", "1..2", ".", "1ki", "1e", "--1", "1e9999999999"])
+@pytest.mark.parametrize("text", ["", "x", "1x", "1 k", "1..2", "1.2.3", "1ki", "1e", "--1", "Pi", ".e-30", "1e9999999999999999999"])
 def test_rejects_other_texts(text: str) -> None:
     """Raise ValueError for a text that is no quantity."""
-    with pytest.raises(ValueError, match="quantity"):
+    with pytest.raises(ValueError, match="quantit"):
         parse(text)

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from apiext.managedfields import field_set
+from apiext.managedfields.scale import ScaleManagers
 from apiext.meta.errors import StatusError
 from apiext.meta.json_codec import Object
 from apiext.meta.request import AdmissionOperation
@@ -17,7 +19,8 @@ from tests.unit.registry.conftest import SCALE, Widgets
 @pytest.fixture
 def scale(widgets: Widgets) -> ScaleRest:
     """Return the scale of the widgets."""
-    return ScaleRest(widgets.rest, SCALE)
+    replicas = field_set.from_paths(("f:spec", "f:replicas"))
+    return ScaleRest(widgets.rest, SCALE, ScaleManagers("example.com/v1", {"example.com/v1": replicas}))
 
 
 async def _set(widgets: Widgets, scale: ScaleRest, obj: Object, options: UpdateOptions | None = None) -> Object:

@@ -32,16 +32,16 @@ async def test_removes_an_absent_status(widgets: Widgets) -> None:
     assert "status" not in await widgets.put(obj, rest=status)
 
 
-async def test_keeps_managed_fields(widgets: Widgets) -> None:
-    """Keep managedFields, whatever the body of a subresource contains."""
-    entry = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}
-    obj = await widgets.create("a", metadata={"managedFields": [entry]})
-    widgets.ctx.subresource = "status"
-    sent = obj | {"metadata": {**obj["metadata"], "managedFields": [entry | {"manager": "other"}]}, "status": {"replicas": 4}}
+async def test_keeps_recorded_managers(widgets: Widgets) -> None:
+    """Store the managedFields that the update recorded, and nothing else of the metadata."""
+    entry = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:status": {}}}
+    obj = await widgets.create("a")
+    sent = obj | {"metadata": {**obj["metadata"], "managedFields": [entry], "labels": {"a": "b"}}, "status": {"replicas": 4}}
 
     updated = await widgets.put(sent, rest=widgets.status_rest)
 
     assert updated["metadata"]["managedFields"] == [entry]
+    assert "labels" not in updated["metadata"]
 
 
 @pytest.mark.parametrize(

@@ -186,15 +186,13 @@ async def test_rejects_an_object_without_version(widgets: Widgets) -> None:
     assert (refused.value.code, refused.value.message) == (500, f"Internal error occurred: {why}")
 
 
-async def test_keeps_managed_fields(widgets: Widgets) -> None:
-    """Keep missing and invalid managedFields, and reset them for one empty entry."""
-    managed = [
-        {"manager": "m", "operation": "Update", "apiVersion": "example.com/v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}
-    ]
-    obj = await widgets.create("a", metadata={"managedFields": managed})
-    assert obj["metadata"]["managedFields"] == managed
+async def test_writes_no_times_alone(widgets: Widgets) -> None:
+    """Write nothing for an update that changes only the times of managedFields."""
+    entry = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}
+    obj = await widgets.create("a", metadata={"managedFields": [entry | {"time": "2020-01-01T00:00:00Z"}]})
+    later = [entry | {"time": "2021-01-01T00:00:00Z"}]
 
-    assert await widgets.put(_with(obj, managedFields=None)) == obj
-    assert await widgets.put(_with(obj, managedFields=[{"operation": "Foo"}])) == obj
-    assert "managedFields" not in (await widgets.put(_with(obj, managedFields=[{}])))["metadata"]
-    assert "managedFields" not in (await widgets.create("b", metadata={"managedFields": [{"manager": "m"}]}))["metadata"]
+    assert await widgets.put(_with(obj, managedFields=later)) == obj
+    changed = await widgets.put(_with(obj, managedFields=later, labels={"a": "b"}))
+    assert changed["metadata"]["managedFields"] == later
+    assert changed["metadata"]["resourceVersion"] != obj["metadata"]["resourceVersion"]

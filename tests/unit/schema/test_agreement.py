@@ -10,17 +10,19 @@ from hypothesis import strategies as st
 
 from apiext.meta import json_codec
 from apiext.meta.field import Path
+from apiext.schema.canonical import is_pruned, supports
 from apiext.schema.compiled import CompiledSchema
+from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
 from apiext.schema.defaulting.validation import default_errors
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.model import Structural, unsupported_field
-from apiext.schema.pruning import prune
+from apiext.schema.pruning import META_FIELDS, prune
 from apiext.schema.structural import structural_errors
 from apiext.schema.validation.report import report
 from apiext.schema.validation.spec import Spec
+from hack.lib.differential.generated_objects import generate, generate_resource, mutate
+from hack.lib.real_crds import NO_REAL, REAL, real_crds
 from tests.support import schema_oracle
-from tests.support.builders.crds import NO_REAL, REAL, real_crds
-from tests.support.builders.generated_objects import generate, generate_resource, mutate
 from tests.support.builders.random_schemas import plain_schema, random_schema
 from tests.support.builders.seeds import seeded
 
@@ -49,7 +51,16 @@ def _assert_agreement(schema: Mapping[str, Any], value: Any) -> bool:
     assert valid == report(Spec(schema, served=True), value, DottedPath()).is_valid
     assert schema_oracle.pruned(schema, value, resource=True) == remains
     assert (value == remains) == (paths == [])
+
+    structural, coerced = Structural(schema), copy.deepcopy(remains)
+    prune_non_nullable_nulls_without_defaults(coerced, structural)
+
+    assert _outside_metadata(coerced) == _outside_metadata(value) or not (supports(structural) and is_pruned(value, structural))
     return valid
+
+
+def _outside_metadata(obj: dict[str, Any]) -> dict[str, Any]:
+    return {name: member for name, member in obj.items() if name not in META_FIELDS}
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason=NO_REAL)

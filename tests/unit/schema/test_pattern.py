@@ -93,3 +93,20 @@ def test_trusts_stored_expressions_when_the_time_is_used(monkeypatch: pytest.Mon
         check_pattern("(")
     with InlineWork(), pytest.raises(HeavyWorkError):
         check_pattern("a")
+
+
+@pytest.mark.parametrize(
+    "expression, text, matches",
+    [
+        ("[0-9]+", "123 abc 456", ["123", "456"]),
+        ("", "aéb", ["", "", "", ""]),
+        ("x*", "axxb", ["", "xx", ""]),
+        ("a|", "baac", ["", "a", "a", ""]),
+        (r"^a|\bb", "aab b", ["a", "b"]),
+        ("(a)(b)", "abab", ["ab", "ab"]),
+        ("y", "x", []),
+    ],
+)
+def test_finds_all_matches(expression: str, text: str, matches: list[str]) -> None:
+    """Find the matches that Go finds: none is empty where the one before it ends."""
+    assert list(compile_pattern(expression).find_all(text)) == matches

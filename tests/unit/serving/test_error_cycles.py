@@ -45,15 +45,25 @@ def _refused(text: str) -> Iterator[tuple[str, str, Any, str]]:
     yield "POST", CRDS, {"kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1", "metadata": {"name": text}}, json
 
 
+@pytest.fixture
+def frozen_garbage() -> Iterator[None]:
+    """Keep what existed before the test out of its collections."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    yield
+    gc.unfreeze()
+    gc.enable()
+
+
 @pytest.mark.parametrize("size", [10, 300_000])
+@pytest.mark.usefixtures("frozen_garbage")
 async def test_errors_leave_no_cycles(widgets: InProcess, size: int) -> None:
     """Free the memory of a refused request at its end, on the event loop or in a worker process, without the garbage collector."""
     await widgets.ask("POST", _PATH, widget("a"))
     found = []
     for method, path, body, media_type in _refused("x" * size):
         gc.collect()
-        gc.freeze()
-        gc.disable()
         gc.set_debug(gc.DEBUG_SAVEALL)
         try:
             answer = await widgets.ask(method, path, body, Content_Type=media_type)
@@ -65,8 +75,6 @@ async def test_errors_leave_no_cycles(widgets: InProcess, size: int) -> None:
         finally:
             gc.set_debug(0)
             gc.garbage.clear()
-            gc.unfreeze()
-            gc.enable()
         assert answer.status >= 400, f"{method} {path} {str(body)[:100]}: {answer.status}"
         if cyclic:
             found.append(f"{method} {path} {str(body)[:100]}: {answer.message[:100]}: {cyclic}")

@@ -80,7 +80,7 @@ async def test_patch(widgets: InProcess, content_type: str, patch: object, spec:
     "content_type, patch, code, message",
     [
         ("application/strategic-merge-patch+json", "{}", 415, "accepted media types include: application/json-patch+json, "),
-        ("application/apply-patch+yaml", "{}", 415, "accepted media types include: application/json-patch+json, "),
+        ("application/apply-patch+yaml", "{}", 422, "fieldManager: Required value: is required for apply patch"),
         ("application/json", "{}", 415, "the body of the request was in an unknown format"),
         (MERGE, "{", 400, "invalid JSON patch"),
         (MERGE, "[]", 400, "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"),

@@ -95,6 +95,39 @@ def patterns(attack: Attack) -> None:
     _use(attack, dict.fromkeys(many, "abc"), schema={"type": "object", "properties": many})
 
 
+def _ruled(schema: dict[str, Any], *texts: str) -> dict[str, Any]:
+    return {**schema, "x-kubernetes-validations": [{"rule": text, "message": "broken"} for text in texts]}
+
+
+def rules(attack: Attack) -> None:
+    """Compile rules that are long, deep or many, and evaluate some that use up what an object may cost."""
+    long = attack.size(90_000, 9_000)
+    numbers = {"type": "array", "items": {"type": "integer"}, "maxItems": 700}
+    texts = [
+        "true" + " && true" * (long // 8),
+        "!" * long + "true",
+        "(" * 240 + "true" + ")" * 240,
+        "(" * long,
+        "[" * long,
+        "self" + ".n" * (long // 2),
+        "'" + "x" * long + "' == ''",
+        "[1" + ", 1" * (long // 3) + "].all(x, x > 0)",
+        "[1" + ", 1" * 40 + "].all(x, x > 0) && " * (long // 150) + "true",
+        "self.n.all(a, self.n.all(b, self.n.all(c, self.n.all(d, a + b + c + d > 0))))",
+        "'a'.matches('" + "(a{1,10})" * 100 + "')",
+        "true ? " * (long // 20) + "true" + " : false" * (long // 20),
+    ]
+    for text in attack.some(texts):
+        _use(attack, {"n": [1] * 20}, {"n": [0]}, schema=_ruled({"type": "object", "properties": {"n": numbers}}, text))
+    many = [f"self.n.size() != {number} || self.n.exists(x, x > {number})" for number in range(attack.size(2_000, 200))]
+    _use(attack, {"n": [1] * 20}, schema=_ruled({"type": "object", "properties": {"n": numbers}}, *many))
+    quadratic = "self.all(x, self.all(y, x >= 0))"
+    costly = {"type": "array", "items": _ruled({**numbers, "maxItems": 180}, quadratic), "maxItems": 60}
+    schema = {"type": "object", "properties": {"a": costly, "b": costly, "c": costly, "d": _ruled(numbers, quadratic)}}
+    full = dict.fromkeys("abc", [[1] * 180] * 60)
+    _use(attack, full, {"d": [1] * 700}, full, {"a": [[1] * 50] * 4}, schema=schema)
+
+
 def schemas(attack: Attack) -> None:
     """Serve schemas with many properties, values, defaults, requirements and levels."""
     count = attack.size(10_000, 1_000)
@@ -172,4 +205,4 @@ def changing_definitions(attack: Attack) -> None:
         attack.ask("POST", CRDS, json.dumps({**definition(_PLURAL), "spec": spec}).encode())
 
 
-INPUTS: Final = (printer_columns, patterns, schemas, definition_lists, changing_definitions)
+INPUTS: Final = (printer_columns, patterns, rules, schemas, definition_lists, changing_definitions)

@@ -8,7 +8,7 @@ import pytest
 from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS, strategic_merge
 from apiext.meta.errors import StatusError
 
-KEYS = {**OBJECT_META_KEYS, "conditions": "type"}
+KEYS = {**OBJECT_META_KEYS, "status.conditions": "type"}
 OBJECT: dict[str, Any] = {
     "metadata": {"labels": {"a": "1", "b": "2"}, "finalizers": ["x", "y"]},
     "status": {"conditions": [{"type": "A", "status": "True"}, {"type": "B", "status": "True"}], "list": [1, 2]},

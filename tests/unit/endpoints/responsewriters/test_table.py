@@ -8,7 +8,7 @@ import pytest
 from apiext.endpoints.responsewriters import table
 from apiext.endpoints.responsewriters.human_duration import age, human_duration
 from apiext.endpoints.responsewriters.jsonpath import PathError, compile_path
-from apiext.endpoints.responsewriters.jsonpath_steps import EvalError
+from apiext.endpoints.responsewriters.jsonpath_steps import EvalError, Meter
 from apiext.endpoints.responsewriters.table import AGE, NAME, Column, TableConvertor, TableForm, row_bytes, rows, table_head
 from apiext.meta import json_codec, time_slice
 from apiext.storage.interface import Item
@@ -58,7 +58,7 @@ OBJECT: dict[str, Any] = {
 )
 def test_selects_values(path: str, values: list[Any]) -> None:
     """Select the reference's values; ignore missing keys."""
-    assert compile_path(path)(OBJECT) == values
+    assert compile_path(path)(OBJECT, Meter()) == values
 
 
 @pytest.mark.parametrize(
@@ -67,17 +67,17 @@ def test_selects_values(path: str, values: list[Any]) -> None:
 def test_ignores_values_that_do_not_fit(path: str) -> None:
     """Return an empty cell for a value that does not fit the path."""
     with pytest.raises(EvalError):
-        compile_path(path)(OBJECT)
+        compile_path(path)(OBJECT, Meter())
 
     assert TableConvertor([Column("X", "string", path)]).row(OBJECT, NOW) == [None]
 
 
 def test_shows_only_the_first_action() -> None:
     """Ignore text after the first action, but require that later actions fit the value."""
-    assert compile_path(".spec.text}")(OBJECT) == ["q"]
-    assert compile_path(".spec.text} and {.spec.big")(OBJECT) == ["q"]
+    assert compile_path(".spec.text}")(OBJECT, Meter()) == ["q"]
+    assert compile_path(".spec.text} and {.spec.big")(OBJECT, Meter()) == ["q"]
     with pytest.raises(EvalError):
-        compile_path(".spec.text}{.spec.list[5]")(OBJECT)
+        compile_path(".spec.text}{.spec.list[5]")(OBJECT, Meter())
 
 
 @pytest.mark.parametrize(
@@ -97,6 +97,16 @@ def test_a_cell_with_too_many_values_is_empty(path: str) -> None:
     obj = {"spec": nested, "list": [nested]}
 
     assert TableConvertor([Column("A", "string", path), Column("B", "string", ".list[0].nope")]).row(obj, NOW) == [None, None]
+
+
+def test_many_long_cells_are_empty() -> None:
+    """Stop where the cells of a row are long together, however many columns show a large value."""
+    obj = {"spec": {"text": "x" * 1_000_000, "list": list(range(60_000))}}
+    texts = TableConvertor([Column("X", "string", ".spec.text")] * 2_000).row(obj, NOW)
+    numbers = TableConvertor([Column("X", "integer", ".spec.list[*]")] * 2_000).row(obj, NOW)
+
+    assert texts == [obj["spec"]["text"]] * 3 + [None] * 1_997
+    assert numbers == [0] + [None] * 1_999
 
 
 def test_paths_may_have_thousands_of_actions() -> None:

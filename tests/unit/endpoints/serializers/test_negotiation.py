@@ -2,7 +2,9 @@
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
+from aiohttp.web import Request
 
+from apiext.endpoints.request import SERVES_CBOR
 from apiext.endpoints.serializers.negotiation import (
     BUILTIN_OFFERS,
     JSON,
@@ -188,3 +190,24 @@ def test_rejects_malformed_parameters(params: str) -> None:
         body_type(JSON + params)
 
     assert refused.value.code == 415
+
+
+def _with_cbor(accept: str) -> Request:
+    request = make_mocked_request("GET", "/", headers={"Accept": accept, "Content-Type": "application/cbor"})
+    request[SERVES_CBOR] = True
+    return request
+
+
+def test_offers_cbor_where_it_is_served() -> None:
+    """Choose CBOR if the server serves it, except for tables, and name it in errors."""
+    cbor = "application/cbor"
+
+    assert negotiate_output(_with_cbor(cbor), RESOURCE_OFFERS).type == cbor
+    assert negotiate_stream(_with_cbor(cbor), RESOURCE_OFFERS).type == cbor
+    assert negotiate_output(_with_cbor(f"{cbor},application/json"), RESOURCE_OFFERS).type == cbor
+    assert negotiate_output(_with_cbor("application/*"), RESOURCE_OFFERS).type == JSON
+    assert input_type(_with_cbor(""), protobuf=False) == cbor
+    with pytest.raises(StatusError, match=r"application/vnd.kubernetes.protobuf, application/cbor$"):
+        negotiate_output(_with_cbor(f"{cbor};as=Table;g=meta.k8s.io;v=v1"), RESOURCE_OFFERS)
+    with pytest.raises(StatusError, match=r"protobuf;stream=watch, application/cbor-seq$"):
+        negotiate_stream(_with_cbor("application/yaml"), RESOURCE_OFFERS)

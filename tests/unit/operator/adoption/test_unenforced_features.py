@@ -18,8 +18,7 @@ Make = Callable[..., World]
 API = "/apis/admissionregistration.k8s.io/v1"
 EVERYTHING: Json = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"], "scope": "*"}
 WIDGETS: Json = {"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["widgets"]}
-ONLY_RULES = "apiext serves the group; not enforced: CEL rules of widgets.example.com"
-RULES = [{"rule": "self.replicas > 0"}]
+NOTHING = "apiext serves the group"
 
 
 def hooks(name: str, *rules: Json) -> Json:
@@ -31,13 +30,6 @@ def policy(name: str, *rules: Json, without: tuple[Json, ...] = ()) -> Json:
     """Return an admission policy."""
     constraints: Json = {"resourceRules": list(rules)} | ({"excludeResourceRules": list(without)} if without else {})
     return {"metadata": {"name": name}, "spec": {"matchConstraints": constraints}}
-
-
-def with_rules(found: Json, version: int = 0) -> Json:
-    """Return a definition with CEL rules below the root of a version."""
-    found["spec"]["versions"][version] = one = copy.deepcopy(found["spec"]["versions"][version])
-    one["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] = RULES
-    return found
 
 
 def named(*crds: Json, **configured: list[Json]) -> list[str]:
@@ -94,21 +86,21 @@ def test_considers_excluded_rules() -> None:
     assert named(crd(), ValidatingAdmissionPolicy=policies) == ["ValidatingAdmissionPolicy some"]
 
 
-def test_finds_cel_rules_at_any_depth() -> None:
-    """Find CEL rules at any depth in served versions."""
-    unserved = with_rules(crd("v1", "v2", plural="gadgets"), version=1)
-    unserved["spec"]["versions"][1]["served"] = False
+def test_leaves_out_cel_rules() -> None:
+    """Report no CEL rules: apiext enforces them."""
+    one = crd()
+    one["spec"]["versions"][0] = copy.deepcopy(one["spec"]["versions"][0])
+    one["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = [{"rule": "true"}]
 
-    assert named(crd(), unserved) == []
-    assert named(with_rules(crd()), unserved) == ["CEL rules of widgets.example.com"]
+    assert named(one) == []
 
 
 def test_sorts_names_by_kind() -> None:
-    """Report rules of definitions first, then each kind; leave out the operator's own policy, but not a webhook of that name."""
+    """Report each kind in turn; leave out the operator's own policy, but not a webhook of that name."""
     own = "apiext-example.com"
     found = named(
-        with_rules(crd()),
-        with_rules(crd(plural="gadgets")),
+        crd(),
+        crd(plural="gadgets"),
         MutatingAdmissionPolicy=[policy("b", WIDGETS), policy("a", WIDGETS)],
         MutatingWebhookConfiguration=[hooks("m", {**WIDGETS, "resources": []}, WIDGETS)],
         ValidatingAdmissionPolicy=[policy(own, EVERYTHING), policy("v", EVERYTHING)],
@@ -116,8 +108,6 @@ def test_sorts_names_by_kind() -> None:
     )
 
     assert found == [
-        "CEL rules of gadgets.example.com",
-        "CEL rules of widgets.example.com",
         f"ValidatingWebhookConfiguration {own}",
         "MutatingWebhookConfiguration m",
         "ValidatingAdmissionPolicy v",
@@ -137,8 +127,7 @@ def test_bounds_messages() -> None:
 
 
 def configured(world: World) -> World:
-    """Return a world whose host has CEL rules and a webhook, and not the other kinds."""
-    with_rules(world.crd())
+    """Return a world whose host has a webhook, and not the other kinds."""
     items = [hooks("guard", WIDGETS), hooks("other", WIDGETS | {"apiGroups": []})]
     world.host[f"{API}/validatingwebhookconfigurations"] = {"metadata": {}, "items": items}
     return world
@@ -147,7 +136,7 @@ def configured(world: World) -> World:
 async def test_warns_before_the_take_over(world: Make, caplog: pytest.LogCaptureFixture) -> None:
     """Record one event for each definition before the copy starts, and repeat the names in the final condition."""
     one = configured(world("widgets", "gadgets"))
-    names = "CEL rules of widgets.example.com, ValidatingWebhookConfiguration guard"
+    names = "ValidatingWebhookConfiguration guard"
 
     one.write_at_host("ns/one", {})
     seen = []
@@ -180,7 +169,7 @@ async def test_warns_once(world: Make) -> None:
 
     await one.transition().report(ConditionReason.FAILED, "it is not available")
     await reconcile_group(one.transition())
-    assert (one.events, one.said[-1]) == (events, (ConditionReason.SERVING, ONLY_RULES))
+    assert (one.events, one.said[-1]) == (events, (ConditionReason.SERVING, NOTHING))
 
 
 async def test_warns_of_nothing(world: Make) -> None:
@@ -211,4 +200,4 @@ async def test_waits_for_the_hosts_answer(world: Make, monkeypatch: pytest.Monke
 
     codes[0] = 403
     await reconcile_group(one.transition())
-    assert one.said[-1] == (ConditionReason.SERVING, ONLY_RULES)
+    assert one.said[-1] == (ConditionReason.SERVING, NOTHING)

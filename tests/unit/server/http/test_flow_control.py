@@ -12,10 +12,9 @@ from tests.unit.server.http.conftest import Plain
 from tests.unit.server.http.test_connection import CHUNKED, GET, LAST
 
 
-@pytest.mark.parametrize("ahead", [b"", b"x"])
-async def test_parses_many_chunks_in_parts(plain: Plain, monkeypatch: pytest.MonkeyPatch, ahead: bytes) -> None:
-    """Parse a part of many small chunks at a time, so that other connections have their turn, and lose none."""
-    fed = []
+def recorded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """Return the list to which parsers add what they are fed."""
+    fed: list[bytes] = []
     feed_data = RequestParser.feed_data
 
     def record(parser: RequestParser, data: bytes) -> Any:
@@ -23,6 +22,26 @@ async def test_parses_many_chunks_in_parts(plain: Plain, monkeypatch: pytest.Mon
         return feed_data(parser, data)
 
     monkeypatch.setattr(RequestParser, "feed_data", record)
+    return fed
+
+
+async def test_continues_after_a_pause_between_chunks(plain: Plain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parse what follows a chunk at whose end the reader of the body was behind."""
+    fed = recorded(monkeypatch)
+    wire = await plain.connect()
+    # aiohttp pauses after as many chunks
+    begin = CHUNKED + b"1\r\na\r\n" * 4097
+    await wire.send(begin)
+    await until(lambda: sum(map(len, fed)) == len(begin))
+    await wire.send(b"1\r\nb\r\n" * 2 + b"0\r\n\r\n")
+
+    assert (await wire.answer())[1] == b"POST /a " + b"a" * 4097 + b"bb"
+
+
+@pytest.mark.parametrize("ahead", [b"", b"x"])
+async def test_parses_many_chunks_in_parts(plain: Plain, monkeypatch: pytest.MonkeyPatch, ahead: bytes) -> None:
+    """Parse a part of many small chunks at a time, so that other connections have their turn, and lose none."""
+    fed = recorded(monkeypatch)
     wire = await plain.connect()
     data = CHUNKED + (b"1\r\n%b\r\n" % ahead if ahead else b"") + b"1\r\na\r\n" * 50_000 + b"0\r\n\r\n" + LAST
 

@@ -55,7 +55,7 @@ def test_limits_the_age() -> None:
 
 
 def test_limits_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limit the bytes of changes beyond the latest hundred."""
+    """Limit the bytes of changes, also of the latest hundred; the last state of a deleted object counts."""
     monkeypatch.setattr(histories, "MAX_BYTES", 200 * 10)
     history = History(clock=Clock())
     history.begin(0)
@@ -66,3 +66,7 @@ def test_limits_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert history.floor == 4800
     assert [change.revision for change in history.latest(3)] == [4998, 4999, 5000]
     assert len(history.all()) == 200
+
+    gone = Entry("b", 5000, b"x" * 1500)
+    history.add(Change(key="b", revision=5001, entry=None, previous=gone))
+    assert len(history) == 51

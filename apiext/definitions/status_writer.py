@@ -1,0 +1,42 @@
+"""Writes of the controllers of definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from apiext.storage.interface import Preconditions, WriteOptions
+
+if TYPE_CHECKING:
+    from apiext.definitions.definition import Definition
+    from apiext.definitions.definition_informer import DefinitionInformer
+    from apiext.meta.json_codec import Object
+
+RecordFields = Callable[["Object", "Object"], Awaitable[None]]
+"""Records in the managedFields of a new object which of its fields differ from the existing one."""
+
+
+class StatusWriter:
+    """Changes stored definitions. The catalog sees each write at once."""
+
+    def __init__(self, informer: DefinitionInformer, record: RecordFields) -> None:
+        self._informer = informer
+        self._record = record
+
+    async def update(self, definition: Definition, change: Callable[[Object], Object]) -> None:
+        """Change a definition. `change` returns a new object, or the given one where nothing changes.
+
+        Raises:
+            KeyNotFoundError: the definition was removed.
+            InvalidObjectError: it was removed and created again.
+        """
+
+        async def update(existing: Object, _revision: int) -> Object:
+            changed = change(existing)
+            if changed is not existing:
+                await self._record(existing, changed)
+            return changed
+
+        informer, options = self._informer, WriteOptions(preconditions=Preconditions(uid=definition.uid))
+        item, _ = await informer.store.guaranteed_update(definition.name, informer.codec, update, options)
+        informer.observe(item)

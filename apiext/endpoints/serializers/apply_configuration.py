@@ -1,0 +1,74 @@
+"""Bodies of server-side apply: YAML, of which JSON is a part that is parsed faster, and CBOR."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from apiext.endpoints.serializers import json_decoder
+from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError
+from apiext.meta import cbor_codec, errors, go_types
+from apiext.meta.inline_work import HeavyWorkError, inline_work
+from apiext.meta.json_codec import Object
+from apiext.meta.limits import MAX_INLINE_YAML_BYTES
+
+FROM_YAML: Final = "error converting YAML to JSON: "
+# YAML refuses these characters and surrogates, or takes them for line breaks; a tab depends on its place.
+_NOT_AS_IN_YAML: Final = re.compile("[\t\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]|\\\\u[dD][89a-fA-F]")
+
+
+def parse_configuration(data: bytes) -> tuple[Object, list[str]]:
+    """Return an applied configuration, and messages about its duplicate keys.
+
+    Raises:
+        StatusError: 400 if it is no YAML, or no object.
+        HeavyWorkError: it is large YAML, and this is the event loop.
+    """
+    known = _as_json(data)
+    if known is not None:
+        return known, []
+    if len(data) > MAX_INLINE_YAML_BYTES and inline_work() is not None:
+        raise HeavyWorkError
+    from apiext.endpoints.serializers import yaml_codec
+
+    try:
+        parsed, duplicates = yaml_codec.parse(data)
+    except DepthError as error:
+        raise errors.bad_request(f"the patch is {error}") from error
+    except BodyDecodeError as error:
+        # The reference checks what begins like JSON later.
+        is_json = data.lstrip().startswith(b"{")
+        raise errors.bad_request(f"error decoding patch: {FROM_YAML}{error}" if is_json else f"error encoding patch: {error}") from error
+    if parsed is not None and type(parsed) is not dict:
+        found = f"cannot unmarshal {go_types.describe(parsed)} into Go value of type map[string]interface {{}}"
+        raise errors.bad_request(f"error decoding patch: error unmarshaling JSON: while decoding JSON: json: {found}")
+    return parsed or {}, duplicates
+
+
+def parse_cbor_configuration(data: bytes) -> Object:
+    """Return an applied configuration in CBOR, which cannot have duplicate keys.
+
+    Raises:
+        StatusError: 400 if it is no CBOR, or no object.
+    """
+    try:
+        parsed = cbor_codec.loads(data)
+    except cbor_codec.TooDeepError as error:
+        raise errors.bad_request(f"the patch is {error}") from error
+    except ValueError as error:
+        raise errors.bad_request(f"error decoding patch: {error}") from error
+    if parsed is not None and type(parsed) is not dict:
+        found = f"cannot unmarshal {cbor_codec.type_name(parsed)} into Go value of type map[string]interface {{}}"
+        raise errors.bad_request(f"error decoding patch: cbor: {found}")
+    return parsed or {}
+
+
+def _as_json(data: bytes) -> Object | None:
+    """Return the value of JSON that YAML reads alike; None for anything else, and for what has duplicate keys."""
+    try:
+        if not data.startswith(b"{") or _NOT_AS_IN_YAML.search(data.decode()):
+            return None
+        parsed: Object = json_decoder.parse(data)
+    except ValueError:
+        return None
+    return None if json_decoder.may_have_duplicates(data, parsed) else parsed

@@ -1,0 +1,16 @@
+"""CBOR beside the other media types (feature gate CBORServingAndStorage)."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from apiext.endpoints.request import SERVES_CBOR
+from apiext.filters.step import FilterStep
+
+
+class ServeCBOR(FilterStep):
+    """Lets the negotiation of a request choose CBOR."""
+
+    def enter(self, request: web.BaseRequest) -> None:
+        """Mark the request."""
+        request[SERVES_CBOR] = True

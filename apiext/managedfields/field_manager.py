@@ -1,0 +1,255 @@
+"""Records who changed which fields of an object, and merges applied configurations.
+
+Mirrors the chain of managers of apimachinery pkg/util/managedfields/internal (fieldmanager.go, skipnonapplied.go, buildmanagerinfo.go,
+managedfieldsupdater.go, stripmeta.go, structuredmerge.go, lastappliedmanager.go).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Final
+
+from apiext.managedfields import field_set, managers
+from apiext.managedfields.cap import cap_update_managers
+from apiext.managedfields.comparison import compare
+from apiext.managedfields.conflicts import ApplyConflictError
+from apiext.managedfields.last_applied import KUBECTL, last_applied, with_last_applied
+from apiext.managedfields.managers import APPLY, UPDATE, Manager, Managers, Times
+from apiext.managedfields.updater import TypedValue, Updater
+from apiext.managedfields.validation import check, check_changed
+from apiext.managedfields.value_fields import leaves
+from apiext.meta import errors, json_codec, time
+from apiext.meta.gvk import parse_group_version
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from apiext.managedfields.field_set import FieldSet
+    from apiext.managedfields.versions import Versions
+    from apiext.meta.gvk import GroupVersionKind
+    from apiext.meta.json_codec import Object
+
+SERVER: Final = "kube-apiserver"
+"""The manager of the fields that the server's own controllers change."""
+_CURRENT: Final = Manager("current-operation", UPDATE)
+_BEFORE_FIRST_APPLY: Final = "before-first-apply"
+_SYSTEM_FIELDS: Final = (
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "selfLink",
+    "uid",
+    "clusterName",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+)
+_UNOWNED: Final = field_set.from_paths(
+    ("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _SYSTEM_FIELDS)
+)
+"""Fields that no manager owns."""
+
+_Managed = tuple[Managers, Times]
+
+
+class FieldManager:
+    """The managers of the objects of one endpoint."""
+
+    __slots__ = ("_kind", "_subresource", "_updater", "_versions")
+
+    def __init__(
+        self, kind: GroupVersionKind, versions: Versions, reset_fields: Mapping[str, FieldSet] | None = None, *, subresource: str = ""
+    ) -> None:
+        self._kind = kind
+        self._versions = versions
+        self._subresource = subresource
+        self._updater = Updater(versions, reset_fields or {})
+
+    def recorder(self, manager: str) -> Callable[[Object, Object], Awaitable[None]]:
+        """Return `update` for one manager."""
+        return functools.partial(self.update, manager=manager)
+
+    async def update(self, live: Object, new: Object, manager: str) -> None:
+        """Record in a new object which fields differ from those of the live one, an empty dict if there is none.
+
+        The new object gets a new metadata; nothing else changes. Entries that the client sent replace those of the live object if
+        they are valid. Where the fields cannot be compared, the entries of the live object stay.
+        """
+        metadata = new["metadata"] = dict(new.get("metadata") or {})
+        sent, known = metadata.pop("managedFields", None), _entries(live)
+        try:
+            before = self._initial(sent, known)
+            if before[0] or not (live.get("metadata") or {}).get("uid"):
+                before = await self._recorded(_unmanaged(live) or self._versions.empty(), new, before, manager)
+            found: Any = managers.encode(*before)
+        except (ValueError, errors.StatusError):
+            found = known
+        if found:
+            metadata["managedFields"] = found
+
+    def _initial(self, sent: Any, known: Any) -> _Managed:
+        """Return the managers before an update."""
+        if not self._subresource and sent:
+            if sent == [{}]:
+                return {}, {}
+            read = _read(sent)
+            if read[0]:
+                return read
+        return _read(known or ())
+
+    async def _recorded(self, live: Object, new: Object, before: _Managed, name: str) -> _Managed:
+        """Record the changed fields as those of a manager, whose time changes if there are any."""
+        typed = self._typed("new object", new)
+        check_changed(typed.merge_type, live, new)
+        fields = await self._updater.update(typed._replace(value=live), typed, before[0], _CURRENT)
+        _strip(fields, _CURRENT)
+        times, owned = before[1], fields.pop(_CURRENT, None)
+        if owned is not None:
+            manager = self._manager(name, UPDATE)
+            mine = fields.get(manager)
+            fields[manager] = owned if mine is None else owned._replace(fields=field_set.union(owned.fields, mine.fields))
+            times = times | {manager: time.now()}
+        return cap_update_managers(fields, times)
+
+    def _typed(self, what: str, obj: Object, *, duplicates: bool = True) -> TypedValue:
+        """Return an object of the endpoint's version with its type. Raise ValueError if it does not have the type."""
+        merge_type = self._versions.merge_type
+        if _type_of(obj) != (self._kind.api_version, self._kind.kind):
+            raise ValueError(f"no corresponding type for {_type_text(obj)}")
+        try:
+            check(merge_type, obj, duplicates=duplicates)
+        except ValueError as error:
+            raise ValueError(f"failed to create typed {what} ({_described(obj)}): {error}") from error
+        return TypedValue(obj, merge_type, self._kind.api_version)
+
+    def _manager(self, name: str, operation: str) -> Manager:
+        return Manager.of(name or "unknown", operation, self._kind.api_version, self._subresource)
+
+    async def apply(self, live: Object, config: Object, manager: str, *, force: bool) -> Object:
+        """Return a live object, an empty dict if there is none, with an applied configuration merged into it.
+
+        Raises:
+            StatusError: the configuration is invalid (400, 500), or other managers own fields that it changes (409).
+        """
+        if _type_of(config) != (self._kind.api_version, self._kind.kind):
+            raise errors.bad_request(f"invalid object type: {_type_text(config)}")
+        try:
+            before = managers.decode(_entries(live) or ())
+        except ValueError as error:
+            raise errors.unknown(f"failed to decode managed fields: {error}") from error
+        try:
+            obj, after = await self._applied(_unmanaged(live) or self._versions.empty(), config, before, manager, force=force)
+        except ApplyConflictError as error:
+            raise error.status() from error
+        except ValueError as error:
+            raise errors.unknown(str(error)) from error
+        if manager == KUBECTL and last_applied(obj):
+            obj = with_last_applied(obj, config)
+        found = managers.encode(*after)
+        return obj | {"metadata": (obj.get("metadata") or {}) | ({"managedFields": found} if found else {})}
+
+    async def _applied(self, live: Object, config: Object, before: _Managed, name: str, *, force: bool) -> tuple[Object, _Managed]:
+        """Apply. kubectl takes over the fields that client-side apply set."""
+        try:
+            return await self._merged(live, config, before, name, force=force)
+        except ApplyConflictError as error:
+            allowed = self._client_side_fields(live) if name == KUBECTL else None
+            if allowed is None:
+                raise
+            left = {manager: field_set.difference(fields, allowed) for manager, fields in error.fields.items()}
+            if any(left.values()):
+                raise ApplyConflictError({manager: fields for manager, fields in left.items() if fields}) from error
+        return await self._merged(live, config, before, name, force=True)
+
+    def _client_side_fields(self, live: Object) -> FieldSet | None:
+        """Return the fields that have the values which client-side apply recorded; None if they cannot be compared."""
+        try:
+            recorded = json_codec.loads(last_applied(live).encode())
+            if not isinstance(recorded, dict) or recorded.get("apiVersion") != self._kind.api_version:
+                return None
+            current = self._typed("live object", live, duplicates=False)
+            check(current.merge_type, recorded)
+        except ValueError:
+            return None
+        fields = leaves(current.merge_type, recorded)
+        for different in compare(current.merge_type, recorded, live):
+            fields = field_set.difference(fields, different)
+        return fields
+
+    async def _merged(self, live: Object, config: Object, before: _Managed, name: str, *, force: bool) -> tuple[Object, _Managed]:
+        if not before[0]:
+            try:
+                before = await self._recorded(self._versions.empty(), live, before, _BEFORE_FIRST_APPLY)
+            except ValueError as error:
+                raise ValueError(f"failed to create manager for existing fields: {error}") from error
+        if _entries(config) is not None:
+            raise errors.bad_request("metadata.managedFields must be nil")
+        applied, current = self._typed("patch object", config, duplicates=False), self._typed("live object", live)
+        manager = self._manager(name, APPLY)
+        merged, fields = await self._updater.apply(current, applied, before[0], manager, force=force)
+        _strip(fields, manager)
+        if merged is None:
+            return live, (fields, before[1])
+        try:
+            obj = self._versions.complete(merged.value)
+        except ValueError as error:
+            raise ValueError(f"failed to convert new object ({_described(config)}) to proper version: {error}") from error
+        return obj, (fields, before[1] | {manager: time.now()})
+
+
+def _read(entries: Any) -> _Managed:
+    """Return the managers of entries, none if they are invalid."""
+    try:
+        return managers.decode(entries)
+    except ValueError:
+        return {}, {}
+
+
+def _strip(fields: Managers, manager: Manager) -> None:
+    """Remove the fields that no manager owns, in place; and the manager if it owns no other."""
+    owned = fields.get(manager)
+    if owned is None:
+        return
+    rest = field_set.difference(owned.fields, _UNOWNED)
+    if rest:
+        fields[manager] = owned._replace(fields=rest)
+    else:
+        del fields[manager]
+
+
+def _entries(obj: Object) -> Any:
+    """Return metadata.managedFields of an object, None if there are none."""
+    metadata = obj.get("metadata")
+    return metadata.get("managedFields") if type(metadata) is dict else None
+
+
+def _unmanaged(obj: Object) -> Object:
+    """Return an object without metadata.managedFields."""
+    if _entries(obj) is None:
+        return obj
+    return obj | {"metadata": {name: member for name, member in obj["metadata"].items() if name != "managedFields"}}
+
+
+def _text(value: Any) -> str:
+    return value if type(value) is str else ""
+
+
+def _type_of(obj: Object) -> tuple[str, str]:
+    return _text(obj.get("apiVersion")), _text(obj.get("kind"))
+
+
+def _type_text(obj: Object) -> str:
+    """Return the type of an object as the reference prints a GroupVersionKind."""
+    version, kind = _type_of(obj)
+    try:
+        group = parse_group_version(version)
+    except ValueError:
+        return "/, Kind="
+    return f"{group.group}/{group.version}, Kind={kind}"
+
+
+def _described(obj: Object) -> str:
+    """Return namespace, name and type of an object, as messages show them."""
+    metadata = obj.get("metadata")
+    metadata = metadata if type(metadata) is dict else {}
+    return f"{_text(metadata.get('namespace'))}/{_text(metadata.get('name'))}; {_type_text(obj)}"

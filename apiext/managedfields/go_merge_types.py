@@ -1,0 +1,79 @@
+"""Merge types of built-in kinds, from the Go types of the package.
+
+Mirrors what the tags of the Go structs yield in the OpenAPI document of the reference: lists are atomic unless the table says
+otherwise, times are not checked.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from apiext.managedfields.merge_types import (
+    BOOLEAN,
+    DEDUCED,
+    NUMERIC,
+    STRING,
+    UNTYPED,
+    ListType,
+    MapType,
+    MergeType,
+)
+from apiext.meta.go_times import Time
+from apiext.meta.go_types import Bool, Field, Float, GoType, Int, Map, Pointer, Raw, Slice, String, Struct
+from apiext.meta.objectmeta import OBJECT_META
+
+_ATOMIC_STRUCTS: Final = frozenset({"OwnerReference", "ObjectReference"})
+_LIST_KEYS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+    ("ObjectMeta", "finalizers"): (),
+    ("ObjectMeta", "ownerReferences"): ("uid",),
+    ("NamespaceStatus", "conditions"): ("type",),
+    ("CustomResourceDefinitionStatus", "conditions"): ("type",),
+    ("JSONSchemaProps", "x-kubernetes-validations"): ("rule",),
+}
+"""Keys of lists whose items have owners of their own, none for a set; by struct and field."""
+_RAW_OBJECTS: Final = frozenset({"v1.FieldsV1"})
+"""Types of any content that are always objects."""
+_REQUIRED_TEXT: Final = MergeType(STRING, default="")
+_ANY_MAP: Final = MergeType(map=MapType(lambda: ({}, DEDUCED)))
+
+
+def from_go_type(go_type: GoType, keys: tuple[str, ...] | None = None) -> MergeType:
+    """Return the merge type of a Go type; `keys` are the keys of a list whose items have owners of their own."""
+    if isinstance(go_type, Pointer):
+        return from_go_type(go_type.to, keys)
+    if isinstance(go_type, Struct):
+        return _struct(go_type)
+    if isinstance(go_type, Map):
+        return MergeType(map=MapType(lambda: ({}, from_go_type(go_type.of))))
+    if isinstance(go_type, Slice):
+        return MergeType(list=ListType(lambda: from_go_type(go_type.of), associative=keys is not None, keys=keys or ()))
+    if isinstance(go_type, String) or go_type.name == "[]uint8":
+        return MergeType(STRING)
+    if isinstance(go_type, Bool):
+        return MergeType(BOOLEAN)
+    if isinstance(go_type, Int | Float):
+        return MergeType(NUMERIC)
+    if isinstance(go_type, Time):
+        return MergeType(UNTYPED)
+    return _ANY_MAP if isinstance(go_type, Raw) and go_type.name in _RAW_OBJECTS else DEDUCED
+
+
+@cache
+def _struct(struct: Struct) -> MergeType:
+    """Return the type of a struct, the same each time: types refer to themselves."""
+
+    def make() -> tuple[dict[str, MergeType], MergeType | None]:
+        fields = {name: _field(field, _LIST_KEYS.get((struct.struct, name))) for name, field in struct.by_name.items()}
+        return fields, None if fields else DEDUCED
+
+    return MergeType(map=MapType(make, atomic=struct.struct in _ATOMIC_STRUCTS))
+
+
+def _field(field: Field, keys: tuple[str, ...] | None) -> MergeType:
+    # An absent key of a list map has the default that a required string has.
+    return _REQUIRED_TEXT if isinstance(field.type, String) and not field.omit_empty else from_go_type(field.type, keys)
+
+
+OBJECT_META_TYPE: Final = from_go_type(OBJECT_META)
+"""The merge type of metadata."""

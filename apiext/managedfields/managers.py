@@ -1,0 +1,120 @@
+"""Managers of fields, and the entries of metadata.managedFields (apimachinery pkg/util/managedfields/internal/managedfields.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from apiext.managedfields import field_set
+from apiext.managedfields.field_set import LEAF, FieldSet
+from apiext.meta import go_format, json_codec
+from apiext.meta.json_codec import Object
+
+APPLY: Final = "Apply"
+UPDATE: Final = "Update"
+_FIELDS_V1: Final = "FieldsV1"
+_MAX_CACHED_BYTES: Final = 4 * 1024
+"""Bytes of a set whose parsed form is cached. A parsed set takes about ten times that, so the cache has some 10 MiB at most."""
+_NEVER: Final = "1970-01-01T00:00:00Z"
+
+
+class Manager(NamedTuple):
+    """Who wrote fields, and how: one entry of metadata.managedFields."""
+
+    name: str
+    operation: str
+    version: str = ""
+    """apiVersion of the writes; "" for Apply, since a manager has one entry for what it applies in any version."""
+    subresource: str = ""
+
+    @classmethod
+    def of(cls, name: str, operation: str, version: str, subresource: str = "") -> Manager:
+        """Return the manager of a write."""
+        return cls(name, operation, "" if operation == APPLY else version, subresource)
+
+    @property
+    def identifier(self) -> str:
+        """Return the reference's text for a manager, by which it orders managers."""
+        members = {"manager": self.name, "operation": self.operation, "apiVersion": self.version, "subresource": self.subresource}
+        return json_codec.dumps({name: text for name, text in members.items() if text}, sort_keys=False).decode()
+
+
+class VersionedSet(NamedTuple):
+    """The fields of a manager."""
+
+    fields: FieldSet
+    version: str
+    """apiVersion in which the paths are."""
+    applied: bool
+
+
+Managers = dict[Manager, VersionedSet]
+"""The fields of each manager; read-only for everyone who did not make it."""
+Times = dict[Manager, str]
+"""When each manager last changed something, as RFC 3339; absent for unknown."""
+
+
+def decode(entries: Iterable[Mapping[str, Any]]) -> tuple[Managers, Times]:
+    """Read the entries of metadata.managedFields; the times are canonical (meta/objectmeta.py).
+
+    Raises:
+        ValueError: an entry is invalid.
+    """
+    managers: Managers = {}
+    times: Times = {}
+    for index, entry in enumerate(entries):
+        operation, version = entry.get("operation") or "", entry.get("apiVersion") or ""
+        if operation not in (APPLY, UPDATE):
+            raise ValueError("operation must be `Apply` or `Update`")
+        if not version:
+            raise ValueError("apiVersion must not be empty")
+        kind = entry.get("fieldsType")
+        if kind != _FIELDS_V1:
+            what = f"invalid fieldsType {go_format.quote(kind)}" if kind else "missing fieldsType"
+            raise ValueError(f"{what} in managed fields entry {index}")
+        manager = Manager.of(entry.get("manager") or "", operation, version, entry.get("subresource") or "")
+        managers[manager] = VersionedSet(_fields(entry.get("fieldsV1")), version, operation == APPLY)
+        if entry.get("time"):
+            times[manager] = entry["time"]
+        else:
+            times.pop(manager, None)
+    return managers, times
+
+
+def _fields(fields: Any) -> FieldSet:
+    # Objects of one kind that were written in one way have equal sets: the parsed ones are shared.
+    try:
+        data = orjson.dumps(fields or LEAF)
+    except orjson.JSONEncodeError:
+        return field_set.parse(fields)
+    return _cached_fields(data) if len(data) <= _MAX_CACHED_BYTES else field_set.parse(fields)
+
+
+@lru_cache(maxsize=256)
+def _cached_fields(data: bytes) -> FieldSet:
+    return field_set.parse(orjson.loads(data))
+
+
+def encode(managers: Managers, times: Times) -> list[Object]:
+    """Return the entries of metadata.managedFields in their order; they share the field sets."""
+    return sorted((_entry(manager, managed, times.get(manager)) for manager, managed in managers.items()), key=_rank)
+
+
+def _entry(manager: Manager, managed: VersionedSet, time: str | None) -> Object:
+    entry = {
+        "manager": manager.name,
+        "operation": APPLY if managed.applied else manager.operation,
+        "apiVersion": managed.version,
+        "time": time,
+        "fieldsType": _FIELDS_V1,
+        "fieldsV1": managed.fields,
+        "subresource": manager.subresource,
+    }
+    return {name: member for name, member in entry.items() if member or name == "fieldsV1"}
+
+
+def _rank(entry: Object) -> tuple[str, ...]:
+    return entry["operation"], entry.get("time", _NEVER), entry.get("manager", ""), entry["apiVersion"], entry.get("subresource", "")

@@ -1,0 +1,200 @@
+"""Merge types: which fields a value may have, and which lists and maps are owned as a whole.
+
+Mirrors structured-merge-diff schema/elements.go, and typed/helpers.go for the elements of list items. The parts of a type are made
+on first use: a schema may have thousands of fields of which an object uses a few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from apiext.managedfields import element
+from apiext.meta import go_format
+
+NUMERIC: Final = "numeric"
+STRING: Final = "string"
+BOOLEAN: Final = "boolean"
+UNTYPED: Final = "untyped"
+
+_NULL: Final = type(None)
+_PYTHON_TYPES: Final = {
+    NUMERIC: frozenset({int, float, _NULL}),
+    STRING: frozenset({str, _NULL}),
+    BOOLEAN: frozenset({bool, _NULL}),
+    UNTYPED: frozenset({int, float, str, bool, _NULL}),
+    "": frozenset({_NULL}),
+}
+_ABSENT: Final = object()
+
+Field = tuple[str, "MergeType"]
+"""The path element and the type of a field."""
+
+
+class ItemError(ValueError):
+    """An item of a list that has no path element."""
+
+
+class MapType:
+    """How maps merge: objects with named fields, or maps of equal values."""
+
+    __slots__ = ("_make", "atomic", "element", "fields", "other_scalars", "scalars")
+
+    fields: dict[str, Field]
+    """Declared fields by name."""
+    element: MergeType | None
+    """Type of fields that are not declared; None if there are none."""
+    scalars: dict[str, frozenset[object]]
+    """Python types of valid values that have nothing below, by declared field."""
+    other_scalars: frozenset[object]
+    """The same for fields that are not declared."""
+
+    def __init__(self, make: Callable[[], tuple[dict[str, MergeType], MergeType | None]], *, atomic: bool = False) -> None:
+        self._make = make
+        self.atomic = atomic
+        """Whether the map has one owner."""
+
+    def __getattr__(self, name: str) -> Any:
+        # Called only while the slot is empty.
+        if name not in ("fields", "element", "scalars", "other_scalars"):
+            raise AttributeError(name)
+        fields, self.element = self._make()
+        self.scalars = {name: merge_type.scalars for name, merge_type in fields.items()}
+        self.other_scalars = frozenset() if self.element is None else self.element.scalars
+        self.fields = {name: (f"f:{name}", merge_type) for name, merge_type in fields.items()}
+        return getattr(self, name)
+
+    def field(self, name: str) -> Field:
+        """Return path element and type of a field of a valid value."""
+        return self.fields.get(name) or (f"f:{name}", self.element or DEDUCED)
+
+    @property
+    def is_deduced(self) -> bool:
+        """Return whether the map has nothing but fields of any type."""
+        return not self.fields and self.element is not None and self.element is not UNTYPED_ATOMIC and self.element.scalar == UNTYPED
+
+
+class ListType:
+    """How lists merge: as a whole, as a set of scalars or as a map by keys of the items."""
+
+    __slots__ = ("_key_parts", "_make", "_prefix", "associative", "element", "keys")
+
+    element: MergeType
+    """Type of the items."""
+    _key_parts: list[tuple[str, Any]]
+    """Names and defaults of the keys, in the order of the names."""
+
+    def __init__(self, make: Callable[[], MergeType], *, associative: bool = False, keys: Iterable[str] = ()) -> None:
+        self._make = make
+        self.associative = associative
+        """Whether items have owners of their own."""
+        self.keys = tuple(keys)
+        """Names of the keys of a list map, none for a set."""
+        self._prefix = f"k:{{{element.as_json(self.keys[0])}:" if self.keys else ""
+
+    def __getattr__(self, name: str) -> Any:
+        # Called only while the slot is empty.
+        if name == "element":
+            self.element = self._make()
+        elif name == "_key_parts":
+            self._key_parts = [(key, self._default(key)) for key in sorted(self.keys)]
+        else:
+            raise AttributeError(name)
+        return getattr(self, name)
+
+    def _default(self, key: str) -> Any:
+        items = self.element.map
+        field = items.fields.get(key) if items is not None else None
+        return _ABSENT if field is None or field[1].default is None else field[1].default
+
+    def element_of(self, item: Any) -> str:
+        """Return the path element of an item.
+
+        Raises:
+            ItemError: the item has none.
+        """
+        if not self.keys:
+            return element.of_value(_set_item(item))
+        if type(item) is dict and type(key := item.get(self.keys[0])) is str and len(self.keys) == 1:
+            return f"{self._prefix}{element.as_json(key)}}}"
+        return element.of_keys(self._item_keys(item))
+
+    def check_item(self, item: Any) -> None:
+        """Check that an item has a path element.
+
+        Raises:
+            ItemError: the item has none.
+        """
+        if self.keys:
+            self._item_keys(item)
+        else:
+            _set_item(item)
+
+    def text_of(self, item: Any) -> str:
+        """Return the path element of an item as error messages print it.
+
+        Raises:
+            ItemError: the item has none.
+        """
+        return element.keys_text(self._item_keys(item)) if self.keys else element.value_text(_set_item(item))
+
+    def _item_keys(self, item: Any) -> list[tuple[str, Any]]:
+        if type(item) is not dict:
+            kind = "a null element" if item is None else "non-map elements"
+            raise ItemError(f"associative list with keys may not have {kind}")
+        keys = [(name, value) for name, default in self._key_parts if (value := item.get(name, default)) is not _ABSENT]
+        if not keys:
+            names = " ".join(map(go_format.quote, self.keys))
+            without = f"an element that omits all key fields [{names}] (and doesn't have default values for any key fields)"
+            raise ItemError(f"associative list with keys has {without}")
+        return keys
+
+
+def _set_item(item: Any) -> Any:
+    if type(item) is dict:
+        raise ItemError("associative list without keys has an element that's a map type")
+    if type(item) is list:
+        raise ItemError("not supported: associative list with lists as elements")
+    if item is None:
+        raise ItemError("associative list without keys has an element that's an explicit null")
+    return item
+
+
+class MergeType:
+    """The kinds of values that a place of an object may have: scalars, lists, maps. Most places have one kind."""
+
+    __slots__ = ("default", "list", "map", "scalar", "scalars")
+
+    def __init__(self, scalar: str = "", list: ListType | None = None, map: MapType | None = None, default: Any = None) -> None:
+        self.scalar = scalar
+        """Kind of scalars, "" for none."""
+        self.list = list
+        self.map = map
+        self.default = default
+        """Default of the field that has the type, None for no default."""
+        self.scalars = _PYTHON_TYPES[scalar]
+        """Python types of valid values that have nothing below; null is always valid."""
+
+    def kind(self, value: Any) -> type:
+        """Return as what a value is treated: dict, list, or str for any scalar; null and invalid values as the first that is allowed."""
+        if type(value) is list and self.list is not None:
+            return list
+        if self.scalar and value is not None and type(value) is not dict and type(value) is not list:
+            return str
+        if self.map is not None:
+            return dict
+        return str if self.scalar else list
+
+
+UNTYPED_ATOMIC: Final[MergeType] = MergeType(
+    UNTYPED,
+    ListType(lambda: UNTYPED_ATOMIC),
+    MapType(lambda: ({}, UNTYPED_ATOMIC), atomic=True),
+)
+"""Any value, owned as a whole."""
+DEDUCED: Final[MergeType] = MergeType(
+    UNTYPED,
+    ListType(lambda: UNTYPED_ATOMIC),
+    MapType(lambda: ({}, DEDUCED)),
+)
+"""Any value; maps are owned by field."""

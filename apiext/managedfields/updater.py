@@ -1,0 +1,197 @@
+"""Computes which manager owns which field after a write (structured-merge-diff merge/update.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from apiext.managedfields import field_set
+from apiext.managedfields.comparison import Comparison, compare, same
+from apiext.managedfields.conflicts import ApplyConflictError
+from apiext.managedfields.field_set import LEAF, FieldSet
+from apiext.managedfields.managers import Manager, Managers, VersionedSet
+from apiext.managedfields.merge_types import MergeType
+from apiext.managedfields.merging import merge
+from apiext.managedfields.removal import reconcile, remove, with_named_fields
+from apiext.managedfields.value_fields import leaves
+from apiext.meta import json_codec
+
+
+class TypedValue(NamedTuple):
+    """An object in one version, checked against the version's merge type (validation.check). Nobody changes the object."""
+
+    value: Any
+    merge_type: MergeType
+    version: str
+    """apiVersion, with the group."""
+
+
+class MissingVersionError(Exception):
+    """The version of a manager is not served any more."""
+
+
+class VersionConverter(Protocol):
+    """Converts objects between the versions of a resource."""
+
+    async def convert(self, value: TypedValue, version: str) -> TypedValue:
+        """Return the object in another version, checked without duplicate items.
+
+        Raises:
+            MissingVersionError: the resource has no such version.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Updater:
+    """Computes the managers after a write; sets of managers are read-only, and results are new dicts.
+
+    The fields of metadata that nobody owns (apiVersion, kind, name, ...) are part of the sets; the caller removes them.
+    """
+
+    converter: VersionConverter
+    reset_fields: Mapping[str, FieldSet] = field(default_factory=dict)
+    """Fields that the strategy resets, and that no manager owns therefore, by apiVersion."""
+
+    async def update(self, live: TypedValue, new: TypedValue, managers: Managers, manager: Manager) -> Managers:
+        """Return the managers after a create, update or patch.
+
+        `live` is an object of the same version, without fields for a create; it and `new` may have duplicate items.
+
+        Raises:
+            InvalidValueError: an object is invalid in the version of a manager.
+        """
+        result, changed = await self._change(live, new, await self._reconciled(live, managers), manager, force=True)
+        before = result.get(manager)
+        fields = field_set.difference(before.fields, changed.removed) if before is not None else LEAF
+        fields = field_set.union(field_set.union(fields, changed.modified), changed.added)
+        fields = field_set.recursive_difference(fields, self._reset(new.version))
+        if fields:
+            result[manager] = VersionedSet(fields, new.version, applied=False)
+        else:
+            result.pop(manager, None)
+        return result
+
+    async def apply(
+        self, live: TypedValue, config: TypedValue, managers: Managers, manager: Manager, *, force: bool
+    ) -> tuple[TypedValue | None, Managers]:
+        """Return the object and the managers after an apply, None for an object that does not change.
+
+        `config` has no duplicate items. The result has what `config` has, and no more what the manager applied before, unless others
+        own it. With `force`, the manager becomes the only owner of fields with other values.
+
+        Raises:
+            ApplyConflictError: other managers own fields that the apply changes.
+            InvalidValueError: an object is invalid in the version of a manager.
+        """
+        result = await self._reconciled(live, managers)
+        merged = live._replace(value=merge(live.merge_type, live.value, config.value))
+        last = result.get(manager)
+        fields = field_set.recursive_difference(leaves(config.merge_type, config.value), self._reset(config.version))
+        result[manager] = VersionedSet(fields, config.version, applied=True)
+        if last is not None and last.fields and not _applies_all(config, fields, last):
+            merged = await self._prune(merged, result, manager, last)
+        result, _ = await self._change(live, merged, result, manager, force=force)
+        return None if same(live.value, merged.value) else merged, result
+
+    def _reset(self, version: str) -> FieldSet:
+        return self.reset_fields.get(version, LEAF)
+
+    async def _reconciled(self, live: TypedValue, managers: Managers) -> Managers:
+        """Return the managers with sets that fit the present schema, without those in versions that are gone."""
+        result: Managers = {}
+        for manager, managed in managers.items():
+            try:
+                typed = await self._convert(live, managed.version)
+            except MissingVersionError:
+                continue
+            fields = reconcile(typed.merge_type, managed.fields)
+            result[manager] = managed if fields is managed.fields else managed._replace(fields=fields)
+        return result
+
+    async def _convert(self, value: TypedValue, version: str) -> TypedValue:
+        return value if value.version == version else await self.converter.convert(value, version)
+
+    async def _change(
+        self, old: TypedValue, new: TypedValue, managers: Managers, writer: Manager, *, force: bool
+    ) -> tuple[Managers, Comparison]:
+        """Take the fields that a write changes from the other managers; return the others and what the write changes."""
+        own = compare(new.merge_type, old.value, new.value).without(self._reset(new.version))
+        changes = {new.version: (field_set.union(own.modified, own.added), own.removed)}
+        conflicts: dict[Manager, FieldSet] = {}
+        result: Managers = {}
+        for manager, managed in managers.items():
+            fields, version = managed.fields, managed.version
+            if manager != writer:
+                if version not in changes:
+                    try:
+                        before, after = await self._convert(old, version), await self._convert(new, version)
+                    except MissingVersionError:
+                        continue
+                    theirs = compare(after.merge_type, before.value, after.value).without(self._reset(version))
+                    changes[version] = (field_set.union(theirs.modified, theirs.added), theirs.removed)
+                changed, removed = changes[version]
+                if lost := field_set.intersection(fields, changed):
+                    conflicts[manager] = lost
+                fields = field_set.difference(field_set.difference(fields, lost), removed)
+            if fields:
+                result[manager] = managed if fields is managed.fields else managed._replace(fields=fields)
+        if conflicts and not force:
+            raise ApplyConflictError(conflicts)
+        return result, own
+
+    async def _prune(self, merged: TypedValue, managers: Managers, manager: Manager, last: VersionedSet) -> TypedValue:
+        """Remove what the manager applied before and now no manager owns."""
+        try:
+            converted = await self._convert(merged, last.version)
+        except MissingVersionError:
+            return merged
+        pruned = _without(converted, with_named_fields(converted.merge_type, last.fields))
+        before = _named(converted)
+        pruned = await self._with_owned(converted, before, pruned, managers)
+        pruned = await self._with_unowned(converted, before, pruned, last)
+        return await self._convert(pruned, managers[manager].version)
+
+    async def _with_owned(self, converted: TypedValue, before: FieldSet, pruned: TypedValue, managers: Managers) -> TypedValue:
+        """Add back what some manager owns, first in the version in which it was removed; `before` are the fields before removal."""
+        merged = converted
+        owned: dict[str, list[FieldSet]] = {}
+        for managed in sorted(managers.values(), key=lambda managed: managed.version != converted.version):
+            owned.setdefault(managed.version, []).append(managed.fields)
+        for version, sets in owned.items():
+            try:
+                merged = await self._convert(merged, version)
+                pruned = await self._convert(pruned, version)
+            except MissingVersionError:
+                continue
+            kept = field_set.union(_named(pruned), with_named_fields(merged.merge_type, field_set.union_all(sets)))
+            pruned = _without(merged, field_set.difference(before if merged is converted else _named(merged), kept))
+        return pruned
+
+    async def _with_unowned(self, merged: TypedValue, before: FieldSet, pruned: TypedValue, last: VersionedSet) -> TypedValue:
+        """Add back what the manager did not own before; `before` are the fields before removal."""
+        try:
+            pruned = await self._convert(pruned, last.version)
+        except MissingVersionError:
+            return merged
+        gone = field_set.difference(before, _named(pruned))
+        return _without(merged, field_set.intersection(gone, with_named_fields(merged.merge_type, last.fields)))
+
+
+def _applies_all(config: TypedValue, fields: FieldSet, last: VersionedSet) -> bool:
+    """Return whether a manager applies all that it applied before, so that nothing can be removed.
+
+    Objects without fields and null are left out: such a field goes when the value in the object has no leaves of its own.
+    """
+    if last.version != config.version or field_set.difference(last.fields, fields):
+        return False
+    data = json_codec.dumps(config.value, sort_keys=False)
+    return b"{}" not in data and b"null" not in data
+
+
+def _without(typed: TypedValue, fields: FieldSet) -> TypedValue:
+    return typed._replace(value=remove(typed.merge_type, typed.value, fields))
+
+
+def _named(typed: TypedValue) -> FieldSet:
+    return with_named_fields(typed.merge_type, leaves(typed.merge_type, typed.value))

@@ -1,0 +1,102 @@
+"""Merge types and conversion of the versions in which managers own fields (typeconverter.go, versionconverter.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from apiext.managedfields.structural_types import from_schema
+from apiext.managedfields.updater import MissingVersionError, TypedValue
+from apiext.managedfields.validation import check
+from apiext.meta import json_values
+
+if TYPE_CHECKING:
+    from apiext.conversion.interface import Converter
+    from apiext.managedfields.merge_types import MergeType
+    from apiext.meta.gvk import GroupVersionKind
+    from apiext.meta.json_codec import Object
+    from apiext.schema.model import Structural
+
+
+class Versions(Protocol):
+    """The version of an endpoint's objects, and the others."""
+
+    @property
+    def merge_type(self) -> MergeType:
+        """Return the type of the objects of the endpoint."""
+        ...
+
+    async def convert(self, value: TypedValue, version: str) -> TypedValue:
+        """Implement VersionConverter.convert."""
+        ...
+
+    def empty(self) -> Object:
+        """Return an object without any field that a client can set. Raises ValueError if there is none."""
+        ...
+
+    def complete(self, obj: Object) -> Object:
+        """Return the result of an apply in the form of its kind, with defaults. Raises ValueError if that is impossible."""
+        ...
+
+
+class BuiltinVersions:
+    """Implements Versions for a built-in kind, which has one version."""
+
+    def __init__(self, merge_type: MergeType, empty: Callable[[], Object], complete: Callable[[Object], Object]) -> None:
+        self.merge_type = merge_type
+        self.empty = empty
+        self.complete = complete
+
+    async def convert(self, value: TypedValue, version: str) -> TypedValue:
+        """Raise MissingVersionError."""
+        raise MissingVersionError
+
+
+class CustomResourceVersions:
+    """Implements Versions for the versions of a CRD, whose types are made on first use."""
+
+    def __init__(
+        self,
+        kind: GroupVersionKind,
+        schemas: Mapping[str, Structural | None],
+        converter: Converter,
+        complete: Callable[[Object], Object],
+        *,
+        preserve_unknown_fields: bool = False,
+    ) -> None:
+        """Create the versions of a kind. The keys of `schemas` are apiVersions; a schema is None if its version has none."""
+        self._kind = kind
+        self._schemas = schemas
+        self._converter = converter
+        self._preserve = preserve_unknown_fields
+        self._types: dict[str, MergeType] = {}
+        self.complete = complete
+
+    @cached_property
+    def merge_type(self) -> MergeType:
+        """Return the type of the objects of the endpoint."""
+        return self._type(self._kind.api_version)
+
+    def empty(self) -> Object:
+        """Return apiVersion and kind."""
+        return {"apiVersion": self._kind.api_version, "kind": self._kind.kind}
+
+    def _type(self, version: str) -> MergeType:
+        found = self._types.get(version)
+        if found is None:
+            found = self._types[version] = from_schema(self._schemas[version], preserve=self._preserve)
+        return found
+
+    async def convert(self, value: TypedValue, version: str) -> TypedValue:
+        """Implement VersionConverter.convert.
+
+        Raises:
+            ValueError: the CRD does not have the version any more: the reference keeps the managers of updates then, and refuses applies.
+        """
+        if version not in self._schemas:
+            raise ValueError(f"request to convert CR to an invalid group/version: {version}")
+        merge_type = self._type(version)
+        (converted,) = await self._converter.convert([json_values.copy(value.value)], version)
+        check(merge_type, converted)
+        return TypedValue(converted, merge_type, version)

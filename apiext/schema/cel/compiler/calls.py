@@ -1,0 +1,270 @@
+"""Calls of functions and operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from apiext.schema.cel.ast import Call
+from apiext.schema.cel.compiler.code_value import CodeValue
+from apiext.schema.cel.compiler.costs import charge_call, charge_equality, library_cost
+from apiext.schema.cel.compiler.folding import is_set_literal
+from apiext.schema.cel.compiler.logic import compile_conditional, compile_logic
+from apiext.schema.cel.compiler.selections import read
+from apiext.schema.cel.equality import equal, unequal
+from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError
+from apiext.schema.cel.libraries.library import Overload
+from apiext.schema.cel.standard.functions import CHECKED_TEMPLATES, DYNAMIC, OVERLOADS, TEMPLATES, ConstantPattern
+from apiext.schema.cel.standard.kinds import type_of
+from apiext.schema.cel.types import BOOL, INT, STRING, CelType
+from apiext.schema.cel.values import INT_MAX, INT_MIN, OPTIONAL_NONE, OptionalValue, checked_int
+
+if TYPE_CHECKING:
+    from apiext.schema.cel.compiler.compiler import Compiler
+
+_SMALL: Final = f"{INT_MIN} <= {{0}} <= {INT_MAX}"
+
+
+def compile_call(compiler: Compiler, node: Call) -> CodeValue:
+    """Compile a call."""
+    match node.function:
+        case "_&&_" | "_||_":
+            return compile_logic(compiler, node)
+        case "_?_:_":
+            return compile_conditional(compiler, node)
+        case "_==_" | "_!=_":
+            return _compile_equality(compiler, node)
+        case "or" | "orValue" if node.target is not None and len(node.arguments) == 1:
+            return _compile_alternative(compiler, node)
+        case "value" | "hasValue" if node.target is not None and not node.arguments:
+            return _compile_unwrapping(compiler, node)
+        case "dyn":
+            operand = compiler.visit(node.arguments[0])
+            compiler.writer.charge(1)
+            return CodeValue(operand.code, CelType("dyn"), operand.shape, operand.may_fail)
+        case "@in":
+            return _compile_membership(compiler, node)
+        case "optional.ofNonZeroValue":
+            return _compile_non_zero(compiler, node)
+        case "@not_strictly_false":
+            return _compile_lenience(compiler, node)
+    return _compile_function(compiler, node)
+
+
+def _arguments(compiler: Compiler, node: Call) -> list[CodeValue]:
+    nodes = node.arguments if node.target is None else (node.target, *node.arguments)
+    return [compiler.atom(compiler.converted(compiler.visit(each))) for each in nodes]
+
+
+def _compile_equality(compiler: Compiler, node: Call) -> CodeValue:
+    left, right = (compiler.visit(each) for each in node.arguments)
+    writer = compiler.writer
+    negated = node.function == "_!=_"
+    if left.is_plain and right.is_plain and (left.type == right.type or _is_same_shape(left, right)):
+        left, right = compiler.atom(left), compiler.atom(right)
+        charge_equality(compiler, left, right, negated=negated)
+        return CodeValue(f"({left.code} {'!=' if negated else '=='} {right.code})", BOOL, may_fail=left.may_fail or right.may_fail)
+    container = left.shape is not None and left.shape.is_container and right.type.name not in {"list", "map"} and right.shape is None
+    left, right = (compiler.atom(compiler.converted(each)) for each in (left, right))
+    charge_equality(compiler, left, right, negated=negated)
+    may_fail = left.may_fail or right.may_fail or not left.is_primitive
+    if container and not negated:
+        with writer.block(f"if not isinstance({right.code}, (list, dict, type(None))):"):
+            writer.line(f"raise {compiler.bind(CelError)}({NO_SUCH_OVERLOAD!r})")
+    return compiler.assign(f"{compiler.bind(unequal if negated else equal)}({left.code}, {right.code})", BOOL, may_fail=may_fail)
+
+
+def _is_same_shape(left: CodeValue, right: CodeValue) -> bool:
+    return left.shape is not None and right.shape is not None and left.shape.schema is right.shape.schema
+
+
+def _compile_lenience(compiler: Compiler, node: Call) -> CodeValue:
+    """Compile the condition of a loop that is true unless its argument is false; the loops that the macros make do without it."""
+    operand = compiler.visit(node.arguments[0])
+    compiler.writer.charge(1)
+    return CodeValue(f"({compiler.atom(operand).code} is not False)", BOOL, may_fail=operand.may_fail)
+
+
+def _compile_alternative(compiler: Compiler, node: Call) -> CodeValue:
+    """Compile `a.or(b)` and `a.orValue(b)`, which evaluate b only if a has no value."""
+    if node.target is None:
+        raise CelError(NO_SUCH_OVERLOAD)
+    optional = compiler.atom(compiler.visit(node.target))
+    writer, result = compiler.writer, compiler.name("t")
+    if optional.type.name != "optional_type":
+        with writer.block(f"if not isinstance({optional.code}, {compiler.bind(OptionalValue)}):"):
+            writer.line(f"raise {compiler.bind(CelError)}({NO_SUCH_OVERLOAD!r})")
+    with writer.block(f"if {optional.code}.present:"):
+        kept = CodeValue(compiler.value(optional), optional.type)
+        writer.line(f"{result} = {kept.code}{'' if node.function == 'or' else '.value'}")
+    with writer.block("else:"), writer.region():
+        other = compiler.converted(compiler.visit(node.arguments[0]))
+        writer.line(f"{result} = {other.code}")
+    return CodeValue(result, _known(compiler.type_of(node), optional, other), may_fail=True)
+
+
+def _known(declared: CelType, optional: CodeValue, other: CodeValue) -> CelType:
+    """Return the type of an optional's value or another one; null may be a value of a nullable place."""
+    nullable = optional.shape is not None and optional.shape.nullable
+    return CelType("dyn") if nullable or other.is_dyn else declared
+
+
+def _compile_unwrapping(compiler: Compiler, node: Call) -> CodeValue:
+    """Compile `value` and `hasValue` of an optional value."""
+    if node.target is None:
+        raise CelError(NO_SUCH_OVERLOAD)
+    optional = compiler.atom(compiler.visit(node.target))
+    if optional.type.name != "optional_type":
+        return _apply(compiler, node, [compiler.atom(compiler.converted(optional))])
+    compiler.writer.charge(1)
+    if node.function == "hasValue":
+        return CodeValue(f"{optional.code}.present", BOOL, may_fail=optional.may_fail)
+    with compiler.writer.block(f"if not {optional.code}.present:"):
+        compiler.writer.line(f"raise {compiler.bind(CelError)}('optional.none() dereference')")
+    shape = optional.shape.inner if optional.shape is not None else None
+    kind = CelType("dyn") if shape is not None and shape.nullable else compiler.type_of(node)
+    value = compiler.assign(f"{optional.code}.value", kind, may_fail=True)
+    if shape is None:
+        return value
+    if shape.is_container:
+        return read(compiler, value.code, shape)
+    return compiler.converted(CodeValue(value.code, kind, shape, may_fail=True))
+
+
+def _compile_membership(compiler: Compiler, node: Call) -> CodeValue:
+    value = compiler.atom(compiler.converted(compiler.visit(node.arguments[0])))
+    constant = compiler.folded.get(node.arguments[1].id)
+    if is_set_literal(constant) and isinstance(constant, list):
+        if value.type in {STRING, INT} and all(type_of(element) == value.type for element in constant):
+            return CodeValue(f"({value.code} in {compiler.bind(frozenset(constant))})", BOOL, may_fail=value.may_fail)
+        return compiler.assign(f"{compiler.bind(DYNAMIC['@in'])}({value.code}, {compiler.bind(constant)})", BOOL, may_fail=True)
+    container = compiler.visit(node.arguments[1])
+    plain = container.shape is not None and container.shape.is_plain and not container.is_dyn
+    container = compiler.atom(container if plain else compiler.converted(container))
+    charge_call(compiler, _determined(compiler, node), [value, container])
+    if container.shape is not None and container.shape.is_map and value.type != STRING:
+        with compiler.writer.block(f"if not isinstance({value.code}, str):"):
+            compiler.writer.line(f"raise {compiler.bind(CelError)}({NO_SUCH_OVERLOAD!r})")
+    if plain and value.type == STRING and container.shape is not None and (container.shape.is_map or _is_text(container)):
+        return CodeValue(f"({value.code} in {container.code})", BOOL, may_fail=value.may_fail or container.may_fail)
+    return compiler.assign(f"{compiler.bind(DYNAMIC['@in'])}({value.code}, {container.code})", BOOL, may_fail=True)
+
+
+def _is_text(container: CodeValue) -> bool:
+    element = None if container.shape is None else container.shape.element
+    return element is not None and element.type == "string"
+
+
+def _compile_non_zero(compiler: Compiler, node: Call) -> CodeValue:
+    """Compile `optional.ofNonZeroValue`; the reference takes no object, map or list of a custom resource for a zero value."""
+    operand = compiler.visit(node.arguments[0])
+    value = compiler.atom(compiler.converted(operand))
+    if operand.shape is None or not operand.shape.is_container or operand.shape.optional:
+        return _apply(compiler, node, [value])
+    compiler.writer.charge(1)
+    optional, none = compiler.bind(OptionalValue), compiler.bind(OPTIONAL_NONE)
+    return compiler.assign(f"{none} if {value.code} is None else {optional}({value.code})", compiler.type_of(node), may_fail=value.may_fail)
+
+
+def _determined(compiler: Compiler, node: Call) -> str:
+    found = compiler.checked.overloads.get(node.id, ())
+    return found[0] if len(found) == 1 else ""
+
+
+def _compile_function(compiler: Compiler, node: Call) -> CodeValue:
+    return _apply(compiler, node, _arguments(compiler, node))
+
+
+def _apply(compiler: Compiler, node: Call, arguments: list[CodeValue]) -> CodeValue:
+    """Write the call of a function with evaluated arguments."""
+    overload = _determined(compiler, node)
+    libraries = compiler.candidates(node)
+    if libraries or node.function not in DYNAMIC:
+        return _apply_library(compiler, node, overload, libraries, arguments)
+    codes = [argument.code for argument in arguments]
+    kind = compiler.type_of(node)
+    failing = any(argument.may_fail for argument in arguments)
+    known = not any(argument.is_dyn for argument in arguments)
+    charge_call(compiler, overload, arguments)
+    if known and overload in TEMPLATES:
+        return CodeValue(f"({TEMPLATES[overload].format(*codes)})", kind, may_fail=failing)
+    if known and overload in CHECKED_TEMPLATES:
+        return _checked(compiler, CHECKED_TEMPLATES[overload].format(*codes))
+    if node.function == "matches" and isinstance(pattern := _constant_argument(compiler, node), str):
+        return compiler.assign(f"{compiler.bind(ConstantPattern(pattern))}({codes[0]})", kind, may_fail=True)
+    function = OVERLOADS[overload] if known and overload in OVERLOADS else DYNAMIC[node.function]
+    return compiler.assign(f"{compiler.bind(function)}({', '.join(codes)})", kind, may_fail=True)
+
+
+def _constant_argument(compiler: Compiler, node: Call) -> object:
+    return compiler.folded.get(node.arguments[-1].id)
+
+
+def _checked(compiler: Compiler, code: str) -> CodeValue:
+    """Write integer arithmetic."""
+    result = compiler.assign(code, INT, may_fail=True)
+    with compiler.writer.block(f"if not {_SMALL.format(result.code)}:"):
+        compiler.writer.line(f"{compiler.bind(checked_int)}({result.code})")
+    return result
+
+
+def _apply_library(compiler: Compiler, node: Call, overload: str, libraries: tuple[Overload, ...], arguments: list[CodeValue]) -> CodeValue:
+    """Write the call of a function of a library."""
+    codes = [argument.code for argument in arguments]
+    if libraries and overload and not any(argument.is_dyn for argument in arguments):
+        function: Any = libraries[0].implementation
+    else:
+        function = _dispatcher(node.function, libraries)
+    kind = compiler.type_of(node)
+    call = f"{compiler.bind(function)}({', '.join(codes)})"
+    cost = library_cost(libraries[0] if libraries else None, determined=bool(overload))
+    compiler.writer.charge(1)
+    if cost is None or not compiler.counting:
+        return compiler.assign(call, kind, may_fail=True)
+    charge = f"{compiler.bind(cost)}(({''.join(f'{code}, ' for code in codes)}), {{}}) - 1"
+    with compiler.writer.block("try:"):
+        result = compiler.assign(call, kind, may_fail=True)
+    with compiler.writer.block(f"except {compiler.bind(CelError)}:"):
+        compiler.writer.charge_result(charge.format(None))
+        compiler.writer.line("raise")
+    compiler.writer.charge_result(charge.format(result.code))
+    return result
+
+
+def _dispatcher(name: str, libraries: tuple[Overload, ...]) -> Any:
+    """Return a function that takes the first overload whose parameters fit."""
+
+    def dispatch(*arguments: object) -> object:
+        for each in libraries:
+            if (
+                each.implementation is not None
+                and len(each.parameters) == len(arguments)
+                and all(_fits(parameter, argument, each) for parameter, argument in zip(each.parameters, arguments, strict=True))
+            ):
+                return each.implementation(*arguments)
+        if name in DYNAMIC:
+            return DYNAMIC[name](*arguments)
+        raise CelError(f"{NO_SUCH_OVERLOAD}: {name}({', '.join(str(type_of(argument)) for argument in arguments)})")
+
+    return dispatch
+
+
+def _fits(parameter: CelType, argument: object, overload: Overload) -> bool:
+    """Return whether an argument has the type of a parameter; of a container the first element decides."""
+    if not overload.guarded or parameter.name == "dyn" or parameter.name in overload.type_parameters:
+        return True
+    if type_of(argument).name != parameter.name:
+        return False
+    return all(_fits(part, value, overload) for part, value in zip(parameter.parameters, _first(argument), strict=False))
+
+
+def _first(container: object) -> Sequence[object]:
+    """Return the first element of a list, the first key and value of a map, or the value of an optional."""
+    match container:
+        case list():
+            return container[:1]
+        case dict():
+            return next(iter(container.items()), ())
+        case OptionalValue(present=True):
+            return (container.value,)
+    return ()

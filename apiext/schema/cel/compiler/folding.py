@@ -1,0 +1,68 @@
+"""Values of nodes that do not depend on variables: literals, lists and maps of these, and their conversions (cel-go decOptimize).
+
+They cost nothing at run time.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apiext.schema.cel.ast import (
+    Call,
+    CheckedAst,
+    Constant,
+    Expression,
+    Identifier,
+    ListLiteral,
+    Select,
+    StructLiteral,
+    post_order,
+)
+from apiext.schema.cel.standard.functions import CONVERSIONS, DYNAMIC
+from apiext.schema.cel.types import CelType
+from apiext.schema.cel.values import OptionalValue
+
+_CONVERSIONS: Final = frozenset(CONVERSIONS) | {"type", "dyn"}
+_SET_MEMBERS: Final = (bool, int, float, str)
+
+
+def fold(checked: CheckedAst) -> dict[int, object]:
+    """Return the values of constant nodes by id.
+
+    Raises:
+        CelError: A conversion of a constant fails; the expression has no program then.
+    """
+    values: dict[int, object] = {}
+    for node in post_order(checked.expression):
+        _fold(node, checked, values)
+    return values
+
+
+def _fold(node: Expression, checked: CheckedAst, values: dict[int, object]) -> None:
+    match node:
+        case Constant():
+            values[node.id] = node.value
+        case Identifier() | Select() if checked.types.get(node.id, CelType("")).name == "type" and node.id in checked.names:
+            values[node.id] = CelType(checked.names[node.id].removeprefix("."))
+        case ListLiteral() if all(element.id in values for element in node.elements) and not node.optional_indices:
+            values[node.id] = [values[element.id] for element in node.elements]
+        case StructLiteral() if not node.type_name and all(_is_constant_entry(entry, values) for entry in node.entries):
+            values[node.id] = {values[entry.key.id]: values[entry.value.id] for entry in node.entries}  # type: ignore[union-attr]
+        case Call() if node.function in _CONVERSIONS and len(node.arguments) == 1 and node.arguments[0].id in values:
+            values[node.id] = DYNAMIC[node.function](values[node.arguments[0].id])
+        case Call() if node.function == "@in" and values.get(node.arguments[1].id) == []:
+            values[node.id] = False
+        case _:
+            pass
+
+
+def _is_constant_entry(entry: object, values: dict[int, object]) -> bool:
+    key, value = entry.key, entry.value  # type: ignore[attr-defined]
+    if entry.optional or isinstance(key, str) or key.id not in values or value.id not in values:  # type: ignore[attr-defined]
+        return False
+    return not isinstance(values[key.id], list | dict | OptionalValue)
+
+
+def is_set_literal(value: object) -> bool:
+    """Return whether cel-go looks up members of a constant list in a set, which costs nothing."""
+    return isinstance(value, list) and all(isinstance(element, _SET_MEMBERS) for element in value)

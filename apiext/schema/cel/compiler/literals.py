@@ -1,0 +1,84 @@
+"""List and map literals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.schema.cel.ast import ListLiteral, StructLiteral
+from apiext.schema.cel.compiler.code_value import CodeValue
+from apiext.schema.cel.errors import CelError
+from apiext.schema.cel.types import DYN, list_of, map_of
+from apiext.schema.cel.values import OptionalValue
+
+if TYPE_CHECKING:
+    from apiext.schema.cel.compiler.compiler import Compiler
+
+_LIST_COST: Final = 10
+_MAP_COST: Final = 30
+
+
+def compile_list(compiler: Compiler, node: ListLiteral) -> CodeValue:
+    """Compile `[a, ?b]`."""
+    compiler.writer.charge(_LIST_COST)
+    codes, may_fail, unsure = [], bool(node.optional_indices), False
+    for place, element in enumerate(node.elements):
+        operand = compiler.atom(compiler.converted(compiler.visit(element)))
+        may_fail, unsure = may_fail or operand.may_fail, unsure or operand.is_dyn
+        if place in node.optional_indices:
+            compiler.writer.line(f"{compiler.bind(_require_optional_element)}({operand.code})")
+            codes.append(f"*([{operand.code}.value] if {operand.code}.present else ())")
+        else:
+            codes.append(operand.code)
+    kind = list_of(DYN) if unsure else compiler.type_of(node)
+    return compiler.assign(f"[{', '.join(codes)}]", kind, may_fail=may_fail)
+
+
+def compile_map(compiler: Compiler, node: StructLiteral) -> CodeValue:
+    """Compile `{a: b, ?c: d}`.
+
+    Raises:
+        CelError: The literal is an object: no type of a custom resource can be created.
+    """
+    if node.type_name:
+        raise CelError(f"unknown type: {node.type_name}")
+    compiler.writer.charge(_MAP_COST)
+    result, may_fail = compiler.name("t"), False
+    entries = []
+    for entry in node.entries:
+        if isinstance(entry.key, str):
+            raise CelError(f"unknown type: {node.type_name}")
+        key = compiler.atom(compiler.converted(compiler.visit(entry.key)))
+        value = compiler.atom(compiler.converted(compiler.visit(entry.value)))
+        may_fail = may_fail or key.may_fail or value.may_fail or entry.optional or key.type == DYN
+        entries.append((key, value, entry.optional))
+    compiler.writer.line(f"{result} = {{}}")
+    for key, value, optional in entries:
+        if optional:
+            compiler.writer.line(f"{compiler.bind(_insert_optional)}({result}, {key.code}, {value.code})")
+        elif key.is_primitive:
+            compiler.writer.line(f"{result}[{key.code}] = {value.code}")
+        else:
+            compiler.writer.line(f"{compiler.bind(_insert)}({result}, {key.code}, {value.code})")
+    unsure = any(key.is_dyn or value.is_dyn for key, value, _ in entries)
+    return CodeValue(result, map_of(DYN, DYN) if unsure else compiler.type_of(node), may_fail=may_fail)
+
+
+def _require_optional_element(value: object) -> None:
+    if not isinstance(value, OptionalValue):
+        raise CelError(f"cannot initialize optional list element from non-optional value {value}")
+
+
+def _insert(entries: dict[object, object], key: object, value: object) -> None:
+    try:
+        entries[key] = value
+    except TypeError:
+        raise CelError("unsupported key type") from None
+
+
+def _insert_optional(entries: dict[object, object], key: object, value: object) -> None:
+    if not isinstance(value, OptionalValue):
+        raise CelError(f"cannot initialize optional entry '{key}' from non-optional value {value}")
+    if value.present:
+        _insert(entries, key, value.value)
+    else:
+        entries.pop(key, None)

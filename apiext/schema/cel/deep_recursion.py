@@ -1,0 +1,25 @@
+"""Room on Python's stack for deep syntax trees."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+_LIMIT: Final = 50_000
+"""Frames; functions of Python that call each other take heap memory, not the stack of the process.
+
+The parser admits 250 levels of each rule of the grammar, a macro adds five levels, and a pass has up to ten frames for a level.
+"""
+
+
+@contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Let recursive functions over a syntax tree go as deep as the parser admits, which must not call each other through C code."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)

@@ -1,0 +1,16 @@
+"""Bounds of what a call may produce."""
+
+from __future__ import annotations
+
+from apiext.meta.limits import MAX_CEL_RESULT
+from apiext.schema.cel.errors import CALL_COST_EXCEEDED, BudgetError
+
+
+def check_result_size(length: int) -> None:
+    """Refuse a call before it produces too much; its arguments do not bound its result.
+
+    Raises:
+        BudgetError: the result would be longer than `MAX_CEL_RESULT`.
+    """
+    if length > MAX_CEL_RESULT:
+        raise BudgetError(CALL_COST_EXCEEDED)

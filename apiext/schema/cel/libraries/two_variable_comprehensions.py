@@ -1,0 +1,52 @@
+"""What the macros with two variables need, such as `transformMap` (cel-go ext/comprehensions.go)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apiext.meta import go_format
+from apiext.schema.cel.equality import MISSING, find
+from apiext.schema.cel.errors import CelError
+from apiext.schema.cel.libraries.library import Library, Overload
+from apiext.schema.cel.types import CelType, map_of
+
+
+def _insert(entries: dict[object, object], key: object, value: object) -> dict[object, object]:
+    """Add an entry to the map that a comprehension makes; nothing else sees this map before it is complete."""
+    if find(entries, key) is not MISSING:
+        raise CelError(f"insert failed: key {go_format.value(key)} already exists")
+    entries[key] = value
+    return entries
+
+
+def _insert_all(entries: dict[object, object], others: dict[object, object]) -> dict[object, object]:
+    for key, value in others.items():
+        _insert(entries, key, value)
+    return entries
+
+
+_K: Final = CelType("K")
+_V: Final = CelType("V")
+_MAP: Final = map_of(_K, _V)
+
+TWO_VARIABLE_COMPREHENSIONS: Final = Library(
+    name="cel.lib.ext.comprev2",
+    functions={
+        "cel.@mapInsert": (
+            Overload(
+                id="@mapInsert_map_key_value",
+                parameters=(_MAP, _K, _V),
+                result=_MAP,
+                implementation=_insert,
+                type_parameters=("K", "V"),
+            ),
+            Overload(
+                id="@mapInsert_map_map",
+                parameters=(_MAP, _MAP),
+                result=_MAP,
+                implementation=_insert_all,
+                type_parameters=("K", "V"),
+            ),
+        ),
+    },
+)

@@ -1,0 +1,141 @@
+"""Programs: expressions that can be evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from apiext.schema.cel.ast import CheckedAst
+from apiext.schema.cel.compiler.code_value import CodeValue
+from apiext.schema.cel.compiler.compiler import Compiler
+from apiext.schema.cel.compiler.folding import fold
+from apiext.schema.cel.compiler.selections import type_of_shape
+from apiext.schema.cel.deep_recursion import deep_recursion
+from apiext.schema.cel.errors import CALL_COST_EXCEEDED, NO_SUCH_OVERLOAD, BudgetError, CelError
+from apiext.schema.cel.shapes import Shape
+from apiext.schema.cel.types import DYN
+
+_FILE: Final = "<CEL>"
+_MISMATCHES: Final = (TypeError, AttributeError, LookupError, ValueError)
+"""What Python's operators raise for a value whose type is not that of the schema, such as a map for a list."""
+
+_Evaluate = Callable[..., Any]
+
+
+class CostMeter:
+    """The cost units that an evaluation has used, and may use."""
+
+    __slots__ = ("cost", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.cost = 0
+        self.limit = limit
+
+
+class Program:
+    """An expression as Python functions, which are generated when they are first needed."""
+
+    __slots__ = ("_checked", "_constants", "_counted", "_functions", "_plain", "_strict", "_variables")
+
+    def __init__(
+        self,
+        checked: CheckedAst,
+        variables: Mapping[str, Shape | None],
+        functions: Mapping[str, Sequence[object]],
+        constants: Mapping[int, object],
+    ) -> None:
+        self._checked = checked
+        self._variables = variables
+        self._functions = functions
+        self._constants = constants
+        self._plain: _Evaluate | None = None
+        self._counted: _Evaluate | None = None
+        self._strict: Program | None = None
+
+    @property
+    def strict(self) -> Program:
+        """Return the program for JSON whose types may differ from those of the schema: it checks what it reads."""
+        if self._strict is None:
+            variables = {name: shape and replace(shape, strict=True) for name, shape in self._variables.items()}
+            self._strict = Program(self._checked, variables, self._functions, self._constants)
+        return self._strict
+
+    def evaluate(self, *values: object) -> Any:
+        """Return the value of the expression for values of its variables, without counting costs.
+
+        Raises:
+            CelError: The evaluation fails.
+        """
+        evaluate = self._plain or self._prepared_plain()
+        try:
+            return evaluate(None, {}, *values)
+        except _MISMATCHES:
+            raise CelError(NO_SUCH_OVERLOAD) from None
+
+    def evaluate_counted(self, *values: object, meter: CostMeter) -> Any:
+        """Return the value of the expression, and add the cost of the evaluation to the meter, also if it fails.
+
+        Raises:
+            CelError: The evaluation fails.
+            BudgetError: It costs more than the limit of the meter; then the cost is any number above.
+        """
+        evaluate = self._counted or self._prepared_counted()
+        try:
+            return evaluate(meter, {}, *values)
+        except _MISMATCHES:
+            raise CelError(NO_SUCH_OVERLOAD) from None
+        finally:
+            if meter.cost > meter.limit:
+                raise BudgetError(CALL_COST_EXCEEDED)
+
+    def prepare(self, *, counting: bool) -> None:
+        """Generate the function that counts costs, or the one that does not."""
+        if counting:
+            self._prepared_counted()
+        else:
+            self._prepared_plain()
+
+    def _prepared_plain(self) -> _Evaluate:
+        if self._plain is None:
+            self._plain = self._generate(counting=False)
+        return self._plain
+
+    def _prepared_counted(self) -> _Evaluate:
+        if self._counted is None:
+            self._counted = self._generate(counting=True)
+        return self._counted
+
+    def source(self, *, counting: bool) -> str:
+        """Return the generated code, to read it."""
+        return self._compile(counting=counting)[0]
+
+    def _generate(self, *, counting: bool) -> _Evaluate:
+        source, scope = self._compile(counting=counting)
+        exec(compile(source, _FILE, "exec"), scope)  # noqa: S102 - see compiler/__init__.py
+        return scope["evaluate"]  # type: ignore[return-value]
+
+    def _compile(self, *, counting: bool) -> tuple[str, dict[str, object]]:
+        compiler = Compiler(self._checked, self._functions, self._constants, counting=counting)
+        with deep_recursion():
+            variables = [
+                (name, CodeValue(f"v{place}", DYN if shape is None else type_of_shape(shape), shape))
+                for place, (name, shape) in enumerate(self._variables.items())
+            ]
+            source = compiler.source(variables)
+        return source, compiler.globals
+
+
+def compile_program(checked: CheckedAst, variables: Mapping[str, Shape | None], functions: Mapping[str, Sequence[object]]) -> Program:
+    """Return the program of a checked expression.
+
+    Args:
+        checked: The expression.
+        variables: The variables in the order in which `evaluate` gets their values. Values of a variable with a shape are JSON; without
+            one they are run-time values. An expression fails where it refers to a variable that is not among them.
+        functions: The functions of the environment by name. Standard ones are known without an implementation.
+
+    Raises:
+        CelError: A conversion of a constant fails, so there is no program ("program instantiation failed").
+    """
+    return Program(checked, variables, functions, fold(checked))

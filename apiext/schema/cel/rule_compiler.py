@@ -1,0 +1,64 @@
+"""Compilation of validation rules up to their checked syntax trees (apiextensions-apiserver pkg/apiserver/schema/cel/compilation.go)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apiext.schema.cel.ast import CheckedAst
+from apiext.schema.cel.checking.program_validation import program_fault
+from apiext.schema.cel.declarations import DeclaredTypes
+from apiext.schema.cel.environment import Environment
+from apiext.schema.cel.front_end import compile_expression
+from apiext.schema.cel.syntax.source import CompileError
+from apiext.schema.cel.types import BOOL, STRING, optional_of
+
+_OLD_SELF: Final = "oldSelf"
+
+
+def rule_environment(base: Environment, types: DeclaredTypes, *, optional_old_self: bool = False) -> Environment:
+    """Return the environment of the rules at a node of a schema: `base` with self and oldSelf."""
+    old_self = optional_of(types.kind) if optional_old_self else types.kind
+    return base.with_variables({"self": types.kind, _OLD_SELF: old_self}, types)
+
+
+def check_rule(rule: str, environment: Environment) -> CheckedAst:
+    """Return the checked form of a rule.
+
+    Raises:
+        CompileError: The rule is not valid; the text is the detail that the reference reports.
+
+    """
+    try:
+        ast = compile_expression(rule, environment)
+    except CompileError as error:
+        raise CompileError(f"compilation failed: {error}") from None
+    if ast.types[ast.expression.id] != BOOL:
+        raise CompileError("cel expression must evaluate to a bool")
+    fault = program_fault(ast, environment)
+    if fault is not None:
+        raise CompileError(f"program instantiation failed: {fault}")
+    return ast
+
+
+def check_message(expression: str, environment: Environment) -> CheckedAst:
+    """Return the checked form of a rule's messageExpression.
+
+    Raises:
+        CompileError: The expression is not valid; the text is the detail that the reference reports.
+
+    """
+    try:
+        ast = compile_expression(expression, environment)
+    except CompileError as error:
+        raise CompileError(f"messageExpression compilation failed: {error}") from None
+    if ast.types[ast.expression.id] != STRING:
+        raise CompileError("messageExpression must evaluate to a string")
+    fault = program_fault(ast, environment)
+    if fault is not None:
+        raise CompileError(f"messageExpression instantiation failed: {fault}")
+    return ast
+
+
+def uses_old_self(ast: CheckedAst) -> bool:
+    """Tell whether an expression refers to oldSelf, which makes its rule a transition rule."""
+    return _OLD_SELF in ast.names.values()

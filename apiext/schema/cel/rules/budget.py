@@ -1,0 +1,97 @@
+"""Limits on the run-time costs of rules (apiserver pkg/apis/cel/config.go), and on the time that they take on the event loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta.inline_work import HeavyWorkError, inline_work
+from apiext.meta.limits import MAX_INLINE_EVALUATION_COST, MAX_INLINE_RULE_COST
+from apiext.schema.cel.errors import BudgetError, CelError
+from apiext.schema.cel.program import CostMeter
+
+if TYPE_CHECKING:
+    from apiext.schema.cel.rules.expression import Expression
+
+MAX_CALL_COST: Final = 1_000_000
+"""Cost units of one evaluation of an expression; part of the API."""
+MAX_OBJECT_COST: Final = 10_000_000
+"""Cost units of all evaluations for one object; part of the API."""
+
+
+class SpentError(Exception):
+    """The evaluations for an object cost more than they may."""
+
+
+class InexactError(Exception):
+    """Worst cases exceed a limit: the evaluation must start again and count all costs."""
+
+
+class Budget:
+    """The cost units that are left for the evaluation of an object's rules.
+
+    Cheap expressions are charged their worst case. Only if an object exceeds a limit that way, all costs are counted.
+    """
+
+    __slots__ = ("_exact", "_reserve", "_strict", "left")
+
+    def __init__(self, limit: int, *, exact: bool, strict: bool) -> None:
+        """Begin with a limit.
+
+        Values may exceed limits of the schema if `exact`, so that worst cases do not hold; their types may be wrong if `strict`.
+        """
+        self._exact = exact
+        self._strict = strict
+        self.left = limit
+        # the event loop may only use a part of the budget
+        self._reserve = max(limit - MAX_INLINE_RULE_COST, 0) if inline_work() is not None else 0
+
+    def require_some(self) -> None:
+        """Check that a rule may be evaluated.
+
+        Raises:
+            SpentError: the budget is used up.
+            InexactError: the costs must be counted.
+        """
+        if self.left <= 0:
+            raise SpentError if self._exact else InexactError
+
+    def run(self, expression: Expression, *values: object) -> object:
+        """Return the value of an expression for values of its variables, and charge its cost.
+
+        Raises:
+            CelError: the evaluation failed.
+            BudgetError: it cost more than a single evaluation may.
+            SpentError: all evaluations for the object cost more than they may.
+            InexactError: the costs must be counted.
+            HeavyWorkError: the evaluation takes too long for the event loop.
+        """
+        if self._exact or expression.is_counted:
+            return self._count(expression, values)
+        self.left -= expression.worst_case
+        if self.left < self._reserve:
+            raise InexactError
+        return expression.program.evaluate(*values)
+
+    def _count(self, expression: Expression, values: tuple[object, ...]) -> object:
+        work = inline_work()
+        limit = MAX_CALL_COST if work is None else min(MAX_INLINE_EVALUATION_COST, self.left - self._reserve)
+        meter = CostMeter(min(limit, self.left))
+        program = expression.program.strict if self._strict else expression.program
+        result: object = None
+        failure: CelError | BudgetError | None = None
+
+        def evaluate(_: None) -> object:
+            return program.evaluate_counted(*values, meter=meter)
+
+        try:
+            result = evaluate(None) if work is None else work.run(evaluate, None)
+        except (CelError, BudgetError) as error:
+            failure = error
+        if meter.cost > self.left:
+            raise SpentError if self._exact else InexactError
+        if work is not None and isinstance(failure, BudgetError):
+            raise HeavyWorkError if self._exact or limit == MAX_INLINE_EVALUATION_COST else InexactError
+        self.left -= meter.cost
+        if failure is not None:
+            raise failure
+        return result

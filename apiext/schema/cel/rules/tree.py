@@ -1,0 +1,136 @@
+"""The rules of a schema by its nodes (Validator in validation.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from apiext.meta import json_codec
+from apiext.meta.limits import MAX_INLINE_EXPRESSION_LENGTH, MAX_INLINE_RULE_SCHEMA_BYTES, MAX_SERVER_EXPRESSION_LENGTH
+from apiext.schema.cel.declarations import declare
+from apiext.schema.cel.escaping import escape
+from apiext.schema.cel.rules.deferred import Deferred
+from apiext.schema.cel.rules.expression import ExpressionCompiler
+from apiext.schema.cel.rules.rule import CompiledRule, compile_rule
+from apiext.schema.model import RULES
+from apiext.schema.validation.correlated import is_keyed_list
+
+if TYPE_CHECKING:
+    from apiext.meta.json_codec import Object
+    from apiext.schema.cel.declarations import Declaration
+    from apiext.schema.model import Props, Structural
+
+_EMPTY: Final[Props] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRules:
+    """The compiled rules of a schema node."""
+
+    rules: list[CompiledRule]
+    uses_old_self: bool
+    """Whether one of them refers to the old value."""
+
+
+class RuleNode:
+    """The rules of a schema node and of the nodes below; nodes without rules are left out. Rules are compiled on first use."""
+
+    def __init__(self, schema: Structural, clause: Props, declaration: Declaration | None, with_rules: AbstractSet[int]) -> None:
+        """Bind the rules of `clause`, which is the schema itself or one in its allOf, to the values of the schema.
+
+        `with_rules` has the identities of all clauses that have rules, or contain some.
+        """
+        self.schema = schema
+        self.declaration = declaration
+        """Type of the values; None if expressions cannot refer to them."""
+        self.type_name: str = schema.raw.get("type") or ""
+        self.is_keyed_list = is_keyed_list(schema.raw)
+        self.sources: list[Object] = clause.get(RULES) or []
+        self.properties = self._properties(clause, with_rules)
+        self.items = self._child(schema.items, clause.get("items"), with_rules)
+        self.additional = self._child(schema.additional, clause.get("additionalProperties"), with_rules)
+        clauses = clause.get("allOf") or ()
+        self.all_of = [RuleNode(schema, nested, declaration, with_rules) for nested in clauses if id(nested) in with_rules]
+
+    @cached_property
+    def rules(self) -> NodeRules:
+        """The rules of this node.
+
+        Raises:
+            HeavyWorkError: their compilation takes too long for the event loop.
+        """
+        return self._compiled.get()
+
+    @cached_property
+    def _compiled(self) -> Deferred[NodeRules]:
+        lengths = [len(rule["rule"]) + len(rule.get("messageExpression") or "") for rule in self.sources]
+        is_large, is_huge = sum(lengths) > MAX_INLINE_EXPRESSION_LENGTH, max(lengths) > MAX_SERVER_EXPRESSION_LENGTH
+        return Deferred(self._compile, is_large=is_large, is_huge=is_huge)
+
+    def _compile(self) -> NodeRules:
+        compiled = []
+        if self.declaration is not None:
+            compiler = ExpressionCompiler(self.declaration)
+            compiled = [compile_rule(source, self.schema.raw, compiler) for source in self.sources]
+            for rule in compiled:
+                rule.prepare()
+        return NodeRules(compiled, uses_old_self=any(rule.uses_old_self for rule in compiled))
+
+    def _child(self, schema: Structural | None, clause: Any, with_rules: AbstractSet[int]) -> RuleNode | None:
+        if schema is None or id(clause) not in with_rules:
+            return None
+        return RuleNode(schema, clause, self.declaration and self.declaration.element, with_rules)
+
+    def _properties(self, clause: Props, with_rules: AbstractSet[int]) -> dict[str, RuleNode]:
+        found = {}
+        for name, child in (clause.get("properties") or _EMPTY).items():
+            if id(child) in with_rules and name in self.schema.properties:
+                schema = self.schema.properties[name]
+                if escape(name) is None:
+                    # rules around the property cannot refer to it, but its own can
+                    declaration = declare(schema, resource=schema.embedded)
+                else:
+                    declaration = self.declaration and member_declaration(self.declaration, name)
+                # values of unknown types are left out
+                if declaration is not None:
+                    found[name] = RuleNode(schema, child, declaration, with_rules)
+        return found
+
+
+def member_declaration(parent: Declaration, name: str) -> Declaration | None:
+    """Return the type of a property as expressions see it; None if they cannot refer to it."""
+    escaped = escape(name)
+    member = None if escaped is None else parent.fields.get(escaped)
+    return None if member is None else member.declaration
+
+
+def rule_tree(schema: Structural) -> RuleNode | None:
+    """Return the rules of a schema, None if there are none. An embedded schema describes objects with metadata.
+
+    As in the reference, rules in allOf are evaluated only if there are others (hasXValidations).
+    """
+    with_rules: set[int] = set()
+    if not _find(schema.raw, with_rules):
+        return None
+    return RuleNode(schema, schema.raw, declare(schema, resource=schema.embedded), with_rules)
+
+
+def deferred_rules(schema: Structural) -> Deferred[RuleNode | None]:
+    """Return the rules of a schema, to be collected when they are first needed."""
+    return Deferred(lambda: rule_tree(schema), is_large=len(json_codec.dumps(schema.raw)) > MAX_INLINE_RULE_SCHEMA_BYTES)
+
+
+def _find(schema: Any, with_rules: set[int]) -> bool:
+    """Add the identities of the schemas that have rules or contain some; return whether this one does, apart from its allOf."""
+    if not isinstance(schema, Mapping):
+        return False
+    children = [*(schema.get("properties") or _EMPTY).values(), schema.get("items"), schema.get("additionalProperties")]
+    found = [_find(child, with_rules) for child in children]
+    nested = [_find(child, with_rules) for child in schema.get("allOf") or ()]
+    own = bool(schema.get(RULES)) or any(found)
+    if own or any(nested):
+        with_rules.add(id(schema))
+    return own

@@ -1,0 +1,370 @@
+"""From the text of an expression to its syntax tree, macros expanded (cel-go parser/parser.go, parser/gen/CEL.g4).
+
+The parser accepts what cel-go's accepts, with the same places of nodes and the same limits of depth. Only the wording of syntax errors,
+which ANTLR generates from the grammar, comes from elsewhere: see `syntax_errors.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apiext.meta.limits import MAX_CEL_EXPRESSION_CODE_POINTS
+from apiext.schema.cel.ast import Call, Constant, Expression, Identifier, ListLiteral, LiteralEntry, Select, StructLiteral
+from apiext.schema.cel.deep_recursion import deep_recursion
+from apiext.schema.cel.escaping import RESERVED
+from apiext.schema.cel.syntax.literals import BadEscapeError, literal_value
+from apiext.schema.cel.syntax.macros import MacroError, Macros
+from apiext.schema.cel.syntax.node_factory import MacroFactory, NodeFactory, TooManyNodesError
+from apiext.schema.cel.syntax.source import CompileError, Issue, display_issues
+from apiext.schema.cel.syntax.syntax_errors import describe_syntax_errors
+from apiext.schema.cel.syntax.tokens import END, IDENTIFIER, SyntaxFaultError, tokenize
+
+_MAX_DEPTH: Final = 250
+_RELATIONS: Final = {"<": "_<_", "<=": "_<=_", ">=": "_>=_", ">": "_>_", "==": "_==_", "!=": "_!=_", "in": "@in"}
+_SUMS: Final = {"+": "_+_", "-": "_-_"}
+_PRODUCTS: Final = {"*": "_*_", "/": "_/_", "%": "_%_"}
+_UNARY: Final = {"!": "!_", "-": "-_"}
+_NUMBERS: Final = frozenset({"int", "float"})
+
+
+class _TooDeepError(Exception):
+    """An expression is nested too deeply; the text is cel-go's."""
+
+
+def parse(source: str, macros: Macros, *, optional_syntax: bool) -> tuple[Expression, dict[int, int]]:
+    """Return the syntax tree of an expression, and the offsets of its nodes by their identifiers.
+
+    Raises:
+        CompileError: The text is no expression, or is nested too deeply.
+
+    """
+    if len(source) > MAX_CEL_EXPRESSION_CODE_POINTS:
+        fault = f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_CEL_EXPRESSION_CODE_POINTS}"
+        raise CompileError(display_issues(source, [Issue(None, fault)]))
+    nodes = NodeFactory()
+    try:
+        with deep_recursion():
+            expression = _Parser(source, nodes, macros, optional_syntax=optional_syntax).parse()
+    except SyntaxFaultError:
+        raise CompileError(describe_syntax_errors(source)) from None
+    except (_TooDeepError, TooManyNodesError) as error:
+        raise CompileError(display_issues(source, [*nodes.issues, Issue(None, str(error))])) from None
+    if nodes.issues:
+        raise CompileError(display_issues(source, nodes.issues))
+    return expression, nodes.positions
+
+
+class _Parser:
+    """A recursive descent over the tokens; one method for each rule of the grammar."""
+
+    def __init__(self, source: str, nodes: NodeFactory, macros: Macros, *, optional_syntax: bool) -> None:
+        tokens = tokenize(source)
+        self.kinds = tokens.kinds
+        self.texts = tokens.texts
+        self.offsets = tokens.offsets
+        self.at = 0
+        self.nodes = nodes
+        self.macros = macros
+        self.optional_syntax = optional_syntax
+        self.depths = {"expr": 0, "relation": 0, "calc": 0}
+        self.height = 0
+        """Nested operators, selections and calls in the part that was parsed last."""
+
+    def parse(self) -> Expression:
+        expression = self._expr()
+        if self.kinds[self.at] != END:
+            raise SyntaxFaultError
+        return expression
+
+    def _enter(self, rule: str) -> None:
+        self.depths[rule] += 1
+        if self.depths[rule] > _MAX_DEPTH:
+            raise _TooDeepError(f"expression recursion limit exceeded: {_MAX_DEPTH}")
+
+    def _raise_height(self, *heights: int) -> None:
+        self.height = max((self.height, *heights)) + 1
+        if self.height > _MAX_DEPTH:
+            raise _TooDeepError("max recursion depth exceeded")
+
+    def _accept(self, kind: str) -> bool:
+        if self.kinds[self.at] != kind:
+            return False
+        self.at += 1
+        return True
+
+    def _expect(self, kind: str) -> int:
+        """Return the index of the token."""
+        if self.kinds[self.at] != kind:
+            raise SyntaxFaultError
+        self.at += 1
+        return self.at - 1
+
+    def _expr(self) -> Expression:
+        self._enter("expr")
+        expression = self._or()
+        if self.kinds[self.at] == "?":
+            condition_height = self.height
+            call = self.nodes.identify(self.offsets[self._expect("?")])
+            if_true = self._or()
+            self._expect(":")
+            true_height = self.height
+            expression = Call(call, "_?_:_", (expression, if_true, self._expr()))
+            self._raise_height(condition_height, true_height)
+        self.depths["expr"] -= 1
+        return expression
+
+    def _or(self) -> Expression:
+        expression = self._and()
+        if self.kinds[self.at] != "||":
+            return expression
+        return self._logic(expression, "||", "_||_")
+
+    def _and(self) -> Expression:
+        expression = self._relation()
+        if self.kinds[self.at] != "&&":
+            return expression
+        return self._logic(expression, "&&", "_&&_")
+
+    def _logic(self, first: Expression, sign: str, function: str) -> Expression:
+        terms, calls = [first], []
+        height = self.height
+        while self.kinds[self.at] == sign:
+            offset = self.offsets[self.at]
+            self.at += 1
+            terms.append(self._and() if sign == "||" else self._relation())
+            calls.append(self.nodes.identify(offset))
+            height = max(height, self.height)
+        self.height = height
+        return _balance(function, terms, calls, 0, len(calls) - 1)
+
+    def _relation(self, *, chained: bool = True) -> Expression:
+        """Parse comparisons, which are left-associative; the right operand of one is a sum."""
+        self._enter("relation")
+        expression = self._sum()
+        while chained and self.kinds[self.at] in _RELATIONS:
+            height = self.height
+            operator = self.at
+            self.at += 1
+            call = self.nodes.identify(self.offsets[operator])
+            expression = Call(call, _RELATIONS[self.kinds[operator]], (expression, self._relation(chained=False)))
+            self._raise_height(height)
+        self.depths["relation"] -= 1
+        return expression
+
+    def _sum(self, *, sums: bool = True, products: bool = True) -> Expression:
+        self._enter("calc")
+        expression = self._unary()
+        while True:
+            kind = self.kinds[self.at]
+            if products and kind in _PRODUCTS:
+                function, sums_right, products_right = _PRODUCTS[kind], False, False
+            elif sums and kind in _SUMS:
+                function, sums_right, products_right = _SUMS[kind], False, True
+            else:
+                break
+            height = self.height
+            call = self.nodes.identify(self.offsets[self.at])
+            self.at += 1
+            expression = Call(call, function, (expression, self._sum(sums=sums_right, products=products_right)))
+            self._raise_height(height)
+        self.depths["calc"] -= 1
+        return expression
+
+    def _unary(self) -> Expression:
+        first = self.at
+        sign = self.kinds[first]
+        if sign not in _UNARY or (sign == "-" and self.kinds[first + 1] in _NUMBERS):
+            return self._member()
+        while self._accept(sign):
+            pass
+        if (self.at - first) % 2 == 0:
+            return self._member()
+        call = self.nodes.identify(self.offsets[first])
+        return Call(call, _UNARY[sign], (self._member(),))
+
+    def _member(self) -> Expression:
+        expression = self._primary()
+        while self.kinds[self.at] in {".", "["}:
+            expression = self._selection(expression) if self.kinds[self.at] == "." else self._index(expression)
+        return expression
+
+    def _selection(self, operand: Expression) -> Expression:
+        dot = self._expect(".")
+        optional = self._accept("?")
+        token = self.at
+        name = self._field_name()
+        if self.texts[token][0] != "`" and not optional and self.kinds[self.at] == "(":
+            return self._method(operand, name)
+        self._raise_height()
+        if not optional:
+            return Select(self.nodes.identify(self.offsets[dot]), operand, name)
+        if not self.optional_syntax:
+            return self.nodes.report(self.offsets[dot], "unsupported syntax '.?'")
+        field = Constant(self.nodes.identify(self.offsets[token]), name)
+        return Call(self.nodes.identify(self.offsets[dot]), "_?._", (operand, field))
+
+    def _field_name(self) -> str:
+        if self.kinds[self.at] == "escaped":
+            self.at += 1
+            return self.texts[self.at - 1][1:-1]
+        return self.texts[self._expect(IDENTIFIER)]
+
+    def _method(self, target: Expression, name: str) -> Expression:
+        height = self.height
+        offset = self.offsets[self._expect("(")]
+        arguments = self._arguments()
+        self._raise_height(height)
+        return self._call(offset, name, arguments, target)
+
+    def _index(self, operand: Expression) -> Expression:
+        height = self.height
+        offset = self.offsets[self._expect("[")]
+        optional = self._accept("?")
+        call = self.nodes.identify(offset)
+        index = self._expr()
+        self._expect("]")
+        self._raise_height(height)
+        if optional and not self.optional_syntax:
+            return self.nodes.report(offset, "unsupported syntax '[?'")
+        return Call(call, "_[?_]" if optional else "_[_]", (operand, index))
+
+    def _arguments(self) -> tuple[Expression, ...]:
+        """Parse the arguments of a call and its closing parenthesis."""
+        arguments: list[Expression] = []
+        height = 0
+        if not self._accept(")"):
+            arguments.append(self._expr())
+            height = self.height
+            while self._accept(","):
+                arguments.append(self._expr())
+                height = max(height, self.height)
+            self._expect(")")
+        self.height = height
+        return tuple(arguments)
+
+    def _call(self, offset: int, name: str, arguments: tuple[Expression, ...], target: Expression | None) -> Expression:
+        expand = self.macros.get((name, len(arguments), target is not None))
+        if expand is None:
+            return Call(self.nodes.identify(offset), name, arguments, target)
+        try:
+            return expand(MacroFactory(self.nodes, offset), arguments[0] if target is None else target, arguments)
+        except MacroError as error:
+            return self.nodes.report(self.nodes.positions[error.node.id], str(error))
+
+    def _primary(self) -> Expression:
+        kind = self.kinds[self.at]
+        if kind in {IDENTIFIER, "."}:
+            return self._name()
+        if kind == "(":
+            self.at += 1
+            expression = self._expr()
+            self._expect(")")
+            return expression
+        if kind == "[":
+            return self._list()
+        if kind == "{":
+            return self._map()
+        self.height = 0
+        return self._literal()
+
+    def _name(self) -> Expression:
+        self.height = 0
+        first = self.at
+        dot = "." if self._accept(".") else ""
+        token = self._expect(IDENTIFIER)
+        end = self.at
+        while self.kinds[end] == "." and self.kinds[end + 1] == IDENTIFIER:
+            end += 2
+        if self.kinds[end] == "{":
+            self.at = end
+            return self._struct("".join(self.texts[first:end]))
+        name = self.texts[token]
+        if name in RESERVED:
+            known = len(self.nodes.issues)
+            if self._accept("("):
+                self._arguments()
+                del self.nodes.issues[known:]
+            return self.nodes.report(self.offsets[first], f"reserved identifier: {name}")
+        if self.kinds[self.at] == "(":
+            self.at += 1
+            return self._call(self.offsets[token + 1], dot + name, self._arguments(), None)
+        return Identifier(self.nodes.identify(self.offsets[token]), dot + name)
+
+    def _list(self) -> ListLiteral:
+        node = self.nodes.identify(self.offsets[self._expect("[")])
+        elements: list[Expression] = []
+        optional: list[int] = []
+        height = 0
+        while self.kinds[self.at] not in {"]", ","}:
+            if self._optional_mark():
+                optional.append(len(elements))
+            elements.append(self._expr())
+            height = max(height, self.height)
+            if self.kinds[self.at] != "," or self.kinds[self.at + 1] == "]":
+                break
+            self.at += 1
+            if self.kinds[self.at] == ",":
+                raise SyntaxFaultError
+        self._accept(",")
+        self._expect("]")
+        self.height = height
+        return ListLiteral(node, tuple(elements), tuple(optional))
+
+    def _optional_mark(self) -> bool:
+        offset = self.offsets[self.at]
+        optional = self._accept("?")
+        if optional and not self.optional_syntax:
+            self.nodes.report(offset, "unsupported syntax '?'")
+        return optional
+
+    def _map(self) -> StructLiteral:
+        node = self.nodes.identify(self.offsets[self._expect("{")])
+        return StructLiteral(node, "", self._entries(named=False))
+
+    def _struct(self, name: str) -> StructLiteral:
+        node = self.nodes.identify(self.offsets[self._expect("{")])
+        return StructLiteral(node, name, self._entries(named=True))
+
+    def _entries(self, *, named: bool) -> tuple[LiteralEntry, ...]:
+        """Parse the entries of a map, or the fields of an object, and the closing brace."""
+        entries: list[LiteralEntry] = []
+        height = 0
+        while self.kinds[self.at] not in {"}", ","}:
+            optional = self._optional_mark()
+            key = self._field_name() if named else self._expr()
+            height = height if named else max(height, self.height)
+            entry = self.nodes.identify(self.offsets[self._expect(":")])
+            entries.append(LiteralEntry(entry, key, self._expr(), optional))
+            height = max(height, self.height)
+            if self.kinds[self.at] != "," or self.kinds[self.at + 1] == "}":
+                break
+            self.at += 1
+            if self.kinds[self.at] == ",":
+                raise SyntaxFaultError
+        self._accept(",")
+        self._expect("}")
+        self.height = height
+        return tuple(entries)
+
+    def _literal(self) -> Expression:
+        first = self.at
+        offset = self.offsets[first]
+        sign = "-" if self._accept("-") else ""
+        kind, text = self.kinds[self.at], self.texts[self.at]
+        if sign and kind not in _NUMBERS:
+            raise SyntaxFaultError
+        self.at += 1
+        try:
+            value = literal_value(kind, sign + text)
+        except BadEscapeError as error:
+            return self.nodes.report(offset, str(error))
+        except ValueError:
+            return self.nodes.report(offset, f"invalid {'double' if kind == 'float' else kind} literal")
+        return Constant(self.nodes.identify(offset), value)
+
+
+def _balance(function: str, terms: list[Expression], calls: list[int], low: int, high: int) -> Call:
+    middle = (low + high + 1) // 2
+    left = terms[middle] if middle == low else _balance(function, terms, calls, low, middle - 1)
+    right = terms[middle + 1] if middle == high else _balance(function, terms, calls, middle + 1, high)
+    return Call(calls[middle], function, (left, right))

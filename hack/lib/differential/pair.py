@@ -1,0 +1,312 @@
+"""Sends each request to both servers and compares the responses."""
+
+import http.client
+import itertools
+import json
+import re
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import yaml
+
+from apiext.meta import cbor_codec
+from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.controlplane import ControlPlane
+from hack.lib.waiting import until
+
+_DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_HEADERS: Final = ("Content-Type", "Warning", "Location", "Retry-After", "Allow", "Cache-Control", "Vary")
+_VOLATILE: Final = frozenset({"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "continue"})
+_NUMBERS: Final = re.compile(
+    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|(?<=version: )\d+|(?<=current: )\d+|(?<=in record \()\d+"
+    r"|(?<=selfType)\d+|(?<=resource version: 1 \()\d+|(?<=ParseUint: parsing \")\d+|(?<=\"resourceVersion\": \")\d+"
+)
+_AGE: Final = re.compile(r"\d+s")
+_TIMES: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_QUOTED: Final = re.compile(r'"\{(?:[^"\\]|\\.)*\}"')
+_KINDS: Final = "x-kubernetes-group-version-kind"
+_SHARED_GROUPS: Final = ("",)
+_CONDITIONS: Final = ("NamesAccepted", "Established", "Terminating", "NonStructuralSchema", "KubernetesAPIApprovalPolicyConformant")
+_SETTLE: Final = 60.0
+_ASKINGS: Final = 16
+_INITIALIZING: Final = b"storage is (re)initializing"
+_PATIENCE: Final = 60.0
+"""Seconds to wait for equal responses to a step with `retry`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One request. In its path and body "{uid:KEY}" and "{rv:KEY}" are replaced by the uid and resourceVersion at path KEY."""
+
+    method: str
+    path: str
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    retry: bool = False
+    """Whether controllers still work on the object: the request is repeated until both responses are equal or time is up."""
+    until: str = ""
+    """A text that the response, as JSON with sorted keys, contains at the end of the retries."""
+
+    def __str__(self) -> str:
+        headers = "".join(f" [{key}: {value}]" for key, value in self.headers.items())
+        return f"{self.method} {self.path}{headers} {json.dumps(self.body) if not isinstance(self.body, bytes) else self.body!r}"[:2000]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The compared parts of a response."""
+
+    code: int
+    headers: dict[str, str]
+    body: Any
+
+
+class Side:
+    """A connection to one of the servers."""
+
+    def __init__(self, url: str, context: ssl.SSLContext) -> None:
+        self.url = url
+        self.context = context
+        self._connection = http.client.HTTPSConnection(urlsplit(url).netloc, timeout=30, context=context)
+
+    def raw(self, step: Step) -> tuple[http.client.HTTPResponse, bytes]:
+        """Send the request and read the whole response."""
+        data, headers = self._encode(step)
+        try:
+            self._connection.request(step.method, step.path, data, headers)
+            response = self._connection.getresponse()
+        except (http.client.HTTPException, OSError):
+            self._connection.close()
+            self._connection.request(step.method, step.path, data, headers)
+            response = self._connection.getresponse()
+        return response, response.read()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def ask(self, step: Step) -> Answer:
+        """Send the request and return the response with the values masked that differ between servers.
+
+        A server whose watch cache is being filled is asked again, as clients do.
+        """
+        deadline = time.monotonic() + _PATIENCE
+        response, data = self.raw(self.resolved(step))
+        while response.status == http.client.TOO_MANY_REQUESTS and _INITIALIZING in data and time.monotonic() < deadline:
+            response, data = self.raw(self.resolved(step))
+        headers = {name: value for name in _HEADERS if (value := ", ".join(response.headers.get_all(name) or []))}
+        body = _parse(data, headers.get("Content-Type", ""))
+        return Answer(response.status, headers, masked(without_prose(body) if step.path.startswith("/openapi/") else body))
+
+    def resolved(self, step: Step) -> Step:
+        """Return the step with its uids and revisions replaced by those of this server."""
+        text = json.dumps({"path": step.path, "body": step.body}) if not isinstance(step.body, bytes) else json.dumps({"path": step.path})
+        wanted = set(re.findall(r"\{(uid|rv):([^}]+)\}", text))
+        for kind, path in wanted:
+            _, data = self.raw(Step("GET", path))
+            metadata = json.loads(data).get("metadata", {})
+            text = text.replace(f"{{{kind}:{path}}}", metadata.get("uid" if kind == "uid" else "resourceVersion", ""))
+        found = json.loads(text)
+        return replace(step, path=found["path"], body=found.get("body", step.body))
+
+    @staticmethod
+    def _encode(step: Step) -> tuple[bytes | None, dict[str, str]]:
+        headers = dict(step.headers)
+        if step.body is None:
+            return None, headers
+        data = step.body if isinstance(step.body, bytes) else json.dumps(step.body).encode()
+        default = "application/merge-patch+json" if step.method == "PATCH" else "application/json"
+        headers.setdefault("Content-Type", default)
+        return data, headers
+
+
+class Pair:
+    """The reference and the server under test."""
+
+    def __init__(self, reference: ControlPlane, ours: ApiextServer) -> None:
+        self.reference = Side(reference.url, reference.ssl_context())
+        self.ours = Side(ours.url, ours.ssl_context())
+        self.pid = ours.pid
+        """The process id of the server under test."""
+        self.compared = 0
+        """Number of compared requests."""
+        self.varied = 0
+        """Number of requests to which the reference responds in several ways, one of which is apiext's."""
+
+    def close(self) -> None:
+        """Close both connections."""
+        self.reference.close()
+        self.ours.close()
+
+    def differences(self, step: Step) -> list[str]:
+        """Send a request to both servers; return nothing if the responses are equal, else one line with both."""
+        self.compared += 1
+        deadline = time.monotonic() + _PATIENCE
+        theirs, ours = self.reference.ask(step), self.ours.ask(step)
+        while step.retry and not (theirs == ours and step.until in json.dumps(theirs.body, sort_keys=True)) and time.monotonic() < deadline:
+            theirs, ours = self.reference.ask(step), self.ours.ask(step)
+        theirs = self._repeat_reference(step, theirs, ours)
+        return [f"{step}\n    reference: {one}\n    apiext:    {other}" for one, other in _differing(theirs, ours)]
+
+    def _repeat_reference(self, step: Step, theirs: Answer, ours: Answer) -> Answer:
+        """Repeat a request without side effects on the reference if its response differs: some depend on the order of a Go map."""
+        harmless = "dryRun=All" in step.path or theirs.code >= http.client.BAD_REQUEST
+        for _ in range(_ASKINGS if harmless and theirs.code == ours.code and theirs != ours else 0):
+            theirs = self.reference.ask(step)
+            if theirs == ours:
+                self.varied += 1
+                break
+        return theirs
+
+    def remove_definitions(self, domain: str) -> None:
+        """Delete the definitions of all groups that end in `domain`, with the objects that block their deletion."""
+        for side in (self.reference, self.ours):
+            found = json.loads(side.raw(Step("GET", _DEFINITIONS))[1])["items"]
+            for crd in (crd for crd in found if crd["spec"]["group"].endswith(domain)):
+                path = f"{_DEFINITIONS}/{crd['metadata']['name']}"
+                for version in (version["name"] for version in crd["spec"]["versions"] if version["served"]):
+                    _remove_finalizers(side, f"/apis/{crd['spec']['group']}/{version}/{crd['spec']['names']['plural']}")
+                side.raw(Step("DELETE", path))
+                others = [name for name in crd["metadata"].get("finalizers", ()) if "apiextensions" not in name]
+                if others:
+                    side.raw(Step("PATCH", path, {"metadata": {"finalizers": None}}))
+                wait_for_code(side, Step("GET", path), http.client.NOT_FOUND)
+
+    @contextmanager
+    def served(self, *crds: dict[str, Any]) -> Iterator[None]:
+        """Create CRDs on both servers, wait until they are served, and delete them at the end of the block."""
+        sides = (self.reference, self.ours)
+        for side, crd in itertools.product(sides, crds):
+            response, data = side.raw(Step("POST", _DEFINITIONS, crd))
+            if response.status != http.client.CREATED:
+                raise AssertionError(f"the CRD is refused with {response.status}: {data[:500]!r}")
+        for side, crd in itertools.product(sides, crds):
+            wait_for_code(side, Step("GET", _collection(crd)), http.client.OK)
+        try:
+            yield
+        finally:
+            paths = [f"{_DEFINITIONS}/{crd['metadata']['name']}" for crd in crds]
+            for side in sides:
+                for path, crd in zip(paths, crds, strict=True):
+                    _remove_finalizers(side, _collection(crd))
+                    side.raw(Step("DELETE", path))
+                for path in paths:
+                    wait_for_code(side, Step("GET", path), http.client.NOT_FOUND)
+
+
+def _holds(answer: Answer, text: str) -> bool:
+    return text in json.dumps(answer.body, sort_keys=True)
+
+
+def _collection(crd: dict[str, Any]) -> str:
+    version = next(version["name"] for version in crd["spec"]["versions"] if version["served"])
+    return f"/apis/{crd['spec']['group']}/{version}/{crd['spec']['names']['plural']}"
+
+
+def _remove_finalizers(side: Side, collection: str) -> None:
+    """Remove the finalizers of every object so that the CRD can be deleted."""
+    response, data = side.raw(Step("GET", collection))
+    for item in json.loads(data).get("items", []) if response.status == http.client.OK else ():
+        metadata = item["metadata"]
+        if metadata.get("finalizers"):
+            base, _, plural = collection.rpartition("/")
+            path = f"{base}/namespaces/{metadata['namespace']}/{plural}" if "namespace" in metadata else collection
+            side.raw(Step("PATCH", f"{path}/{metadata['name']}", {"metadata": {"finalizers": None}}))
+
+
+def wait_for_code(side: Side, step: Step, code: int) -> None:
+    """Repeat a request until its response has the status code.
+
+    Raises:
+        AssertionError: Another code comes after `_SETTLE` seconds.
+    """
+    until(lambda: side.raw(step)[0].status == code, f"the response {code} to {step}", patience=_SETTLE)
+
+
+def _parse(data: bytes, media_type: str) -> Any:
+    try:
+        if media_type.startswith("application/cbor"):
+            return cbor_codec.loads(data)
+        return yaml.safe_load(data) if media_type == "application/yaml" else json.loads(data)
+    except ValueError:
+        return data.decode(errors="replace")
+
+
+def masked(value: Any) -> Any:
+    """Return the value without uids, revisions and times, with sorted causes."""
+    if isinstance(value, dict):
+        if value.get("generateName") and value.get("name"):
+            value = value | {"name": "<generated>"}
+        return {key: "*" if key in _VOLATILE and member else _member(key, member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [masked(member) for member in value]
+    if isinstance(value, str):
+        return _TIMES.sub("<time>", _NUMBERS.sub("*", _QUOTED.sub(_masked_object, value)))
+    return value
+
+
+def without_prose(value: Any) -> Any:
+    """Return an OpenAPI document without descriptions, and without the kinds of groups that only one server has."""
+    if isinstance(value, dict):
+        return {
+            key: sorted((kind for kind in member if kind["group"] in _SHARED_GROUPS), key=str)
+            if key == _KINDS and isinstance(member, list)
+            else without_prose(member)
+            for key, member in value.items()
+            if key != "description" or not isinstance(member, str)
+        }
+    return [without_prose(member) for member in value] if isinstance(value, list) else value
+
+
+def _masked_object(match: re.Match[str]) -> str:
+    """Mask an object that a message quotes."""
+    try:
+        return json.dumps(masked(json.loads(json.loads(match[0]))), sort_keys=True)
+    except ValueError:
+        return match[0]
+
+
+def _member(key: str, member: Any) -> Any:
+    if key == "causes" and isinstance(member, list):
+        return sorted((masked(cause) for cause in member), key=json.dumps)
+    if key == "conditions" and isinstance(member, list) and all(isinstance(one, dict) and one.get("type") in _CONDITIONS for one in member):
+        # The order of controllers that run in parallel varies.
+        return sorted((masked(one) for one in member), key=lambda one: str(one["type"]))
+    if key == "managedFields" and isinstance(member, list) and all(isinstance(entry, dict) for entry in member):
+        # Their order depends on the second in which each manager wrote.
+        return sorted(map(masked, member), key=lambda entry: json.dumps(entry, sort_keys=True))
+    if key == "cells":
+        return ["<age>" if isinstance(cell, str) and _AGE.fullmatch(cell) else masked(cell) for cell in member]
+    if key == "message" and isinstance(member, str) and ": [" in member:
+        head, _, tail = member.partition(": [")
+        return masked(head) + ": " + str(sorted(masked(tail).rstrip("]").split(", ")))
+    return masked(member)
+
+
+def _differing(theirs: Answer, ours: Answer) -> Iterator[tuple[object, object]]:
+    if theirs.code != ours.code:
+        yield (theirs.code, theirs.body), (ours.code, ours.body)
+        return
+    if theirs.headers != ours.headers:
+        yield theirs.headers, ours.headers
+    if theirs.body != ours.body:
+        yield from _nested("", theirs.body, ours.body)
+
+
+def _nested(path: str, theirs: Any, ours: Any) -> Iterator[tuple[object, object]]:
+    """Return the innermost members that differ."""
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        for key in sorted(theirs.keys() | ours.keys()):
+            if theirs.get(key) != ours.get(key) or (key in theirs) != (key in ours):
+                yield from _nested(f"{path}.{key}", theirs.get(key, "<absent>"), ours.get(key, "<absent>"))
+    elif isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
+        for index, (one, other) in enumerate(zip(theirs, ours, strict=True)):
+            if one != other:
+                yield from _nested(f"{path}[{index}]", one, other)
+    else:
+        yield f"{path} = {theirs!r}", f"{path} = {ours!r}"

@@ -1,0 +1,17 @@
+"""Field sets as the reference writes them."""
+
+import orjson
+
+from apiext.managedfields import element
+from apiext.managedfields.field_set import ITSELF, LEAF, FieldSet
+
+
+def written(fields: FieldSet) -> str:
+    """Return FieldsV1 with the keys in the order of the reference's field sets."""
+    return orjson.dumps(_ordered(fields)).decode()
+
+
+def _ordered(fields: FieldSet) -> FieldSet:
+    names = sorted((key for key in fields if key != ITSELF), key=element.order)
+    own = {ITSELF: LEAF} if ITSELF in fields else {}
+    return own | {name: _ordered(fields[name]) for name in names}

@@ -1,0 +1,31 @@
+"""Tests of ranges of costs and sizes."""
+
+from __future__ import annotations
+
+import pytest
+
+from apiext.schema.cel.cost.estimate import MAX_UINT64, UNKNOWN, Estimate, exactly
+
+
+def test_sums_and_products_saturate() -> None:
+    """Values above the largest unsigned 64-bit integer count as that."""
+    large = Estimate(3, 2**63)
+
+    assert large.plus(exactly(5)) == Estimate(8, 2**63 + 5)
+    assert large.plus(large) == Estimate(6, MAX_UINT64)
+    assert large.times(exactly(2)) == Estimate(6, MAX_UINT64)
+    assert UNKNOWN.times(exactly(0)) == exactly(0)
+
+
+def test_unions_include_both() -> None:
+    """A union reaches from the lesser minimum to the greater maximum."""
+    assert Estimate(3, 5).union(Estimate(1, 4)) == Estimate(1, 5)
+
+
+@pytest.mark.parametrize(
+    "value, factor, expected",
+    [(10, 0.1, 1), (11, 0.1, 2), (30, 0.1, 3), (0, 0.1, 0), (7, 0, 0), (2**53 + 1, 1, 2**53), (MAX_UINT64, 2, MAX_UINT64)],
+)
+def test_factors_have_the_precision_of_doubles(value: int, factor: float, expected: int) -> None:
+    """Products are rounded up to integers after they were computed as doubles."""
+    assert exactly(value).scaled(factor) == exactly(expected)
