@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.authorization.authorizer import ALLOWED, Decision, ReviewError, Verdict
 from apiext.meta import json_codec
-from apiext.meta.selector_parser import field_selector_steps, label_selector_steps
+from apiext.meta.selector_parser import field_requirement_steps, label_requirement_steps
 from apiext.meta.selectors import Operator
 from apiext.meta.time_slice import Steps, in_slices
 from apiext.webhook.client import Post, WebhookError
@@ -110,7 +110,7 @@ def _resource_attributes(info: RequestInfo) -> Steps[dict[str, Any]]:
 def _field_requirements(text: str) -> Steps[list[dict[str, Any]]]:
     """Return the requirements of a field selector; none for an invalid one, since requirements only narrow the request."""
     try:
-        requirements = (yield from field_selector_steps(text)).requirements if text else ()
+        requirements = (yield from field_requirement_steps(text)) if text else ()
     except ValueError:
         return []
     found = []
@@ -122,7 +122,7 @@ def _field_requirements(text: str) -> Steps[list[dict[str, Any]]]:
 
 def _label_requirements(text: str) -> Steps[list[dict[str, Any]]]:
     try:
-        requirements = (yield from label_selector_steps(text)).requirements if text else ()
+        requirements = (yield from label_requirement_steps(text)) if text else ()
     except ValueError:
         return []
     found = []

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from apiext.cli.credentials import credentials, text_of
 from apiext.meta.host_annotations import SERVE_SELECTOR
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def doctor(group: tuple[str, ...], output: str, **flags: Any) -> int:
 
     Changes nothing. The exit code is 0 if all checks pass, else 1.
     """
-    report = asyncio.run(_examine(_target(flags), _credentials(flags["kubeconfig"]), group))
+    report = asyncio.run(_examine(_target(flags), credentials(flags["kubeconfig"]), group))
     if output == "json":
         import orjson
 
@@ -81,36 +81,8 @@ def _target(flags: dict[str, Any]) -> CheckTarget:
         service=NamespacedName(namespace, name) if slash else None,
         port=flags["service_port"],
         server=server,
-        authority=_text("--ca-file", flags["ca_file"]),
+        authority=text_of("--ca-file", flags["ca_file"]),
     )
-
-
-def _text(flag: str, path: str | None) -> str:
-    if not path:
-        return ""
-    try:
-        return Path(path).expanduser().read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"{flag}: {path}: {getattr(error, 'strerror', None) or error}") from error
-
-
-def _credentials(given: str | None) -> Callable[[], Endpoint]:
-    """Return a function that loads the host's credentials. Raise UsageError if there are none."""
-    import os
-
-    from apiext.webhook import kubeconfig, service_account
-
-    path = given or os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0] or "~/.kube/config"
-    in_pod = not given and service_account.in_cluster()
-
-    def load() -> Endpoint:
-        return service_account.load() if in_pod else kubeconfig.load(Path(path).expanduser())
-
-    try:
-        load()
-    except kubeconfig.KubeconfigError as error:
-        raise click.UsageError(f"--kubeconfig: {error}") from error
-    return load
 
 
 def _print(report: Report) -> None:

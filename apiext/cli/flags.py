@@ -26,6 +26,7 @@ _SINGLE: Final = {
     "etcd-certfile": ("FILE", "Client certificate for etcd."),
     "etcd-keyfile": ("FILE", "Key of --etcd-certfile."),
     "etcd-compaction-interval": ("DURATION", "Interval of compactions; 0 disables them (default 5m)."),
+    "migrate": ("MODE", "auto: store objects anew after their CRD's storage version changed; manual: leave that to clients (default)."),
     "event-ttl": ("DURATION", "How long events are kept; 0 disables their expiry (default 1h)."),
     # authentication and authorization
     "client-ca-file": ("FILE", "CA of client certificates, instead of a generated one."),
@@ -67,12 +68,17 @@ _LISTS: Final = {
     "requestheader-extra-headers-prefix": ("PREFIXES", "Prefixes of headers of the user's extra fields (default X-Remote-Extra-)."),
     "enable-admission-plugins": ("NAMES", "Admission plugins to enable besides the default ones."),
     "disable-admission-plugins": ("NAMES", "Admission plugins to disable, such as NamespaceLifecycle."),
+    "service-address": (
+        "NAMESPACE/NAME=HOST:PORT",
+        "Address of a webhook's Service, or a file with one in each line (default the DNS of the cluster); may be repeated.",
+    ),
     "feature-gates": ("GATES", "Features to enable or disable, as Name=true,..."),
     "cors-allowed-origins": ("REGEXES", "Allowed origins of cross-origin requests."),
     "strict-transport-security-directives": ("DIRECTIVES", "Directives of Strict-Transport-Security, as max-age=31536000,..."),
 }
 _SWITCHES: Final = {
     "watch-cache": "Serve reads from memory (default true).",
+    "guard-stored-versions": "Refuse to remove versions from CRDs while objects are stored in them (default false).",
     "anonymous-auth": "Accept anonymous requests, to the health endpoints only (default true).",
     "authentication-skip-lookup": "Ignore the ConfigMap extension-apiserver-authentication (default false).",
     "authentication-tolerate-lookup-failure": "Start even if that ConfigMap cannot be read (default false).",

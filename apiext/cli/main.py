@@ -9,8 +9,11 @@ import click
 
 from apiext import __version__
 from apiext.cli.doctor import doctor
+from apiext.cli.get_stored import get_stored
 from apiext.cli.operate import operate
+from apiext.cli.rescue import rescue
 from apiext.cli.serve import serve
+from apiext.cli.versions import versions
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
@@ -29,6 +32,9 @@ def version() -> None:
 apiext.add_command(serve)
 apiext.add_command(operate)
 apiext.add_command(doctor)
+apiext.add_command(versions)
+apiext.add_command(get_stored)
+apiext.add_command(rescue)
 
 
 def main() -> NoReturn:

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from apiext.meta.json_codec import Object
 
-    from apiext.meta.json_codec import Object
+
+class ConversionError(ValueError):
+    """An object cannot be converted. Readers report a corrupt object."""
+
+    def copy(self) -> ConversionError:
+        """Return an equal error to raise elsewhere: a raised exception keeps the frames of its traceback alive."""
+        return ConversionError(str(self))
+
+
+Converted = Object | ConversionError
+"""A converted object, or the error that stands in its place."""
 
 
 class Converter(Protocol):
     """Converts objects of one CRD between its versions."""
 
-    async def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Object]:
-        """Return the objects in the named version: as many as given, in the same order.
+    async def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Converted]:
+        """Return the objects in the named version: as many as given, in the same order, with errors in the place of those that fail.
 
         The objects belong to the converter: it may change them in place and return them. They may be of several versions, but
-        none is of the named one. A call fails as a whole, and callers convert at most a page of a list at a time.
-
-        Raises:
-            ValueError: an object cannot be converted. Readers then report a corrupt object.
-            StatusError: the converter cannot be used, for example because a webhook does not answer. Clients get this error.
+        none is of the named one. Callers convert at most a page of a list at a time.
         """
         ...
 
@@ -34,6 +40,6 @@ class InlineConverter(Converter, Protocol):
         """Return the object, possibly the same one, in the named version.
 
         Raises:
-            ValueError: the object cannot be converted.
+            ConversionError: the object cannot be converted.
         """
         ...

@@ -15,7 +15,7 @@ class NoneConverter:
 
     __slots__ = ()
 
-    async def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Object]:
+    async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
         """Implement Converter.convert."""
         return [self.convert_inline(obj, api_version) for obj in objects]
 

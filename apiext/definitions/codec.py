@@ -82,6 +82,9 @@ class CRDCodec:
             obj = v1beta1.from_storage(obj)
         return _complete(v1beta1.READ, obj)
 
+    def decode_unchanged(self, data: bytes) -> None:
+        """Implement Codec.decode_unchanged: unknown."""
+
     def fields(self, obj: Object) -> dict[str, str]:
         """Return the selectable fields."""
         return {"metadata.name": obj["metadata"].get("name", ""), "metadata.namespace": ""}

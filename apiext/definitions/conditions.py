@@ -14,6 +14,8 @@ ESTABLISHED: Final = "Established"
 NAMES_ACCEPTED: Final = "NamesAccepted"
 NON_STRUCTURAL_SCHEMA: Final = "NonStructuralSchema"
 TERMINATING: Final = "Terminating"
+CONVERSION_WEBHOOK_AVAILABLE: Final = "ConversionWebhookAvailable"
+"""Set by apiext only: False while the conversion webhook does not answer, True when it does so again."""
 API_APPROVAL: Final = "KubernetesAPIApprovalPolicyConformant"
 
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"

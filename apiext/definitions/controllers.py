@@ -9,12 +9,13 @@ Mirrors apiextensions-apiserver pkg/apiserver/apiserver.go (its controllers) and
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.definition_informer import FAILURES
 from apiext.definitions.finalizer import Finalizer, needs_cleanup
 from apiext.definitions.naming import accepted_names
-from apiext.definitions.reconcile import depends_on_schemas, reconcile_status
+from apiext.definitions.reconcile import depends_on_schemas, reconcile_status, webhook_condition
 from apiext.definitions.status_writer import StatusWriter
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
@@ -24,11 +25,14 @@ from apiext.storage.interface import InvalidObjectError, KeyNotFoundError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from apiext.conversion.circuits import ConversionCircuits
+    from apiext.definitions.conditions import Condition
     from apiext.definitions.definition import Definition
     from apiext.definitions.definition_informer import DefinitionInformer
     from apiext.definitions.finalizer import Instances
     from apiext.definitions.status_writer import RecordFields
     from apiext.meta.json_codec import Object
+    from apiext.webhook.circuit_breaker import CircuitBreaker
 
 _LOG: Final = get_logger(__name__)
 
@@ -36,11 +40,15 @@ _LOG: Final = get_logger(__name__)
 class DefinitionControllers:
     """Runs the controllers of definitions.
 
-    `instances` finds and deletes the custom resources of a definition; `record` records the fields that the controllers change.
+    `instances` finds and deletes the custom resources of a definition; `record` records the fields that the controllers change;
+    `circuits` report which conversion webhooks do not answer.
     """
 
-    def __init__(self, informer: DefinitionInformer, instances: Instances, record: RecordFields) -> None:
+    def __init__(self, informer: DefinitionInformer, instances: Instances, record: RecordFields, circuits: ConversionCircuits) -> None:
         self._catalog = informer.catalog
+        self._circuits = circuits
+        self._webhooks: dict[str, Condition] = {}
+        """Changes of conversion webhooks that are not written yet, by definition."""
         self._writer = StatusWriter(informer, record)
         self._finalizer = Finalizer(informer, instances, self._writer)
         self._queue = WorkQueue(
@@ -52,6 +60,7 @@ class DefinitionControllers:
     def start(self) -> None:
         """Reconcile every definition that the catalog reports from now on. Call it before the informer starts."""
         self._unsubscribe = self._catalog.subscribe(self._on_change)
+        self._circuits.subscribe(self._on_webhook)
         self._tasks = [
             asyncio.create_task(self._queue.run(), name="definition-status"),
             asyncio.create_task(self._finalizer.run(), name="definition-finalizer"),
@@ -65,6 +74,8 @@ class DefinitionControllers:
 
     def _on_change(self, old: Definition | None, new: Definition | None) -> None:
         """Enqueue a changed definition; implements catalog.Listener."""
+        if new is None or new.conversion_strategy != "Webhook":
+            self._forget_webhook(old)
         if new is None:
             if old is not None:
                 # Other definitions may take the released names.
@@ -73,6 +84,16 @@ class DefinitionControllers:
         self._queue.add(new.name)
         if needs_cleanup(new) and not (old is not None and old.uid == new.uid and needs_cleanup(old)):
             self._finalizer.add(new.name)
+
+    def _on_webhook(self, name: str, circuit: CircuitBreaker) -> None:
+        """Enqueue a definition whose webhook has stopped or begun to answer; implements circuits.Listener."""
+        self._webhooks[name] = webhook_condition(circuit.error)
+        self._queue.add(name)
+
+    def _forget_webhook(self, old: Definition | None) -> None:
+        if old is not None and old.conversion_strategy == "Webhook":
+            self._circuits.forget(old.name)
+            self._webhooks.pop(old.name, None)
 
     def _enqueue_waiting(self, group: str, *, except_for: str) -> None:
         """Enqueue the definitions of a group that wait for names of others."""
@@ -86,17 +107,20 @@ class DefinitionControllers:
         if definition is None:
             return
         crd = definition.object if depends_on_schemas(definition.head) else definition.head
-        if self._reconcile_status(crd) is crd:
-            return
+        webhook = self._webhooks.get(name)
+        reconcile = partial(self._reconcile_status, webhook=webhook)
         before = definition.head["status"]["acceptedNames"]
         try:
-            await self._writer.update(definition, self._reconcile_status)
+            if reconcile(crd) is not crd:
+                await self._writer.update(definition, reconcile)
         except (KeyNotFoundError, InvalidObjectError):
             # Deleted, or deleted and created again. The watch event brings the new state.
             return
+        if self._webhooks.get(name) is webhook:
+            self._webhooks.pop(name, None)
         after = self._catalog.get(name)
         if after is not None and after.head["status"]["acceptedNames"] != before:
             self._enqueue_waiting(after.group, except_for=name)
 
-    def _reconcile_status(self, crd: Object) -> Object:
-        return reconcile_status(crd, accepted_names(self._catalog.all(), crd["spec"]["group"]))
+    def _reconcile_status(self, crd: Object, webhook: Condition | None) -> Object:
+        return reconcile_status(crd, accepted_names(self._catalog.all(), crd["spec"]["group"]), webhook)

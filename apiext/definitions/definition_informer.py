@@ -44,7 +44,7 @@ class DefinitionInformer:
         Raises:
             BackendError, StorageError: the list failed.
         """
-        revision = await self._list()
+        revision = await self.read()
         self._task = asyncio.create_task(self._follow(revision), name="definition-informer")
 
     async def close(self) -> None:
@@ -76,8 +76,8 @@ class DefinitionInformer:
                 # The revision of the deletion is unknown, but later than the known one. The watch event brings it.
                 self.forget(name, known.revision)
 
-    async def _list(self) -> int:
-        """List all definitions into the catalog; return the revision of the list."""
+    async def read(self) -> int:
+        """List all definitions into the catalog; return the revision of the list. Raises as `start`."""
         result = await self.store.list("", self.codec, ListOptions())
         definitions = [definition for item in result.items if (definition := _definition(item)) is not None]
         self.catalog.replace(definitions, result.revision)
@@ -89,7 +89,7 @@ class DefinitionInformer:
         while True:
             try:
                 if revision < 0:
-                    revision = await self._list()
+                    revision = await self.read()
                 backoff.reset()
                 await self._watch(revision)
             except FAILURES as error:

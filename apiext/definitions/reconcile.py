@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from apiext.definitions import approval, conditions
-from apiext.definitions.conditions import ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, Condition
+from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL_SCHEMA, Condition
 from apiext.definitions.naming import AcceptedNames, accept_names, needs_names
 from apiext.meta import field
 from apiext.meta.inline_work import InlineWork
@@ -23,10 +23,11 @@ _ESTABLISHED: Final = Condition(ESTABLISHED, "True", "InitialNamesAccepted", "th
 _BAD_CA_BUNDLE: Final = Condition(ESTABLISHED, "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
 
 
-def reconcile_status(crd: Object, taken: AcceptedNames) -> Object:
+def reconcile_status(crd: Object, taken: AcceptedNames, webhook: Condition | None = None) -> Object:
     """Return the definition with a reconciled status, or the same object if nothing changes.
 
-    `taken` are the accepted names in its group, including its own. Shares members with the given definition and changes none of them.
+    `taken` are the accepted names in its group, including its own. `webhook` is a new state of the conversion webhook. Shares members
+    with the given definition and changes none of them.
     """
     status = crd["status"]
     out = dict(crd)
@@ -37,10 +38,25 @@ def reconcile_status(crd: Object, taken: AcceptedNames) -> Object:
         conditions.remove(out, NON_STRUCTURAL_SCHEMA)
     else:
         conditions.put(out, violations)
+    _report_webhook(out, webhook)
     approved = approval.condition(out)
     if approved is not None:
         conditions.put(out, approved)
     return crd if out["status"] is status else out
+
+
+def webhook_condition(error: Exception | None) -> Condition:
+    """Return the condition of a conversion webhook that fails with an error, or that answers again."""
+    if error is None:
+        return Condition(CONVERSION_WEBHOOK_AVAILABLE, "True", "CallsSucceeded", "the conversion webhook answers again")
+    return Condition(CONVERSION_WEBHOOK_AVAILABLE, "False", "CallsFailed", str(error))
+
+
+def _report_webhook(crd: Object, webhook: Condition | None) -> None:
+    if crd["spec"]["conversion"]["strategy"] != "Webhook":
+        conditions.remove(crd, CONVERSION_WEBHOOK_AVAILABLE)
+    elif webhook is not None and (webhook.status == "False" or conditions.find(crd, CONVERSION_WEBHOOK_AVAILABLE) is not None):
+        conditions.put(crd, webhook)
 
 
 def depends_on_schemas(crd: Object) -> bool:

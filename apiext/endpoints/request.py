@@ -16,7 +16,7 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 INFO: web.RequestKey[RequestInfo] = web.RequestKey("info", RequestInfo)
 USER: web.RequestKey[UserInfo] = web.RequestKey("user", UserInfo)
 AUTHORIZE: web.RequestKey[Authorize] = web.RequestKey("authorize", object)  # type: ignore[arg-type]
-"""The authorizer of applies that create, and of deletions of unreadable objects. Deletes lack it where that feature is disabled."""
+"""The authorizer of applies and updates that create, and of deletions of unreadable objects, which lack it where they are disabled."""
 WARNINGS: web.RequestKey[list[str]] = web.RequestKey("warnings", list)
 """Texts for Warning headers, in order; the response writers send them."""
 WORKERS: web.RequestKey[WorkerPool] = web.RequestKey("workers", WorkerPool)

@@ -13,7 +13,7 @@ from apiext.endpoints.responsewriters.status import internal_error_reply, status
 from apiext.filters.step import FilterStep, StepResult
 
 _DELETIONS: Final = ("delete", "deletecollection")
-_MAY_CREATE: Final = ("patch",)
+_MAY_CREATE: Final = ("patch", "update")
 """Verbs that need the permission to create, if the object does not exist."""
 
 

@@ -13,6 +13,8 @@ _ANCIENT: Final = "ancient-changes"
 
 def cap_update_managers(managers: Managers, times: Times) -> tuple[Managers, Times]:
     """Merge the oldest managers of updates into one for each version until MAX_UPDATE_MANAGERS are left."""
+    if len(managers) <= MAX_UPDATE_MANAGERS:
+        return managers, times
     updaters = [manager for manager, owned in managers.items() if not owned.applied]
     left = len(updaters)
     if left <= MAX_UPDATE_MANAGERS:

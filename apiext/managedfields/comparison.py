@@ -29,6 +29,7 @@ class Comparison(NamedTuple):
 
 
 _SAME: Final = Comparison(LEAF, LEAF, LEAF)
+_SCALARS: Final = frozenset({str, int, bool})
 
 
 def compare(merge_type: MergeType, left: Any, right: Any) -> Comparison:
@@ -85,8 +86,8 @@ def _compare_maps(merge_type: MergeType, left: Any, right: Any, level: int) -> _
     field_of = map_type.field
     for name, item in new.items():
         if name in old:
-            before = old[name]
-            if before is item or (type(item) is str and before == item):
+            before, kind = old[name], type(item)
+            if before is item or (kind in _SCALARS and type(before) is kind and before == item):
                 continue
             element, below = field_of(name)
             difference = _compare(below, before, item, level + 1)

@@ -1,4 +1,4 @@
-"""Records who changed which fields of an object, and merges applied configurations.
+"""The field manager: it keeps metadata.managedFields, and merges applied configurations into objects.
 
 Mirrors the chain of managers of apimachinery pkg/util/managedfields/internal (fieldmanager.go, skipnonapplied.go, buildmanagerinfo.go,
 managedfieldsupdater.go, stripmeta.go, structuredmerge.go, lastappliedmanager.go).
@@ -101,7 +101,7 @@ class FieldManager:
         """Record the changed fields as those of a manager, whose time changes if there are any."""
         typed = self._typed("new object", new)
         check_changed(typed.merge_type, live, new)
-        fields = await self._updater.update(typed._replace(value=live), typed, before[0], _CURRENT)
+        fields = await self._updater.update(typed.with_value(live), typed, before[0], _CURRENT)
         _strip(fields, _CURRENT)
         times, owned = before[1], fields.pop(_CURRENT, None)
         if owned is not None:
@@ -117,7 +117,8 @@ class FieldManager:
         if _type_of(obj) != (self._kind.api_version, self._kind.kind):
             raise ValueError(f"no corresponding type for {_type_text(obj)}")
         try:
-            check(merge_type, obj, duplicates=duplicates)
+            if not (duplicates and self._versions.is_surely_typed(obj)):
+                check(merge_type, obj, duplicates=duplicates)
         except ValueError as error:
             raise ValueError(f"failed to create typed {what} ({_described(obj)}): {error}") from error
         return TypedValue(obj, merge_type, self._kind.api_version)

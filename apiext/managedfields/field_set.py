@@ -155,7 +155,7 @@ def _difference_below(left: FieldSet, right: FieldSet) -> FieldSet | None:
 
 def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the paths of the first set that are neither in the second nor below one of its paths."""
-    if not right:
+    if not left or not right:
         return left
     result: FieldSet = {}
     for name, below in left.items():

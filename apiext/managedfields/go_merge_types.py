@@ -29,6 +29,11 @@ _LIST_KEYS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("ObjectMeta", "ownerReferences"): ("uid",),
     ("NamespaceStatus", "conditions"): ("type",),
     ("CustomResourceDefinitionStatus", "conditions"): ("type",),
+    ("StorageVersionMigrationStatus", "conditions"): ("type",),
+    ("StorageVersionStatus", "storageVersions"): ("apiServerID",),
+    ("StorageVersionStatus", "conditions"): ("type",),
+    ("ServerStorageVersion", "decodableVersions"): (),
+    ("ServerStorageVersion", "servedVersions"): (),
     ("JSONSchemaProps", "x-kubernetes-validations"): ("rule",),
 }
 """Keys of lists whose items have owners of their own, none for a set; by struct and field."""

@@ -52,7 +52,7 @@ class VersionedSet(NamedTuple):
 
 
 Managers = dict[Manager, VersionedSet]
-"""The fields of each manager; read-only for everyone who did not make it."""
+"""The fields of each manager. Only the function that makes such a dict may change it."""
 Times = dict[Manager, str]
 """When each manager last changed something, as RFC 3339; absent for unknown."""
 

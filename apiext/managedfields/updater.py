@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from apiext.managedfields import field_set
 from apiext.managedfields.comparison import Comparison, compare, same
@@ -18,13 +18,20 @@ from apiext.managedfields.value_fields import leaves
 from apiext.meta import json_codec
 
 
-class TypedValue(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TypedValue:
     """An object in one version, checked against the version's merge type (validation.check). Nobody changes the object."""
 
     value: Any
     merge_type: MergeType
     version: str
     """apiVersion, with the group."""
+    converted: dict[str, TypedValue] = field(default_factory=dict, compare=False, repr=False)
+    """The object in other versions, as far as it was converted: a webhook is called once for all managers of a version."""
+
+    def with_value(self, value: Any) -> TypedValue:
+        """Return another object of the same version."""
+        return TypedValue(value, self.merge_type, self.version)
 
 
 class MissingVersionError(Exception):
@@ -85,7 +92,7 @@ class Updater:
             InvalidValueError: an object is invalid in the version of a manager.
         """
         result = await self._reconciled(live, managers)
-        merged = live._replace(value=merge(live.merge_type, live.value, config.value))
+        merged = live.with_value(merge(live.merge_type, live.value, config.value))
         last = result.get(manager)
         fields = field_set.recursive_difference(leaves(config.merge_type, config.value), self._reset(config.version))
         result[manager] = VersionedSet(fields, config.version, applied=True)
@@ -101,16 +108,23 @@ class Updater:
         """Return the managers with sets that fit the present schema, without those in versions that are gone."""
         result: Managers = {}
         for manager, managed in managers.items():
-            try:
-                typed = await self._convert(live, managed.version)
-            except MissingVersionError:
-                continue
-            fields = reconcile(typed.merge_type, managed.fields)
+            merge_type = live.merge_type
+            if managed.version != live.version:
+                try:
+                    merge_type = (await self._convert(live, managed.version)).merge_type
+                except MissingVersionError:
+                    continue
+            fields = reconcile(merge_type, managed.fields)
             result[manager] = managed if fields is managed.fields else managed._replace(fields=fields)
         return result
 
     async def _convert(self, value: TypedValue, version: str) -> TypedValue:
-        return value if value.version == version else await self.converter.convert(value, version)
+        if value.version == version:
+            return value
+        converted = value.converted.get(version)
+        if converted is None:
+            converted = value.converted[version] = await self.converter.convert(value, version)
+        return converted
 
     async def _change(
         self, old: TypedValue, new: TypedValue, managers: Managers, writer: Manager, *, force: bool
@@ -190,7 +204,7 @@ def _applies_all(config: TypedValue, fields: FieldSet, last: VersionedSet) -> bo
 
 
 def _without(typed: TypedValue, fields: FieldSet) -> TypedValue:
-    return typed._replace(value=remove(typed.merge_type, typed.value, fields))
+    return typed.with_value(remove(typed.merge_type, typed.value, fields))
 
 
 def _named(typed: TypedValue) -> FieldSet:

@@ -31,6 +31,10 @@ class Versions(Protocol):
         """Implement VersionConverter.convert."""
         ...
 
+    def is_surely_typed(self, obj: Object) -> bool:
+        """Return whether a decoded object of the endpoint's version surely has the type; False also where that takes a closer check."""
+        ...
+
     def empty(self) -> Object:
         """Return an object without any field that a client can set. Raises ValueError if there is none."""
         ...
@@ -48,6 +52,10 @@ class BuiltinVersions:
         self.empty = empty
         self.complete = complete
 
+    def is_surely_typed(self, _obj: Object) -> bool:
+        """Return False."""
+        return False
+
     async def convert(self, value: TypedValue, version: str) -> TypedValue:
         """Raise MissingVersionError."""
         raise MissingVersionError
@@ -64,6 +72,7 @@ class CustomResourceVersions:
         complete: Callable[[Object], Object],
         *,
         preserve_unknown_fields: bool = False,
+        is_surely_typed: Callable[[Object], bool] = lambda _obj: False,
     ) -> None:
         """Create the versions of a kind. The keys of `schemas` are apiVersions; a schema is None if its version has none."""
         self._kind = kind
@@ -72,6 +81,7 @@ class CustomResourceVersions:
         self._preserve = preserve_unknown_fields
         self._types: dict[str, MergeType] = {}
         self.complete = complete
+        self.is_surely_typed = is_surely_typed
 
     @cached_property
     def merge_type(self) -> MergeType:
@@ -97,6 +107,10 @@ class CustomResourceVersions:
         if version not in self._schemas:
             raise ValueError(f"request to convert CR to an invalid group/version: {version}")
         merge_type = self._type(version)
+        if value.value.get("apiVersion") == version:
+            return value
         (converted,) = await self._converter.convert([json_values.copy(value.value)], version)
+        if isinstance(converted, ValueError):
+            raise converted
         check(merge_type, converted)
         return TypedValue(converted, merge_type, version)

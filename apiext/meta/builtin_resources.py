@@ -72,6 +72,8 @@ class BuiltinGroupVersion:
 
 _NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
 _CRD: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+_STORAGE_VERSION: Final = GroupVersionKind("internal.apiserver.k8s.io", "v1alpha1", "StorageVersion")
+_MIGRATION: Final = GroupVersionKind("storagemigration.k8s.io", "v1", "StorageVersionMigration")
 
 EVENTS: Final = BuiltinResource(
     kind=GroupVersionKind("", "v1", "Event"),
@@ -106,10 +108,30 @@ CUSTOM_RESOURCE_DEFINITIONS: Final = BuiltinResource(
     hashed_kind=GroupVersionKind("apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition"),
 )
 
+STORAGE_VERSION_MIGRATIONS: Final = BuiltinResource(
+    kind=_MIGRATION,
+    plural="storageversionmigrations",
+    singular="storageversionmigration",
+    namespaced=False,
+    subresources=(BuiltinSubresource("status", _STATUS_VERBS, _MIGRATION),),
+    # as above; the reference stores this version
+    hashed_kind=_MIGRATION._replace(version="v1beta1"),
+)
+
+STORAGE_VERSIONS: Final = BuiltinResource(
+    kind=_STORAGE_VERSION,
+    plural="storageversions",
+    singular="storageversion",
+    namespaced=False,
+    subresources=(BuiltinSubresource("status", _STATUS_VERBS, _STORAGE_VERSION),),
+)
+
 CORE_V1: Final = BuiltinGroupVersion(GroupVersion("", "v1"), 18000, 1, (EVENTS, NAMESPACES))
 APIEXTENSIONS_V1: Final = BuiltinGroupVersion(GroupVersion("apiextensions.k8s.io", "v1"), 16700, 15, (CUSTOM_RESOURCE_DEFINITIONS,))
+STORAGEMIGRATION_V1: Final = BuiltinGroupVersion(GroupVersion("storagemigration.k8s.io", "v1"), 15800, 15, (STORAGE_VERSION_MIGRATIONS,))
+INTERNAL_V1ALPHA1: Final = BuiltinGroupVersion(GroupVersion("internal.apiserver.k8s.io", "v1alpha1"), 16000, 9, (STORAGE_VERSIONS,))
 
-BUILTINS: Final = (CORE_V1, APIEXTENSIONS_V1)
-"""Built-in groups of a standalone server."""
+BUILTINS: Final = (CORE_V1, APIEXTENSIONS_V1, STORAGEMIGRATION_V1)
+"""Built-in groups of a standalone server with the default feature gates."""
 AGGREGATED_BUILTINS: Final = (APIEXTENSIONS_V1,)
-"""Built-in groups behind a kube-apiserver, which has namespaces and events itself."""
+"""Built-in groups behind a kube-apiserver, which has the other ones itself."""

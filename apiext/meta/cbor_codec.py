@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import cbor2
 
 from apiext.meta import go_format, time
+from apiext.meta.cbor_duplicates import place_of_duplicate
 from apiext.meta.limits import MAX_DEPTH
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def parse(data: bytes) -> Any:
         raise MalformedError("unexpected EOF") from None
     except cbor2.CBORDecodeError as error:
         if duplicate := _DUPLICATE.search(str(error)):
-            text = f"cbor: found duplicate map key {go_format.quote(duplicate[1])}"
+            text = _duplicate_key(duplicate[1], place_of_duplicate(data[start:]))
             raise ValueRejectedError(text, _decoded(data[start:], duplicates=True)[0]) from error
         if "nesting depth" in str(error):
             raise TooDeepError(f"nested deeper than {MAX_DEPTH} levels") from error
@@ -170,15 +171,19 @@ def plain(value: Any) -> Any:
     """
     if isinstance(value, dict):
         members: dict[str, Any] = {}
-        for key, member in value.items():
+        for place, (key, member) in enumerate(value.items()):
             name = _name(key)
             if name in members:
-                raise ValueRejectedError(f"cbor: found duplicate map key {go_format.quote(name)}")
+                raise ValueRejectedError(_duplicate_key(name, place))
             members[name] = plain(member)
         return members
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return _scalar(value)
+
+
+def _duplicate_key(name: str, place: int) -> str:
+    return f"cbor: found duplicate map key {go_format.quote(name)} at map element index {place}"
 
 
 def _name(key: Any) -> str:

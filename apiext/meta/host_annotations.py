@@ -32,6 +32,9 @@ SERVICE: Final = f"{DOMAIN}/service"
 CONDITION: Final = "ServedByApiext"
 """Condition type of a definition on the host."""
 
+STORED_VERSIONS_CONDITION: Final = "StoredVersionsInUse"
+"""Condition type of a definition on the host: a version was removed from its stored versions in which apiext stores objects."""
+
 HOST_UID: Final = f"{DOMAIN}/host-uid"
 """Annotation of a mirror (the copy of a host's definition): uid of the host's definition."""
 

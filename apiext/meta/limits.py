@@ -127,6 +127,10 @@ MAX_ETCD_MESSAGE_BYTES: Final = 2 << 20
 MAX_STORED_GROWTH_BYTES: Final = 1024
 """Bytes by which an update may lengthen a value in SQLite that an older version stored beyond the limit: room for deletionTimestamp."""
 
+MIGRATED_PER_SECOND: Final = 200
+"""Objects that an automatic migration rewrites each second. Clients' writes take no longer meanwhile; beside 500 they take half as long
+again."""
+
 # --- watches ----------------------------------------------------------------------------------------------------------
 
 MAX_UNSENT_BYTES: Final = 64 << 20
@@ -171,6 +175,18 @@ MAX_INLINE_RULE_COST: Final = 10_000
 MAX_INLINE_RENDERING_BYTES: Final = 128 * 1024
 """Bytes of a stored object above which a worker process renders it for its first reader. Rendering takes about 4 ms from here on."""
 
+# --- webhooks ---------------------------------------------------------------------------------------------------------
+
+MAX_HOOK_RESPONSE_BYTES: Final = 3 << 20
+"""Bytes of the answer of a webhook, which the event loop parses: the largest object that a client can write. A call for several objects
+whose answer would be larger is divided. The reference has no limit."""
+MAX_HOOK_ERROR_CHARACTERS: Final = 4096
+"""Characters of the reason that a webhook gives for a failure: each of the objects of a batch is reported with it."""
+MAX_HOOK_STATUS_BYTES: Final = 64 * 1024
+"""Bytes of an answer that is examined for the reason of a failure: parsing takes less than a millisecond. A longer one has none."""
+MAX_CONVERSION_FAILURES: Final = 100
+"""Objects of a batch that a webhook refuses and that are told apart by further calls; the reference's list names as many."""
+
 # --- worker processes -------------------------------------------------------------------------------------------------
 
 MAX_WORKERS: Final = 2
@@ -179,6 +195,10 @@ MAX_WAITING_JOBS: Final = 64
 """Jobs of one user that wait for a worker process; each may hold a body. Beyond, requests are answered 429."""
 MAX_JOB_SECONDS: Final = 60.0
 """Seconds of one job; the default of the request timeout. A request that ends earlier ends its job."""
+MAX_BLOCKED_WORKER_SECONDS: Final = 0.2
+"""Seconds that a job may wait for another server, such as a webhook, before its turn goes to another job."""
+MAX_WORKERS_ASIDE: Final = 4
+"""Worker processes beyond MAX_WORKERS whose jobs wait for other servers."""
 MAX_WORKER_BYTES: Final = 1 << 30
 """Bytes of memory of one worker process. The parsed form of the largest body takes some hundred MB."""
 MAX_IDLE_WORKER_BYTES: Final = 256 << 20

@@ -51,8 +51,8 @@ def validate(metadata: Object, *, namespaced: bool, name_rule: NameRule, path: P
         errors += [field.invalid(path.child("name"), name, message) for message in name_rule(name, False)]  # noqa: FBT003
     errors += _namespace(metadata.get("namespace"), namespaced=namespaced, path=path)
     errors += _generation(metadata, path)
-    for member, rule in _MEMBER_RULES:
-        if member in metadata:
+    for member, is_valid, rule in _MEMBER_RULES:
+        if member in metadata and not is_valid(metadata[member]):
             errors += field.limited(rule(metadata[member], path.child(member)))
     return errors
 
@@ -71,9 +71,9 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
         value = new.get(name, nothing)
         if value != old.get(name, nothing):
             errors.append(field.invalid(_METADATA.child(name), field.typed_text(value) if name == "uid" else value, IMMUTABLE))
-    for member, rule in _MEMBER_RULES:
+    for member, is_valid, rule in _MEMBER_RULES:
         # Finalizers are not validated again: invalid old ones can still be removed one by one.
-        if member in new and member != "finalizers":
+        if member in new and member != "finalizers" and not is_valid(new[member]):
             errors += field.limited(rule(new[member], _METADATA.child(member)))
     return errors
 
@@ -104,15 +104,21 @@ def _generation(metadata: Object, path: Path) -> list[FieldError]:
 def validate_labels(labels: dict[str, str], path: Path) -> Iterator[FieldError]:
     """Yield the errors of labels: keys are qualified names, values are label values."""
     for key, value in labels.items():
-        if len(key) + len(value) <= _MAX_CACHED_LABEL_LENGTH and _is_label(key, value):
-            continue
         for message in names.label_key(key):
             yield field.invalid(path, key, message)
         for message in names.label_value(value):
             yield field.invalid(path, value, message)
 
 
-@lru_cache(maxsize=1024)  # Objects of one kind have the same few labels, and each write checks them three times.
+def _are_labels(labels: dict[str, str]) -> bool:
+    """Return whether labels are valid; False also where that takes a closer check."""
+    for key, value in labels.items():  # noqa: SIM110 a generator would double the time
+        if len(key) + len(value) > _MAX_CACHED_LABEL_LENGTH or not _is_label(key, value):
+            return False
+    return True
+
+
+@lru_cache(maxsize=1024)  # Objects of one kind have the same few labels, and each write checks them twice.
 def _is_label(key: str, value: str) -> bool:
     return not names.label_key(key) and not names.label_value(value)
 
@@ -195,8 +201,6 @@ def _no_new_finalizers(new: list[str], old: list[str], path: Path) -> list[Field
 
 def _managed_fields(entries: list[Object], path: Path) -> Iterator[FieldError]:
     for index, entry in enumerate(entries):
-        if _is_valid_entry(entry):
-            continue
         here = path.index(index)
         operation = entry.get("operation", "")
         if not operation:
@@ -210,8 +214,12 @@ def _managed_fields(entries: list[Object], path: Path) -> Iterator[FieldError]:
             yield field.too_long(here.child("subresource"), _MAX_SUBRESOURCE_LENGTH)
 
 
+def _are_valid_entries(entries: list[Object]) -> bool:
+    """Return whether entries of managedFields are valid; False also where that takes a closer check."""
+    return all(map(_is_valid_entry, entries))
+
+
 def _is_valid_entry(entry: Object) -> bool:
-    """Return whether an entry of managedFields is valid; False also where that takes a closer check."""
     manager = entry.get("manager", "")
     return (
         entry.get("operation") in _OPERATIONS
@@ -236,10 +244,15 @@ def validate_field_manager(manager: str, path: Path) -> Iterator[FieldError]:
         position += names.size(char)
 
 
-_MEMBER_RULES: Final[tuple[tuple[str, Callable[[Any, Path], Iterator[FieldError]]], ...]] = (
-    ("labels", validate_labels),
-    ("annotations", validate_annotations),
-    ("ownerReferences", _owner_references),
-    ("finalizers", validate_finalizers),
-    ("managedFields", _managed_fields),
+def _in_doubt(_: object) -> bool:
+    return False
+
+
+_MEMBER_RULES: Final[tuple[tuple[str, Callable[[Any], bool], Callable[[Any, Path], Iterator[FieldError]]], ...]] = (
+    ("labels", _are_labels, validate_labels),
+    ("annotations", _in_doubt, validate_annotations),
+    ("ownerReferences", _in_doubt, _owner_references),
+    ("finalizers", _in_doubt, validate_finalizers),
+    ("managedFields", _are_valid_entries, _managed_fields),
 )
+"""Members of metadata: whether a value surely is valid, which is cheap to find out, and the errors of one."""

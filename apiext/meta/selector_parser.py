@@ -13,10 +13,8 @@ from typing import Final, Generic, TypeVar
 from apiext.meta import field, limits, names
 from apiext.meta.selectors import (
     OPERATORS,
-    FieldConditions,
     FieldRequirement,
     FieldSelector,
-    LabelConditions,
     LabelRequirement,
     LabelSelector,
     Operator,
@@ -85,6 +83,20 @@ def parse_field_selector(text: str) -> FieldSelector:
     return at_once(_FIELDS(text))
 
 
+def label_requirement_steps(text: str) -> Steps[list[LabelRequirement]]:
+    """Return the requirements of a label selector in steps. Raises as `parse_label_selector`."""
+    requirements: list[LabelRequirement] = []
+    yield from _each_label_requirement(text, requirements.append)
+    return requirements
+
+
+def field_requirement_steps(text: str) -> Steps[list[FieldRequirement]]:
+    """Return the requirements of a field selector in steps. Raises as `parse_field_selector`."""
+    requirements: list[FieldRequirement] = []
+    yield from _each_field_requirement(text, requirements.append)
+    return requirements
+
+
 def field_selector_steps(text: str) -> Steps[FieldSelector]:
     """Parse a field selector of any length in steps. Raises as `parse_field_selector`."""
     return _FIELDS(text)
@@ -117,9 +129,13 @@ def _lex(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _label_steps(text: str) -> Steps[LabelSelector]:
+    selector = LabelSelector(text)
+    yield from _each_label_requirement(text, selector.add)
+    return selector
+
+
+def _each_label_requirement(text: str, take: Callable[[LabelRequirement], None]) -> Steps[None]:
     tokens = _Tokens(text)
-    requirements: list[LabelRequirement] = []
-    conditions = LabelConditions()
     while True:
         kind, literal = tokens.peek()
         if kind == "end":
@@ -130,8 +146,7 @@ def _label_steps(text: str) -> Steps[LabelSelector]:
             requirement = yield from _requirement(tokens)
         except ValueError as error:
             raise ValueError(f"unable to parse requirement: {error}") from error
-        requirements.append(requirement)
-        conditions.add(requirement)
+        take(requirement)
         yield
         kind, literal = tokens.take()
         if kind == "end":
@@ -141,7 +156,6 @@ def _label_steps(text: str) -> Steps[LabelSelector]:
         kind, literal = tokens.peek()
         if kind not in ("identifier", "!"):
             raise ValueError(f"found '{literal}', expected: identifier after ','")
-    return LabelSelector(requirements, conditions=conditions, text=text)
 
 
 def _requirement(tokens: _Tokens) -> Steps[LabelRequirement]:
@@ -235,8 +249,12 @@ def _exact_value(tokens: _Tokens) -> str:
 
 
 def _field_steps(text: str) -> Steps[FieldSelector]:
-    requirements: list[FieldRequirement] = []
-    conditions = FieldConditions()
+    selector = FieldSelector(text)
+    yield from _each_field_requirement(text, selector.add)
+    return selector
+
+
+def _each_field_requirement(text: str, take: Callable[[FieldRequirement], None]) -> Steps[None]:
     for term in sorted(filter(None, _terms(text))):
         match = re.search("!=|==|=", term)
         if match is None:
@@ -244,11 +262,8 @@ def _field_steps(text: str) -> Steps[FieldSelector]:
         operator = Operator.NOT_EQUALS if match.group() == "!=" else Operator.EQUALS
         label, value = term[: match.start()], re.sub(r"\\(.?)|[,=]", _unescaped, term[match.end() :], flags=re.DOTALL)
         if label or value:
-            requirement = FieldRequirement(label, operator, value)
-            requirements.append(requirement)
-            conditions.add(requirement)
+            take(FieldRequirement(label, operator, value))
         yield
-    return FieldSelector(requirements, conditions=conditions, text=text)
 
 
 def _terms(text: str) -> list[str]:

@@ -39,7 +39,6 @@ OPERATORS: Final = {
     "<": Operator.LESS_THAN,
 }
 """Operators between a label and its values, by their symbols."""
-_SYMBOLS: Final = {operator: symbol for symbol, operator in OPERATORS.items()}
 
 
 def integer(text: str) -> int | None:
@@ -58,16 +57,6 @@ class LabelRequirement:
     key: str
     operator: Operator
     values: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        if self.operator is Operator.EXISTS:
-            return self.key
-        if self.operator is Operator.DOES_NOT_EXIST:
-            return f"!{self.key}"
-        symbol, values = _SYMBOLS[self.operator], ",".join(self.values)
-        if self.operator in (Operator.IN, Operator.NOT_IN):
-            return f"{self.key} {symbol} ({values})"
-        return f"{self.key}{symbol}{values}"
 
 
 class LabelConditions:
@@ -135,27 +124,27 @@ class LabelConditions:
 
 
 class LabelSelector:
-    """A label selector: all requirements must hold; without any it selects everything."""
+    """A label selector: all requirements must hold; without any it selects everything. It keeps what they mean together only."""
 
-    __slots__ = ("_conditions", "requirements", "text")
+    __slots__ = ("_conditions", "size", "text")
 
-    def __init__(
-        self, requirements: Iterable[LabelRequirement] = (), *, conditions: LabelConditions | None = None, text: str | None = None
-    ) -> None:
-        """Create a selector. `conditions` are those of the requirements, `text` is their source, if they are known."""
-        self.requirements = tuple(sorted(requirements, key=lambda requirement: requirement.key))
-        if conditions is None:
-            conditions = LabelConditions()
-            for requirement in self.requirements:
-                conditions.add(requirement)
-        self._conditions = conditions
-        self.text = str(self) if text is None else text
+    def __init__(self, text: str = "") -> None:
+        """Create a selector whose requirements, the meaning of `text`, are added next."""
+        self._conditions = LabelConditions()
+        self.size = 0
+        """The number of requirements."""
+        self.text = text
         """Selectors with equal texts select the same objects."""
+
+    def add(self, requirement: LabelRequirement) -> None:
+        """Add a requirement."""
+        self._conditions.add(requirement)
+        self.size += 1
 
     @property
     def empty(self) -> bool:
         """Return whether the selector selects everything."""
-        return not self.requirements
+        return not self.size
 
     @property
     def required(self) -> Mapping[str, frozenset[str] | None]:
@@ -166,9 +155,6 @@ class LabelSelector:
         """Return whether labels satisfy every requirement."""
         return self._conditions.matches(labels)
 
-    def __str__(self) -> str:
-        return ",".join(map(str, self.requirements))
-
 
 @dataclass(frozen=True, slots=True)
 class FieldRequirement:
@@ -177,10 +163,6 @@ class FieldRequirement:
     field: str
     operator: Operator
     value: str
-
-    def __str__(self) -> str:
-        value = self.value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
-        return f"{self.field}{self.operator}{value}"
 
 
 class FieldConditions:
@@ -216,27 +198,27 @@ class FieldConditions:
 
 
 class FieldSelector:
-    """A field selector: all requirements must hold; without any it selects everything."""
+    """A field selector: all requirements must hold; without any it selects everything. It keeps what they mean together only."""
 
-    __slots__ = ("_conditions", "requirements", "text")
+    __slots__ = ("_conditions", "size", "text")
 
-    def __init__(
-        self, requirements: Iterable[FieldRequirement] = (), *, conditions: FieldConditions | None = None, text: str | None = None
-    ) -> None:
-        """Create a selector. `conditions` are those of the requirements, `text` is their source, if they are known."""
-        self.requirements = tuple(requirements)
-        if conditions is None:
-            conditions = FieldConditions()
-            for requirement in self.requirements:
-                conditions.add(requirement)
-        self._conditions = conditions
-        self.text = str(self) if text is None else text
+    def __init__(self, text: str = "") -> None:
+        """Create a selector whose requirements, the meaning of `text`, are added next."""
+        self._conditions = FieldConditions()
+        self.size = 0
+        """The number of requirements."""
+        self.text = text
         """Selectors with equal texts select the same objects."""
+
+    def add(self, requirement: FieldRequirement) -> None:
+        """Add a requirement."""
+        self._conditions.add(requirement)
+        self.size += 1
 
     @property
     def empty(self) -> bool:
         """Return whether the selector selects everything."""
-        return not self.requirements
+        return not self.size
 
     @property
     def fields(self) -> Iterable[str]:
@@ -255,6 +237,3 @@ class FieldSelector:
     def requires_exact(self, name: str) -> str | None:
         """Return the value that a field must equal, None if the selector does not require one."""
         return self._conditions.required.get(name)
-
-    def __str__(self) -> str:
-        return ",".join(map(str, self.requirements))

@@ -10,6 +10,7 @@ from typing import Final
 
 _UNSHOWN: Final = re.compile(rb"[\x00-\x1f\x80-\xff]")
 _WHOLE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+_WHOLE_LENGTH: Final = len("2006-01-02T15:04:05Z")
 _LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 _MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
 _ZERO: Final = datetime(1, 1, 1, tzinfo=UTC)
@@ -67,7 +68,12 @@ def rfc3339(moment: datetime) -> str:
 
 def is_canonical(text: object) -> bool:
     """Return whether a value is a time in its stored form and not the zero time."""
-    if type(text) is not str or _WHOLE.fullmatch(text) is None or text.startswith("0001-01-01T00:00:00"):
+    return type(text) is str and len(text) == _WHOLE_LENGTH and _is_whole(text)
+
+
+@lru_cache(maxsize=1024)  # most objects that are written in a while have few different times
+def _is_whole(text: str) -> bool:
+    if _WHOLE.fullmatch(text) is None or text.startswith("0001-01-01T00:00:00"):
         return False
     try:
         datetime.fromisoformat(text)

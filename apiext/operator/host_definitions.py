@@ -1,11 +1,12 @@
-"""Changes that the operator makes to definitions of the host: its condition, its finalizer, and stored versions.
+"""Changes that the operator makes to definitions of the host: its conditions, its finalizer, and stored versions.
 
-The only other change is a category that is added and removed again after a take-over or hand-over (adoption/watch_reset.py).
+The only other changes are a category that is added and removed again after a take-over or hand-over (adoption/watch_reset.py), and
+versions that a definition needs for its deletion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, Final
 
@@ -72,19 +73,36 @@ async def amend(host: ApiClient, crd: Json, change: Change, *, status: bool = Fa
 
 
 def condition(reason: ConditionReason, message: str) -> Change:
-    """Return the change that sets apiext's condition; lastTransitionTime changes only with the status."""
+    """Return the change that sets the condition ServedByApiext."""
+    return set_condition(host_annotations.CONDITION, reason.value, message, status=reason.is_served)
+
+
+def set_condition(type: str, reason: str, message: str, *, status: bool) -> Change:
+    """Return the change that sets a condition; lastTransitionTime changes only with the status."""
+    state = "True" if status else "False"
 
     def change(crd: Json) -> Json | None:
-        state = "True" if reason.is_served else "False"
-        new: dict[str, Any] = {"type": host_annotations.CONDITION, "status": state, "reason": reason.value, "message": message}
-        before = condition_of(crd, host_annotations.CONDITION)
+        new: dict[str, Any] = {"type": type, "status": state, "reason": reason, "message": message}
+        before = condition_of(crd, type)
         if {**new, "lastTransitionTime": before.get("lastTransitionTime")} == before:
             return None
         new["lastTransitionTime"] = before["lastTransitionTime"] if before.get("status") == state else time.now()
-        others = [one for one in (crd.get("status") or {}).get("conditions") or () if one.get("type") != host_annotations.CONDITION]
-        return {"status": {"conditions": [*others, new]}}
+        return {"status": {"conditions": [*_other_conditions(crd, type), new]}}
 
     return change
+
+
+def remove_condition(type: str) -> Change:
+    """Return the change that removes a condition."""
+
+    def change(crd: Json) -> Json | None:
+        return {"status": {"conditions": _other_conditions(crd, type)}} if condition_of(crd, type) else None
+
+    return change
+
+
+def _other_conditions(crd: Json, type: str) -> list[Json]:
+    return [one for one in (crd.get("status") or {}).get("conditions") or () if one.get("type") != type]
 
 
 def hold(service: str) -> Change:
@@ -118,13 +136,48 @@ def _other_finalizers(crd: Json) -> list[str]:
     return [name for name in crd["metadata"].get("finalizers") or () if name != host_annotations.INSTANCES_FINALIZER]
 
 
-def stored(versions: list[str]) -> Change:
+def stored(versions: Iterable[str]) -> Change:
     """Return the change that adds to the stored versions those of these versions that the definition has."""
 
     def change(crd: Json) -> Json | None:
-        known = {version["name"] for version in crd["spec"]["versions"]}
-        before = list((crd.get("status") or {}).get("storedVersions") or ())
-        missing = [version for version in versions if version in known and version not in before]
+        before = stored_versions(crd)
+        lost = missing_versions(crd, versions)
+        missing = [version for version in versions if version not in before and version not in lost]
         return {"status": {"storedVersions": [*before, *missing]}} if missing else None
 
     return change
+
+
+def stored_versions(crd: Json) -> list[str]:
+    """Return the stored versions of a definition."""
+    return list((crd.get("status") or {}).get("storedVersions") or ())
+
+
+def missing_versions(crd: Json, versions: Iterable[str]) -> list[str]:
+    """Return those of these versions that a definition does not have."""
+    known = {version["name"] for version in crd["spec"]["versions"]}
+    return [version for version in versions if version not in known]
+
+
+def readable(versions: Iterable[str]) -> Change:
+    """Return the change after which the host can read its objects in these versions, without a webhook and as they are stored.
+
+    It is meant for a definition that is being deleted, whose objects are only listed to be deleted.
+    """
+
+    def change(crd: Json) -> Json | None:
+        spec: Json = {}
+        if (crd["spec"].get("conversion") or {}).get("strategy") == "Webhook":
+            spec["conversion"] = {"strategy": "None", "webhook": None}
+        if lost := missing_versions(crd, versions):
+            schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+            added = [{"name": version, "served": False, "storage": False, "schema": schema} for version in lost]
+            spec["versions"] = [*crd["spec"]["versions"], *added]
+        return {"spec": spec} if spec else None
+
+    return change
+
+
+def storage_version(crd: Json) -> str:
+    """Return the version in which a definition has objects stored."""
+    return next(str(version["name"]) for version in crd["spec"]["versions"] if version.get("storage"))

@@ -149,6 +149,6 @@ class _Operator:
             "host": self._host.url,
             "apiext": options.server,
             "service": f"{options.service}, port {options.port}",
-            "definitions": str(options.selector) or "all of the host",
+            "definitions": options.selector.text or "all of the host",
             "lease": f"{options.namespace}/{NAME}" if options.leader_elect else "none: this operator always leads",
         }

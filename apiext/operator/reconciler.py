@@ -17,8 +17,10 @@ from apiext.operator.apiservices.plan import Action, ServiceTarget, available, p
 from apiext.operator.apiservices.registrar import Registrar, foreign_message
 from apiext.operator.group_state import Desired, GroupState, Routing, annotations_of
 from apiext.operator.host_definitions import ConditionReason
+from apiext.operator.mirror_conditions import show_mirror_conditions
 from apiext.operator.reporting.event_recorder import EventRecorder
 from apiext.operator.reporting.group_reporter import GroupReporter
+from apiext.operator.stored_versions import follow_stored_versions
 from apiext.operator.watched_state import WatchedState
 
 _LOG: Final = get_logger(__name__)
@@ -89,7 +91,6 @@ class Reconciler:
             return _UNKNOWN_RETRY_SECONDS
         desired, decided = await self._adopt(group, reporter)
         await self._release_finalizers(self._watched.group(group.name))
-        await self._copy_stored_versions(self._watched.group(group.name))
         planned = await self._registrar.apply(group.name, desired.routing, decided=decided)
         for found in planned.foreign:
             await reporter.event(found, "LeftAlone", foreign_message(found), warning=True)
@@ -100,9 +101,11 @@ class Reconciler:
         if group.guarded and not self._watched.group(group.name).crds:
             await Policy(self._clients.host, group.name, group.service).delete()
             self._watched.guarded.discard(group.name)
+        recount = await follow_stored_versions(self._clients, self._watched, self._watched.group(group.name), reporter)
+        await show_mirror_conditions(self._clients.host, self._watched, self._watched.group(group.name))
         soon = _UNAVAILABLE_GRACE_SECONDS if group.name in self._unavailable and not reporter.obstacle else None
         later = _OBSTACLE_RETRY_SECONDS if reporter.obstacle or planned.foreign else None
-        return min((seconds for seconds in (desired.after, soon, later) if seconds is not None), default=None)
+        return min((seconds for seconds in (desired.after, soon, later, recount) if seconds is not None), default=None)
 
     async def _adopt(self, group: GroupState, reporter: GroupReporter) -> tuple[Desired, bool]:
         """Run the adoption steps; return the desired routing, and whether the steps have decided it."""
@@ -130,16 +133,6 @@ class Reconciler:
                 continue
             self._watched.crds.put(name, await host_definitions.amend(self._clients.host, crd, host_definitions.release))
             _LOG.info("finalizer of terminating definition removed", crd=name)
-
-    async def _copy_stored_versions(self, group: GroupState) -> None:
-        """Copy the stored versions of mirrors to the host's definitions, so that they cannot be removed there."""
-        for name, mirror in group.mirrors.items():
-            crd = group.crds.get(name)
-            if crd is not None and annotations_of(mirror).get(host_annotations.HOST_UID) == crd["metadata"]["uid"]:
-                versions = list((mirror.get("status") or {}).get("storedVersions") or ())
-                after = await host_definitions.amend(self._clients.host, crd, host_definitions.stored(versions), status=True)
-                if after is not crd:
-                    self._watched.crds.put(name, after)
 
     async def _obstacle(self, group: GroupState) -> str:
         """Return why requests do not reach apiext, empty if they do or within the grace period."""

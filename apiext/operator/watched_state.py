@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from apiext.meta import host_annotations
 from apiext.meta.selectors import LabelSelector
 from apiext.operator.api_clients import API_SERVICES, CRDS, Clients, Json
 from apiext.operator.apiservices.plan import Owner, ServiceTarget, owner
 from apiext.operator.group_state import GroupState
+
+_OWN_CONDITIONS: Final = frozenset({host_annotations.CONDITION, host_annotations.STORED_VERSIONS_CONDITION})
 
 
 class ObjectCache:
@@ -156,7 +158,7 @@ def _relevant(found: Json) -> Json:
     """Return an object without what the operator itself writes to it: these writes must not trigger another reconciliation."""
     metadata = {name: value for name, value in found["metadata"].items() if name not in {"resourceVersion", "managedFields"}}
     status = found.get("status") or {}
-    conditions = [one for one in status.get("conditions") or () if one.get("type") != host_annotations.CONDITION]
+    conditions = [one for one in status.get("conditions") or () if one.get("type") not in _OWN_CONDITIONS]
     return {**found, "metadata": metadata, "status": {**status, "conditions": conditions}}
 
 

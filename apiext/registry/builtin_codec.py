@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
 
 
+def _cluster_scoped(obj: Object) -> dict[str, str]:
+    return {"metadata.name": obj["metadata"].get("name", ""), "metadata.namespace": ""}
+
+
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, kw_only=True)
 class TypedCodec:
     """Implements Codec: encodes objects of one Go type as JSON; decodes JSON and the protobuf of kube-apiserver."""
@@ -25,9 +29,11 @@ class TypedCodec:
     gvk: GroupVersionKind
     struct: Struct
     message: protobuf.Message
-    selectable: Callable[[Object], dict[str, str]]
+    selectable: Callable[[Object], dict[str, str]] = _cluster_scoped
     """Returns the selectable fields of an object."""
     default: Callable[[Object], None] | None = None
+    stored_version: str = ""
+    """The apiVersion of stored objects, which have the same form in all versions; empty for the kind's."""
     conversion: ClassVar[None] = None
     remote: ClassVar[None] = None
 
@@ -54,17 +60,21 @@ class TypedCodec:
             ValueError: the data cannot be decoded.
         """
         if data.startswith(protobuf.PREFIX):
-            return self._typed(protobuf.read(data, self.message))
-        obj = json_codec.loads(data)
-        Decoder(report=False).run(self.struct, obj)
-        return self._typed(obj)
+            obj = protobuf.read(data, self.message)
+        else:
+            obj = json_codec.loads(data)
+            Decoder(report=False).run(self.struct, obj)
+        return self._typed(obj) | ({"apiVersion": self.gvk.api_version} if self.stored_version else {})
 
     def encode(self, obj: Object) -> Encoded:
         """Implement Codec.encode."""
-        typed = self._typed(obj)
+        typed = self._typed(obj) | ({"apiVersion": self.stored_version} if self.stored_version else {})
         for name in ("resourceVersion", "selfLink"):
             typed["metadata"].pop(name, None)
         return Encoded(json_codec.dumps(typed, sort_keys=False) + b"\n")
+
+    def decode_unchanged(self, data: bytes) -> None:
+        """Implement Codec.decode_unchanged: unknown."""
 
     def fields(self, obj: Object) -> dict[str, str]:
         """Return the selectable fields."""

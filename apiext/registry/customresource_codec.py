@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from apiext.conversion.interface import InlineConverter
-from apiext.meta import errors, json_codec, json_values, objectmeta, unstructured
+from apiext.meta import errors, go_format, json_codec, json_values, objectmeta, unstructured
 from apiext.meta.gvk import GroupVersionKind, parse_group_version
 from apiext.storage import stored_object
 from apiext.storage.interface import Encoded
@@ -54,8 +54,8 @@ class _VersionSchemas:
         schema = self._by_api_version.get(api_version) if type(api_version) is str else None
         return schema is not None and obj.get("kind") == self._kind and schema.is_canonical(obj)
 
-    def coerce(self, obj: Object, *, drop_malformed: bool, report: bool) -> list[str]:
-        """Coerce metadata and prune unknown fields, in place; return their paths if `report` is set.
+    def coerce(self, obj: Object, *, defaults: bool, drop_malformed: bool, report: bool) -> list[str]:
+        """Coerce metadata, prune unknown fields and set `defaults`, in place; return the paths of the fields if `report` is set.
 
         Raises:
             ValueError: kind, apiVersion or metadata have the wrong type.
@@ -66,14 +66,19 @@ class _VersionSchemas:
             unstructured.get_string(obj, _API_VERSION)
         schema = self.of(obj)
         if schema is not None:
-            return schema.coerce(obj, drop_invalid=drop_malformed, report=report)
+            return schema.coerce(obj, defaults=defaults, drop_invalid=drop_malformed, report=report)
         return objectmeta.coerce(obj, drop_malformed=drop_malformed, report=report)[0]
 
-    def check_version(self, obj: Object) -> None:
-        """Raise ValueError when an object to convert is of no version of the CRD."""
+    def check_version(self, obj: Object, api_version: str) -> None:
+        """Raise ValueError when an object to convert to a version is of no version of the CRD."""
         source = obj.get("apiVersion", "")
-        if source not in self._by_api_version:
-            raise ValueError(f"request to convert CR from an invalid group/version: {source}")
+        if source in self._by_api_version:
+            return
+        group, _, version = source.rpartition("/")
+        if group != api_version.rpartition("/")[0]:
+            kind = f"{group}/{version}, Kind={obj.get('kind', '')}"
+            raise ValueError(f"{kind} is unstructured and is not suitable for converting to {go_format.quote(api_version)}")
+        raise ValueError(f"request to convert CR from an invalid group/version: {source}")
 
 
 class _AwaitedConversion:
@@ -85,7 +90,7 @@ class _AwaitedConversion:
         self._api_version = api_version
         self._storage_api_version = storage_api_version
 
-    async def from_storage(self, objects: Sequence[Object]) -> Sequence[Object]:
+    async def from_storage(self, objects: Sequence[Object]) -> Sequence[Object | ValueError]:
         """Implement Conversion.from_storage."""
         return await self._convert(objects, self._api_version)
 
@@ -94,28 +99,37 @@ class _AwaitedConversion:
         if obj.get("apiVersion") == self._storage_api_version:
             return obj
         (converted,) = await self._convert([json_values.copy(obj)], self._storage_api_version)
+        if isinstance(converted, ValueError):
+            raise errors.unknown(str(converted)) from converted
         return converted
 
-    async def _convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Object]:
-        result = list(objects)
-        places = [place for place, obj in enumerate(result) if obj.get("apiVersion") != api_version]
-        if not places:
-            return result
-        for place in places:
-            self._schemas.check_version(result[place])
-        # a converter sees resourceVersion, and cannot change it
-        revisions = [result[place].get("metadata", {}).get("resourceVersion") for place in places]
-        converted = await self._converter.convert([result[place] for place in places], api_version)
-        if len(converted) != len(places):
-            raise ValueError(f"the converter returned {len(converted)} objects, expected {len(places)}")
-        for place, obj, revision in zip(places, converted, revisions, strict=True):
-            if obj.get("apiVersion") != api_version:
-                raise ValueError(f"the converter returned an object of {obj.get('apiVersion')!r}, expected {api_version!r}")
-            self._schemas.coerce(obj, drop_malformed=False, report=False)
-            if revision is not None:
-                obj["metadata"]["resourceVersion"] = revision
-            result[place] = obj
+    async def _convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Object | ValueError]:
+        """Return the objects, or the errors of those that cannot be converted; converters do not see resourceVersion."""
+        result: list[Object | ValueError] = list(objects)
+        sent: list[tuple[int, Object, str | None]] = []
+        for place, obj in enumerate(objects):
+            if obj.get("apiVersion") == api_version:
+                continue
+            try:
+                self._schemas.check_version(obj, api_version)
+            except ValueError as error:
+                result[place] = error
+            else:
+                sent.append((place, obj, obj.get("metadata", {}).pop("resourceVersion", None)))
+        if sent:
+            converted = await self._converter.convert([obj for _, obj, _ in sent], api_version)
+            for (place, _, revision), found in zip(sent, converted, strict=True):
+                result[place] = found if isinstance(found, ValueError) else self._coerced(found, revision)
         return result
+
+    def _coerced(self, obj: Object, revision: str | None) -> Object | ValueError:
+        try:
+            self._schemas.coerce(obj, defaults=False, drop_malformed=False, report=False)
+        except ValueError as error:
+            return error
+        if revision is not None:
+            obj["metadata"]["resourceVersion"] = revision
+        return obj
 
 
 class CustomResourceCodec:
@@ -125,6 +139,7 @@ class CustomResourceCodec:
         "__weakref__",
         "_api_version",
         "_converter",
+        "_head",
         "_namespaced",
         "_schemas",
         "_selectable",
@@ -157,6 +172,7 @@ class CustomResourceCodec:
         self.cbor = cbor
         self.gvk = kind
         self._api_version = kind.api_version
+        self._head = b'{"apiVersion":"%b","kind":"%b","metadata":{' % (kind.api_version.encode(), kind.kind.encode())
         self._storage_api_version = f"{kind.group}/{storage_version}"
         self._schemas = _VersionSchemas(kind, shapes)
         self._converter = converter if isinstance(converter, InlineConverter) else None
@@ -173,16 +189,15 @@ class CustomResourceCodec:
         Raises:
             ValueError: the body is no object with a kind; the message is the reference's.
         """
-        if self._schemas.is_canonical(obj):
-            return []
-        unknown = self._schemas.coerce(obj, drop_malformed=False, report=report)
-        shape = self._schemas.of(obj)
-        if shape is not None:
-            shape.default(obj)
-        elif report and obj.get("kind") == self.gvk.kind and parse_group_version(obj.get("apiVersion", ""))[0] == self.gvk.group:
+        unknown = self._schemas.coerce(obj, defaults=True, drop_malformed=False, report=report)
+        if report and self._schemas.of(obj) is None and self._is_of_kind(obj):
             # a version without a schema has no fields of its own
             unknown = sorted([*unknown, *(obj.keys() - _ROOT_FIELDS)])
         return [f'unknown field "{path}"' for path in unknown]
+
+    def _is_of_kind(self, obj: Object) -> bool:
+        """Return whether an object is of some version of the codec's kind."""
+        return obj.get("kind") == self.gvk.kind and parse_group_version(obj.get("apiVersion", ""))[0] == self.gvk.group
 
     def complete(self, obj: Object) -> Object:
         """Return an object of this codec's version with canonical metadata and defaults; it may share members with the given one."""
@@ -203,19 +218,37 @@ class CustomResourceCodec:
         """
         obj = stored_object.loads(data)
         if not isinstance(obj, dict):
-            raise ValueError(f"a stored object is {unstructured.type_name(obj)}")  # noqa: TRY004
-        self._schemas.coerce(obj, drop_malformed=True, report=False)
+            raise ValueError(_not_an_object(obj))  # noqa: TRY004
+        # most stored objects stay as they are, and the check is faster than the work
+        if not self._is_unchanged(obj):
+            self._complete_stored(obj, data)
+        if self.conversion is None:
+            return obj if obj.get("apiVersion") == self._api_version else self._convert(obj, self._api_version)
+        self._schemas.check_version(obj, self._api_version)
+        return obj
+
+    def decode_unchanged(self, data: bytes) -> Object | None:
+        """Implement Codec.decode_unchanged."""
+        if not data.startswith(self._head):
+            return None
+        try:
+            obj: Object = json_codec.loads(data)
+        except ValueError:
+            return None
+        return obj if self._is_unchanged(obj) else None
+
+    def _is_unchanged(self, obj: Object) -> bool:
+        """Report whether a stored object stays as it is when it is decoded."""
+        return self._schemas.is_canonical(obj) and bool(obj["metadata"].get("generation"))
+
+    def _complete_stored(self, obj: Object, data: bytes) -> None:
+        """Prune and default a stored object in place, by the schema of its own version. Raises as `decode`."""
+        self._schemas.coerce(obj, defaults=True, drop_malformed=True, report=False)
         shape = self._schemas.of(obj)
         if shape is None and not obj.get("kind"):
             raise ValueError(f"Object 'Kind' is missing in '{data.decode(errors='replace')}'")
-        if shape is not None:
-            if not obj.get("metadata", _HAS_GENERATION).get("generation"):
-                obj["metadata"]["generation"] = 1
-            shape.default(obj)
-        if self.conversion is None:
-            return obj if obj.get("apiVersion") == self._api_version else self._convert(obj, self._api_version)
-        self._schemas.check_version(obj)
-        return obj
+        if shape is not None and not obj.get("metadata", _HAS_GENERATION).get("generation"):
+            obj["metadata"]["generation"] = 1
 
     def encode(self, obj: Object) -> Encoded:
         """Implement Codec.encode.
@@ -254,12 +287,20 @@ class CustomResourceCodec:
         return fields
 
     def _convert(self, obj: Object, api_version: str) -> Object:
-        self._schemas.check_version(obj)
+        self._schemas.check_version(obj, api_version)
         if self._converter is None:
             raise AssertionError("an object that has to be converted first")
         converted = self._converter.convert_inline(obj, api_version)
-        self._schemas.coerce(converted, drop_malformed=False, report=False)
+        self._schemas.coerce(converted, defaults=False, drop_malformed=False, report=False)
         return converted
+
+
+def _not_an_object(value: Any) -> str:
+    """Return the reference's error for a stored value in JSON that is no object."""
+    if value is None:
+        return "Object 'Kind' is missing in 'null'"
+    name = {list: "array", str: "string", bool: "bool"}.get(type(value), "number")
+    return f"json: cannot unmarshal {name} into Go value of type map[string]interface {{}}"
 
 
 _ROOT_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})

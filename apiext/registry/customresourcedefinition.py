@@ -9,7 +9,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.definitions import conditions
+from apiext.definitions import conditions, unused_versions
 from apiext.definitions.codec import RESOURCE, compact
 from apiext.definitions.conditions import CLEANUP_FINALIZER, TERMINATING, Condition
 from apiext.meta import json_values, time
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from apiext.meta.field import FieldError
     from apiext.meta.gvk import GroupResource
     from apiext.meta.json_codec import Object
+    from apiext.registry.prune_guard import PruneGuard
     from apiext.registry.request_context import DeleteOptions, RequestContext, Updater
     from apiext.storage.interface import Item
 
@@ -70,6 +71,7 @@ class CustomResourceDefinitionStrategy(Strategy):
         _keep_annotations(obj["metadata"], old["metadata"])
         stored = _with_storage_version(obj["spec"], old["status"]["storedVersions"])
         obj["status"] = old["status"] | {"storedVersions": stored}
+        unused_versions.retain(obj, old)
         if not json_values.equal(obj["spec"], old["spec"]) and not json_values.equal(compact(obj["spec"]), old["spec"]):
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
@@ -99,6 +101,7 @@ class CustomResourceDefinitionStatusStrategy(CustomResourceDefinitionStrategy):
         _keep_annotations(obj["metadata"], old["metadata"])
         # The reference intends to reset the metadata, but takes it from the new object: labels and annotations change.
         obj["spec"] = old["spec"]
+        unused_versions.retain(obj, old)
 
     def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
         """Validate the metadata and the accepted names."""
@@ -118,6 +121,7 @@ class CustomResourceDefinitionRest(ResourceRest):
 
     observe: Callable[[Item], None]
     forget: Callable[[str, int], None]
+    guard: PruneGuard
     strategy: Strategy = field(default_factory=CustomResourceDefinitionStrategy)
     resource: GroupResource = RESOURCE
     namespaced: bool = False
@@ -131,7 +135,7 @@ class CustomResourceDefinitionRest(ResourceRest):
         async def forget(name: str, revision: int) -> None:
             self.forget(name, revision)
 
-        return {**super().answers(), "observe": observe, "forget": forget}
+        return {**super().answers(), "observe": observe, "forget": forget, "count_stored": self.guard.count}
 
     async def create(self, ctx: RequestContext, obj: Object, options: CreateOptions) -> Item:
         """Create a definition."""
@@ -142,7 +146,14 @@ class CustomResourceDefinitionRest(ResourceRest):
 
     async def update(self, ctx: RequestContext, name: str, updater: Updater, options: UpdateOptions) -> tuple[Item, bool]:
         """Update a definition."""
-        item, created = await super().update(ctx, name, updater, options)
+
+        async def admit(operation: AdmissionOperation, new: Object | None, old: Object | None) -> None:
+            if options.admit is not None:
+                await options.admit(operation, new, old)
+            if new is not None and old is not None:
+                await self.guard.check(ctx, new, old)
+
+        item, created = await super().update(ctx, name, updater, dataclasses.replace(options, admit=admit))
         metadata = item.object()["metadata"]
         if "deletionTimestamp" in metadata and not metadata.get("finalizers"):
             # The update removed the last finalizer and the definition; the watch reports it.
@@ -206,7 +217,7 @@ def _keep_annotations(metadata: Object, before: Object) -> None:
 
 
 def _with_storage_version(spec: Object, stored: list[str] | None) -> list[str] | None:
-    name = next((version["name"] for version in spec["versions"] or () if version["storage"]), None)
+    name = unused_versions.storage_version(spec)
     if name is None or name in (stored or ()):
         return stored
     return [*(stored or ()), name]

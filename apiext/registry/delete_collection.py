@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from apiext.meta import errors
 from apiext.meta.tasks import end_tasks
+from apiext.meta.time_slice import Pace
 from apiext.storage.interface import Item, ListResult, VersionMatch
 
 if TYPE_CHECKING:
@@ -58,9 +59,13 @@ async def delete_all(rest: Collection, ctx: RequestContext, options: DeleteOptio
 
 async def _delete_page(rest: Collection, ctx: RequestContext, options: DeleteOptions, items: Sequence[Item]) -> None:
     queue = iter(items)
+    # a dry run on an embedded store never waits; urgent: only the workers of this page share the slices
+    pace = Pace(urgent=True)
 
     async def work() -> None:
         for item in queue:
+            if pace.due:
+                await pace.pause()
             namespace = item.fields.get("metadata.namespace", "")
             target = ctx if namespace == ctx.namespace else dataclasses.replace(ctx, namespace=namespace)
             try:

@@ -8,6 +8,7 @@ from apiext.meta import errors
 from apiext.storage.backend import BackendError
 from apiext.storage.interface import (
     CorruptObjectError,
+    EncryptedObjectError,
     InvalidObjectError,
     KeyExistsError,
     KeyNotFoundError,
@@ -36,7 +37,7 @@ def interpret(error: StorageError | BackendError, *, resource: GroupResource, op
         return errors.unknown(str(error))
     if isinstance(error, CorruptObjectError):
         if operation == "update":
-            return errors.unknown(error.message)
+            return errors.internal(error.message) if isinstance(error, EncryptedObjectError) else errors.unknown(error.message)
         error.key = relative_key(error.key, resource)
     return errors.internal(error.describe())
 

@@ -47,9 +47,8 @@ def event_codec() -> TypedCodec:
 
 
 class EventStrategy(Strategy):
-    """Updates may create and need no resourceVersion."""
+    """Updates need no resourceVersion."""
 
-    allow_create_on_update = True
     allow_unconditional_update = True
     garbage_collected = False
     distinct_errors = True

@@ -16,7 +16,8 @@ def keep_times(obj: Object, existing: Object) -> None:
     entries, known = metadata.get("managedFields"), before.get("managedFields")
     if not entries or not known or len(entries) != len(known) or _times(entries) == _times(known):
         return
-    if _timeless(entries) == _timeless(known) and _without_managers(metadata) == _without_managers(before) and _same_rest(obj, existing):
+    same_entries = [_without("time", entry) for entry in entries] == [_without("time", entry) for entry in known]
+    if same_entries and _without("managedFields", metadata) == _without("managedFields", before) and _same_rest(obj, existing):
         metadata["managedFields"] = known
 
 
@@ -24,12 +25,8 @@ def _times(entries: list[Object]) -> list[Any]:
     return [entry.get("time") for entry in entries]
 
 
-def _timeless(entries: list[Object]) -> list[Object]:
-    return [{name: member for name, member in entry.items() if name != "time"} for entry in entries]
-
-
-def _without_managers(metadata: Object) -> Object:
-    return {name: member for name, member in metadata.items() if name != "managedFields"}
+def _without(left_out: str, obj: Object) -> Object:
+    return {name: member for name, member in obj.items() if name != left_out}
 
 
 def _same_rest(obj: Object, existing: Object) -> bool:

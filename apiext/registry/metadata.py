@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from apiext.registry.strategy import Strategy
 
 _RESOURCE_VERSION = field.Path("metadata", "resourceVersion")
+_KEPT_BY_STATUS = ("selfLink", "generation", "deletionTimestamp", "labels", "annotations", "ownerReferences", "finalizers")
 
 
 def own(obj: Object) -> Object:
@@ -32,6 +33,14 @@ def group_kind(obj: Object) -> GroupKind:
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
     group = parse_group_version(api_version).group if isinstance(api_version, str) else ""
     return GroupKind(group, kind if isinstance(kind, str) else "")
+
+
+def keep_for_status(metadata: Object, before: Object) -> None:
+    """Restore the metadata that an update of a status must not change (apimachinery: ResetObjectMetaForStatus)."""
+    for name in _KEPT_BY_STATUS:
+        metadata.pop(name, None)
+        if name in before:
+            metadata[name] = before[name]
 
 
 def wipe_system_fields(metadata: Object) -> None:

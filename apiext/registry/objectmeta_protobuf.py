@@ -1,4 +1,4 @@
-"""Metadata of objects and lists in protobuf, with PartialObjectMetadata and WatchEvent.
+"""Metadata of objects and lists in protobuf, with Condition, PartialObjectMetadata and WatchEvent.
 
 Mirrors apimachinery pkg/apis/meta/v1 and v1beta1 (generated.proto).
 """
@@ -9,6 +9,16 @@ from typing import Final
 
 from apiext.registry.protobuf import BYTES_OF, MapOf, Message, Scalar
 
+CONDITION: Final = Message(
+    {
+        1: ("type", Scalar.TEXT),
+        2: ("status", Scalar.TEXT),
+        3: ("observedGeneration", Scalar.INT),
+        4: ("lastTransitionTime", Scalar.TIME),
+        5: ("reason", Scalar.TEXT),
+        6: ("message", Scalar.TEXT),
+    }
+)
 _OWNER: Final = Message(
     {
         1: ("kind", Scalar.TEXT),

@@ -35,7 +35,7 @@ class RequestContext:
     """Messages for Warning headers; the registry appends to them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CreateOptions:
     """Options of a create."""
 
@@ -43,7 +43,7 @@ class CreateOptions:
     admit: Admit | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class UpdateOptions:
     """Options of an update."""
 
@@ -54,7 +54,7 @@ class UpdateOptions:
     limit: int | None = None
     """As WriteOptions.limit."""
     create: bool = False
-    """Create a missing object, whatever the strategy allows."""
+    """Create a missing object."""
     keep_managers: bool = False
     """As WriteOptions.keep_managers."""
 

@@ -151,7 +151,7 @@ class ResourceRest:
         call = UpdateCall(ctx, name, updater, options, self.resource, self.strategy, self.namespaced)
         write = WriteOptions(
             preconditions=options.preconditions,
-            ignore_not_found=options.create or self.strategy.allow_create_on_update,
+            ignore_not_found=options.create,
             dry_run=options.dry_run,
             keep_managers=options.keep_managers,
             limit=options.limit,

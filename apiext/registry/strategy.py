@@ -17,8 +17,6 @@ class Strategy:
     by replacement. The other methods change nothing. `old` never changes. Metadata has the form that meta.objectmeta gives it.
     """
 
-    allow_create_on_update = False
-    """Whether PUT may create an object."""
     allow_unconditional_update = False
     """Whether an update may omit metadata.resourceVersion."""
     garbage_collected = True

@@ -55,7 +55,7 @@ class UpdateCall:
         del self.ctx.warnings[self._warned :]
         self.created = not revision
         if self.created:
-            if not (self.options.create or self.strategy.allow_create_on_update):
+            if not self.options.create:
                 raise errors.not_found(self.resource, self.name)
             obj = own(await self.updater({}))
             self.metadata = obj["metadata"]

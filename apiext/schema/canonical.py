@@ -1,16 +1,32 @@
-"""Fast path: detects objects that pruning, or pruning and defaulting, would not change."""
+"""Fast path: detects objects that pruning, or pruning and defaulting, would not change, and sets defaults in the same walk."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Final
 
+from apiext.meta import json_values
 from apiext.schema.defaulting.algorithm import defaults_of
 from apiext.schema.model import Structural
 from apiext.schema.pruning import META_FIELDS
 
 
+class _Absent(Enum):
+    """What an absent field with a default means."""
+
+    NOTHING = 0
+    DIFFERENCE = 1
+    SET = 2
+
+
+_NOTHING: Final = _Absent.NOTHING
+_SET: Final = _Absent.SET
+_NO_MEMBERS: Final[Mapping[str, Any]] = {}
+
+
 def supports(schema: Structural) -> bool:
-    """Return whether `is_canonical` and `is_pruned` can be true for objects of a schema.
+    """Return whether the other functions can be true for objects of a schema.
 
     They do not handle embedded resources, nor defaults and children of apiVersion, kind and metadata.
     """
@@ -18,53 +34,62 @@ def supports(schema: Structural) -> bool:
     return not schema.has_resources and not any(child.default is not None or any(child.children()) for child in special)
 
 
-def is_canonical(obj: dict[str, Any], schema: Structural) -> bool:
+def is_canonical(obj: dict[str, Any], schema: Structural, known: Mapping[str, Any] = _NO_MEMBERS) -> bool:
     """Return whether pruning, the removal of nulls and defaulting would change nothing of an object outside its metadata.
 
     False also where that takes a closer check: for fractions, which are written in another form than they are read, for nulls, and
-    below x-kubernetes-preserve-unknown-fields.
+    below x-kubernetes-preserve-unknown-fields. Members that are identical to those of `known`, a canonical object, are not checked.
     """
-    return _members(_without_metadata(obj), schema, defaulted=True)
+    if any(name not in obj for name, _, _ in defaults_of(schema)):
+        return False
+    changed = {key: member for key, member in obj.items() if key not in META_FIELDS and known.get(key, _NO_MEMBERS) is not member}
+    return not changed or _members(changed, schema, _Absent.DIFFERENCE, is_part=True)
 
 
-def is_pruned(obj: dict[str, Any], schema: Structural) -> bool:
-    """Return whether pruning and the removal of nulls would change nothing of an object outside its metadata; False as `is_canonical`."""
-    return _members(_without_metadata(obj), schema, defaulted=False)
+def complete(obj: dict[str, Any], schema: Structural, *, defaults: bool) -> bool:
+    """Return whether pruning and the removal of nulls would change nothing of an object outside its metadata; False as `is_canonical`.
+
+    With `defaults`, sets all defaults in place; some of them, if the result is False.
+    """
+    content = {key: member for key, member in obj.items() if key not in META_FIELDS}
+    size = len(content)
+    result = _members(content, schema, _SET if defaults else _NOTHING)
+    if len(content) > size:
+        obj |= content
+    return result
 
 
-def _without_metadata(obj: dict[str, Any]) -> dict[str, Any]:
-    return {key: member for key, member in obj.items() if key not in META_FIELDS}
-
-
-def _members(value: dict[str, Any], schema: Structural, *, defaulted: bool) -> bool:
+def _members(value: dict[str, Any], schema: Structural, absent: _Absent, *, is_part: bool = False) -> bool:
     if schema.preserve:
         return False
-    if defaulted:
-        for name, _, _ in defaults_of(schema):
+    if absent is not _NOTHING and not is_part:
+        for name, default, _ in defaults_of(schema):
             if name not in value:
-                return False
+                if absent is not _SET:
+                    return False
+                value[name] = json_values.copy(default)
     properties = schema.properties
     for key, member in value.items():
         child = properties.get(key) or schema.additional
         if child is None:
             return False
         kind = type(member)
-        if kind is not str and kind is not int and kind is not bool and not _below(member, child, defaulted=defaulted):
+        if kind is not str and kind is not int and kind is not bool and not _below(member, child, absent):
             return False
     return True
 
 
-def _below(value: Any, schema: Structural, *, defaulted: bool) -> bool:
+def _below(value: Any, schema: Structural, absent: _Absent) -> bool:
     if type(value) is dict:
-        return _members(value, schema, defaulted=defaulted)
+        return _members(value, schema, absent)
     items = schema.items
     if type(value) is not list or items is None:
         return False
     for item in value:
         kind = type(item)
         if kind is dict:
-            if not _members(item, items, defaulted=defaulted):
+            if not _members(item, items, absent):
                 return False
-        elif kind is not str and kind is not int and kind is not bool and not _below(item, items, defaulted=defaulted):
+        elif kind is not str and kind is not int and kind is not bool and not _below(item, items, absent):
             return False
     return True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from apiext.meta import objectmeta
 from apiext.meta.field import FieldError
 from apiext.meta.json_codec import Object
-from apiext.schema.canonical import is_canonical, is_pruned, supports
+from apiext.schema.canonical import complete, is_canonical, supports
 from apiext.schema.defaulting.algorithm import default
 from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
 from apiext.schema.lazy_path import DottedPath
@@ -42,6 +42,10 @@ class CompiledSchema:
         self.structural = Structural(schema)
         """The uncompiled schema."""
         self._spec = Spec(schema, served=True)
+        self._canonical: Object = {}
+        """The object that was last decoded, if it is canonical. What its members contain never changes (registry/strategy.py)."""
+        self._valid: Object = {}
+        """The object that was last found valid."""
 
     @cached_property
     def _check(self) -> Check:
@@ -75,8 +79,8 @@ class CompiledSchema:
 
     # --- decoding ---------------------------------------------------------------------------------------------------------
 
-    def coerce(self, obj: Object, *, drop_invalid: bool = False, report: bool = False) -> list[str]:
-        """Do all of decoding but defaulting, in place: coerce metadata, prune, drop nulls, coerce embedded resources.
+    def coerce(self, obj: Object, *, defaults: bool = False, drop_invalid: bool = False, report: bool = False) -> list[str]:
+        """Do all of decoding, in place: coerce metadata, prune, drop nulls, coerce embedded resources and, with `defaults`, `default`.
 
         With `report`, returns the paths of the dropped unknown fields: those of the metadata, of the object, and of embedded
         metadata (unstructuredSchemaCoercer.apply).
@@ -87,11 +91,17 @@ class CompiledSchema:
                 reference's text.
         """
         unknown, _ = objectmeta.coerce(obj, drop_malformed=drop_invalid, report=report)
+        if self._has_fast_path and complete(obj, self.structural, defaults=defaults):
+            if defaults:
+                self._canonical = obj.copy()
+            return unknown
         dropped: list[str] = []
-        if not (self.preserve_unknown_fields or (self._has_fast_path and is_pruned(obj, self.structural))):
+        if not self.preserve_unknown_fields:
             dropped = prune(obj, self._resource, report=report)
             prune_non_nullable_nulls_without_defaults(obj, self.structural)
         embedded = coerce(obj, self.structural, drop_invalid=drop_invalid, report=report) if self.structural.has_resources else []
+        if defaults:
+            self.default(obj)
         return [*unknown, *dropped, *embedded] if report else []
 
     def default(self, obj: Object) -> None:
@@ -100,14 +110,23 @@ class CompiledSchema:
 
     def is_canonical(self, obj: Object) -> bool:
         """Return whether writing an object, reading it again, `coerce` and `default` would leave it unchanged; False when in doubt."""
-        # Cheapest test first: most new objects lack a default.
-        return self._has_fast_path and is_canonical(obj, self.structural) and objectmeta.is_canonical(obj.get("metadata"))
+        return self._has_fast_path and is_canonical(obj, self.structural, self._canonical) and objectmeta.is_canonical(obj.get("metadata"))
 
     # --- validation ---------------------------------------------------------------------------------------------------
 
     def is_valid(self, obj: Object) -> bool:
         """Return whether an object violates no keyword of the schema; False when in doubt, as about floats in the place of integers."""
-        return self._check(obj)
+        if _has_members_of(obj, self._valid):
+            return True
+        valid = self._check(obj)
+        # without a fast path, rules about the metadata are possible, which may change
+        if valid and self._has_fast_path:
+            self._valid = obj.copy()
+        return valid
+
+    def is_surely_typed(self, obj: Object) -> bool:
+        """Return whether a decoded object surely has the types of the schema, without lists of type set or map."""
+        return self._has_fast_path and not self.structural.has_lists and self.is_valid(obj)
 
     def validate_values(self, obj: Object, old: Object | None = None) -> list[FieldError]:
         """Return the violations of the schema's keywords; unchanged values of the old object are tolerated (ratcheting)."""
@@ -162,3 +181,13 @@ class CompiledSchema:
         known = None if old is None else Correlated(obj, old, self.structural.raw)
         result: RuleResult = self._evaluation.evaluate(rules, obj, old, is_valid=is_valid, correlated=known)
         return result
+
+
+def _has_members_of(obj: Object, known: Object) -> bool:
+    """Return whether an object has the very members of a known one, apart from its metadata."""
+    if not obj or len(obj) != len(known):
+        return False
+    for name, member in obj.items():  # noqa: SIM110 a generator would double the time
+        if name != "metadata" and known.get(name, known) is not member:
+            return False
+    return True

@@ -11,20 +11,41 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
+from apiext.conversion.factory import ConverterFactory
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.controllers import DefinitionControllers
 from apiext.definitions.definition_informer import DefinitionInformer
+from apiext.definitions.stored_versions_controller import StoredVersionsController
 from apiext.discovery.handler import DiscoveryHandler
 from apiext.endpoints.handlers.open_watches import Watches
 from apiext.managedfields.field_manager import SERVER
-from apiext.meta.builtin_resources import AGGREGATED_BUILTINS, BUILTINS, CORE_V1, CUSTOM_RESOURCE_DEFINITIONS
+from apiext.meta.builtin_resources import (
+    AGGREGATED_BUILTINS,
+    BUILTINS,
+    CORE_V1,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    INTERNAL_V1ALPHA1,
+    STORAGE_VERSION_MIGRATIONS,
+    STORAGE_VERSIONS,
+    STORAGEMIGRATION_V1,
+)
 from apiext.meta.tasks import run_until_closed
 from apiext.registry.event_expiry import EventExpiry
+from apiext.registry.prune_guard import PruneGuard
 from apiext.server.admission import open_admission
-from apiext.server.feature_gates import CBOR_GATE
+from apiext.server.automatic_migration import start_automatic_migration
+from apiext.server.feature_gates import CBOR_GATE, MIGRATOR_GATE, STORAGE_VERSION_GATE
 from apiext.server.lazy_imports import LazyHandler
 from apiext.server.routes.version import GIT_VERSION
-from apiext.serving.builtin import BuiltinEndpoints, core_endpoints, definitions_endpoint
+from apiext.server.storage_version_migrations import start_migrations
+from apiext.server.storage_versions import start_replicas, start_storage_versions
+from apiext.serving.builtin import (
+    BuiltinEndpoints,
+    core_endpoints,
+    definitions_endpoint,
+    storage_version_migrations_endpoint,
+    storage_versions_endpoint,
+)
 from apiext.serving.cache import ServingCache
 from apiext.serving.definition_instances import DefinitionInstances
 from apiext.serving.handler import ResourceHandler
@@ -32,12 +53,14 @@ from apiext.serving.import_handler import ImportHandler
 from apiext.serving.mirror_guard import MirrorGuards
 from apiext.serving.namespace_controller import NamespaceController
 from apiext.serving.remote_scopes import with_remote_builtin
+from apiext.serving.stored_handler import StoredHandler
 from apiext.storage.backend import BackendError
 from apiext.storage.host_records import HostRecords
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from apiext.admission.attributes import Admission
     from apiext.definitions.definition import Definition
     from apiext.endpoints.request import Handler
     from apiext.meta.builtin_resources import BuiltinGroupVersion
@@ -48,6 +71,7 @@ if TYPE_CHECKING:
     from apiext.server.options import ServerOptions
     from apiext.serving.builtin import BuiltinEndpoint
     from apiext.storage.factory import StoreFactory
+    from apiext.storage.replicas import Replicas
     from apiext.workers.pool import WorkerPool
 
 _DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
@@ -61,16 +85,19 @@ class API:
 
     resources: Handler
     discovery: Handler
-    openapi: Handler
-    imports: Handler
+    others: Mapping[str, Handler]
+    """Handlers of other paths, by their first segment."""
     catalog: Catalog
     definitions: BuiltinEndpoint
     stores: StoreFactory
+    replicas: Replicas
+    """The servers on the store."""
     watches: Watches
     """All open watches."""
     builtins: tuple[BuiltinGroupVersion, ...]
     """Built-in group versions that this server serves."""
     workers: WorkerPool
+    converters: ConverterFactory
     informers: Sequence[HostInformer]
     """Informers of host objects that admission plugins need."""
 
@@ -81,7 +108,10 @@ class API:
 
     def paths(self) -> list[str]:
         """Return the paths of the API for the index of `/`."""
-        groups: dict[str, set[str]] = {"apiextensions.k8s.io": {"v1"}}
+        groups: dict[str, set[str]] = {}
+        for group, version in (builtin.group_version for builtin in self.builtins):
+            if group:
+                groups.setdefault(group, set()).add(version)
         for definition in self.catalog.all():
             if definition.is_established:
                 served = {version.name for version in definition.versions if version.served}
@@ -114,6 +144,21 @@ class API:
         counts = await asyncio.gather(*(self._count(resource) for resource in resources))
         return dict(zip(resources, counts, strict=True))
 
+    def count_stored(self) -> Mapping[tuple[GroupResource, str], int]:
+        """Return the number of stored objects by resource and version, for custom resources whose watch cache is loaded.
+
+        A version that the definition neither has nor lists in its storedVersions is "unknown".
+        """
+        counts: dict[tuple[GroupResource, str], int] = {}
+        for definition in self.catalog.all():
+            known = self.stores.stored_versions(definition.resource).known()
+            if known is not None:
+                names = {*(version.name for version in definition.versions), *(definition.head["status"]["storedVersions"] or ())}
+                found = {name: known.of(name) for name in names}
+                counts |= {(definition.resource, name): number for name, number in found.items()}
+                counts[definition.resource, "unknown"] = known.total - sum(found.values())
+        return counts
+
     async def _count(self, resource: GroupResource) -> int:
         try:
             async with asyncio.timeout(_COUNT_TIMEOUT):
@@ -127,8 +172,10 @@ def _is_reconciled(definition: Definition | None) -> bool:
     return definition is None or definition.is_established or definition.condition("NamesAccepted") is not None
 
 
-async def open_api(stores: StoreFactory, options: ServerOptions, clients: HostClients, workers: WorkerPool, stack: AsyncExitStack) -> API:
-    """Compose and start the API; `stack` stops it.
+async def open_api(
+    stores: StoreFactory, options: ServerOptions, url: str, clients: HostClients, workers: WorkerPool, stack: AsyncExitStack
+) -> API:
+    """Compose and start the API of the server at `url`; `stack` stops it.
 
     Changes of definitions take one path: store -> informer -> catalog -> serving cache, then controllers, then other listeners.
 
@@ -137,36 +184,66 @@ async def open_api(stores: StoreFactory, options: ServerOptions, clients: HostCl
         StatusError, BackendError, StorageError: the store cannot be read.
     """
     admission, informers = open_admission(options, stores, clients, stack)
-    builtins = BUILTINS if options.host is None else AGGREGATED_BUILTINS
+    builtins = _builtins(options)
     catalog, watches = Catalog(), Watches(min_seconds=options.limits.min_request_timeout)
     informer = DefinitionInformer(stores.store(_DEFINITIONS), catalog)
     guards = MirrorGuards(informer, stores.key_prefix(_DEFINITIONS))
-    cache = ServingCache(stores, admission, guards, watches, cbor=options.feature_gates.enabled(CBOR_GATE))
+    converters = ConverterFactory(options.service_addresses)
+    cache = ServingCache(stores, admission, guards, converters, watches, cbor=options.feature_gates.enabled(CBOR_GATE))
     stack.push_async_callback(cache.close)
     catalog.subscribe(cache.on_change)
-    definitions = with_remote_builtin(definitions_endpoint(informer, admission, watches))
-    record = definitions.scopes["status"].fields.recorder(SERVER)
-    controllers = DefinitionControllers(informer, DefinitionInstances(cache), record)
-    controllers.start()
-    stack.push_async_callback(controllers.close)
+    guard = PruneGuard(count=stores.count_stored, refuses=options.guard_stored_versions)
+    definitions = with_remote_builtin(definitions_endpoint(informer, guard, admission, watches))
+    _start_definition_controllers(informer, definitions, cache, stack, restores=options.guard_stored_versions or options.migrates)
     await informer.start()
     stack.push_async_callback(informer.close)
-    core = core_endpoints(stores, admission, watches) if options.host is None else []
-    if core:
-        await _start_core_controllers(core, NamespaceController(core[0], core[1:], catalog, cache), stores, options, stack)
+    replicas = await start_replicas(options.storage, url, catalog, cache, stack)
+    start_automatic_migration(informer, definitions, cache, replicas, workers, options, stack)
+    core = core_endpoints(stores, admission, watches) if CORE_V1 in builtins else []
+    await _start_core_controllers(core, catalog, cache, options, stack)
+    own = [*map(with_remote_builtin, [*core, *_gated_endpoints(builtins, stores, admission, watches)]), definitions]
+    await start_storage_versions(own, options.storage, url, catalog, cache, stack)
+    start_migrations(own, catalog, cache, workers, replicas, options.storage, stack)
     return API(
-        resources=ResourceHandler(catalog, cache, BuiltinEndpoints([*map(with_remote_builtin, core), definitions]), workers),
+        resources=ResourceHandler(catalog, cache, BuiltinEndpoints(own), workers),
         discovery=DiscoveryHandler(catalog, builtins),
-        openapi=LazyHandler(functools.partial(_openapi_handler, catalog, builtins)),
-        imports=ImportHandler(cache, workers),
+        others={
+            "openapi": LazyHandler(functools.partial(_openapi_handler, catalog, builtins)),
+            "apiext": ImportHandler(cache, workers),
+            "stored": StoredHandler(catalog, cache, workers, replicas.roll_call),
+        },
         catalog=catalog,
         definitions=definitions,
         stores=stores,
+        replicas=replicas,
         watches=watches,
         builtins=builtins,
         workers=workers,
+        converters=converters,
         informers=informers,
     )
+
+
+def _builtins(options: ServerOptions) -> tuple[BuiltinGroupVersion, ...]:
+    """Return the built-in group versions of a server with these options."""
+    if options.host is not None:
+        return AGGREGATED_BUILTINS
+    enabled = options.feature_gates.enabled
+    left_out = () if enabled(MIGRATOR_GATE) else (STORAGEMIGRATION_V1,)
+    added = (INTERNAL_V1ALPHA1,) if enabled(STORAGE_VERSION_GATE) else ()
+    return tuple(builtin for builtin in (*BUILTINS, *added) if builtin not in left_out)
+
+
+def _gated_endpoints(
+    builtins: tuple[BuiltinGroupVersion, ...], stores: StoreFactory, admission: Admission, watches: Watches
+) -> Iterator[BuiltinEndpoint]:
+    """Yield the endpoints of the groups that have feature gates."""
+    for group, resource, endpoint in (
+        (INTERNAL_V1ALPHA1, STORAGE_VERSIONS, storage_versions_endpoint),
+        (STORAGEMIGRATION_V1, STORAGE_VERSION_MIGRATIONS, storage_version_migrations_endpoint),
+    ):
+        if group in builtins:
+            yield endpoint(stores.store(resource.resource.group_resource), admission, watches)
 
 
 def _openapi_handler(catalog: Catalog, builtins: tuple[BuiltinGroupVersion, ...]) -> Handler:
@@ -176,13 +253,28 @@ def _openapi_handler(catalog: Catalog, builtins: tuple[BuiltinGroupVersion, ...]
     return OpenAPIHandler(catalog, builtins, version=GIT_VERSION)
 
 
-async def _start_core_controllers(
-    core: Sequence[BuiltinEndpoint], namespaces: NamespaceController, stores: StoreFactory, options: ServerOptions, stack: AsyncExitStack
+def _start_definition_controllers(
+    informer: DefinitionInformer, definitions: BuiltinEndpoint, cache: ServingCache, stack: AsyncExitStack, *, restores: bool
 ) -> None:
-    """Start the namespace controller and, if events expire, the deletion of old events."""
+    """Start the controllers of definitions; they act on what the informer finds."""
+    record = definitions.scopes["status"].fields.recorder(SERVER)
+    controllers = DefinitionControllers(informer, DefinitionInstances(cache), record, cache.converters.circuits)
+    stored_versions = StoredVersionsController(informer, cache.stores.stored_versions, record, restores=restores)
+    for controller in (controllers, stored_versions):
+        controller.start()
+        stack.push_async_callback(controller.close)
+
+
+async def _start_core_controllers(
+    core: Sequence[BuiltinEndpoint], catalog: Catalog, cache: ServingCache, options: ServerOptions, stack: AsyncExitStack
+) -> None:
+    """Start the namespace controller and, if events expire, the deletion of old events, where the server has these resources."""
+    if not core:
+        return
+    namespaces = NamespaceController(core[0], core[1:], catalog, cache)
     await namespaces.start()
     stack.push_async_callback(namespaces.close)
     if options.limits.event_ttl:
         events = cast("ResourceRest", core[1].scopes[""].rest)
-        records = HostRecords(stores.backend, options.storage.prefix)
+        records = HostRecords(cache.stores.backend, options.storage.prefix)
         run_until_closed(stack, EventExpiry(events.store, events.codec, records, ttl=options.limits.event_ttl).run())

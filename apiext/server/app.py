@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from apiext.meta.builtin_resources import STORAGEMIGRATION_V1
 from apiext.meta.errors import StatusError
 from apiext.server.api import API, open_api
-from apiext.server.definition_files import apply_definition
 from apiext.server.handler_chain import ChainParts, build_chain
 from apiext.server.host.clients import HostClients, open_authorizer
+from apiext.server.routes.conversion_metrics import ConversionMetrics
 from apiext.server.routes.healthz import PING, CachedProbe, HealthCheck, HealthEndpoint, UnhealthyError
 from apiext.server.routes.metrics import Metrics
 from apiext.server.routes.router import Router
@@ -70,11 +70,16 @@ class App:
         router = Router(
             resources=api.resources,
             discovery=api.discovery,
-            openapi=api.openapi,
-            imports=api.imports,
+            others=api.others,
             health=self._health(),
             metrics=Metrics(
-                stats=parts.stats, in_flight=parts.in_flight, objects=api.count_objects, workers=workers, certificates=certificates
+                stats=parts.stats,
+                in_flight=parts.in_flight,
+                objects=api.count_objects,
+                stored=api.count_stored,
+                workers=workers,
+                certificates=certificates,
+                more=[ConversionMetrics(api.converters)],
             ),
             api_paths=api.paths,
             has_core=api.has_core,
@@ -99,8 +104,12 @@ class App:
 
     async def _load_files(self, folder: Path, stack: AsyncExitStack) -> None:
         from apiext.definitions.sources.directory import DirectorySource
+        from apiext.server.definition_files import DefinitionFiles
 
-        files = DirectorySource(folder, partial(apply_definition, self._api.definitions.scopes[""], self._api.workers))
+        api = self._api
+        migrates = STORAGEMIGRATION_V1 in api.builtins
+        writer = DefinitionFiles(api.definitions.scopes[""], api.workers, api.catalog, api.stores.stored_versions, migrates=migrates)
+        files = DirectorySource(folder, writer.apply)
         try:
             await files.start()
         except OSError as error:
@@ -136,7 +145,8 @@ class App:
         if self._options.crd_selector is not None:
             informers.append(HealthCheck("host", self._check_host, lambda: self._host.remarks() if self._host is not None else ()))
         readiness = [HealthCheck("etcd-readiness", probe)] if store == "etcd" else []
-        ready = [*checks, *readiness, *informers, HealthCheck("crd-dir", self._check_loaded), HealthCheck("shutdown", self._check_shutdown)]
+        files = HealthCheck("crd-dir", self._check_loaded, lambda: self._files.remarks if self._files is not None else ())
+        ready = [*checks, *readiness, *informers, files, HealthCheck("shutdown", self._check_shutdown)]
         return [HealthEndpoint("healthz", checks), HealthEndpoint("livez", checks), HealthEndpoint("readyz", ready)]
 
     async def _check_backend(self) -> None:
@@ -169,13 +179,14 @@ class App:
 
 async def open_app(
     options: ServerOptions,
+    url: str,
     *,
     clients: HostClients,
     credentials: ServerCredentials,
     delegation: Delegation | None,
     stack: AsyncExitStack,
 ) -> App:
-    """Open the backend and start the server's parts; `stack` stops and closes them.
+    """Open the backend and start the parts of the server at `url`; `stack` stops and closes them.
 
     Raises:
         StartError: the backend does not answer, the kubeconfig for authorization or the tracing configuration is invalid, or the
@@ -198,9 +209,10 @@ async def open_app(
             await delegation.lookup.recall(HostRecords(backend, storage.prefix))
         await stores.start()
         stack.push_async_callback(stores.close)
-        api = await open_api(stores, options, clients, workers, stack)
+        api = await open_api(stores, options, url, clients, workers, stack)
     except (BackendError, StorageError, StatusError) as error:
-        raise StartError(f"cannot read the store: {error}") from error
+        hint = "; see apiext rescue" if isinstance(error, StatusError) and error.reason == "StorageReadError" else ""
+        raise StartError(f"cannot read the store: {error}{hint}") from error
     parts = ChainParts(
         tokens=credentials.tokens,
         delegation=delegation,

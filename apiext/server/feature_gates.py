@@ -21,7 +21,11 @@ _COMPONENT: Final = "kube"
 _ALL_OF_STAGE: Final = {"AllAlpha": "alpha", "AllBeta": "beta"}
 """Gates that set all others of a stage that the flag does not name."""
 CBOR_GATE: Final = "CBORServingAndStorage"
-_IMPLEMENTED: Final = frozenset({*_ALL_OF_STAGE, "AllowUnsafeMalformedObjectDeletion", CBOR_GATE, "ConstrainedImpersonation"})
+MIGRATOR_GATE: Final = "StorageVersionMigrator"
+STORAGE_VERSION_GATE: Final = "StorageVersionAPI"
+"""It requires APIServerIdentity, which has no effect without it: Leases are not served."""
+_OTHERS: Final = ("AllowUnsafeMalformedObjectDeletion", "ConstrainedImpersonation")
+_IMPLEMENTED: Final = frozenset({*_ALL_OF_STAGE, CBOR_GATE, MIGRATOR_GATE, STORAGE_VERSION_GATE, *_OTHERS})
 """Gates that change what this server does."""
 
 

@@ -25,9 +25,12 @@ from apiext.server.options import (
     StorageOptions,
 )
 from apiext.storage.etcd.config import EtcdConfig
+from apiext.webhook.service_addresses import parse_service_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from apiext.webhook.service_addresses import ServiceAddresses
 
 _TLS_VERSIONS: Final = ("VersionTLS12", "VersionTLS13")
 _MODES: Final = ("AlwaysAllow", "Webhook")
@@ -47,16 +50,18 @@ def read_options(flags: Mapping[str, Any]) -> ServerOptions:
         OptionsError: a flag is invalid. The error has a line for each invalid flag.
     """
     reader = FlagReader(flags)
-    data_dir = reader.path("data_dir") or default_data_dir()
     options = ServerOptions(
-        serving=_serving(reader, data_dir),
-        storage=_storage(reader, data_dir),
+        serving=_serving(reader),
+        storage=read_storage(reader),
         authentication=_authentication(reader),
         authorization=_authorization(reader),
         limits=_limits(reader),
         crd_dir=_folder(reader, "crd_dir"),
         crd_selector=_crd_selector(reader),
+        guard_stored_versions=reader.flag("guard_stored_versions", default=False),
         host=_host(reader),
+        service_addresses=_service_addresses(reader),
+        migrates=_migrates(reader),
         feature_gates=_feature_gates(reader),
         admission_plugins=_admission_plugins(reader),
         cors_origins=_patterns(reader, "cors_allowed_origins"),
@@ -81,7 +86,11 @@ def _folder(reader: FlagReader, name: str) -> Path | None:
     return path
 
 
-def _serving(reader: FlagReader, data_dir: Path) -> ServingOptions:
+def _data_dir(reader: FlagReader) -> Path:
+    return reader.path("data_dir") or default_data_dir()
+
+
+def _serving(reader: FlagReader) -> ServingOptions:
     reader.require_both("tls_cert_file", "tls_private_key_file")
     address = reader.text("bind_address", "127.0.0.1")
     try:
@@ -94,7 +103,7 @@ def _serving(reader: FlagReader, data_dir: Path) -> ServingOptions:
     return ServingOptions(
         bind_address=address,
         port=reader.number("secure_port", 6443, most=65535),
-        cert_dir=reader.path("cert_dir") or data_dir / "pki",
+        cert_dir=reader.path("cert_dir") or _data_dir(reader) / "pki",
         cert_file=reader.file("tls_cert_file"),
         key_file=reader.file("tls_private_key_file"),
         named=_named(reader, "tls_sni_cert_key"),
@@ -117,7 +126,8 @@ def _named(reader: FlagReader, flag: str) -> tuple[NamedCertificateFiles, ...]:
     return tuple(found)
 
 
-def _storage(reader: FlagReader, data_dir: Path) -> StorageOptions:
+def read_storage(reader: FlagReader) -> StorageOptions:
+    """Return the options of the store."""
     servers = reader.names("etcd_servers")
     for server in servers:
         _check_url(reader, server)
@@ -131,7 +141,7 @@ def _storage(reader: FlagReader, data_dir: Path) -> StorageOptions:
         reader.add_problem("etcd_prefix", "must not be empty")
     cafile, certfile, keyfile = (reader.file(f"etcd_{part}") for part in ("cafile", "certfile", "keyfile"))
     return StorageOptions(
-        data_dir=data_dir,
+        data_dir=_data_dir(reader),
         etcd=EtcdConfig(servers=servers, prefix=prefix, cafile=cafile, certfile=certfile, keyfile=keyfile) if servers else None,
         prefix=prefix,
         compaction_interval=reader.seconds("etcd_compaction_interval", 300.0),
@@ -228,6 +238,13 @@ def _host(reader: FlagReader) -> KubeconfigSource | None:
     return None
 
 
+def _migrates(reader: FlagReader) -> bool:
+    mode = reader.text("migrate", "manual")
+    if mode not in {"manual", "auto"}:
+        reader.add_problem("migrate", f"{mode!r} is not one of manual, auto")
+    return mode == "auto"
+
+
 def _limits(reader: FlagReader) -> LimitOptions:
     return LimitOptions(
         request_timeout=reader.seconds("request_timeout", 60.0, least=0.001),
@@ -237,6 +254,21 @@ def _limits(reader: FlagReader) -> LimitOptions:
         event_ttl=reader.seconds("event_ttl", 3600.0),
         shutdown_delay=reader.seconds("shutdown_delay_duration", 0.0),
     )
+
+
+def _service_addresses(reader: FlagReader) -> ServiceAddresses:
+    """Return the addresses of Services; values without "=" are files of such values."""
+    found: list[str] = []
+    for value in reader.names("service_address"):
+        if "=" in value:
+            found.append(value)
+        elif reader.can_read("service_address", Path(value)):
+            found += Path(value).read_text(errors="replace").splitlines()
+    try:
+        return parse_service_addresses(found)
+    except ValueError as error:
+        reader.add_problem("service_address", str(error))
+        return {}
 
 
 def _feature_gates(reader: FlagReader) -> FeatureGates:

@@ -17,7 +17,7 @@ _PRELOADED: Final = (
     "apiext.definitions.validation.warnings",
     "apiext.openapi.handler",
     "apiext.endpoints.serializers.yaml_codec",
-    "structlog",
+    "apiext.server.log_lines",
 )
 """Modules that the first definition, the first custom resource, kubectl's first request, YAML and the first logged event use."""
 

@@ -1,24 +1,14 @@
-"""Log output on standard error, rendered by structlog, which is imported for the first line."""
+"""Log output on standard error. What renders it is imported for the first line."""
 
 from __future__ import annotations
 
 import functools
 import logging
 import sys
-from typing import TYPE_CHECKING, Final
-
-from apiext.meta.limits import MAX_LOG_LINE_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from structlog.stdlib import ProcessorFormatter
-    from structlog.typing import EventDict, WrappedLogger
+from typing import Final
 
 _DEBUG_VERBOSITY: Final = 4
 """`-v` from which debug lines are logged."""
-_SHORTEST_CUT: Final = 32
-"""Characters that stay of every field: the time, the level and the event of a line are whole."""
 _INFO_VERBOSITY: Final = 2
 """`-v` from which info lines are logged."""
 
@@ -42,52 +32,14 @@ def configure_logging(verbosity: int) -> None:
 
 
 class LineFormatter(logging.Formatter):
-    """Formats a record with structlog, whose import takes a quarter of a second, as a line of at most MAX_LOG_LINE_BYTES."""
+    """Formats a record as a line of at most MAX_LOG_LINE_BYTES (log_lines.py)."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, whose longest fields are cut if need be."""
         return self._formatter.format(record)
 
     @functools.cached_property
-    def _formatter(self) -> ProcessorFormatter:
-        import structlog
+    def _formatter(self) -> logging.Formatter:
+        from apiext.server.log_lines import line_formatter
 
-        return structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[
-                structlog.stdlib.add_log_level,
-                structlog.stdlib.add_logger_name,
-                structlog.processors.TimeStamper(fmt="iso", utc=True),
-                _take_fields,
-            ],
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.format_exc_info,
-                functools.partial(
-                    _render_bounded,
-                    structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "logger", "event"])
-                    if not sys.stderr.isatty()
-                    else structlog.dev.ConsoleRenderer(),
-                ),
-            ],
-        )
-
-
-def _take_fields(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
-    """Add the fields that a log call passed in `extra`."""
-    fields = getattr(event["_record"], "fields", None)
-    return event | fields if fields else event
-
-
-def _render_bounded(render: Callable[[WrappedLogger, str, EventDict], str], logger: WrappedLogger, name: str, event: EventDict) -> str:
-    """Render an event; cut its longest fields until the line is short enough."""
-    line, longest = render(logger, name, dict(event)), MAX_LOG_LINE_BYTES
-    while longest > _SHORTEST_CUT and len(line.encode(errors="backslashreplace")) > MAX_LOG_LINE_BYTES:
-        longest //= 2
-        line = render(logger, name, {key: _cut(value, longest) for key, value in event.items()})
-    return line
-
-
-def _cut(value: object, longest: int) -> object:
-    """Return a value, or the begin and the end of its text if that is longer than `longest` characters."""
-    text, half = str(value), longest // 2
-    return value if len(text) <= longest else f"{text[:half]}...[{len(text) - longest} characters cut]...{text[-half:]}"
+        return line_formatter()

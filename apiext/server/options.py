@@ -12,6 +12,7 @@ from apiext.authentication.request_header import RequestHeaders
 from apiext.server.admission_plugins import AdmissionPlugins
 from apiext.server.feature_gates import FeatureGates
 from apiext.storage.etcd.config import EtcdConfig
+from apiext.webhook.service_addresses import ServiceAddresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +135,14 @@ class ServerOptions:
     crd_dir: Path | None = None
     crd_selector: str | None = None
     """Label selector of the host's definitions to serve; empty selects all, None none."""
+    guard_stored_versions: bool = False
+    """Whether versions with stored objects cannot be removed from definitions."""
     host: KubeconfigSource | None = None
     """The cluster whose namespaces, quotas and definitions apply; None for a standalone server."""
+    service_addresses: ServiceAddresses = field(default_factory=dict)
+    """Where webhooks' Services are; the others are found by DNS."""
+    migrates: bool = False
+    """Whether objects are rewritten in the background after a change of their storage version."""
     feature_gates: FeatureGates = field(default_factory=FeatureGates)
     admission_plugins: AdmissionPlugins = field(default_factory=AdmissionPlugins)
     cors_origins: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from apiext.storage.backend import BackendError
 from apiext.storage.revision_offset import with_offset
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
     from pathlib import Path
 
     from apiext.server.options import StorageOptions
@@ -24,10 +25,26 @@ async def open_backend(options: StorageOptions, *, follows_host: bool = False) -
     Raises:
         StartError: the backend cannot be opened, or does not answer.
     """
+    return await _opened(_etcd(options.etcd) if options.etcd else _sqlite(options), options.prefix, begin=follows_host)
+
+
+async def open_for_reading(options: StorageOptions) -> Backend:
+    """Open the backend beside the server that uses it. SQLite then refuses writes; callers must not write to etcd.
+
+    Raises:
+        StartError: the backend cannot be opened, or does not answer.
+    """
+    from apiext.storage.sqlite.read_only import ReadOnlySQLite
+
+    return await _opened(_etcd(options.etcd) if options.etcd else ReadOnlySQLite.open(_file(options)), options.prefix, begin=False)
+
+
+async def _opened(opening: Awaitable[Backend], prefix: str, *, begin: bool) -> Backend:
+    """Return a backend with the revision offset of its store; begin one if there is none and `begin` is set. Raises StartError."""
     try:
-        backend = await (_etcd(options.etcd) if options.etcd else _sqlite(options))
+        backend = await opening
         try:
-            return await with_offset(backend, options.prefix, begin=follows_host)
+            return await with_offset(backend, prefix, begin=begin)
         except BaseException:
             await backend.close()
             raise

@@ -6,11 +6,9 @@ Mirrors getOrCreateServingInfoFor of apiextensions-apiserver pkg/apiserver/custo
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from apiext.admission.terminating_definition import ForbidCreate
-from apiext.conversion.none import NoneConverter
 from apiext.endpoints.handlers.options import known_field_labels
 from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.responsewriters.table import AGE, NAME, Column, TableConvertor
@@ -19,7 +17,6 @@ from apiext.managedfields.field_set import LEAF, from_paths
 from apiext.managedfields.go_merge_types import from_go_type
 from apiext.managedfields.scale import ScaleManagers
 from apiext.managedfields.versions import BuiltinVersions, CustomResourceVersions
-from apiext.meta import errors
 from apiext.meta.gvk import GroupVersionKind, GroupVersionResource
 from apiext.meta.kube_version import kube_aware_key
 from apiext.registry.customresource import CustomResourceStrategy, ScalePaths, split_path
@@ -49,13 +46,14 @@ _UNCONVERTIBLE: Final = f"request to convert CR to an invalid group/version: {SC
 _META_FIELDS: Final = frozenset({"metadata.name", "metadata.namespace"})
 
 
-def build_version(info: ServingInfo, version: Version, store: Store, admission: Admission, *, cbor: bool = False) -> ServingVersion:
+def build_version(
+    info: ServingInfo, version: Version, store: Store, admission: Admission, converter: Converter, *, cbor: bool = False
+) -> ServingVersion:
     """Return the scopes and the codec of one version, which stores CBOR if `cbor` is set."""
     definition = info.definition
     names, namespaced, scale = definition.names, definition.namespaced, _scale_paths(version)
     kind = GroupVersionKind(definition.group, version.name, names.kind)
-    schemas = _schemas(definition)
-    converter = NoneConverter() if definition.conversion_strategy == "None" else _UnsupportedWebhook(definition.name)
+    schemas = version_schemas(definition)
     codec = CustomResourceCodec(
         kind=kind,
         storage_version=definition.storage_version.name,
@@ -97,7 +95,7 @@ def build_version(info: ServingInfo, version: Version, store: Store, admission: 
     return ServingVersion(scopes, codec, _warnings(definition, version))
 
 
-def _schemas(definition: Definition) -> dict[str, CompiledSchema]:
+def version_schemas(definition: Definition) -> dict[str, CompiledSchema]:
     """Return the schemas of all versions, since stored objects may have any version. Each is compiled with its first use."""
     preserve = definition.preserve_unknown_fields
     # parsed once for all versions
@@ -118,23 +116,8 @@ def _merged_versions(
         converter,
         codec.complete,
         preserve_unknown_fields=definition.preserve_unknown_fields,
+        is_surely_typed=schemas[kind.version].is_surely_typed,
     )
-
-
-class _UnsupportedWebhook:
-    """Refuses conversion: conversion webhooks are not implemented."""
-
-    __slots__ = ("_name",)
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    async def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Object]:
-        """Raise StatusError (503)."""
-        raise errors.service_unavailable(
-            f"{self._name} requires a conversion webhook, which this server does not support: "
-            f"{objects[0].get('kind')} of {objects[0].get('apiVersion')} cannot be converted to {api_version}"
-        )
 
 
 def _scale_paths(version: Version) -> ScalePaths | None:

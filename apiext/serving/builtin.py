@@ -1,4 +1,4 @@
-"""Endpoints of the built-in resources: namespaces, events and definitions, with the same handlers as custom resources.
+"""Endpoints of the built-in resources, with the same handlers as custom resources.
 
 Mirrors apiserver pkg/endpoints/installer.go (the routes of a resource) and go-restful's responses for other routes.
 """
@@ -25,7 +25,14 @@ from apiext.managedfields.field_set import from_paths
 from apiext.managedfields.go_merge_types import from_go_type
 from apiext.managedfields.versions import BuiltinVersions
 from apiext.meta import errors, json_values
-from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NAMESPACES, BuiltinResource
+from apiext.meta.builtin_resources import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    EVENTS,
+    NAMESPACES,
+    STORAGE_VERSION_MIGRATIONS,
+    STORAGE_VERSIONS,
+    BuiltinResource,
+)
 from apiext.meta.gvk import GroupVersionResource
 from apiext.registry.core_types import EVENT, EVENT_WIRE, NAMESPACE, NAMESPACE_WIRE
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest, CustomResourceDefinitionStatusStrategy
@@ -38,7 +45,20 @@ from apiext.registry.namespace import (
     namespace_codec,
 )
 from apiext.registry.protobuf import Message
-from apiext.serving.builtin_printers import DEFINITION_COLUMNS, EVENT_COLUMNS, NAMESPACE_COLUMNS
+from apiext.registry.storageversion import STORAGE_VERSION, STORAGE_VERSION_WIRE, StorageVersionStatusStrategy, storage_version_rest
+from apiext.registry.storageversionmigration import (
+    STORAGE_VERSION_MIGRATION,
+    STORAGE_VERSION_MIGRATION_WIRE,
+    StorageVersionMigrationStatusStrategy,
+    storage_version_migration_rest,
+)
+from apiext.serving.builtin_printers import (
+    DEFINITION_COLUMNS,
+    EVENT_COLUMNS,
+    NAMESPACE_COLUMNS,
+    STORAGE_VERSION_COLUMNS,
+    STORAGE_VERSION_MIGRATION_COLUMNS,
+)
 from apiext.serving.verbs import RESOURCE_VERBS
 
 if TYPE_CHECKING:
@@ -48,6 +68,7 @@ if TYPE_CHECKING:
     from apiext.meta.go_types import Struct
     from apiext.meta.json_codec import Object
     from apiext.meta.request import RequestInfo
+    from apiext.registry.prune_guard import PruneGuard
     from apiext.registry.rest import ResourceRest
     from apiext.storage.factory import StoreFactory
     from apiext.storage.interface import Item, Store
@@ -144,9 +165,9 @@ def namespaces_endpoint(store: Store, admission: Admission, watches: Watches) ->
         NAMESPACES,
         {
             "": main,
-            "status": dataclasses.replace(main, subresource="status", rest=status, fields=fields("spec", "status")),
+            "status": dataclasses.replace(main, subresource="status", rest=status, fields=fields(("spec",), "status")),
             "finalize": dataclasses.replace(
-                main, subresource="finalize", rest=finalize, offers=TABLELESS_OFFERS, fields=fields("status", "finalize")
+                main, subresource="finalize", rest=finalize, offers=TABLELESS_OFFERS, fields=fields(("status",), "finalize")
             ),
         },
     )
@@ -164,7 +185,47 @@ def events_endpoint(store: Store, admission: Admission, watches: Watches) -> Bui
         message=EVENT_WIRE,
         columns=EVENT_COLUMNS,
     )
-    return BuiltinEndpoint(EVENTS, {"": scope})
+    return BuiltinEndpoint(EVENTS, {"": dataclasses.replace(scope, creates_on_update=True)})
+
+
+def storage_versions_endpoint(store: Store, admission: Admission, watches: Watches) -> BuiltinEndpoint:
+    """Return the endpoint of StorageVersions with the subresource status."""
+    rest = storage_version_rest(store)
+    main = _scope(
+        STORAGE_VERSIONS,
+        rest=rest,
+        struct=STORAGE_VERSION,
+        field_label=meta_field_label,
+        admission=admission,
+        watches=watches,
+        message=STORAGE_VERSION_WIRE,
+        columns=STORAGE_VERSION_COLUMNS,
+    )
+    status = dataclasses.replace(rest, strategy=StorageVersionStatusStrategy())
+    fields = _fields(STORAGE_VERSIONS, STORAGE_VERSION, main.codec, ("metadata", "spec"), "status")
+    status_scope = dataclasses.replace(main, subresource="status", rest=status, fields=fields)
+    return BuiltinEndpoint(STORAGE_VERSIONS, {"": main, "status": status_scope})
+
+
+def storage_version_migrations_endpoint(store: Store, admission: Admission, watches: Watches) -> BuiltinEndpoint:
+    """Return the endpoint of StorageVersionMigrations with the subresource status."""
+    rest = storage_version_migration_rest(store)
+    scope = _scope(
+        STORAGE_VERSION_MIGRATIONS,
+        rest=rest,
+        struct=STORAGE_VERSION_MIGRATION,
+        field_label=meta_field_label,
+        admission=admission,
+        watches=watches,
+        message=STORAGE_VERSION_MIGRATION_WIRE,
+        columns=STORAGE_VERSION_MIGRATION_COLUMNS,
+    )
+    main = dataclasses.replace(scope, other_versions=("v1beta1",), strategic_keys={**OBJECT_META_KEYS, "status.conditions": "type"})
+    status = dataclasses.replace(rest, strategy=StorageVersionMigrationStatusStrategy())
+    fields = _fields(STORAGE_VERSION_MIGRATIONS, STORAGE_VERSION_MIGRATION, main.codec, ("metadata", "spec"), "status")
+    return BuiltinEndpoint(
+        STORAGE_VERSION_MIGRATIONS, {"": main, "status": dataclasses.replace(main, subresource="status", rest=status, fields=fields)}
+    )
 
 
 class ObservedDefinitions(Protocol):
@@ -189,10 +250,12 @@ class ObservedDefinitions(Protocol):
         ...
 
 
-def definitions_endpoint(definitions: ObservedDefinitions, admission: Admission, watches: Watches) -> BuiltinEndpoint:
+def definitions_endpoint(definitions: ObservedDefinitions, guard: PruneGuard, admission: Admission, watches: Watches) -> BuiltinEndpoint:
     """Return the endpoint of CustomResourceDefinitions with the subresource status. Each write updates the catalog at once."""
     codec = definitions.codec
-    rest = CustomResourceDefinitionRest(store=definitions.store, codec=codec, observe=definitions.observe, forget=definitions.forget)
+    rest = CustomResourceDefinitionRest(
+        store=definitions.store, codec=codec, observe=definitions.observe, forget=definitions.forget, guard=guard
+    )
     scope = _scope(
         CUSTOM_RESOURCE_DEFINITIONS,
         rest=rest,
@@ -205,13 +268,13 @@ def definitions_endpoint(definitions: ObservedDefinitions, admission: Admission,
     )
     main = dataclasses.replace(scope, other_versions=("v1beta1",), null_rows=True)
     status = dataclasses.replace(rest, strategy=CustomResourceDefinitionStatusStrategy())
-    fields = _fields(CUSTOM_RESOURCE_DEFINITIONS, DEFINITION, codec, "spec", "status")
+    fields = _fields(CUSTOM_RESOURCE_DEFINITIONS, DEFINITION, codec, ("spec",), "status")
     status_scope = dataclasses.replace(main, subresource="status", rest=status, offers=TABLELESS_OFFERS, fields=fields)
     return BuiltinEndpoint(CUSTOM_RESOURCE_DEFINITIONS, {"": main, "status": status_scope})
 
 
-def _fields(resource: BuiltinResource, struct: Struct, codec: BodyCodec, reset: str = "", subresource: str = "") -> FieldManager:
-    """Return the field manager of a kind; its strategy resets the field `reset`."""
+def _fields(resource: BuiltinResource, struct: Struct, codec: BodyCodec, reset: Sequence[str], subresource: str = "") -> FieldManager:
+    """Return the field manager of a kind; its strategy resets the fields `reset`."""
     kind = resource.kind
 
     def empty() -> Object:
@@ -223,7 +286,7 @@ def _fields(resource: BuiltinResource, struct: Struct, codec: BodyCodec, reset: 
         codec.decode_body(completed, False)  # noqa: FBT003
         return completed
 
-    fields = {kind.api_version: from_paths((f"f:{reset}",))} if reset else {}
+    fields = {kind.api_version: from_paths(*((f"f:{name}",) for name in reset))} if reset else {}
     return FieldManager(kind, BuiltinVersions(from_go_type(struct), empty, complete), fields, subresource=subresource)
 
 
@@ -245,7 +308,7 @@ def _scope(
         resource=resource.resource,
         rest=rest,
         codec=codec,
-        fields=_fields(resource, struct, codec, "status" if resource.subresources else ""),
+        fields=_fields(resource, struct, codec, ("status",) if resource.subresources else ()),
         field_label=field_label,
         admission=admission,
         watches=watches,

@@ -12,6 +12,7 @@ from typing import Any, Final
 from apiext.endpoints.responsewriters.human_duration import age
 from apiext.endpoints.responsewriters.table import CREATED_DESCRIPTION, NAME, Cell, Column
 from apiext.meta.json_codec import Object
+from apiext.registry.storageversionmigration import FAILED, RUNNING, SUCCEEDED
 
 _FIELD_PATH: Final = (
     "If referring to a piece of an object instead of an entire object, this string should contain a valid JSON/Go field access "
@@ -20,6 +21,7 @@ _FIELD_PATH: Final = (
     'the event) or if no container name is specified "spec.containers[2]" (container with index 2 in this pod). This syntax is '
     "chosen only to have some well-defined way of referencing a part of an object."
 )
+_SERVERS_SHOWN: Final = 3
 _REASON: Final = (
     "This should be a short, machine understandable string that gives the reason for the transition into the object's current status."
 )
@@ -145,4 +147,57 @@ DEFINITION_COLUMNS: Final = (
     _text("Kind", "CustomResource kind", _at("spec", "names", "kind"), priority=1),
     _text("ShortNames", "Short names", _short_names, priority=1),
     Column("Established", "boolean", description="Established status", priority=1, cell=_established),
+)
+
+
+# --- storage versions -----------------------------------------------------------------------------------------------
+
+
+def _common_encoding(obj: Object, _now: datetime) -> str:
+    common: str | None = obj["status"].get("commonEncodingVersion")
+    return "<unset>" if common is None else common
+
+
+def _encodings(obj: Object, _now: datetime) -> str:
+    servers = obj["status"].get("storageVersions") or ()
+    shown = ",".join(f"{one.get('apiServerID', '')}={one.get('encodingVersion', '')}" for one in servers[:_SERVERS_SHOWN])
+    more = len(servers) - _SERVERS_SHOWN
+    return f"{shown} + {more} more..." if more > 0 else shown or "<unset>"
+
+
+STORAGE_VERSION_COLUMNS: Final = (
+    NAME,
+    _text(
+        "CommonEncodingVersion",
+        "commonEncodingVersion is set to an encoding storage version if all API server instances share that same version. "
+        "If they don't share one storage version, this field is left empty. API servers should finish updating its storageVersionStatus "
+        "entry before serving write operations, so that this field will be in sync with the reality.",
+        _common_encoding,
+    ),
+    _text("StorageVersions", "storageVersions lists the reported versions per API server instance.", _encodings),
+    _text("Age", CREATED_DESCRIPTION, _created),
+)
+
+
+# --- storage version migrations -------------------------------------------------------------------------------------
+
+
+def _group_resource(obj: Object, _now: datetime) -> str:
+    resource = obj["spec"]["resource"]
+    return f"{resource['resource']}.{resource['group']}" if resource["group"] else str(resource["resource"])
+
+
+def _migration_state(obj: Object, _now: datetime) -> str:
+    """Return the last of the known conditions that are true."""
+    state = "Unknown"
+    for condition in obj["status"].get("conditions") or ():
+        if condition["status"] == "True" and condition["type"] in {RUNNING, SUCCEEDED, FAILED}:
+            state = condition["type"]
+    return state
+
+
+STORAGE_VERSION_MIGRATION_COLUMNS: Final = (
+    Column("Name", "string", description=NAME.description, value=NAME.value),
+    _text("Resource", "GroupResource to migrate", _group_resource),
+    _text("Status", "Status of the migration", _migration_state),
 )

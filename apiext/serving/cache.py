@@ -10,18 +10,24 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.admission.terminating_definition import Termination
 from apiext.endpoints.handlers.open_watches import Watches
+from apiext.meta import errors
 from apiext.meta.host_annotations import LEAVING
+from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
 from apiext.serving.info import ServingInfo, ServingVersion
+from apiext.serving.kept_codecs import KeptCodecs
 from apiext.serving.mirror_phases import expired
 from apiext.serving.remote_scopes import with_remote_version
+from apiext.storage.replicas import ReplicaEncoding
 
 if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
+    from apiext.conversion.factory import ConverterFactory
     from apiext.definitions.definition import Definition, Version
     from apiext.serving.mirror_guard import MirrorGuards
     from apiext.storage.factory import StoreFactory
 
+_LOG: Final = get_logger(__name__)
 DRAIN_TIMEOUT: Final = 120.0
 """Seconds that running requests have to finish before their replaced serving info is torn down."""
 
@@ -33,15 +39,24 @@ class ServingCache:
     """
 
     def __init__(
-        self, stores: StoreFactory, admission: Admission, guards: MirrorGuards, watches: Watches | None = None, *, cbor: bool = False
+        self,
+        stores: StoreFactory,
+        admission: Admission,
+        guards: MirrorGuards,
+        converters: ConverterFactory,
+        watches: Watches | None = None,
+        *,
+        cbor: bool = False,
     ) -> None:
         """Create the cache. Custom resources are stored in CBOR if `cbor` is set."""
         self.stores = stores
         self._cbor = cbor
         self.guards = guards
         self._admission = admission
+        self.converters = converters
         self._infos: dict[str, ServingInfo] = {}
         self._retired: set[ServingInfo] = set()
+        self._kept = KeptCodecs()
         self._tasks: set[asyncio.Task[None]] = set()
         self.watches = Watches(watches)
         """All open watches of custom resources."""
@@ -83,9 +98,23 @@ class ServingCache:
 
         store = self.stores.store(info.definition.resource)
         store.guard_writes(self.guards.for_clients(info.definition))
-        served = build_version(info, version, store, self._admission, cbor=self._cbor)
-        served = info.versions[version.name] = with_remote_version(served, info, version)
+        try:
+            converter = self.converters.converter(info.definition.name, info.definition.head["spec"]["conversion"])
+        except ValueError as error:
+            _LOG.error("conversion webhook cannot be used", definition=info.definition.name, error=str(error))
+            raise errors.internal("error resolving resource") from error
+        served = build_version(info, version, store, self._admission, converter, cbor=self._cbor)
+        served = info.versions[version.name] = with_remote_version(served, info, version, converter)
+        earlier = self._kept.take(info.definition, version.name)
+        if earlier is not None:
+            store.keep_renderings(earlier, served.codec)
         return served
+
+    def encoding(self, definition: Definition) -> ReplicaEncoding:
+        """Return how this server writes instances of a definition. Running requests may still use an earlier state."""
+        states = [info.definition for info in self._retired if info.definition.uid == definition.uid]
+        oldest = min([*states, definition], key=lambda state: state.revision)
+        return ReplicaEncoding(oldest.storage_version.name, oldest.revision)
 
     def on_change(self, old: Definition | None, new: Definition | None) -> None:
         """Retire the serving info of a changed or deleted definition; implements catalog.Listener."""
@@ -97,12 +126,12 @@ class ServingCache:
         if new is not None and new.phase != old.phase:
             self._refuse_watches(new)
         current = self._infos.get(old.uid)
-        if current is None:
-            return
         gone = new is None or new.uid != old.uid
-        if new is not None and not gone and current.fits(new):
+        if new is not None and not gone and current is not None and current.fits(new):
             current.definition = new
-        else:
+            return
+        self._kept.change(old, None if gone else new, current.versions if current is not None else {})
+        if current is not None:
             del self._infos[old.uid]
             self._retire(current, gone=gone)
 
@@ -138,7 +167,8 @@ class ServingCache:
             self.stores.drop(resource)
 
     async def close(self) -> None:
-        """End all watches and forget all serving infos."""
+        """End all watches, forget all serving infos, and close the connections to webhooks."""
         self.watches.close()
         await end_tasks(*self._tasks)
         self._infos.clear()
+        await self.converters.close()

@@ -1,8 +1,9 @@
-"""Write guards of mirrors: each write to an instance commits only if the mirror's phase still allows it.
+"""Write guards of mirrors: each write to an instance commits only if the mirror's phase still allows it, and in its storage version.
 
-A server may not know yet that a mirror has entered another phase. So each write to an instance of a mirror has the precondition that
-the mirror in the store still has the revision by which this server allowed the write. The precondition is committed atomically with
-the write. If it fails, the server reads the mirror again and repeats the check. This holds for all servers on one store.
+A server may not know yet that a mirror has entered another phase, or stores another version. So each write to an instance of a mirror
+has the precondition that the mirror in the store still has the revision by which this server allowed the write. The precondition is
+committed atomically with the write. If it fails, the server reads the mirror again and repeats the check. This holds for all servers on
+one store: once a mirror stores another version, no object is written in the version before any more.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from apiext.meta import errors
 from apiext.serving import mirror_phases
+from apiext.storage import stored_object
 from apiext.storage.backend import Guard
 
 if TYPE_CHECKING:
@@ -33,6 +35,10 @@ class MirrorGuards:
     def for_clients(self, definition: Definition) -> WriteGuard:
         """Return the guard for writes of clients. It checks the current definition of that name, also one created later."""
         return self._guard(definition, mirror_phases.check_write)
+
+    def for_repairs(self, definition: Definition) -> WriteGuard:
+        """Return the guard for repairs of stored objects, which may be of any version."""
+        return self._guard(definition, mirror_phases.check_write, any_version=True)
 
     def for_imports(self, definition: Definition) -> WriteGuard:
         """Return the guard for imports. It fails for another definition of that name."""
@@ -56,8 +62,8 @@ class MirrorGuards:
         await self._informer.refresh(name)
         return self._informer.catalog.get(name)
 
-    def _guard(self, definition: Definition, check: Callable[[Definition], None]) -> WriteGuard:
-        return _MirrorGuard(self._informer, check, definition, self._prefix + definition.name)
+    def _guard(self, definition: Definition, check: Callable[[Definition], None], *, any_version: bool = False) -> WriteGuard:
+        return _MirrorGuard(self._informer, check, definition, self._prefix + definition.name, any_version)
 
 
 def _require_uid(uid: str, check: Callable[[Definition], None]) -> Callable[[Definition], None]:
@@ -73,18 +79,20 @@ def _require_uid(uid: str, check: Callable[[Definition], None]) -> Callable[[Def
 
 @dataclass(slots=True)
 class _MirrorGuard:
-    """Implements WriteGuard with the phase of one definition."""
+    """Implements WriteGuard with the phase and the storage version of one definition."""
 
     _informer: DefinitionInformer
     _check: Callable[[Definition], None]
     _known: Definition
     _key: str
+    _any_version: bool
 
-    def decide(self) -> Guard | None:
-        """Check the phase; return the precondition of the write, None for a definition that is not a mirror.
+    def decide(self, value: bytes | None, /) -> Guard | None:
+        """Check phase and storage version; return the precondition of the write, None for a definition that is not a mirror.
 
         Raises:
-            StatusError: the phase forbids the write, or the mirror does not exist any more.
+            StatusError: the phase forbids the write, the value has another version than the storage version, or the mirror does not
+                exist any more.
         """
         definition = self._informer.catalog.get(self._known.name)
         if definition is None:
@@ -93,7 +101,11 @@ class _MirrorGuard:
             raise errors.path_not_found()
         self._known = definition
         self._check(definition)
-        return None if definition.phase is None else Guard(self._key, definition.revision)
+        if definition.phase is None:
+            return None
+        if value is not None and not self._any_version:
+            mirror_phases.check_stored_version(definition, stored_object.api_version(value))
+        return Guard(self._key, definition.revision)
 
     async def outdated(self, guard: Guard) -> None:
         """Read the mirror again after a failed precondition, unless the catalog has a newer state already.

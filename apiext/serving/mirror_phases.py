@@ -1,4 +1,4 @@
-"""Requests that the phase of a mirror allows (meta/host_annotations.py).
+"""Requests that the phase of a mirror allows (meta/host_annotations.py), and the version in which they may store an object.
 
 A mirror is the copy of a definition whose instances are imported from another server, or returned to it. Other definitions have no phase.
 """
@@ -74,6 +74,17 @@ def check_write(definition: Definition) -> None:
         return
     why = "is being imported from another server" if phase == IMPORTING else "is being returned to the server that it was imported from"
     raise errors.too_many_requests(f"{definition.resource} {why}: it cannot be written now", _RETRY_AFTER)
+
+
+def check_stored_version(definition: Definition, api_version: str) -> None:
+    """Check that an instance may be stored in a version: the request may have begun before the storage version changed.
+
+    Raises:
+        StatusError: the definition stores another version (429).
+    """
+    if api_version != f"{definition.group}/{definition.storage_version.name}":
+        message = f"the storage version of {definition.resource} has just changed to {definition.storage_version.name}: retry the write"
+        raise errors.too_many_requests(message, _RETRY_AFTER)
 
 
 def check_import(definition: Definition) -> None:

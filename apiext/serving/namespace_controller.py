@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.managedfields.field_manager import SERVER
 from apiext.meta import errors
-from apiext.meta.backoff import Backoff
 from apiext.meta.log import get_logger
 from apiext.meta.tasks import end_tasks
 from apiext.meta.workqueue import RequeueError, WorkQueue
 from apiext.registry.namespace import FINALIZER, NAME_LABEL, TERMINATING, NamespaceRest
 from apiext.registry.request_context import CreateOptions, RequestContext, UpdateOptions, Updater
+from apiext.registry.watch_loop import follow
 from apiext.serving.namespace_content import FAILURES, NamespaceContent
-from apiext.storage.interface import EventType, WatchOptions
+from apiext.storage.interface import EventType
 
 if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
@@ -86,8 +86,10 @@ class NamespaceController:
         """
         for name in SYSTEM_NAMESPACES:
             await self._ensure(name)
+        pauses = (_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
+        watching = follow(self._namespaces.watch, self._on_event, log=_LOG, failed="namespace watch failed, retrying", pauses=pauses)
         self._tasks = [
-            asyncio.create_task(self._follow(), name="namespace-informer"),
+            asyncio.create_task(watching, name="namespace-informer"),
             asyncio.create_task(self._queue.run(), name="namespace-controller"),
         ]
 
@@ -107,27 +109,6 @@ class NamespaceController:
         except errors.StatusError as error:
             if error.reason != "AlreadyExists":
                 raise
-
-    async def _follow(self) -> None:
-        backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
-        while True:
-            try:
-                await self._watch()
-                backoff.reset()
-            except FAILURES as error:
-                _LOG.warning("namespace watch failed, retrying", error=str(error), retry_after=backoff.next)
-            except Exception:  # noqa: BLE001 -- without the watch, no namespace would be finalized until the server restarts
-                _LOG.exception("namespace watch failed, retrying", retry_after=backoff.next)
-            await backoff.pause()
-
-    async def _watch(self) -> None:
-        watch = await self._namespaces.watch(RequestContext(), WatchOptions())
-        try:
-            async for events in watch:
-                for event in events:
-                    self._on_event(event)
-        finally:
-            watch.close()
 
     def _on_event(self, event: Event) -> None:
         """Enqueue a terminating namespace once. The events of its own condition updates must not cancel the backoff."""

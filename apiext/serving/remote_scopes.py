@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from apiext.admission.remote import RemoteAdmission
+from apiext.conversion.none import NoneConverter
+from apiext.conversion.remote import CONVERT, RemoteConverter
 from apiext.definitions.codec import CRDCodec
 from apiext.definitions.definition import Definition
 from apiext.endpoints.handlers.open_watches import Watches
 from apiext.endpoints.handlers.remote_scope import RemoteScope
-from apiext.meta.builtin_resources import EVENTS, NAMESPACES
+from apiext.meta.builtin_resources import EVENTS, NAMESPACES, STORAGE_VERSION_MIGRATIONS, STORAGE_VERSIONS
 from apiext.meta.request import AdmissionOperation
+from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest
+from apiext.registry.prune_guard import PruneGuard
 from apiext.serving import builtin
 from apiext.serving.info import ServingInfo, ServingVersion
 from apiext.storage.remote_codec import RemoteCodec
@@ -21,12 +25,15 @@ from apiext.storage.remote_store import RemoteStore
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from apiext.conversion.interface import Converter
     from apiext.definitions.definition import Version
     from apiext.endpoints.handlers.scope import Scope
     from apiext.meta.builtin_resources import BuiltinResource
+    from apiext.meta.gvk import GroupResource
     from apiext.registry.customresource_codec import CustomResourceCodec
     from apiext.registry.rest import ResourceRest
     from apiext.storage.interface import Codec, Item
+    from apiext.storage.stored_versions import StoredCounts
     from apiext.workers.link import ServerLink
 
 _MAX_KEPT: Final = 16
@@ -53,6 +60,8 @@ class _BuiltinPlace:
 
     resource: BuiltinResource
     admitted: frozenset[AdmissionOperation]
+    guarded: bool
+    """Whether versions with stored objects must not be removed from definitions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +81,7 @@ class _RemoteDefinitions:
         self.link.ask("forget", name, revision)
 
 
-def with_remote_version(served: ServingVersion, info: ServingInfo, version: Version) -> ServingVersion:
+def with_remote_version(served: ServingVersion, info: ServingInfo, version: Version, converter: Converter) -> ServingVersion:
     """Return a version whose scopes have copies in worker processes."""
     main, definition, codec = served.scopes[""], info.definition, cast("CustomResourceCodec", served.codec)
 
@@ -82,9 +91,14 @@ def with_remote_version(served: ServingVersion, info: ServingInfo, version: Vers
 
     place = VersionPlace(definition.name, definition.uid, definition.revision, version.name, _admitted(main), codec.cbor)
     # its answers refer to no codec: an unused one must be garbage at once
-    answers = {"definition": _answer(definition.item), "prefix": cast("ResourceRest", main.rest).answers()["prefix"]}
+    convert: Callable[..., Awaitable[Any]] = converter.convert
+    answers = {
+        "definition": _answer(definition.item),
+        "prefix": cast("ResourceRest", main.rest).answers()["prefix"],
+        CONVERT: convert,
+    }
     codec.remote = RemoteCodec(_version_codec, place, answers)
-    return dataclasses.replace(served, scopes=_with_remote(served.scopes, version_scopes, place, definition=latest))
+    return dataclasses.replace(served, scopes=_with_remote(served.scopes, version_scopes, place, definition=latest, convert=convert))
 
 
 def _answer(item: Item) -> Callable[..., Awaitable[Item]]:
@@ -96,7 +110,9 @@ def _answer(item: Item) -> Callable[..., Awaitable[Item]]:
 
 def with_remote_builtin(endpoint: builtin.BuiltinEndpoint) -> builtin.BuiltinEndpoint:
     """Return an endpoint whose scopes have copies in worker processes."""
-    place = _BuiltinPlace(endpoint.resource, _admitted(endpoint.scopes[""]))
+    rest = endpoint.scopes[""].rest
+    guarded = isinstance(rest, CustomResourceDefinitionRest) and rest.guard.refuses
+    place = _BuiltinPlace(endpoint.resource, _admitted(endpoint.scopes[""]), guarded)
     return dataclasses.replace(endpoint, scopes=_with_remote(endpoint.scopes, _builtin_scopes, place))
 
 
@@ -152,7 +168,8 @@ def _made(link: ServerLink, place: VersionPlace) -> tuple[Definition, ServingVer
     store = RemoteStore(link, definition.resource)
     version = next(version for version in definition.versions if version.name == place.version)
     admission = RemoteAdmission(link, place.admitted)
-    return definition, build_version(ServingInfo(definition), version, store, admission, cbor=place.cbor)
+    converter = NoneConverter() if definition.conversion_strategy == "None" else RemoteConverter(link)
+    return definition, build_version(ServingInfo(definition), version, store, admission, converter, cbor=place.cbor)
 
 
 def _builtin_scopes(link: ServerLink, place: _BuiltinPlace) -> Mapping[str, Scope]:
@@ -164,4 +181,14 @@ def _builtin_scopes(link: ServerLink, place: _BuiltinPlace) -> Mapping[str, Scop
         return builtin.namespaces_endpoint(store, admission, Watches()).scopes
     if resource == EVENTS.resource.group_resource:
         return builtin.events_endpoint(store, admission, Watches()).scopes
-    return builtin.definitions_endpoint(_RemoteDefinitions(store, link, CRDCodec()), admission, Watches()).scopes
+    if resource == STORAGE_VERSIONS.resource.group_resource:
+        return builtin.storage_versions_endpoint(store, admission, Watches()).scopes
+    if resource == STORAGE_VERSION_MIGRATIONS.resource.group_resource:
+        return builtin.storage_version_migrations_endpoint(store, admission, Watches()).scopes
+
+    async def count(resource: GroupResource) -> StoredCounts:
+        counts: StoredCounts = link.ask("count_stored", resource)
+        return counts
+
+    guard = PruneGuard(count=count, refuses=place.guarded)
+    return builtin.definitions_endpoint(_RemoteDefinitions(store, link, CRDCodec()), guard, admission, Watches()).scopes

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class KeyValue:
     """A key's value and the revision that wrote it."""
 
@@ -41,7 +41,7 @@ class Guard:
     """The required revision of the key; 0 if the key must be absent."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WriteResult:
     """The outcome of a conditional write."""
 
@@ -54,7 +54,7 @@ class WriteResult:
     """Set if the guard did not hold; `current` is then undefined."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BackendEvent:
     """One change of one key."""
 
@@ -71,7 +71,7 @@ class BackendEvent:
         return len(self.value or b"") + (len(self.previous.value) if self.previous is not None else 0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WatchBatch:
     """Changes in the order of revisions. The watch has then sent every change up to `revision`."""
 

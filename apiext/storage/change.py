@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from apiext.storage import keys, rendering
 from apiext.storage.entry import Entry
-from apiext.storage.interface import EVERYTHING, Codec, Event, EventType, Item, Selection
+from apiext.storage.interface import EVERYTHING, Codec, CorruptObjectError, Event, EventType, Item, Selection, UnknownPastError
 from apiext.storage.view import View
 
 
@@ -96,14 +96,23 @@ class Interest:
         An object that begins to match is ADDED, one that no longer matches is DELETED (apiserver cacher: convertToWatchEvent).
 
         Raises:
-            CorruptObjectError: the object cannot be decoded.
+            CorruptObjectError: the object cannot be decoded; UnknownPastError if it is gone, or not selected now, and may have been seen.
         """
         if change.revision <= self.after:
             return None
         now = change.entry is not None and self.wants(change.entry)
-        before = change.previous is not None and self.wants(change.previous)
+        try:
+            before = change.previous is not None and self.wants(change.previous)
+            if before and change.entry is None:
+                return change.event(self.view, EventType.DELETED)
+        except CorruptObjectError as error:
+            if not now:
+                raise UnknownPastError(error.key, error.message) from error
+            before = False
         if now:
-            return change.event(self.view, EventType.MODIFIED if before else EventType.ADDED)
+            # nobody has seen an unreadable object
+            seen = before and change.previous not in self.view.failures
+            return change.event(self.view, EventType.MODIFIED if seen else EventType.ADDED)
         return change.event(self.view, EventType.DELETED) if before else None
 
 

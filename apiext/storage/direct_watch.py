@@ -12,7 +12,7 @@ from apiext.storage import converting_watch, entry, keys, rendering, versioner
 from apiext.storage.backend import Backend, BackendError, BackendEvent, CompactedError
 from apiext.storage.change import Change, Interest
 from apiext.storage.entry import Entry
-from apiext.storage.interface import Codec, Event, EventType, Item, WatchOptions
+from apiext.storage.interface import Codec, CorruptObjectError, Event, EventType, Item, WatchOptions
 from apiext.storage.rendering import Renderer
 from apiext.storage.view import View
 from apiext.storage.watch_queue import WatchQueue
@@ -82,13 +82,14 @@ class DirectWatch(WatchQueue[Event]):
             initial = not revision
         if not initial:
             return revision or await self._backend.revision()
-        entries, current = await self._state()
+        entries, current, error = await self._state()
         if revision > current:
             raise errors.too_large_resource_version(revision, current, 1)
-        self._backlog = self._initial(entries, current)
+        self._backlog = self._initial(entries, current, error)
         return current
 
-    async def _state(self) -> tuple[list[Entry], int]:
+    async def _state(self) -> tuple[list[Entry], int, CorruptObjectError | errors.StatusError | None]:
+        """Return the entries and their revision; an error for the one after them that cannot be converted."""
         start, revision = "", 0
         entries: list[Entry] = []
         while True:
@@ -97,18 +98,24 @@ class DirectWatch(WatchQueue[Event]):
             page = [(pair.key[len(self._renderer.prefix) :], pair) for pair in result.items]
             read = [entry.read(self._renderer, key, pair.value, pair.revision) for key, pair in page if self._interest.covers(key)]
             view = self._interest.view
-            for shown in await view.items([each for each in read if not view.is_ready(each)]):
-                if not isinstance(shown, Item):
-                    raise rendering.status_error(shown)
-            entries += read
+            unready = [each for each in read if not view.is_ready(each)]
+            shown = dict(zip(unready, await view.items(unready), strict=True))
+            for each in read:
+                item = shown.get(each)
+                if item is not None and not isinstance(item, Item):
+                    return entries, revision, item
+                entries.append(each)
             if not result.more:
-                return entries, revision
+                return entries, revision, None
             start = f"{result.items[-1].key}\0"
 
-    def _initial(self, entries: list[Entry], revision: int) -> Iterator[Event | None]:
+    def _initial(self, entries: list[Entry], revision: int, error: Exception | None) -> Iterator[Event | None]:
+        """Yield the initial events. Raises the error after them."""
         view = self._interest.view
         for each in entries:
             yield rendering.event(EventType.ADDED, view.item(each)) if self._interest.wants(each) else None
+        if error is not None:
+            raise error
         if self._options.send_initial_events and self._options.allow_bookmarks:
             yield rendering.bookmark(view.gvk, revision, initial_events_end=True)
 

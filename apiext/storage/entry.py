@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from apiext.storage.interface import CorruptObjectError, Item
+from apiext.storage import stored_object
+from apiext.storage.interface import CorruptObjectError, EncryptedObjectError, Item
 from apiext.storage.rendering import Renderer, without_revision
 
 
@@ -12,7 +13,7 @@ class Entry:
     The stored bytes are dropped when they can be restored from a rendering; an entry then costs about the size of its JSON.
     """
 
-    __slots__ = ("_item", "_more", "_raw", "_view", "key", "revision")
+    __slots__ = ("_api_version", "_item", "_more", "_raw", "_view", "key", "revision")
 
     def __init__(self, key: str, revision: int, raw: bytes) -> None:
         self.key = key
@@ -21,6 +22,14 @@ class Entry:
         self._view: object = None
         self._item: Item | None = None
         self._more: dict[object, Item] | None = None
+        self._api_version: str | None = None
+
+    @property
+    def api_version(self) -> str:
+        """Return the apiVersion in the stored bytes, read once; "" if there is none or they are encrypted."""
+        if self._api_version is None:
+            self._api_version = stored_object.api_version(self.raw)
+        return self._api_version
 
     @property
     def raw(self) -> bytes:
@@ -82,15 +91,16 @@ class CorruptEntry(Entry):
     def __init__(self, key: str, revision: int, error: CorruptObjectError) -> None:
         super().__init__(key, revision, b"")
         self._error = error
+        self._api_version = ""
 
     @property
     def raw(self) -> bytes:
         """Raise the error.
 
         Raises:
-            CorruptObjectError: always.
+            EncryptedObjectError: always.
         """
-        raise CorruptObjectError(self._error.key, self._error.message)
+        raise EncryptedObjectError(self._error.key, self._error.message)
 
 
 def read(renderer: Renderer, key: str, value: bytes, revision: int) -> Entry:

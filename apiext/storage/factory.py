@@ -19,9 +19,12 @@ from apiext.storage.barrier import Barrier
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.cacher.feed import MAX_WAIT, BackendFeed
 from apiext.storage.direct_store import DirectStore
-from apiext.storage.interface import Store
+from apiext.storage.interface import Codec, Store
 from apiext.storage.raw_objects import RawObjects
+from apiext.storage.reencoder import Reencoder
 from apiext.storage.rendering import Renderer
+from apiext.storage.repair import Repair
+from apiext.storage.stored_versions import StoredCounts, StoredVersions
 from apiext.storage.write_guards import WriteGuard
 
 if TYPE_CHECKING:
@@ -103,6 +106,20 @@ class StoreFactory:
             self._stores[resource] = store
         return store
 
+    def stored_versions(self, resource: GroupResource) -> StoredVersions:
+        """Return the reader of the versions in which the objects of a resource are stored."""
+        store = self._stores.get(resource)
+        return StoredVersions(
+            backend=self.backend,
+            prefix=self.key_prefix(resource),
+            resource=resource,
+            store=store if isinstance(store, CachedStore) else None,
+        )
+
+    async def count_stored(self, resource: GroupResource) -> StoredCounts:
+        """Return the number of stored objects of a resource by version, as StoredVersions.counts."""
+        return await self.stored_versions(resource).counts()
+
     def key_prefix(self, resource: GroupResource) -> str:
         """Return the key prefix of a resource, with a final slash."""
         return keys.resource_prefix(self._prefix, resource)
@@ -110,6 +127,15 @@ class StoreFactory:
     def raw(self, resource: GroupResource, guard: WriteGuard) -> RawObjects:
         """Return the raw access to the stored objects of a resource."""
         return RawObjects(backend=self.backend, prefix=self.key_prefix(resource), guard=guard)
+
+    def reencoder(self, resource: GroupResource, guard: WriteGuard) -> Reencoder:
+        """Return what rewrites the objects of a resource that are stored in other versions."""
+        return Reencoder(backend=self.backend, renderer=Renderer(self.key_prefix(resource), self._workers), guard=guard)
+
+    def repair(self, resource: GroupResource, codec: Codec, guard: WriteGuard | None = None) -> Repair:
+        """Return the repair of the stored objects of a resource."""
+        renderer = Renderer(self.key_prefix(resource), self._workers)
+        return Repair(backend=self.backend, renderer=renderer, codec=codec, guard=guard)
 
     def drop(self, resource: GroupResource) -> None:
         """Drop the store of a resource and end its watches."""

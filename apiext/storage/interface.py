@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from apiext.storage.remote_codec import RemoteCodec
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Encoded:
     """An object ready to be stored."""
 
@@ -39,17 +39,19 @@ class Encoded:
 class Conversion(Protocol):
     """The asynchronous stage of a codec between the stored version of objects and the codec's version."""
 
-    async def from_storage(self, objects: Sequence[Object]) -> Sequence[Object]:
-        """Return decoded objects in the codec's version, in the same order. The given objects may be changed.
+    async def from_storage(self, objects: Sequence[Object]) -> Sequence[Object | ValueError]:
+        """Return decoded objects in the codec's version, in the same order; in the place of one that fails stands its error.
 
-        Raises:
-            ValueError: an object cannot be converted.
-            StatusError: the converter cannot be used.
+        The given objects may be changed.
         """
         ...
 
     async def to_storage(self, obj: Object) -> Object:
-        """Return an object in the storage version; the given one stays unchanged. Raises as `from_storage`."""
+        """Return an object in the storage version; the given one stays unchanged.
+
+        Raises:
+            StatusError: it cannot be converted.
+        """
         ...
 
 
@@ -88,6 +90,10 @@ class Codec(Protocol):
         Raises:
             ValueError: the data is no object of this kind, or of a version that the CRD does not have.
         """
+        ...
+
+    def decode_unchanged(self, data: bytes) -> Object | None:
+        """Return what `decode` returns if that is the JSON in the data, without additional spaces; None if it is not, or in doubt."""
         ...
 
     def fields(self, obj: Object) -> dict[str, str]:
@@ -137,7 +143,7 @@ class Selection:
     def size(self) -> int:
         """Return the number of requirements; 0 selects all objects."""
         labels, fields = self.labels, self.fields
-        return (len(labels.requirements) if labels is not None else 0) + (len(fields.requirements) if fields is not None else 0)
+        return (labels.size if labels is not None else 0) + (fields.size if fields is not None else 0)
 
     def matches(self, labels: dict[str, str], fields: dict[str, str]) -> bool:
         """Report whether an object with these labels and selectable fields is selected."""
@@ -264,6 +270,14 @@ class CorruptObjectError(StorageError):
     code, text = 7, "corrupt object"
 
 
+class EncryptedObjectError(CorruptObjectError):
+    """The stored bytes are encrypted."""
+
+
+class UnknownPastError(CorruptObjectError):
+    """An object is gone, or not selected any more, and its previous state cannot be decoded: a watcher may have seen an earlier one."""
+
+
 class LargeObjectError(HeavyWorkError):
     """The stored object is larger than the caller wants to process on the event loop. Nothing was written."""
 
@@ -373,6 +387,10 @@ class Store(Protocol):
 
     def guard_writes(self, guard: WriteGuard) -> None:
         """Make every later write depend on a guard; writes then raise what the guard raises."""
+        ...
+
+    def keep_renderings(self, old: Codec, new: Codec) -> None:
+        """Use what was rendered with a codec for another one that renders equally; the old one is not used any more."""
         ...
 
     async def count(self) -> int:

@@ -1,18 +1,21 @@
 """Keys of objects, laid out as in kube-apiserver.
 
-`<prefix>/<group>/<resource>/<namespace>/<name>`, without the group for the core group and without the namespace for cluster-scoped
-resources (apiserver pkg/registry/generic: NamespaceKeyFunc, NoNamespaceKeyFunc).
+`<prefix>/<group>/<resource>/<namespace>/<name>`, without the group for resources of kube-apiserver itself and without the namespace for
+cluster-scoped resources (apiserver pkg/registry/generic: NamespaceKeyFunc, NoNamespaceKeyFunc; pkg/server/storage: ResourcePrefix).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from apiext.meta.builtin_resources import STORAGE_VERSION_MIGRATIONS, STORAGE_VERSIONS
 from apiext.meta.gvk import GroupResource
 from apiext.storage.interface import Selection
 
 LAST: Final = "\U0010ffff"
 """A bound above every key."""
+_WITHOUT_GROUP: Final = frozenset({STORAGE_VERSION_MIGRATIONS.resource.group_resource, STORAGE_VERSIONS.resource.group_resource})
+"""Resources of other groups than the core group that are kube-apiserver's own."""
 
 
 def prefix_end(prefix: str) -> str:
@@ -30,8 +33,8 @@ def root(prefix: str) -> str:
 
 def resource_prefix(prefix: str, resource: GroupResource) -> str:
     """Return the key prefix of a resource, with a final slash."""
-    parts = (resource.group, resource.resource) if resource.group else (resource.resource,)
-    return f"{root(prefix)}{'/'.join(parts)}/"
+    group = "" if not resource.group or resource in _WITHOUT_GROUP else f"{resource.group}/"
+    return f"{root(prefix)}{group}{resource.resource}/"
 
 
 def is_single(scope: str) -> bool:

@@ -44,7 +44,7 @@ class RemoteStore(DirectStore):
         """Whether the server has the rendering of the last write."""
 
     async def _commit(self, codec: Codec, key: str, encoding: WriteEncoding, expected: int) -> WriteResult:
-        draft = self.renderer.draft(codec, key, encoding.encoded, encoding.source) if encoding.draft is None else None
+        draft = encoding.draft or self.renderer.draft(codec, key, encoding.encoded, encoding.source)
         self._has_draft = draft is not None
         result: WriteResult = self._link.ask("commit", self._backend_key(key), encoding.encoded.stored, expected, draft)
         return result

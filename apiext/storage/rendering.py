@@ -10,7 +10,16 @@ from apiext.meta import errors, json_codec
 from apiext.meta.gvk import GroupVersionKind
 from apiext.meta.json_codec import Object
 from apiext.meta.object_metadata import find_metadata
-from apiext.storage.interface import Codec, CorruptObjectError, Encoded, Event, EventType, Item
+from apiext.storage.interface import (
+    Codec,
+    CorruptObjectError,
+    Encoded,
+    EncryptedObjectError,
+    Event,
+    EventType,
+    Item,
+    UnknownPastError,
+)
 
 if TYPE_CHECKING:
     from apiext.workers.pool import WorkerPool
@@ -27,7 +36,7 @@ RenderResult = Item | CorruptObjectError | errors.StatusError
 """A rendering, or the error that stands in its place."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Draft:
     """An object as it is rendered, but for its resourceVersion."""
 
@@ -60,11 +69,11 @@ class Renderer:
         """Return a stored value (apiserver pkg/storage/value/encrypt/identity).
 
         Raises:
-            CorruptObjectError: the value is encrypted.
+            EncryptedObjectError: the value is encrypted.
         """
         if value.startswith(_ENCRYPTED):
             why = "data from the storage is not transformable revision=0: identity transformer tried to read encrypted data"
-            raise CorruptObjectError(self.prefix + key, why)
+            raise EncryptedObjectError(self.prefix + key, why)
         return value
 
     def decode(self, codec: Codec, key: str, data: bytes, revision: int) -> Object:
@@ -85,15 +94,13 @@ class Renderer:
 
         Raises:
             CorruptObjectError: the bytes cannot be decoded or converted.
-            StatusError: the converter cannot be used.
         """
         obj = self.decode(codec, key, data, revision)
         if codec.conversion is None:
             return obj
-        try:
-            (converted,) = await codec.conversion.from_storage([obj])
-        except DECODING_ERRORS as error:
-            raise self.corrupt(key, revision, error) from error
+        (converted,) = await codec.conversion.from_storage([obj])
+        if isinstance(converted, ValueError):
+            raise self.corrupt(key, revision, converted) from converted
         return converted
 
     def item(self, codec: Codec, key: str, data: bytes, revision: int) -> Item:
@@ -102,6 +109,12 @@ class Renderer:
         Raises:
             CorruptObjectError: the bytes cannot be decoded.
         """
+        obj = codec.decode_unchanged(data)
+        if obj is not None:
+            at = _revision_place(data, obj["metadata"])
+            if at > 0:
+                rendered = b"%b%b%b" % (data[:at], _token(revision) if revision else b"", data[at:-1])
+                return Item(key=key, revision=revision, data=rendered, labels=_labels(obj["metadata"]), fields=codec.fields(obj))
         return self.render(codec, key, self.decode(codec, key, data, revision), revision)
 
     async def read_item(self, codec: Codec, key: str, data: bytes, revision: int) -> Item:
@@ -182,6 +195,15 @@ def _token(revision: int) -> bytes:
     return b'"resourceVersion":"%d",' % revision
 
 
+def _revision_place(data: bytes, metadata: dict[str, Any]) -> int:
+    """Return the offset of the uid in the metadata of stored bytes, where the resourceVersion belongs; -1 if it is not sure."""
+    uid = metadata.get("uid")
+    if type(uid) is not str or "resourceVersion" in metadata or not data.endswith(b"}\n"):
+        return -1
+    member = b'"uid":"%b"' % uid.encode()
+    return data.find(member) if data.count(member) == 1 else -1
+
+
 def without_revision(item: Item) -> bytes | None:
     """Return the item's JSON as stored, without resourceVersion and with a final newline; None if there is no resourceVersion.
 
@@ -216,7 +238,12 @@ def bookmark(gvk: GroupVersionKind, revision: int, *, initial_events_end: bool =
 
 def status_error(error: CorruptObjectError | errors.StatusError) -> errors.StatusError:
     """Return the Status that ends a watch for an error of rendering."""
-    return error if isinstance(error, errors.StatusError) else errors.internal(str(error))
+    if isinstance(error, UnknownPastError):
+        return errors.StatusError(500, "StorageReadError", f"saw a DELETED event, but object data is corrupt - {error.message}")
+    if isinstance(error, errors.StatusError):
+        return error
+    # without the beginning, which names the revision
+    return errors.internal(error.message.partition(": ")[2] or error.message)
 
 
 def error_event(error: errors.StatusError) -> Event:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import Any, Final
 
 from apiext.meta import json_codec
 from apiext.meta.json_codec import Object
 
 _CBOR_PREFIX: Final = b"\xd9\xd9\xf7"
+_CUT: Final = ("unexpected end of data", "Input is a zero-length")
+"""Errors of the parser for values that are cut, or empty; Go's text is known."""
+# Custom resources have sorted keys, built-in kinds the order of Go's types.
+_HEAD: Final = re.compile(rb'\{(?:"kind":"[^"\\]*",)?"apiVersion":"([^"\\]*)"')
 
 
 def loads(data: bytes) -> Any:
@@ -21,7 +27,12 @@ def loads(data: bytes) -> Any:
         from apiext.meta import cbor_codec
 
         return cbor_codec.loads(data)
-    return json_codec.loads(data)
+    try:
+        return json_codec.loads(data)
+    except ValueError as error:
+        if str(error).startswith(_CUT):
+            raise ValueError("unexpected end of JSON input") from error
+        raise
 
 
 def cbor(obj: Object) -> bytes:
@@ -29,3 +40,27 @@ def cbor(obj: Object) -> bytes:
     from apiext.meta import cbor_codec
 
     return cbor_codec.dumps(obj)
+
+
+def encoding(data: bytes) -> str:
+    """Return how stored bytes are encoded: json, cbor, encrypted or unknown; only their beginning is read."""
+    if data.startswith(_CBOR_PREFIX):
+        return "cbor"
+    if data.startswith(b"k8s:enc:"):
+        return "encrypted"
+    return "json" if data[:1] == b"{" else "unknown"
+
+
+def api_version(data: bytes) -> str:
+    """Return the apiVersion of an object in stored bytes, interned; "" if they have none or are of neither encoding.
+
+    The bytes after an apiVersion at the beginning are not read. Others are parsed: CBOR, and objects with a field that sorts before it.
+    """
+    head = _HEAD.match(data)
+    if head is not None:
+        return sys.intern(head[1].decode(errors="replace"))
+    try:
+        version = loads(data)["apiVersion"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return ""
+    return sys.intern(version) if type(version) is str else ""

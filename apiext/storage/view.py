@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -13,10 +12,11 @@ from apiext.meta.json_codec import Object
 from apiext.meta.time_slice import Pace
 from apiext.storage.entry import Entry
 from apiext.storage.interface import Codec, CorruptObjectError, Item
-from apiext.storage.rendering import DECODING_ERRORS, RENDERING_ERRORS, Renderer, RenderResult, at_revision, with_revision
+from apiext.storage.render_queue import RenderQueue
+from apiext.storage.rendering import RENDERING_ERRORS, Renderer, RenderResult, at_revision, with_revision
 
-_BATCH: Final = 500
-"""Objects that are converted by one call at most."""
+_KEPT_FAILURES: Final = 100
+"""Entries that a view knows to be unreadable: as many as the error of a list names."""
 
 
 class View:
@@ -25,7 +25,7 @@ class View:
     A view refers to its codec weakly: readers and watchers hold the codec.
     """
 
-    __slots__ = ("__weakref__", "_codec", "_remote", "_renderer", "_rendering", "gvk", "inline")
+    __slots__ = ("__weakref__", "_codec", "_queue", "_remote", "_renderer", "failures", "gvk", "inline")
 
     def __init__(self, codec: Codec, renderer: Renderer, released: Callable[[View], None] | None = None) -> None:
         self.gvk: GroupVersionKind = codec.gvk
@@ -33,8 +33,14 @@ class View:
         """Whether `item` can be used for small entries at once; otherwise all entries are rendered by `items` first."""
         self._renderer = renderer
         self._remote = codec.remote if self.inline and renderer.workers is not None else None
+        self._queue: RenderQueue | None = None
+        self.use(codec, released)
+
+    def use(self, codec: Codec, released: Callable[[View], None] | None) -> None:
+        """Render with a codec, instead of one that renders equally; `released` is called when it is garbage."""
         self._codec = weakref.ref(codec, None if released is None else lambda _: released(self))
-        self._rendering: dict[Entry, asyncio.Task[dict[Entry, RenderResult]]] = {}
+        self.failures: dict[Entry, CorruptObjectError] = {}
+        """The errors of the last entries that could not be decoded, in an inline view; a conversion may succeed later."""
 
     def _held(self) -> Codec:
         codec = self._codec()
@@ -58,7 +64,18 @@ class View:
             CorruptObjectError: the entry cannot be decoded.
         """
         item = entry.cached(self)
-        return item if item is not None else entry.adopt(self, self.render(entry, entry.revision))
+        if item is None:
+            try:
+                item = entry.adopt(self, self.render(entry, entry.revision))
+            except CorruptObjectError as error:
+                self._remember(entry, error)
+                raise
+        return item
+
+    def _remember(self, entry: Entry, error: CorruptObjectError) -> None:
+        if len(self.failures) >= _KEPT_FAILURES and entry not in self.failures:
+            del self.failures[next(iter(self.failures))]
+        self.failures[entry] = CorruptObjectError(error.key, error.message)
 
     def at(self, entry: Entry, revision: int) -> Item:
         """Return an entry's object with another resourceVersion, as in a DELETED event. Raises as `item`."""
@@ -78,28 +95,16 @@ class View:
 
         Entries keep their renderings. An entry that several readers want at the same time is converted once.
         """
-        missing = [entry for entry in entries if entry.cached(self) is None and entry not in self._rendering]
-        if missing:
-            task = asyncio.get_running_loop().create_task(self._render_all(self._held(), missing))
-            self._rendering |= dict.fromkeys(missing, task)
-        tasks = {entry: self._rendering[entry] for entry in entries if entry in self._rendering}
-        if tasks:
-            # a reader that is cancelled does not cancel the others' conversion
-            await asyncio.wait(set(tasks.values()))
-        return [entry.cached(self) or tasks[entry].result()[entry] for entry in entries]
-
-    async def _render_all(self, codec: Codec, entries: Sequence[Entry]) -> dict[Entry, RenderResult]:
-        shown: dict[Entry, RenderResult] = {}
-        try:
-            for first in range(0, len(entries), _BATCH):
-                shown |= await self._render_batch(codec, entries[first : first + _BATCH])
-        finally:
-            for entry in entries:
-                del self._rendering[entry]
-        return shown
+        if self._queue is None:
+            self._queue = RenderQueue(self, self._render_batch)
+        results = await self._queue.results(self._held(), entries)
+        for entry, result in results.items() if self.inline else ():
+            if isinstance(result, CorruptObjectError):
+                self._remember(entry, result)
+        return [entry.cached(self) or results[entry] for entry in entries]
 
     async def _render_batch(self, codec: Codec, entries: Sequence[Entry]) -> dict[Entry, RenderResult]:
-        """Render entries after one conversion of them all, which fails for all of them."""
+        """Render entries after one conversion of them all."""
         pace = Pace()
         shown: dict[Entry, RenderResult] = {}
         decoded: dict[Entry, Object] = {}
@@ -113,15 +118,16 @@ class View:
                 shown[entry] = error
             if pace.due:
                 await pace.pause()
-        objects: Sequence[Object] = list(decoded.values())
-        try:
-            if codec.conversion is not None and objects:
-                objects = await codec.conversion.from_storage(objects)
-        except errors.StatusError as error:
-            return shown | dict.fromkeys(decoded, error)
-        except DECODING_ERRORS as error:
-            return shown | {entry: self._renderer.corrupt(entry.key, entry.revision, error) for entry in decoded}
+        objects: Sequence[Object | ValueError] = list(decoded.values())
+        if codec.conversion is not None and decoded:
+            try:
+                objects = await codec.conversion.from_storage(list(decoded.values()))
+            except errors.StatusError as error:
+                return shown | dict.fromkeys(decoded, error)
         for entry, obj in zip(decoded, objects, strict=True):
+            if isinstance(obj, ValueError):
+                shown[entry] = self._renderer.corrupt(entry.key, entry.revision, obj)
+                continue
             try:
                 shown[entry] = entry.adopt(self, self._renderer.render(codec, entry.key, obj, entry.revision))
             except CorruptObjectError as error:

@@ -13,8 +13,8 @@ from apiext.storage.backend import Backend, Guard, WriteResult
 class WriteGuard(Protocol):
     """Supplies the condition of each write; the condition is committed atomically with the write."""
 
-    def decide(self) -> Guard | None:
-        """Return the condition of a write now, or None.
+    def decide(self, value: bytes | None, /) -> Guard | None:
+        """Return the condition of a write of these stored bytes now, or None; the value None stands for a deletion.
 
         Raises:
             StatusError: the write is refused.
@@ -44,19 +44,19 @@ class GuardedWrites:
 
     async def create(self, key: str, value: bytes) -> WriteResult:
         """See Backend.create."""
-        return await self._retry(partial(self._backend.create, key, value))
+        return await self._retry(partial(self._backend.create, key, value), value)
 
     async def update(self, key: str, value: bytes, expected: int) -> WriteResult:
         """See Backend.update."""
-        return await self._retry(partial(self._backend.update, key, value, expected=expected))
+        return await self._retry(partial(self._backend.update, key, value, expected=expected), value)
 
     async def delete(self, key: str, expected: int) -> WriteResult:
         """See Backend.delete."""
-        return await self._retry(partial(self._backend.delete, key, expected=expected))
+        return await self._retry(partial(self._backend.delete, key, expected=expected), None)
 
-    async def _retry(self, write: Callable[..., Awaitable[WriteResult]]) -> WriteResult:
+    async def _retry(self, write: Callable[..., Awaitable[WriteResult]], value: bytes | None) -> WriteResult:
         while self.guard is not None:
-            condition = self.guard.decide()
+            condition = self.guard.decide(value)
             result = await write(guard=condition)
             if condition is None or not result.guard_failed:
                 return result

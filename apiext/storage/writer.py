@@ -33,7 +33,7 @@ from apiext.storage.write_guards import GuardedWrites, WriteGuard
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ObjectState:
     """The state that a write starts from; revision 0 if absent (etcd3 objState)."""
 
@@ -48,7 +48,7 @@ class ObjectState:
 _ABSENT = ObjectState(raw=b"", revision=0, current=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WriteEncoding:
     """An object ready to be written."""
 
@@ -85,7 +85,7 @@ def _check_size(state: ObjectState, options: WriteOptions) -> None:
 class Writer:
     """The writing half of a Store, for one resource.
 
-    A subclass with a cache overrides `cached_state` and `written`.
+    A subclass with a cache overrides `keep_renderings`, `cached_state`, `written` and `_put`.
     """
 
     def __init__(self, *, backend: Backend, renderer: Renderer) -> None:
@@ -96,6 +96,9 @@ class Writer:
     def guard_writes(self, guard: WriteGuard) -> None:
         """Implement Store.guard_writes."""
         self._writes.guard = guard
+
+    def keep_renderings(self, old: Codec, new: Codec) -> None:
+        """Implement Store.keep_renderings."""
 
     def cached_state(self, key: str, codec: Codec) -> ObjectState | None:
         """Return a state for the first attempt of a write, which may be outdated; None to read the backend."""
@@ -134,11 +137,11 @@ class Writer:
         async def prefix() -> str:
             return self.renderer.prefix
 
-        async def commit(key: str, raw: bytes, expected: int, draft: Draft | None) -> WriteResult:
-            result = await (self._writes.update(key, raw, expected) if expected else self._writes.create(key, raw))
+        async def commit(key: str, raw: bytes, expected: int, draft: Draft | Item | None) -> WriteResult:
+            result = await self._put(codec, key, raw, expected, draft if isinstance(draft, Item) else None)
             if result.succeeded and draft is not None:
                 # before the event of the write arrives, which would be rendered otherwise
-                self.written(codec, draft.at(result.revision))
+                self.written(codec, draft.at(result.revision) if isinstance(draft, Draft) else at_revision(draft, result.revision))
             return result
 
         return {"prefix": prefix, "get": self._backend.get, "commit": commit, "delete": self._writes.delete, "written": written}
@@ -222,7 +225,10 @@ class Writer:
 
     async def _commit(self, codec: Codec, key: str, encoding: WriteEncoding, expected: int) -> WriteResult:
         """Write an encoded object if the key has the expected revision (0: absent)."""
-        full, raw = self._backend_key(key), encoding.encoded.stored
+        return await self._put(codec, self._backend_key(key), encoding.encoded.stored, expected, encoding.draft)
+
+    async def _put(self, codec: Codec, full: str, raw: bytes, expected: int, draft: Item | None) -> WriteResult:
+        """Write bytes under a key of the backend. `draft` is their rendering for a codec with conversion."""
         return await (self._writes.update(full, raw, expected) if expected else self._writes.create(full, raw))
 
     async def _replace(

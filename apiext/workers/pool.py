@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
 
 from apiext.meta import errors, limits
 from apiext.meta.log import get_logger
+from apiext.meta.tasks import shared_task
 from apiext.workers.link import Job
 from apiext.workers.turns import Turns
 from apiext.workers.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from apiext.workers.link import ServerLink
     from apiext.workers.worker import Answers
@@ -54,6 +55,7 @@ class WorkerPool:
         self._working: set[Worker] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
+        self._aside = 0
 
     @property
     def running(self) -> int:
@@ -86,6 +88,30 @@ class WorkerPool:
         """
         result: T = await self._run(Job(function, args, asks=True), answers, user)
         return result
+
+    async def wait_aside(self, waiting: Awaitable[T], user: str) -> T:
+        """Return what a running job of a user waits for. If that takes long, another job has its turn meanwhile.
+
+        Raises:
+            StatusError: 429, if too many jobs wait so.
+            Exception: what it waits for raised.
+        """
+        task = shared_task(_awaited(waiting))
+        try:
+            done, _ = await asyncio.wait([task], timeout=limits.MAX_BLOCKED_WORKER_SECONDS)
+            if not done:
+                if self._aside >= limits.MAX_WORKERS_ASIDE:
+                    raise errors.too_many_requests("too many large requests wait for other servers, please try again later", 1)
+                self._aside += 1
+                self._turns.release(user)
+                try:
+                    await asyncio.wait([task])
+                finally:
+                    self._turns.resume(user)
+                    self._aside -= 1
+            return task.result()
+        finally:
+            task.cancel()
 
     async def _run(self, job: Job, answers: Answers, user: str) -> Any:
         await self._turns.acquire(user)
@@ -174,3 +200,7 @@ class WorkerPool:
         self._idle.clear()
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def _awaited(waiting: Awaitable[T]) -> T:
+    return await waiting

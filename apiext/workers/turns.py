@@ -13,7 +13,7 @@ _RETRY_AFTER: Final = 1
 
 
 class Turns:
-    """Slots that users get in turn: after each slot that a user gets, the other users who wait come first."""
+    """Slots for users. A user who got a slot comes after all other waiting users for the next one."""
 
     def __init__(self, *, slots: int, waiting: int) -> None:
         """Create the slots. One user has all of them but one at a time (at least one), and at most `waiting` jobs in the queue.
@@ -67,8 +67,13 @@ class Turns:
             del self._taken[user]
         self._give()
 
+    def resume(self, user: str) -> None:
+        """Take a slot at once that was given back, even if there is none: jobs that end make up for it."""
+        self._free -= 1
+        self._taken[user] += 1
+
     def _give(self) -> None:
-        while self._free and (user := self._next_user()) is not None:
+        while self._free > 0 and (user := self._next_user()) is not None:
             queue = self._waiting.pop(user)
             turn = queue.popleft()
             if queue:

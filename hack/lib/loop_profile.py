@@ -87,9 +87,16 @@ def _measured(run: Callable[[events.Handle], None]) -> Callable[[events.Handle],
         loop, before = self._loop, time.thread_time()  # type: ignore[attr-defined]
         run(self)
         if isinstance(loop, ProfiledLoop):
-            loop.took(time.thread_time() - before, repr(getattr(self, "_callback", ""))[:200])
+            loop.took(time.thread_time() - before, _name(getattr(self, "_callback", None)))
 
     return _run
+
+
+def _name(callback: object) -> str:
+    """Return the name of the function or coroutine that a callback runs; `repr` of its object might change that."""
+    owner = getattr(callback, "__self__", None)
+    function = owner.get_coro() if isinstance(owner, asyncio.Task) else callback
+    return str(getattr(function, "__qualname__", type(function).__name__))
 
 
 def _main() -> None:

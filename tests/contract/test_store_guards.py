@@ -21,7 +21,7 @@ class Gate:
         self.is_open = True
         self.decisions = 0
 
-    def decide(self) -> Guard:
+    def decide(self, _value: bytes | None, /) -> Guard:
         """Implement WriteGuard.decide."""
         self.decisions += 1
         if not self.is_open:

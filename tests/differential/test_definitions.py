@@ -14,6 +14,8 @@ from tests.differential.cases.definition_writes import WRITES
 pytestmark = pytest.mark.slow
 
 SEQUENCES: Final = WRITES | LIVES | CHANGES
+STRANDED: Final = " is removed, but "
+"""A part of apiext's own warning about versions in which objects are stored."""
 DRY: Final = f"{definition_cases.PATH}?dryRun=All"
 
 
@@ -35,6 +37,6 @@ def test_validation(pair: Pair, name: str) -> None:
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_sequence(clean: Pair, name: str) -> None:
     """Return equal codes, headers and bodies for the sequence."""
-    found = [line for step in SEQUENCES[name] for line in clean.differences(step)]
+    found = [line for step in SEQUENCES[name] for line in clean.differences(step) if STRANDED not in line]
 
     assert not found, f"{len(found)} differences:\n" + "\n".join(found)

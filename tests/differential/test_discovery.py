@@ -22,15 +22,14 @@ ROOT: Final = f"/apis/{GROUP}"
 PARAMS: Final = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 AGGREGATED: Final = f"application/json{PARAMS}"
 VERSIONS: Final = ("v1", "v11", "v1beta1", "v1alpha1", "v2alpha1", "v3beta2", "v12alpha10", "foo")
-OWN: Final = frozenset({GROUP, "apiextensions.k8s.io"})
+OWN: Final = frozenset({GROUP, "apiextensions.k8s.io", "storagemigration.k8s.io"})
 CORE: Final = frozenset({"namespaces", "events"})
+BUILTIN: Final = ("/apis/apiextensions.k8s.io/v1", "/apis/storagemigration.k8s.io/v1")
 PATHS: Final = (
-    *(
-        f"{path}{slash}"
-        for path in ("/api", "/apis", "/api/v1", ROOT, f"{ROOT}/v11", "/apis/apiextensions.k8s.io/v1")
-        for slash in ("", "/")
-    ),
+    *(f"{path}{slash}" for path in ("/api", "/apis", "/api/v1", ROOT, f"{ROOT}/v11", *BUILTIN) for slash in ("", "/")),
     "/apis/apiextensions.k8s.io",
+    "/apis/storagemigration.k8s.io",
+    "/apis/storagemigration.k8s.io/v1beta1",
     f"{ROOT}/v10",
     f"{ROOT}/none",
     "/apis/none",
@@ -92,7 +91,7 @@ def served(pair: Pair) -> Iterator[Pair]:
 
 
 @pytest.mark.parametrize("media_type", ["application/json", "application/yaml"])
-@pytest.mark.parametrize("path", [ROOT, *(f"{ROOT}/{version}" for version in VERSIONS), "/apis/apiextensions.k8s.io/v1"])
+@pytest.mark.parametrize("path", [ROOT, *(f"{ROOT}/{version}" for version in VERSIONS), *BUILTIN])
 def test_documents(served: Pair, path: str, media_type: str) -> None:
     """Return equal groups and versions in equal order, with equal resources in equal order."""
 
@@ -163,7 +162,7 @@ def test_etags(served: Pair, path: str) -> None:
         assert list(codes.values()) == [304, 200, 200, 200, 200]
 
 
-_LISTS: Final = ("/api", "/api/v1", "/apis", ROOT, f"{ROOT}/v11", f"{ROOT}/v1", "/apis/apiextensions.k8s.io/v1")
+_LISTS: Final = ("/api", "/api/v1", "/apis", ROOT, f"{ROOT}/v11", f"{ROOT}/v1", *BUILTIN)
 
 
 def _in_both_forms(side: Side, path: str, params: str) -> tuple[bytes, bytes]:

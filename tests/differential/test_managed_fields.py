@@ -134,6 +134,14 @@ def test_carried_through(served: Pair, one: str, name: str) -> None:
         assert _survivors(served.ours, step) == _survivors(served.reference, step), str(step)
 
 
+@pytest.mark.parametrize("sent", [{}, {"kind": "Scale"}, {"apiVersion": "autoscaling/v1"}])
+def test_scale_of_unknown_kind(served: Pair, one: str, sent: dict[str, str]) -> None:
+    """Record the same managers after a PUT of a Scale without kind or apiVersion."""
+    scale = sent | {"metadata": {"name": "a"}, "spec": {"replicas": 7}}
+
+    compared(served, [Step("PUT", f"{one}/scale{WRITER}", scale), Step("GET", one)])
+
+
 @pytest.mark.parametrize("name", [name for name in SENT if "fields" in name or "key" in name or name in ("reset", "operation", "nothing")])
 def test_created_with(served: Pair, name: str) -> None:
     """Keep alike the sent entries of a new object about fields that it does not have."""

@@ -21,7 +21,16 @@ GROUP: Final = "openapi.example.com"
 MODELS: Final = "com.example.openapi."
 DOCUMENT: Final = f"/openapi/v3/apis/{GROUP}/v1beta1"
 VERSIONS: Final = ("v1", "v11", "v1beta1", "v1alpha1", "v2alpha1", "v3beta2", "v12alpha10", "foo")
-BUILTIN: Final = ("version", "api", "apis", "apis/apiextensions.k8s.io", "apis/apiextensions.k8s.io/v1", "api/v1")
+BUILTIN: Final = (
+    "version",
+    "api",
+    "apis",
+    "apis/apiextensions.k8s.io",
+    "apis/apiextensions.k8s.io/v1",
+    "apis/storagemigration.k8s.io",
+    "apis/storagemigration.k8s.io/v1",
+    "api/v1",
+)
 KINDS: Final = "x-kubernetes-group-version-kind"
 OWN: Final = ("", "apiextensions.k8s.io", GROUP)
 SPEC3: Final = "application/com.github.proto-openapi.spec.v3"

@@ -1,16 +1,18 @@
 """Tests of unreadable objects: errors, and unsafe deletion."""
 
+import http
 import json
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
-from hack.lib.differential.pair import Answer, Pair, Step
+from hack.lib.differential.pair import Answer, Pair, Side, Step
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import gateway
+from hack.lib.waiting import until
 from tests.differential.cases.deletion_steps import GROUP, IGNORE, NOTES, crd, note
 
 pytestmark = pytest.mark.slow
@@ -18,7 +20,17 @@ pytestmark = pytest.mark.slow
 PREFIX: Final = "/apiext-deletion"
 ONE: Final = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/notes.{GROUP}"
 _REVISION: Final = re.compile(r"revision=\d+")
-UNREADABLE: Final = {"kindless": b'{"a":1}', "other": f'{{"apiVersion":"{GROUP}/v9","kind":"Note","metadata":{{}}}}'.encode()}
+UNREADABLE: Final = {
+    "kindless": b'{"a":1}',
+    "other": f'{{"apiVersion":"{GROUP}/v9","kind":"Note","metadata":{{}}}}'.encode(),
+    "foreign": b'{"apiVersion":"other.example.com/v1","kind":"Note","metadata":{}}',
+    "versionless": b'{"kind":"Note","metadata":{}}',
+    "encrypted": b"k8s:enc:aescbc:v1:key:abc",
+    "cut": b'{"apiVersion":',
+    "empty": b"",
+    "array": b"[]",
+    "null": b"null",
+}
 
 
 @pytest.fixture
@@ -33,9 +45,8 @@ def both(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
 
 def _store_unreadable(control_plane: ControlPlane) -> None:
     """Store unreadable objects directly in etcd."""
-    for prefix in (control_plane.etcd_prefix, PREFIX):
-        for name, data in UNREADABLE.items():
-            gateway(control_plane.etcd_url, "kv/put", key=f"{prefix}/{GROUP}/notes/default/{name}".encode(), value=data)
+    for name, data in UNREADABLE.items():
+        _store(control_plane, name, data)
 
 
 def _unreadable_steps(name: str) -> list[Step]:
@@ -83,8 +94,8 @@ def test_version_removed(pair: Pair) -> None:
         remove,
         Step("PATCH", f"{ONE}/status", {"status": {"storedVersions": ["v2"]}}),
         remove,
-        Step("GET", NOTES, retry=True, until="404 page not found"),
     ]
+    gone = Step("GET", NOTES, retry=True, until="404 page not found")
     steps = [
         *(Step("GET", f"{later}/{name}") for name in ("a", "b")),
         Step("PATCH", f"{later}/a", {"metadata": {"labels": {"a": "b"}}}),
@@ -96,17 +107,70 @@ def test_version_removed(pair: Pair) -> None:
         Step("DELETE", f"{later}/new"),
     ]
     with pair.served(served):
-        found = [line for step in before for line in pair.differences(step)] + _differing(pair, steps)
+        # apiext warns of what the removal strands
+        found = _differing(pair, before) + pair.differences(gone) + _differing(pair, steps)
 
     assert not found, f"{len(found)} differences:\n" + "\n".join(found)
 
 
 def test_unreadable(both: Pair, control_plane: ControlPlane) -> None:
     """Report unreadable objects alike, and delete them with ignoreStoreReadErrorWithClusterBreakingPotential."""
-    steps = [*_unreadable_steps("kindless"), *_unreadable_steps("other")]
+    steps = [step for name in UNREADABLE for step in _unreadable_steps(name)]
     with both.served(crd("notes", "Note")):
         both.differences(Step("GET", NOTES))
         _store_unreadable(control_plane)
         found = _differing(both, steps)
 
     assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+
+
+def _unavailable(side: Side) -> tuple[int, str | None, str]:
+    """Return the answer to a watch, once it is refused because of an unreadable object: status, Retry-After and message."""
+    answers: list[tuple[int, str | None, str]] = []
+
+    def refused() -> bool:
+        response, data = side.raw(Step("GET", f"{NOTES}?watch=true&timeoutSeconds=1"))
+        # the reference first stops its cache, and then tells why it cannot fill it
+        if response.status == http.HTTPStatus.TOO_MANY_REQUESTS and b"failed to list" in data:
+            message = json.loads(data)["message"].replace(f"{PREFIX}/", "/registry/")
+            answers.append((response.status, response.getheader("Retry-After"), _REVISION.sub("revision=*", message)))
+        return bool(answers)
+
+    until(refused, "the refusal of watches")
+    return answers[0]
+
+
+def _store(control_plane: ControlPlane, name: str, data: bytes) -> None:
+    for prefix in (control_plane.etcd_prefix, PREFIX):
+        gateway(control_plane.etcd_url, "kv/put", key=f"{prefix}/{GROUP}/notes/default/{name}".encode(), value=data)
+
+
+def test_reads_of_a_collection(both: Pair, control_plane: ControlPlane) -> None:
+    """Refuse lists and watches while an object is unreadable; expire older revisions after its deletion."""
+    with both.served(crd("notes", "Note")):
+        both.differences(Step("POST", NOTES, note("good")))
+        start = {side: json.loads(side.raw(Step("GET", f"{NOTES}/good"))[1])["metadata"]["resourceVersion"] for side in _sides(both)}
+        _store(control_plane, "other", UNREADABLE["other"])
+        lists = _differing(both, [Step("GET", f"{NOTES}?limit=500"), Step("DELETE", NOTES), Step("GET", f"{NOTES}/good")])
+        watches = [_unavailable(side) for side in _sides(both)]
+        deleted = _differing(both, [Step("DELETE", f"{NOTES}/other", {IGNORE: True})])
+        until(
+            lambda: all(
+                side.raw(Step("GET", f"{NOTES}?watch=true&timeoutSeconds=1"))[0].status == http.HTTPStatus.OK for side in _sides(both)
+            )
+        )
+        expired = [_first_event(side, start[side]) for side in _sides(both)]
+
+    assert (lists, deleted) == ([], [])
+    assert watches[0] == watches[1]
+    assert [event["object"]["code"] for event in expired] == [http.HTTPStatus.GONE] * 2
+    assert [event["object"]["reason"] for event in expired] == ["Expired"] * 2
+
+
+def _sides(both: Pair) -> tuple[Side, Side]:
+    return both.reference, both.ours
+
+
+def _first_event(side: Side, revision: str) -> Any:
+    _, data = side.raw(Step("GET", f"{NOTES}?watch=true&timeoutSeconds=1&resourceVersion={revision}"))
+    return json.loads(data.splitlines()[0])

@@ -1,35 +1,57 @@
 """Take-over and hand-over of groups of a real cluster, while clients write and watch."""
 
+import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
-from apiext.meta.host_annotations import HAND_OVER, INSTANCES_FINALIZER, REVISION_BASE, SERVE_LABEL
-from hack.lib.servers.aggregated_cluster import API_SERVICES, CRDS, SELECTOR, AggregatedCluster
+from apiext.meta.host_annotations import REVISION_BASE, STORED_VERSIONS_CONDITION
+from hack.lib.servers.aggregated_cluster import CRDS, SELECTOR, AggregatedCluster
 from hack.lib.servers.apiext_operator import QUICK_ELECTION, ApiextOperator
 from hack.lib.waiting import until
-from tests.support.builders.crds import widget, widget_crd
+from tests.e2e.adopted_group import MERGE, Group, Json
+from tests.support.builders.crds import widget
 from tests.support.builders.stored_objects import multiply
 from tests.support.clients.client import Reply
 from tests.support.clients.informer import Informer
 from tests.support.clients.workers import at_work
 from tests.support.clients.writers import PatientWriter, assert_kept
+from tests.support.conversion_webhook import ConversionWebhook, conversion_webhook, converting
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-MERGE: Final = [("Content-Type", "application/merge-patch+json")]
-POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 OBJECTS: Final = 5000
-Json = dict[str, Any]
+SERVICES: Final = "/api/v1/namespaces/default/services"
+MIGRATIONS: Final = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
+
+
+def convert(obj: Json, version: str) -> None:
+    """Rename a field of v1 for v2, and back."""
+    before, after = ("replicas", "count") if version.endswith("/v2") else ("count", "replicas")
+    if before in obj.get("spec", {}):
+        obj["spec"][after] = obj["spec"].pop(before)
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AggregatedCluster]:
+def webhook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConversionWebhook]:
+    """Provide the conversion webhook that is the Service default/webhook."""
+    with conversion_webhook(tmp_path_factory.mktemp("webhook"), hosts=["webhook.default.svc"], answer=converting(convert)) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, webhook: ConversionWebhook) -> Iterator[AggregatedCluster]:
     """Provide a cluster with its controllers; each test starts its operators."""
-    with AggregatedCluster(tmp_path_factory.mktemp("adoption"), selector=SELECTOR, operator=False, operate_args=QUICK_ELECTION) as started:
+    with AggregatedCluster(
+        tmp_path_factory.mktemp("adoption"),
+        selector=SELECTOR,
+        operator=False,
+        serve_args=[f"--service-address=default/webhook=127.0.0.1:{webhook.port}"],
+        operate_args=QUICK_ELECTION,
+    ) as started:
         yield started
 
 
@@ -38,76 +60,6 @@ def operator(cluster: AggregatedCluster) -> Iterator[ApiextOperator]:
     """Provide an operator with access to the host's etcd."""
     with cluster.another_operator("with-etcd", f"--host-etcd-servers={cluster.plane.etcd_url}") as started:
         yield started
-
-
-class Group:
-    """A group on the host with definitions."""
-
-    def __init__(self, cluster: AggregatedCluster, name: str, *plurals: str) -> None:
-        self.cluster = cluster
-        self.name = name
-        self.plurals = plurals or ("widgets",)
-        self.path = f"/apis/{name}/v1/widgets"
-        self.where = f"/apis/{name}/v1/namespaces/default/widgets"
-        for plural in self.plurals:
-            crd = widget_crd(plural, plural.title()[:-1], group=name)
-            (version,) = crd["spec"]["versions"]
-            version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = [{"rule": "self.metadata.name != 'never'"}]
-            cluster.host.must("POST", CRDS, crd)
-        for plural in self.plurals:
-            until(lambda plural=plural: cluster.host.ask("GET", f"/apis/{name}/v1/{plural}")[0] == 200)  # type: ignore[misc]
-
-    def change(self, metadata: Json, plural: str = "widgets") -> None:
-        """Change a definition's metadata."""
-        self.cluster.host.must("PATCH", f"{CRDS}/{plural}.{self.name}", {"metadata": metadata}, MERGE)
-
-    def label(self, plural: str = "widgets", *, value: str | None = "true") -> None:
-        """Set or remove the label of a definition."""
-        self.change({"labels": {SERVE_LABEL: value}}, plural)
-
-    def condition(self, plural: str = "widgets") -> tuple[str, str, str]:
-        """Return status, reason and message of the definition's condition."""
-        code, found = self.cluster.host.ask("GET", f"{CRDS}/{plural}.{self.name}")
-        for one in found["status"]["conditions"] if code == 200 else ():
-            if one["type"] == "ServedByApiext":
-                return one["status"], one["reason"], one["message"]
-        return "", "", ""
-
-    def until(self, reason: str, *plurals: str) -> None:
-        """Wait until the conditions have a reason."""
-        for plural in plurals or self.plurals:
-            until(lambda plural=plural: self.condition(plural)[1] == reason)  # type: ignore[misc]
-
-    def events(self, reason: str, plural: str = "widgets") -> list[Json]:
-        """Return the reasons of the definition's events."""
-        found: list[Json] = self.cluster.host.must("GET", "/api/v1/namespaces/default/events")["items"]
-        return [one for one in found if (one["involvedObject"]["name"], one["reason"]) == (f"{plural}.{self.name}", reason)]
-
-    def create(self, name: str, **metadata: Any) -> Json:
-        """Create an object, and return the host's answer."""
-        body = widget(name, group=self.name, metadata=metadata, replicas=1)
-        made: Json = self.cluster.host.must("POST", self.where, body)
-        return made
-
-    def items(self) -> list[Json]:
-        """Return all objects as a client of the host lists them."""
-        found: list[Json] = self.cluster.host.must("GET", self.path)["items"]
-        return found
-
-    def revision(self) -> int:
-        """Return the resourceVersion of a list through the host."""
-        return int(self.cluster.host.must("GET", f"{self.path}?limit=1")["metadata"]["resourceVersion"])
-
-    @property
-    def leftovers(self) -> list[str]:
-        """Return what apiext has left on the host and in its own store."""
-        host = self.cluster.host
-        found = self.cluster.keys(self.cluster.etcd.url, f"/{self.name}/") + self.cluster.keys(self.cluster.etcd.url, f".{self.name}")
-        found += [POLICIES] if host.ask("GET", f"{POLICIES}/apiext-{self.name}")[0] == 200 else []
-        code, service = host.ask("GET", f"{API_SERVICES}/v1.{self.name}")
-        found += [API_SERVICES] if code == 200 and service["spec"].get("service") else []
-        code, crd = host.ask("GET", f"{CRDS}/widgets.{self.name}")
-        return found + [one for one in (crd["metadata"].get("finalizers") or () if code == 200 else ()) if one == INSTANCES_FINALIZER]
 
 
 def plain(items: list[Json], prefix: str = "") -> list[Json]:
@@ -173,8 +125,7 @@ def test_moves_a_group_to_apiext_and_back(cluster: AggregatedCluster, operator: 
 
         with writers(group) as busy:
             wait_for_writes(busy, 5)
-            group.change({"annotations": {HAND_OVER: "true"}})
-            group.until("HandedOver")
+            group.hand_over()
             wait_for_writes(busy)
         assert_kept(list(busy), [item for item in written(group) if item["metadata"]["name"] in {n for w in busy for n in w.held}])
         assert group.revision() < REVISION_BASE
@@ -324,3 +275,111 @@ def test_hands_over_without_etcd_if_unchanged(cluster: AggregatedCluster) -> Non
         cluster.host.must("PATCH", f"{changed.where}/one", {"metadata": {"finalizers": None}}, MERGE)
         until(lambda: cluster.host.ask("GET", f"{CRDS}/widgets.{changed.name}")[0] == 404)
         until(lambda: changed.leftovers == [])
+
+
+def with_webhook(webhook: ConversionWebhook) -> Callable[[Json], object]:
+    """Return the change of a definition that adds v2, in which a field has another name, and the webhook that renames it."""
+
+    def change(crd: Json) -> None:
+        (first,) = crd["spec"]["versions"]
+        second = json.loads(json.dumps(first).replace("replicas", "count")) | {
+            "name": "v2",
+            "storage": False,
+            "subresources": {"status": {}},
+        }
+        crd["spec"]["versions"].append(second)
+        crd["spec"]["conversion"] = webhook.conversion(**webhook.service(port=webhook.port))
+
+    return change
+
+
+def store(group: Group, *versions: str) -> None:
+    """Change the definition to have these versions, of which it stores the first."""
+    found = {version["name"]: version for version in group.crd["spec"]["versions"]}
+    group.change({"spec": {"versions": [found[name] | {"storage": name == versions[0]} for name in versions]}})
+
+
+def stored(group: Group) -> list[list[str]]:
+    """Return the stored versions of the host's definition and of the mirror."""
+    mirror = group.cluster.own().must("GET", f"{CRDS}/widgets.{group.name}")
+    return [crd["status"]["storedVersions"] for crd in (group.crd, mirror)]
+
+
+@pytest.fixture
+def evolving(cluster: AggregatedCluster, operator: ApiextOperator, webhook: ConversionWebhook) -> list[Group]:  # noqa: ARG001
+    """Provide two groups that apiext has adopted with a conversion webhook, and that store v2 since."""
+    spec = {"type": "ExternalName", "externalName": "localhost"}
+    cluster.host.must("POST", SERVICES, {"metadata": {"name": "webhook"}, "spec": spec})
+    groups = [Group(cluster, f"{name}.example.com", change=with_webhook(webhook)) for name in ("evolving", "ending")]
+    before = []
+    for group in groups:
+        for number in range(3):
+            group.create(f"o{number}")
+        before.append(plain(group.items()))
+        group.label()
+    for group, items in zip(groups, before, strict=True):
+        group.until("Serving")
+        assert plain(group.items()) == items
+        store(group, "v2", "v1")
+        until(lambda group=group: stored(group) == [["v1", "v2"]] * 2)  # type: ignore[misc]
+        listed = cluster.host.must("GET", group.path.replace("/v1/", "/v2/"))["items"]
+        assert [item["spec"]["count"] for item in listed] == [1, 1, 1]
+    return groups
+
+
+def test_retires_a_version_of_adopted_groups(cluster: AggregatedCluster, operator: ApiextOperator, evolving: list[Group]) -> None:
+    """Migrate a group with the host's migrator, drop a version on both sides, hand it back; delete another with stale copies."""
+    group, other = evolving
+    for one in evolving:
+        one.change({"status": {"storedVersions": ["v2"]}}, status=True)
+        until(lambda one=one: one.condition(type=STORED_VERSIONS_CONDITION)[0] == "True")  # type: ignore[misc]
+        assert "3 in v1" in one.condition(type=STORED_VERSIONS_CONDITION)[2]
+        assert sorted(stored(one)[0]) == stored(one)[1] == ["v1", "v2"]
+
+    migrate(cluster, group)
+    for item in other.items():
+        cluster.host.must("PATCH", f"{other.where}/{item['metadata']['name']}", {"spec": {"size": "l"}}, MERGE)
+    other.change({"status": {"storedVersions": ["v2"]}}, status=True)
+    for one in evolving:
+        until(lambda one=one: stored(one) == [["v2"]] * 2)  # type: ignore[misc]
+        store(one, "v2")
+        one.path, one.where = (path.replace("/v1/", "/v2/") for path in (one.path, one.where))
+        until(lambda one=one: cluster.host.ask("GET", one.path.replace("/v2/", "/v1/"))[0] == 404)  # type: ignore[misc]
+    before = plain(group.items())
+
+    group.hand_over()
+    assert group.revision() < REVISION_BASE
+    assert plain(group.items()) == before
+    until(lambda: group.leftovers == [])
+
+    assert len(cluster.keys(cluster.plane.etcd_url, f"/{other.name}/")) == 3
+    operator.stop()
+    with cluster.another_operator("without-etcd"):
+        cluster.host.must("DELETE", f"{CRDS}/widgets.{other.name}")
+        until(lambda: cluster.host.ask("GET", f"{CRDS}/widgets.{other.name}")[0] == 404)
+    until(lambda: other.leftovers == [] and cluster.keys(cluster.plane.etcd_url, f"/{other.name}/") == [])
+
+
+def migrate(cluster: AggregatedCluster, group: Group) -> None:
+    """Let the host's controllers migrate the objects of a group, and wait until they have."""
+    assert cluster.plane.controller_manager is not None
+    cluster.plane.controller_manager.stop()
+    names = "garbage-collector-controller,storage-version-migrator-controller"
+    controllers = cluster.plane.controllers(f"--controllers={names}")
+    controllers.start()
+    try:
+        resource = {"group": group.name, "resource": "widgets"}
+        cluster.host.must("POST", MIGRATIONS, {"metadata": {"name": "to-v2"}, "spec": {"resource": resource}})
+        until(lambda: bool(migration(cluster).get("resourceVersion")))
+        # an event brings the controllers' cache to the migration's resourceVersion
+        group.create("later")
+        until(lambda: any(one["type"] == "Succeeded" and one["status"] == "True" for one in migration(cluster).get("conditions", ())))
+    finally:
+        controllers.stop()
+        cluster.plane.controller_manager.start()
+
+
+def migration(cluster: AggregatedCluster) -> Json:
+    """Return the status of the migration."""
+    found: Json = cluster.host.must("GET", f"{MIGRATIONS}/to-v2").get("status", {})
+    return found

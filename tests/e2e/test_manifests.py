@@ -37,6 +37,7 @@ CLUSTER_WIDE: Final = {
         "create,delete,get,update validatingadmissionpolicybindings.admissionregistration.k8s.io",
         "delete,get,list,patch,watch customresourcedefinitions.apiextensions.k8s.io",
         "get /readyz/*",
+        "get /stored/versions/*",
         "list mutatingadmissionpolicies.admissionregistration.k8s.io",
         "list mutatingwebhookconfigurations.admissionregistration.k8s.io",
         "list validatingwebhookconfigurations.admissionregistration.k8s.io",

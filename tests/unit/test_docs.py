@@ -1,11 +1,14 @@
 """The documents are complete and agree with the code."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import click
 import pytest
 
+from apiext.cli.main import apiext
 from hack.lib import flag_tables
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -45,14 +48,21 @@ def test_flag_tables_match_the_commands() -> None:
     """List each flag once with its help text; `hack/check --fix` rewrites the tables."""
     text = flag_tables.DOCUMENT.read_text()
 
-    assert text.count("<!-- flags: ") == 3
+    assert text.count("<!-- flags: ") == len(flag_tables.COMMANDS)
     assert flag_tables.with_tables(text) == text
+
+
+def _commands(command: click.Command) -> Iterator[click.Command]:
+    """Yield a command and those below it."""
+    yield command
+    for one in command.commands.values() if isinstance(command, click.Group) else ():
+        yield from _commands(one)
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_named_flags_exist(name: str) -> None:
     """Name only flags that a command has."""
-    known = set(re.findall(r"--[a-z][a-z-]+", "".join(map(flag_tables.table, flag_tables.COMMANDS.values()))))
+    known = set(re.findall(r"--[a-z][a-z-]+", "".join(map(flag_tables.table, _commands(apiext)))))
     others = {
         "--fast",
         "--explore",
@@ -67,6 +77,7 @@ def test_named_flags_exist(name: str) -> None:
         "--runtime",
         "--hostile",
         "--crash",
+        "--fill",
     }
 
     assert {flag for flag in _FLAG.findall(_text(name)) if flag not in known | others} == set()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +30,17 @@ _RETRY_INTERVAL: Final = 5.0
 """Seconds between reads of files that failed, and before the folder is watched again."""
 
 Apply = Callable[["Object"], Awaitable[None]]
-"""Creates a definition or updates its spec. Raises StatusError if the definition is rejected."""
+"""Creates a definition or updates its spec. Raises StatusError if the definition is rejected, BlockedError if that may change."""
+
+
+class BlockedError(Exception):
+    """The present state of a definition rejects a file, which is valid in itself; it is applied again."""
+
+    def __init__(self, message: str, steps: Sequence[str]) -> None:
+        """Create the error; `steps` make the file acceptable."""
+        super().__init__(message)
+        self.steps = steps
+
 
 _Stamp = tuple[int, int, int]
 
@@ -42,6 +52,8 @@ class _File:
     stamp: _Stamp
     names: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
+    """What makes the file acceptable, where that is known."""
     retry: bool = False
     """A failure that is not caused by the file: it is read again with the next event."""
 
@@ -67,6 +79,15 @@ class DirectorySource:
     def problems(self) -> list[str]:
         """Return the problems of the files, each prefixed with the file name."""
         return [f"{self._display(path)}: {problem}" for path, file in sorted(self._files.items()) for problem in file.problems]
+
+    @property
+    def remarks(self) -> list[str]:
+        """Return the problems of the files, those that the state of a definition causes with the steps to solve them."""
+        remarks: list[str] = []
+        for path, file in sorted(self._files.items()):
+            remarks += [f"{self._display(path)}: {problem}" for problem in file.problems]
+            remarks += [f"{self._display(path)}: to accept it, step {number}: {step}" for number, step in enumerate(file.steps, 1)]
+        return remarks
 
     async def load(self) -> None:
         """Apply new and changed files. A broken file is logged, and does not prevent others from being applied.
@@ -121,9 +142,9 @@ class DirectorySource:
         else:
             for found in await asyncio.to_thread(list, definitions(data)):
                 await self._apply_document(path, file, found)
-        if known is None or known.problems != file.problems:
+        if known is None or (known.problems, known.steps) != (file.problems, file.steps):
             for problem in file.problems:
-                _LOG.error("invalid definition file", file=self._display(path), problem=problem)
+                _LOG.error("invalid definition file", file=self._display(path), problem=problem, **_numbered(file.steps))
         return file
 
     async def _apply_document(self, path: Path, file: _File, found: Object | FileProblem) -> None:
@@ -144,6 +165,10 @@ class DirectorySource:
             await self._apply(found)
         except StatusError as error:
             file.problems.append(error.message)
+        except BlockedError as error:
+            file.problems.append(str(error))
+            file.steps += error.steps
+            file.retry = True
         except (StorageError, BackendError) as error:
             file.problems.append(f"{name} cannot be stored: {error}")
             file.retry = True
@@ -153,6 +178,10 @@ class DirectorySource:
 
     def _display(self, path: Path) -> str:
         return str(path.relative_to(self.folder))
+
+
+def _numbered(steps: Sequence[str]) -> dict[str, str]:
+    return {f"step_{number}": step for number, step in enumerate(steps, 1)}
 
 
 def _scan(folder: Path) -> dict[Path, _Stamp]:

@@ -62,6 +62,8 @@ class HostDefinition:
     def mirror(self, existing: Mapping[str, Any] | None = None) -> Object:
         """Return the mirror's definition. An existing mirror keeps its own metadata, annotations and status.
 
+        It also keeps, without serving them, versions in which objects may be stored and that the host has dropped.
+
         Raises:
             MirrorError: this server does not accept the definition.
         """
@@ -72,7 +74,15 @@ class HostDefinition:
         given = wanted["metadata"]
         metadata["labels"] = given.get("labels") or {}
         metadata["annotations"] = {**(given.get("annotations") or {}), **kept, HOST_UID: self.uid, HOST_REVISION: str(self.revision)}
-        return {**(existing or wanted), "metadata": metadata, "spec": wanted["spec"]}
+        spec = wanted["spec"] | {"versions": [*wanted["spec"]["versions"], *_dropped_versions(wanted, existing or wanted)]}
+        return {**(existing or wanted), "metadata": metadata, "spec": spec}
+
+
+def _dropped_versions(wanted: Mapping[str, Any], existing: Mapping[str, Any]) -> list[Object]:
+    """Return the stored versions of an existing mirror that the wanted definition does not have, as versions that are not served."""
+    names = {version["name"] for version in wanted["spec"]["versions"]}
+    kept = set((existing.get("status") or {}).get("storedVersions") or ()) - names
+    return [version | {"served": False, "storage": False} for version in existing["spec"]["versions"] if version["name"] in kept]
 
 
 def host_definition(found: Mapping[str, Any], selector: LabelSelector) -> HostDefinition:

@@ -283,7 +283,9 @@ def decode_parsed(scope: Scope, obj: Object, validation: str, duplicates: Sequen
         kind, version = obj.get("kind") or scope.kind.kind, obj.get("apiVersion") or scope.api_version
         if (kind, version) != (scope.kind.kind, scope.api_version):
             raise unregistered_kind(str(kind), str(version))
-        obj["kind"], obj["apiVersion"] = kind, version
+        # the field manager of the reference refuses a Scale without apiVersion
+        completed = {"kind": kind} if scope.kind == _SCALE and not obj.get("apiVersion") else {"kind": kind, "apiVersion": version}
+        obj |= completed
     unknown = scope.codec.decode_body(obj, validation != IGNORE)
     if scope.typed and duplicates:
         duplicates = within_known(duplicates, unknown)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aiohttp import web
 
 from apiext.admission.attributes import Attributes
+from apiext.authorization.authorizer import Decision, ReviewError
 from apiext.endpoints.handlers.scope import Scope
-from apiext.endpoints.request import INFO, WARNINGS
+from apiext.endpoints.request import AUTHORIZE, INFO, USER, WARNINGS
 from apiext.meta import errors
 from apiext.meta.json_codec import Object
 from apiext.meta.request import AdmissionOperation, UserInfo
@@ -31,6 +32,21 @@ def required_name(request: web.BaseRequest) -> str:
     if not name:
         raise errors.bad_request("name must be provided")
     return name
+
+
+async def authorize_create(request: web.BaseRequest, scope: Scope) -> None:
+    """Check that the user may create the object that an apply or an update did not find.
+
+    Raises:
+        StatusError: 403 if the user may not, 500 if the authorizer fails.
+    """
+    info = replace(request[INFO], verb="create")
+    try:
+        verdict = await request[AUTHORIZE](request[USER], info)
+    except ReviewError as error:
+        raise errors.internal(str(error)) from error
+    if verdict.decision is not Decision.ALLOW:
+        raise errors.forbidden(scope.resource.group_resource, info.name, verdict.reason)
 
 
 def match_namespace(scope: Scope, obj: Object, namespace: str) -> None:
@@ -67,7 +83,7 @@ def check_name(obj: Object, name: str) -> None:
         raise errors.bad_request(f"the name of the object ({named}) does not match the name on the URL ({name})")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Admitter:
     """Admission of one request."""
 

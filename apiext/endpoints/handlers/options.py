@@ -125,8 +125,8 @@ def _selection(query: Query) -> Steps[Selection]:
     except ValueError as error:
         raise errors.bad_request(str(error)) from error
     return Selection(
-        label_selector if label_selector and label_selector.requirements else None,
-        field_selector if field_selector and field_selector.requirements else None,
+        label_selector if label_selector and not label_selector.empty else None,
+        field_selector if field_selector and not field_selector.empty else None,
     )
 
 
@@ -140,7 +140,8 @@ def _checked_fields(selection: Selection, field_label: FieldLabel, name: str) ->
             raise errors.bad_request(str(error)) from error
     if name:
         if fields is None:
-            fields = FieldSelector([FieldRequirement("metadata.name", Operator.EQUALS, name)])
+            fields = FieldSelector(f"metadata.name={name}")
+            fields.add(FieldRequirement("metadata.name", Operator.EQUALS, name))
         elif fields.requires_exact("metadata.name") != name:
             raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
     if fields is None and selection.labels is None:

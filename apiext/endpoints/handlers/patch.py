@@ -5,7 +5,6 @@ Mirrors apiserver pkg/endpoints/handlers/patch.go.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,17 +12,16 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from apiext.authorization.authorizer import Decision, ReviewError
 from apiext.endpoints.handlers.apply import Applier
 from apiext.endpoints.handlers.body import decode_parsed, identify, read_body, strict_text, within_known
-from apiext.endpoints.handlers.context import Admitter, check_name, match_namespace, required_name
+from apiext.endpoints.handlers.context import Admitter, authorize_create, check_name, match_namespace, required_name
 from apiext.endpoints.handlers.options import IGNORE, WARN, write_query
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
 from apiext.endpoints.handlers.query_parameters import parse_query
 from apiext.endpoints.handlers.scope import APPLY_PATCHES, CBOR_APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Scope
 from apiext.endpoints.handlers.strategic_merge import strategic_merge
 from apiext.endpoints.handlers.write_call import WriteCall, perform, write_call
-from apiext.endpoints.request import AUTHORIZE, INFO, SERVES_CBOR, USER, WORKERS
+from apiext.endpoints.request import SERVES_CBOR, WORKERS
 from apiext.endpoints.responsewriters.object_response import item_reply
 from apiext.endpoints.serializers import json_decoder
 from apiext.endpoints.serializers.json_decoder import BodyDecodeError, DepthError, NumberError
@@ -59,32 +57,25 @@ async def patch_object(request: web.BaseRequest, scope: Scope) -> web.StreamResp
     heavy = patch_type == JSON_PATCH and data.count(b"copy") > MAX_INLINE_COPIES
     call = write_call(request, query, patch_type, data, manager=query.field_manager)
     try:
-        item, created = await perform(request[WORKERS], scope, _patch, call, heavy=heavy)
+        item, created = await perform(request[WORKERS], scope, patch_stored, call, heavy=heavy)
     except errors.StatusError as error:
         if error.code != 404 or patch_type not in APPLY_PATCHES or scope.subresource:
             raise
-        await _authorize_create(request, scope)
+        await authorize_create(request, scope)
         item, created = await perform(request[WORKERS], scope, _create_or_patch, call)
     return await item_reply(request, scope, media, item, status=201 if created else 200)
 
 
-async def _authorize_create(request: web.BaseRequest, scope: Scope) -> None:
-    """Raise StatusError (403, 500) unless the user may create the object that an apply did not find."""
-    info = dataclasses.replace(request[INFO], verb="create")
-    try:
-        verdict = await request[AUTHORIZE](request[USER], info)
-    except ReviewError as error:
-        raise errors.internal(str(error)) from error
-    if verdict.decision is not Decision.ALLOW:
-        raise errors.forbidden(scope.resource.group_resource, info.name, verdict.reason)
-
-
 async def _create_or_patch(scope: Scope, call: WriteCall) -> tuple[Item, bool]:
-    return await _patch(scope, call, create=True)
+    return await patch_stored(scope, call, create=True)
 
 
-async def _patch(scope: Scope, call: WriteCall, *, create: bool = False) -> tuple[Item, bool]:
-    """Return the patched object, and whether it was created."""
+async def patch_stored(scope: Scope, call: WriteCall, *, create: bool = False) -> tuple[Item, bool]:
+    """Patch an object; return the result, and whether it was created. Authorization is the caller's.
+
+    Raises:
+        StatusError: the patch is invalid, can not be applied, or its result is rejected.
+    """
     ctx, name, query = call.context, call.name, call.query
     admitter = Admitter(scope, call.user, call.namespace, name=name, dry_run=query.dry_run)
     is_apply = call.media_type in APPLY_PATCHES

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from apiext.conversion.remote import CONVERT
 from apiext.endpoints.responsewriters.warning_headers import shortened
 from apiext.meta.errors import StatusError
 
@@ -39,8 +40,11 @@ class RemoteScope:
         Raises:
             StatusError: the write failed, or the process did.
         """
-        user = call.user.name
-        outcome: _Outcome[T] = await workers.converse(_run, self.build, self.place, execute, call, answers=self.answers(), user=user)
+        user, answers = call.user.name, dict(self.answers())
+        convert = answers.get(CONVERT)
+        if convert is not None:
+            answers[CONVERT] = lambda *args: workers.wait_aside(convert(*args), user)
+        outcome: _Outcome[T] = await workers.converse(_run, self.build, self.place, execute, call, answers=answers, user=user)
         call.warnings[:] = outcome.warnings
         if outcome.error is not None:
             try:

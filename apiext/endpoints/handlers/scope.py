@@ -89,7 +89,7 @@ class Scope:
     rest: CollectionRest
     codec: BodyCodec
     fields: FieldManager
-    """Records who changed which fields in metadata.managedFields."""
+    """The field manager: it writes metadata.managedFields."""
     field_label: FieldLabel
     admission: Admission
     watches: Watches
@@ -110,6 +110,8 @@ class Scope:
     """Whether an empty table has null as rows, like the reference's default convertor."""
     patch_types: Sequence[str] = CUSTOM_RESOURCE_PATCHES
     offers: Offers = RESOURCE_OFFERS
+    creates_on_update: bool = False
+    """Whether PUT creates an object that does not exist."""
     returns_deleted: bool = False
     """Whether a delete returns the object also when it was removed."""
     strategic_keys: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Strategic merge patches of built-in kinds (namespaces and events).
+"""Strategic merge patches of built-in kinds.
 
 Mirrors apimachinery pkg/util/strategicpatch: like a JSON merge patch, but lists with a merge key (or of scalars with the
 merge strategy) are merged, and directives select other operations. Arguments are never changed.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
-from apiext.meta import errors, json_values
+from apiext.meta import errors, json_values, unstructured
 from apiext.meta.json_values import identity
 
 _DIRECTIVE: Final = "$patch"
@@ -27,7 +27,7 @@ def strategic_merge(document: Any, patch: Any, merge_keys: Mapping[str, str], pa
     `merge_keys` has the merge key of each list by the name of its parent and its own, such as "metadata.finalizers".
 
     Raises:
-        StatusError: 400 for an invalid directive, or a list item without its merge key.
+        StatusError: 400 for an invalid directive, 500 for a list item without its merge key.
     """
     if not isinstance(patch, dict):
         return json_values.copy(patch)
@@ -42,6 +42,11 @@ def strategic_merge(document: Any, patch: Any, merge_keys: Mapping[str, str], pa
     _retain(merged, patch)
     for key, member in patch.items():
         _merge_member(merged, key, member, merge_keys, parent)
+    for key, order in patch.items():
+        field = key.removeprefix(_ORDER)
+        merge_key = merge_keys.get(f"{parent}.{field}")
+        if field != key and merge_key is not None and merged.get(field) and isinstance(order, list):
+            merged[field] = _ordered(merged[field], order, (document or {}).get(field) or [], merge_key)
     return merged
 
 
@@ -74,9 +79,10 @@ def _merge_member(merged: dict[str, Any], key: str, member: Any, merge_keys: Map
 
 def _merge_list(old: Any, patch: list[Any], merge_key: str, merge_keys: Mapping[str, str]) -> list[Any]:
     items = list(old) if isinstance(old, list) else []
+    before = list(items)
     if not merge_key:
         known = set(map(identity, items))
-        return items + [item for item in patch if identity(item) not in known]
+        return _ordered(items + [item for item in patch if identity(item) not in known], patch, items, merge_key)
     if any(isinstance(item, dict) and item.get(_DIRECTIVE) == "replace" for item in patch):
         return [json_values.copy(item) for item in patch if not (isinstance(item, dict) and item.get(_DIRECTIVE) == "replace")]
     places: dict[Hashable, list[int]] = {}
@@ -84,7 +90,7 @@ def _merge_list(old: Any, patch: list[Any], merge_key: str, merge_keys: Mapping[
         places.setdefault(identity(items[index].get(merge_key)), []).append(index)
     for change in patch:
         if not isinstance(change, dict) or merge_key not in change:
-            raise errors.bad_request(f"map: {change} does not contain declared merge key: {merge_key}")
+            raise errors.unknown(f"map: {unstructured.go_string(change)} does not contain declared merge key: {merge_key}")
         at = places.setdefault(identity(change[merge_key]), [])
         if change.get(_DIRECTIVE) == "delete":
             if at:
@@ -94,4 +100,23 @@ def _merge_list(old: Any, patch: list[Any], merge_key: str, merge_keys: Mapping[
         else:
             at.append(len(items))
             items.append(strategic_merge({}, change, merge_keys))
-    return [item for item in items if item is not None]
+    return _ordered([item for item in items if item is not None], patch, before, merge_key)
+
+
+def _ordered(merged: list[Any], patch: list[Any], before: list[Any], merge_key: str) -> list[Any]:
+    """Return merged items in the order of the patch, with the others among them as they stood before, else behind them."""
+
+    def name(item: Any) -> Hashable:
+        return identity(item.get(merge_key) if merge_key and isinstance(item, dict) else item)
+
+    wanted = {name(item): place for place, item in reversed(list(enumerate(patch)))}
+    known = {name(item): place for place, item in reversed(list(enumerate(before)))}
+    first = sorted((item for item in merged if name(item) in wanted), key=lambda item: wanted[name(item)])
+    others = [item for item in merged if name(item) not in wanted]
+    ordered: list[Any] = []
+    for item in first:
+        place = known.get(name(item), -1)
+        while others and known.get(name(others[0]), len(before)) < place:
+            ordered.append(others.pop(0))
+        ordered.append(item)
+    return ordered + others

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from apiext.endpoints.handlers.body import decode_body, read_body
-from apiext.endpoints.handlers.context import Admitter, check_name, match_namespace, required_name
+from apiext.endpoints.handlers.context import Admitter, authorize_create, check_name, match_namespace, required_name
 from apiext.endpoints.handlers.options import write_query
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
 from apiext.endpoints.handlers.query_parameters import parse_query
@@ -14,6 +14,7 @@ from apiext.endpoints.handlers.write_call import WriteCall, perform, write_call
 from apiext.endpoints.request import WORKERS
 from apiext.endpoints.responsewriters.object_response import item_reply
 from apiext.endpoints.serializers.negotiation import input_type, negotiate_output
+from apiext.meta import errors
 from apiext.meta.json_codec import Object
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.metadata import own
@@ -34,11 +35,24 @@ async def update(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     query = write_query(parse_query(request), "UpdateOptions")
     media_type = input_type(request, protobuf=scope.message is not None)
     call = write_call(request, query, media_type, data, manager=query.field_manager)
-    item, created = await perform(request[WORKERS], scope, _update, call)
+    warned = len(call.warnings)
+    try:
+        item, created = await perform(request[WORKERS], scope, _update, call)
+    except errors.StatusError as error:
+        if error.code != 404 or not scope.creates_on_update:
+            raise
+        await authorize_create(request, scope)
+        # the second attempt repeats the warnings
+        del call.warnings[warned:]
+        item, created = await perform(request[WORKERS], scope, _create_or_update, call)
     return await item_reply(request, scope, media, item, status=201 if created else 200)
 
 
-async def _update(scope: Scope, call: WriteCall) -> tuple[Item, bool]:
+async def _create_or_update(scope: Scope, call: WriteCall) -> tuple[Item, bool]:
+    return await _update(scope, call, create=True)
+
+
+async def _update(scope: Scope, call: WriteCall, *, create: bool = False) -> tuple[Item, bool]:
     """Return the object, and whether it was created."""
     ctx, name, query = call.context, call.name, call.query
     obj = decode_body(scope, call.data, call.media_type, query.field_validation, ctx.warnings)
@@ -62,5 +76,6 @@ async def _update(scope: Scope, call: WriteCall) -> tuple[Item, bool]:
         preconditions=uid_precondition(obj),
         admit=admitter.validation(AdmissionOperation.UPDATE),
         limit=scope.inline_limit,
+        create=create,
     )
     return await scope.rest.update(ctx, name, replacement, options)

@@ -12,6 +12,7 @@ from apiext.endpoints.request import INFO, USER, WARNINGS
 from apiext.endpoints.serializers.negotiation import YAML
 from apiext.meta import limits
 from apiext.meta.inline_work import HeavyWorkError, InlineWork
+from apiext.meta.log import get_logger
 from apiext.meta.objectmeta_rules import MAX_MANAGER_LENGTH
 from apiext.meta.request import UserInfo
 from apiext.registry.request_context import RequestContext
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
     from apiext.endpoints.handlers.scope import Scope
     from apiext.workers.pool import WorkerPool
 
+_LOG: Final = get_logger(__name__)
 T = TypeVar("T")
 _PRODUCTS_KEPT: Final = 256
 SERVER_USER: Final = UserInfo("system:apiext")
 """The user whose turns in the worker processes the server's own writes take."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WriteCall:
     """A write of one object: what its execution needs beside the scope. It can be sent to another process."""
 
@@ -67,6 +69,14 @@ def _product(user_agent: str) -> str:
     name = user_agent.partition("/")[0].encode(errors="surrogateescape").decode(errors="replace")
     printable = "".join(char for char in name if char.isprintable()).encode()
     return printable[:MAX_MANAGER_LENGTH].decode(errors="ignore")
+
+
+async def perform_own(workers: WorkerPool, scope: Scope, execute: Execute[T], call: WriteCall, *, heavy: bool = False) -> T:
+    """Execute a write of the server itself, as `perform`, and log its warnings, which no client gets."""
+    result = await perform(workers, scope, execute, call, heavy=heavy)
+    for warning in call.warnings:
+        _LOG.warning("write accepted with a warning", resource=str(scope.resource.group_resource), name=call.name, warning=warning)
+    return result
 
 
 async def perform(workers: WorkerPool, scope: Scope, execute: Execute[T], call: WriteCall, *, heavy: bool = False) -> T:

@@ -18,7 +18,7 @@ A dry-run create of a ConfigMap tests the enforcement: the policy denies it unde
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -37,6 +37,8 @@ _PROBE: Final = "/api/v1/namespaces/default/configmaps?dryRun=All"
 _PREFIX: Final = "apiext-"
 _SUMMARIES: Final = "apiext.dev/contents"
 """Annotation: summary of the host's objects by definition; it stays true while the policy is enforced."""
+_HOST_VERSIONS: Final = "apiext.dev/host-stored-versions"
+"""Annotation: versions in which the host's objects may be stored, by definition; it stays true while the policy is enforced."""
 _WATCHES_RESET: Final = "apiext.dev/host-watches-ended"
 """Annotation: definitions whose watches on the host were ended after it started to proxy their group."""
 
@@ -64,12 +66,19 @@ class Policy:
         """Wait until the host denies writes to these resources. Raises ApiError, also after a timeout."""
         await self._wait(probe(self._group, plurals), denied=True)
 
-    async def record(self, summaries: Mapping[str, ContentSummary] | None = None, watches_reset: Iterable[str] | None = None) -> None:
+    async def record(
+        self,
+        *,
+        summaries: Mapping[str, ContentSummary] | None = None,
+        host_versions: Mapping[str, Sequence[str]] | None = None,
+        watches_reset: Iterable[str] | None = None,
+    ) -> None:
         """Write the annotations of the policy; None keeps the present value. Raises ApiError."""
         annotations = {}
         if summaries is not None:
-            texts = {name: [one.count, one.digest] for name, one in summaries.items()}
-            annotations[_SUMMARIES] = orjson.dumps(texts, option=orjson.OPT_SORT_KEYS).decode()
+            annotations[_SUMMARIES] = _text({name: [one.count, one.digest] for name, one in summaries.items()})
+        if host_versions is not None:
+            annotations[_HOST_VERSIONS] = _text(host_versions)
         if watches_reset is not None:
             annotations[_WATCHES_RESET] = ",".join(sorted(watches_reset))
         await self._host.patch(f"{_POLICIES}/{self.name}", {"metadata": {"annotations": annotations}})
@@ -141,6 +150,7 @@ class PolicyRecord:
         self.exists = policy is not None
         annotations = annotations_of(policy) if policy else {}
         self.watches_reset = frozenset(name for name in annotations.get(_WATCHES_RESET, "").split(",") if name)
+        self.host_versions: dict[str, list[str]] = orjson.loads(annotations.get(_HOST_VERSIONS, "{}"))
         self.summaries = {name: ContentSummary(*one) for name, one in orjson.loads(annotations.get(_SUMMARIES, "{}")).items()}
 
 
@@ -148,6 +158,10 @@ def probe(group: str, plurals: Iterable[str]) -> str:
     """Return the name of ConfigMaps that the policy denies together with these resources."""
     text = ",".join([group, *sorted(plurals)])
     return f"apiext-probe-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
+
+
+def _text(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def _message(group: str) -> str:

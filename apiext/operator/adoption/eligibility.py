@@ -23,8 +23,6 @@ def _reasons(group: GroupState) -> Iterator[str]:
         names = ", ".join(sorted(group.unselected))
         yield f"all definitions of a group are served by one server: label {names} too, or none"
     for name, crd in sorted(group.selected.items()):
-        if (crd["spec"].get("conversion") or {}).get("strategy") == "Webhook":
-            yield f"{name} converts its objects by a webhook, which apiext does not do: set its spec.conversion.strategy to None"
         if not served_versions([crd]):
             yield f"{name} has no version that is served, in which its objects could be read"
         if not is_established(crd):

@@ -34,7 +34,7 @@ from apiext.operator.adoption.transition import Transition
 from apiext.operator.adoption.watch_reset import reset_watches
 from apiext.operator.api_clients import ApiError
 from apiext.operator.group_state import Desired, Routing
-from apiext.operator.host_definitions import ConditionReason
+from apiext.operator.host_definitions import ConditionReason, missing_versions
 
 _RETRY_SECONDS: Final = 30.0
 """Pause before a blocked hand-over is checked again."""
@@ -64,7 +64,12 @@ async def hand_over(transition: Transition) -> Desired:
         await transition.read()
     frozen = transition.phases(names, host_annotations.FROZEN)
     if frozen:
-        await _write_back(transition, frozen)
+        try:
+            await _write_back(transition, frozen)
+        except ApiError as error:
+            # clients could not write for as long as a conversion webhook does not answer, for example
+            await mirror_phase.set_phase(apiext, frozen, host_annotations.SERVING)
+            raise ApiError(f"{error}; apiext goes on serving the group", code=error.code) from error
         await mirror_phase.set_phase(apiext, frozen, host_annotations.LEAVING)
         await transition.read()
     leaving = transition.phases(names, host_annotations.LEAVING)
@@ -85,8 +90,14 @@ async def _obstacle(transition: Transition, serving: list[str]) -> str:
             for name in serving:
                 await store.check(transition.group.crds[name])
         return ""
-    known = (await transition.policy.read()).summaries
-    resources = transition.resources(serving)
+    record = await transition.policy.read()
+    known, resources = record.summaries, transition.resources(serving)
+    lost = [name for name in serving if missing_versions(transition.group.crds[name], record.host_versions.get(name, ()))]
+    if lost:
+        return (
+            f"the host's copies of {', '.join(lost)} may be stored in a version that the definition does not have any more, "
+            "and only its etcd can be given new ones: start the operator with --host-etcd-servers"
+        )
     different = [name for name, one in resources.items() if await summarize(transition.in_apiext(one)) != known.get(name)]
     if not different:
         return ""
@@ -101,13 +112,12 @@ async def _write_back(transition: Transition, frozen: list[str]) -> None:
     obstacle = await _obstacle(transition, frozen)
     if obstacle:
         # it appeared after the first check
-        await mirror_phase.set_phase(transition.clients.apiext, frozen, host_annotations.SERVING)
-        raise ApiError(f"apiext goes on serving the group: {obstacle}")
+        raise ApiError(obstacle)
     if transition.clients.host_etcd is None:
         return
     resources = transition.resources(frozen)
-    known = (await transition.policy.read()).summaries
-    others = {name: one for name, one in known.items() if name not in resources}
+    record = await transition.policy.read()
+    others = {name: one for name, one in record.summaries.items() if name not in resources}
     # the summaries are wrong while objects are being written
     await transition.policy.record(summaries=others)
     written: dict[str, ContentSummary] = {}
@@ -117,7 +127,8 @@ async def _write_back(transition: Transition, frozen: list[str]) -> None:
     ):
         for name, one in resources.items():
             written[name] = await _write_differences(transition, store, one, progress.of(name))
-    await transition.policy.record(summaries=others | written)
+    versions = {name: [one.version] for name, one in resources.items()}
+    await transition.policy.record(summaries=others | written, host_versions=record.host_versions | versions)
 
 
 async def _write_differences(transition: Transition, store: HostStore, one: AdoptedResource, progress: OnPage) -> ContentSummary:
@@ -139,7 +150,10 @@ async def _write_differences(transition: Transition, store: HostStore, one: Adop
 
 async def _switch_to_host(transition: Transition, leaving: list[str]) -> None:
     """Let the host serve the group, and verify that it lists all objects; if not, let apiext serve again and raise ApiError."""
-    expected = (await transition.policy.read()).summaries
+    record = await transition.policy.read()
+    for name in leaving:
+        versions = host_definitions.stored(record.host_versions.get(name, ()))
+        await host_definitions.amend(transition.clients.host, transition.group.crds[name], versions, status=True)
     await transition.report(ConditionReason.HANDING_OVER, "clients have to list again")
     await asyncio.sleep(_CLIENT_RESTART_SECONDS)
     for name in leaving:
@@ -148,7 +162,7 @@ async def _switch_to_host(transition: Transition, leaving: list[str]) -> None:
     try:
         await transition.route(Routing.HOST, leaving)
         for name, one in transition.resources(leaving).items():
-            if await summarize(transition.on_host(one)) != expected.get(name):
+            if await summarize(transition.on_host(one)) != record.summaries.get(name):
                 raise ApiError(f"the host does not show the objects of {name} that are in its store")
     except ApiError as error:
         await resume_serving(transition, leaving)

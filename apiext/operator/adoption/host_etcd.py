@@ -19,6 +19,7 @@ from apiext.operator.adoption.object_pages import AdoptedResource
 from apiext.operator.adoption.store_diff import Difference, StoredObject, stored_object
 from apiext.operator.api_clients import ApiError, Json
 from apiext.storage import keys
+from apiext.storage import stored_object as stored_bytes
 from apiext.storage.backend import Backend, BackendError
 from apiext.storage.etcd.config import EtcdConfig
 
@@ -70,7 +71,7 @@ class HostStore:
             page = await self._backend.list(prefix, start=start, revision=revision, limit=_PAGE_SIZE)
             revision = revision or page.revision
             for item in page.items:
-                yield _stored_object(item.key.removeprefix(prefix), item.value, item.revision, of)
+                yield _stored_object(item.key.removeprefix(prefix), item.value, item.revision, of.definition)
             if not page.more:
                 return
             start = page.items[-1].key + "\0"
@@ -100,19 +101,19 @@ class HostStore:
 _NOTHING: Final = StoredObject("", {}, b"")
 
 
-def _stored_object(key: str, value: bytes, revision: int, of: AdoptedResource) -> StoredObject:
+def _stored_object(key: str, value: bytes, revision: int, definition: str) -> StoredObject:
     if value.startswith(_ENCRYPTED):
-        raise ApiError(f"the host encrypts what it stores of {of.definition}: its objects cannot be given back through its etcd")
+        raise ApiError(f"the host encrypts what it stores of {definition}: its objects cannot be given back through its etcd")
     content = _parsed(value)
     if content is None:
-        # another encoding, such as CBOR: counts as different
+        # unreadable: counts as different
         return StoredObject(key, {}, hashlib.blake2b(value, digest_size=32).digest(), revision)
-    return StoredObject(key, content, stored_object(content, of.api_version).digest, revision)
+    return StoredObject(key, content, stored_object(content).digest, revision)
 
 
 def _parsed(value: bytes) -> Json | None:
     try:
-        found = json_codec.loads(value)
+        found = stored_bytes.loads(value)
     except ValueError:
         return None
     return found if isinstance(found, dict) and isinstance(found.get("metadata"), dict) else None

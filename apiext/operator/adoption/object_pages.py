@@ -24,23 +24,20 @@ OnPage = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class AdoptedResource:
-    """The instances of a definition, in a version in which they can be listed."""
+    """The instances of a definition, in a version in which they are listed, compared and copied.
+
+    It is the storage version if that is served: then both stores hold the same bytes.
+    """
 
     definition: str
     group: str
     version: str
     plural: str
-    storage_version: str
 
     @property
     def path(self) -> str:
         """The path of all instances."""
         return f"/apis/{self.group}/{self.version}/{self.plural}"
-
-    @property
-    def api_version(self) -> str:
-        """The apiVersion of the stored objects."""
-        return f"{self.group}/{self.storage_version}"
 
 
 def resource(crd: Json) -> AdoptedResource | None:
@@ -54,14 +51,18 @@ def resource(crd: Json) -> AdoptedResource | None:
 def resource_in(version: str, crd: Json) -> AdoptedResource:
     """Return the resource of a definition in a version."""
     spec = crd["spec"]
-    storage_version = next(version["name"] for version in spec["versions"] if version.get("storage"))
-    return AdoptedResource(crd["metadata"]["name"], spec["group"], version, spec["names"]["plural"], storage_version)
+    return AdoptedResource(crd["metadata"]["name"], spec["group"], version, spec["names"]["plural"])
 
 
 async def is_by_apiext(host: ApiClient, of: AdoptedResource) -> bool:
     """Return whether the host proxies requests of a resource to apiext, and does not answer from its own store. Raises ApiError."""
     page, _size = await _fetch(host, f"{of.path}?limit=1")
     return int(page["metadata"].get("resourceVersion") or 0) >= REVISION_BASE
+
+
+async def check_conversion(api: ApiClient, of: AdoptedResource) -> None:
+    """Check that a server can list an object in the version of a resource. Raises ApiError."""
+    await _fetch(api, f"{of.path}?limit=1")
 
 
 def no_progress(_done: int, _total: int) -> None:
@@ -71,7 +72,7 @@ def no_progress(_done: int, _total: int) -> None:
 async def list_objects(
     api: ApiClient, of: AdoptedResource, *, below: int = 0, progress: OnPage = no_progress
 ) -> AsyncGenerator[StoredObject, None]:
-    """Yield all objects in the storage version, in the order of their keys, at one revision unless the server compacts it meanwhile.
+    """Yield all objects in the order of their keys, at one revision unless the server compacts it meanwhile.
 
     A list with a resourceVersion of `below` or more is an error: the host has proxied the request to apiext.
 
@@ -85,7 +86,7 @@ async def list_objects(
         done += len(page.items)
         progress(done, done + page.remaining)
         for item in page.items:
-            yield stored_object(item, of.api_version)
+            yield stored_object(item)
 
 
 async def _fetch(api: ApiClient, path: str) -> tuple[Json, int]:

@@ -64,11 +64,10 @@ class Difference:
     present: StoredObject | None
 
 
-def stored_object(content: Json, api_version: str) -> StoredObject:
-    """Return a StoredObject of an object from a server or a store; changes the object, and sets its apiVersion."""
+def stored_object(content: Json) -> StoredObject:
+    """Return a StoredObject of an object from a server or a store; removes the object's resourceVersion."""
     metadata = content["metadata"]
     metadata.pop("resourceVersion", None)
-    content["apiVersion"] = api_version
     namespace = metadata.get("namespace")
     key = f"{namespace}/{metadata['name']}" if namespace else metadata["name"]
     return StoredObject(key, content, hashlib.blake2b(json_codec.dumps(content), digest_size=_DIGEST_BYTES).digest())

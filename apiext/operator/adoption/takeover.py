@@ -22,14 +22,14 @@ from apiext.meta import host_annotations
 from apiext.operator import host_definitions
 from apiext.operator.adoption import mirror_phase, unenforced_features
 from apiext.operator.adoption.importer import CopyResult, copy
-from apiext.operator.adoption.object_pages import AdoptedResource, OnPage, is_by_apiext
+from apiext.operator.adoption.object_pages import AdoptedResource, OnPage, check_conversion, is_by_apiext
 from apiext.operator.adoption.polling import until
 from apiext.operator.adoption.store_diff import EMPTY, ContentSummary
-from apiext.operator.adoption.transition import Transition
+from apiext.operator.adoption.transition import Transition, served_resources
 from apiext.operator.adoption.watch_reset import reset_watches
 from apiext.operator.api_clients import Json
 from apiext.operator.group_state import Desired, Routing, condition_of, is_held
-from apiext.operator.host_definitions import ConditionReason
+from apiext.operator.host_definitions import ConditionReason, stored_versions
 
 _SETTLE_SECONDS: Final = 2.0
 """Pause between two equal lists of the host: requests that were admitted before the policy was enforced end within it."""
@@ -129,12 +129,18 @@ async def _import(transition: Transition, importing: list[str]) -> None:
         async with transition.progress(ConditionReason.ADOPTING, "copied {done} of {total} objects") as progress:
             for name, one in copied.items():
                 await _copy(transition, one, progress.of(name))
+        # apiext may not reach a conversion webhook that the host reaches; clients have noticed nothing yet
+        for name in copied:
+            for one in served_resources([transition.group.crds[name]]):
+                await check_conversion(transition.clients.apiext, one)
     await transition.report(ConditionReason.ADOPTING, "the host stops writing")
     await transition.policy.ensure(transition.plurals)
     await transition.policy.wait_until_enforced(transition.plurals)
     summaries = await _copy_until_equal(transition, copied)
+    await transition.read()
+    versions = {name: stored_versions(crd) for name, crd in transition.group.crds.items() if name in copied}
     before = dict.fromkeys(proxied, EMPTY) | record.summaries
-    await transition.policy.record(summaries=before | summaries)
+    await transition.policy.record(summaries=before | summaries, host_versions=record.host_versions | versions)
 
 
 async def _copy_until_equal(transition: Transition, resources: Mapping[str, AdoptedResource]) -> dict[str, ContentSummary]:

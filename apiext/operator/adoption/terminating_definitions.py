@@ -12,6 +12,7 @@ from contextlib import aclosing
 from typing import Final
 
 from apiext.meta import host_annotations
+from apiext.operator import host_definitions
 from apiext.operator.adoption import mirror_phase
 from apiext.operator.adoption.host_etcd import HostStore
 from apiext.operator.adoption.object_pages import AdoptedResource, is_by_apiext
@@ -83,6 +84,11 @@ async def _clear(transition: Transition, resources: dict[str, AdoptedResource]) 
     if transition.group.mirrors:
         # the host proxies the group for the other definitions: its own copies cannot be reached
         return
+    versions = (await transition.policy.read()).host_versions
+    for name in resources:
+        # the host lists its copies to delete them, and cannot if it cannot decode one
+        change = host_definitions.readable(versions.get(name, ()))
+        await host_definitions.amend(transition.clients.host, transition.group.crds[name], change)
     await transition.route(Routing.HOST, resources)
     await _allow_writes(transition)
     for one in resources.values():

@@ -106,7 +106,7 @@ class Transition:
 
     async def wait_until_routed(self, routing: Routing, names: Iterable[str]) -> None:
         """Wait until the host routes all versions of these definitions. Raises ApiError after a timeout."""
-        for one in _all_versions(self.group.crds[name] for name in names):
+        for one in served_resources(self.group.crds[name] for name in names):
             await self._wait_until_routed(one, to_apiext=routing is Routing.APIEXT)
 
     async def _wait_until_routed(self, of: AdoptedResource, *, to_apiext: bool) -> None:
@@ -131,7 +131,7 @@ class Transition:
         return list_objects(self.clients.apiext, of, progress=progress)
 
 
-def _all_versions(crds: Iterable[Json]) -> list[AdoptedResource]:
+def served_resources(crds: Iterable[Json]) -> list[AdoptedResource]:
     """Return one resource for each served version."""
     served = [(version["name"], crd) for crd in crds for version in crd["spec"]["versions"] if version.get("served")]
     return [resource_in(version, crd) for version, crd in dict(served).items()]

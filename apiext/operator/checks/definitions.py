@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE
 from apiext.meta import host_annotations
 from apiext.operator.api_clients import Json
 from apiext.operator.checks.health import HOST
@@ -56,6 +57,10 @@ async def mirrored(snapshot: Snapshot, group: str) -> CheckVerdict:
     for name, mirror in mirrors.items():
         if trouble := _not_established(mirror):
             return broken(f"{name}: apiext refuses it: {trouble}", f"rename what collides, or see `kubectl describe crd {name}` of apiext")
+        webhook = condition_of(mirror, CONVERSION_WEBHOOK_AVAILABLE)
+        if webhook.get("status") == "False":
+            remedy = "let apiext reach the webhook: its Service, NetworkPolicies and caBundle; --service-address names another address"
+            return broken(f"{name}: apiext cannot convert its objects: {webhook.get('message')}", remedy)
     return ok(f"{', '.join(mirrors)}: {'as on the host' if crds else 'its own'}, Established")
 
 

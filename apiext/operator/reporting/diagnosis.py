@@ -29,7 +29,7 @@ class Diagnosis:
         if time.monotonic() < moment + _CACHE_SECONDS:
             return text
         target = CheckTarget(
-            selector=str(self._options.selector),
+            selector=self._options.selector.text,
             service=self._options.service,
             port=self._options.port,
             server=self._options.server,

@@ -68,10 +68,14 @@ class DeclaredField:
     required: bool
 
 
-class _List(Declaration):
-    def __init__(self, schema: Structural, element: Declaration) -> None:
-        super().__init__(schema, _LIST, min_size=2)
+class _Container(Declaration):
+    """A list or a map; each entry takes `overhead` bytes of JSON beside its value."""
+
+    def __init__(self, schema: Structural, kind: CelType, element: Declaration, limit: str, overhead: int) -> None:
+        super().__init__(schema, kind, min_size=2)
         self._element = element
+        self._limit = limit
+        self._overhead = overhead
 
     @property
     def element(self) -> Declaration:
@@ -79,23 +83,8 @@ class _List(Declaration):
 
     @cached_property
     def max_elements(self) -> int:
-        limit = _limit(self.schema, "maxItems")
-        return (MAX_BODY_BYTES - 2) // (self._element.min_size + 1) if limit is None else limit
-
-
-class _Map(Declaration):
-    def __init__(self, schema: Structural, element: Declaration) -> None:
-        super().__init__(schema, _MAP, min_size=2)
-        self._element = element
-
-    @property
-    def element(self) -> Declaration:
-        return self._element
-
-    @cached_property
-    def max_elements(self) -> int:
-        limit = _limit(self.schema, "maxProperties")
-        return (MAX_BODY_BYTES - 2) // (self._element.min_size + 6) if limit is None else limit
+        limit = _limit(self.schema, self._limit)
+        return (MAX_BODY_BYTES - 2) // (self._element.min_size + self._overhead) if limit is None else limit
 
 
 class _Object(Declaration):
@@ -142,11 +131,11 @@ def declare(schema: Structural, *, resource: bool = False) -> Declaration | None
     kind = raw.get("type")
     if kind == "array":
         element = None if schema.items is None else declare(schema.items, resource=schema.items.embedded)
-        return None if element is None else _List(schema, element)
+        return None if element is None else _Container(schema, _LIST, element, "maxItems", 1)
     if kind == "object":
         if schema.additional is not None:
             value = declare(schema.additional, resource=schema.additional.embedded)
-            return None if value is None else _Map(schema, value)
+            return None if value is None else _Container(schema, _MAP, value, "maxProperties", 6)
         return _Object(schema, _resource_properties(schema) if resource else schema.properties)
     if kind == "string":
         return _declare_string(schema)

@@ -10,7 +10,7 @@ from apiext.schema.cel.declarations import DeclaredTypes
 from apiext.schema.cel.environment import Environment
 from apiext.schema.cel.front_end import compile_expression
 from apiext.schema.cel.syntax.source import CompileError
-from apiext.schema.cel.types import BOOL, STRING, optional_of
+from apiext.schema.cel.types import BOOL, STRING, CelType, optional_of
 
 _OLD_SELF: Final = "oldSelf"
 
@@ -26,18 +26,9 @@ def check_rule(rule: str, environment: Environment) -> CheckedAst:
 
     Raises:
         CompileError: The rule is not valid; the text is the detail that the reference reports.
-
     """
-    try:
-        ast = compile_expression(rule, environment)
-    except CompileError as error:
-        raise CompileError(f"compilation failed: {error}") from None
-    if ast.types[ast.expression.id] != BOOL:
-        raise CompileError("cel expression must evaluate to a bool")
-    fault = program_fault(ast, environment)
-    if fault is not None:
-        raise CompileError(f"program instantiation failed: {fault}")
-    return ast
+    mistyped = "cel expression must evaluate to a bool"
+    return _check(rule, environment, BOOL, mistyped=mistyped, compilation="compilation", program="program instantiation")
 
 
 def check_message(expression: str, environment: Environment) -> CheckedAst:
@@ -45,17 +36,23 @@ def check_message(expression: str, environment: Environment) -> CheckedAst:
 
     Raises:
         CompileError: The expression is not valid; the text is the detail that the reference reports.
-
     """
+    mistyped = "messageExpression must evaluate to a string"
+    step = "messageExpression"
+    return _check(expression, environment, STRING, mistyped=mistyped, compilation=f"{step} compilation", program=f"{step} instantiation")
+
+
+def _check(expression: str, environment: Environment, result: CelType, *, mistyped: str, compilation: str, program: str) -> CheckedAst:
+    """Return the checked form of an expression with this type of result. The texts name what failed. Raise CompileError."""
     try:
         ast = compile_expression(expression, environment)
     except CompileError as error:
-        raise CompileError(f"messageExpression compilation failed: {error}") from None
-    if ast.types[ast.expression.id] != STRING:
-        raise CompileError("messageExpression must evaluate to a string")
+        raise CompileError(f"{compilation} failed: {error}") from None
+    if ast.types[ast.expression.id] != result:
+        raise CompileError(mistyped)
     fault = program_fault(ast, environment)
     if fault is not None:
-        raise CompileError(f"messageExpression instantiation failed: {fault}")
+        raise CompileError(f"{program} failed: {fault}")
     return ast
 
 

@@ -207,11 +207,8 @@ def _list_checks(spec: Spec) -> list[Check]:
 
 def _object_checks(spec: Spec) -> list[Check]:
     tests = _size_checks(spec.min_properties or 0, spec.max_properties)
-    if spec.properties or spec.additional is not None or spec.closed:
+    if spec.properties or spec.additional is not None or spec.closed or spec.required:
         tests.append(_member_check(spec))
-    if spec.required:
-        required = frozenset(spec.required)
-        tests.append(lambda value: value.keys() >= required)
     return tests
 
 
@@ -252,7 +249,11 @@ def _member_check(spec: Spec) -> Check:
     if not spec.closed and spec.additional is not None:
         other[0] = _lazy(spec.additional, other, 0)
 
+    required = frozenset(spec.required)
+
     def check(value: dict[str, Any]) -> bool:
+        if required and not value.keys() >= required:
+            return False
         for key, member in value.items():
             if plain.get(key) is type(member):
                 continue

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from apiext.definitions.codec import compact
 from apiext.definitions.sources.host_definition import MirrorError, OlderStateError
-from apiext.endpoints.handlers.write_call import SERVER_USER, WriteCall, perform
+from apiext.endpoints.handlers.write_call import SERVER_USER, WriteCall, perform_own
 from apiext.meta import json_values, limits
 from apiext.meta.errors import StatusError
 from apiext.meta.host_annotations import HOST_REVISION, HOST_UID
@@ -57,7 +57,7 @@ class MirrorWriter:
 
     async def _perform(self, execute: Execute[T], host: HostDefinition, lost_revision: int = 0) -> T:
         call = WriteCall(SERVER_USER, namespace="", subresource="", name=host.name, query=(host, lost_revision))
-        return await perform(self._workers, self._scope, execute, call, heavy=len(host.content) > limits.MAX_INLINE_BYTES)
+        return await perform_own(self._workers, self._scope, execute, call, heavy=len(host.content) > limits.MAX_INLINE_BYTES)
 
     async def delete(self, name: str, *, uid: str) -> None:
         """Delete the mirror of a definition of the host with that UID, unless it is terminating.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
     from prometheus_client.metrics_core import Metric
+    from prometheus_client.registry import Collector
 
     from apiext.filters.max_in_flight import InFlight
     from apiext.filters.metrics import RequestStats
@@ -31,15 +32,21 @@ class Metrics:
         stats: RequestStats,
         in_flight: InFlight,
         objects: Callable[[], Awaitable[Mapping[GroupResource, int]]],
+        stored: Callable[[], Mapping[tuple[GroupResource, str], int]] = dict,
         workers: WorkerPool,
         certificates: Callable[[], Mapping[str, float]] = dict,
+        more: Sequence[Collector] = (),
     ) -> None:
+        """Create the route; `more` collects the metrics of other parts."""
         self._stats = stats
         self._in_flight = in_flight
         self._objects = objects
+        self._stored = stored
         self._workers = workers
         self._certificates = certificates
+        self._more = more
         self._counted: Mapping[GroupResource, int] = {}
+        self._versions: Mapping[tuple[GroupResource, str], int] = {}
         self._registry: CollectorRegistry | None = None
 
     def reset(self) -> None:
@@ -53,6 +60,7 @@ class Metrics:
     async def text(self) -> bytes:
         """Return all metrics, those of the process and of Python included."""
         self._counted = await self._objects()
+        self._versions = self._stored()
         # many series take long to write, and the library to import
         return await asyncio.to_thread(self._write)
 
@@ -63,9 +71,10 @@ class Metrics:
         registry = self._registry
         if registry is None:
             registry = CollectorRegistry()
-            for collector in (ProcessCollector, PlatformCollector, GCCollector):
-                collector(registry=registry)
-            registry.register(self)
+            for own in (ProcessCollector, PlatformCollector, GCCollector):
+                own(registry=registry)
+            for collector in (self, *self._more):
+                registry.register(collector)
             self._registry = registry
         return generate_latest(registry)
 
@@ -98,7 +107,7 @@ class Metrics:
         for labels, series in list(self._stats.series.items()):
             for code, count in list(series.codes.items()):
                 total.add_metric((*labels, str(code)), count)
-            durations.add_metric(labels, _buckets(DURATION_BUCKETS, series.buckets), series.seconds)
+            durations.add_metric(labels, buckets(DURATION_BUCKETS, series.buckets), series.seconds)
             if series.running or labels.verb == "WATCH":
                 running.add_metric(labels[:-1], series.running)
         for (labels, code), count in list(self._stats.terminations.items()):
@@ -116,6 +125,14 @@ class Metrics:
         for resource, count in self._counted.items():
             stored.add_metric((resource.group, resource.resource), count)
         yield stored
+        versions = GaugeMetricFamily(
+            "apiext_stored_objects",
+            "Stored objects of the custom resources in memory, by the version in their stored bytes.",
+            labels=("group", "version", "resource"),
+        )
+        for (resource, version), count in self._versions.items():
+            versions.add_metric((resource.group, version, resource.resource), count)
+        yield versions
 
     def _worker_jobs(self) -> Iterable[Metric]:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -133,7 +150,7 @@ class Metrics:
             "apiserver_client_certificate_expiration_seconds",
             "Remaining validity in seconds of the client certificates of requests.",
         )
-        left.add_metric((), _buckets(EXPIRATION_BUCKETS, expirations.buckets), expirations.seconds)
+        left.add_metric((), buckets(EXPIRATION_BUCKETS, expirations.buckets), expirations.seconds)
         yield left
         ends = GaugeMetricFamily(
             "apiext_serving_certificate_expiration_timestamp_seconds",
@@ -145,6 +162,7 @@ class Metrics:
         yield ends
 
 
-def _buckets(bounds: Sequence[float], counts: Sequence[int]) -> list[tuple[str, float]]:
+def buckets(bounds: Sequence[float], counts: Sequence[int]) -> list[tuple[str, float]]:
+    """Return the cumulative buckets of a histogram from the observations in each; the last one has no bound."""
     texts = [*(f"{bound:g}" for bound in bounds), "+Inf"]
     return list(zip(texts, itertools.accumulate(map(float, counts)), strict=True))

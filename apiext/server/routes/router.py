@@ -36,13 +36,13 @@ class Router:
         *,
         resources: Handler,
         discovery: Handler,
-        openapi: Handler,
-        imports: Handler,
+        others: Mapping[str, Handler],
         health: Sequence[HealthEndpoint],
         metrics: Metrics,
         api_paths: Callable[[], Sequence[str]],
         has_core: bool = True,
     ) -> None:
+        """Create the router. `others` are handlers by the first segment of their paths."""
         self._resources = resources
         self._health = health
         self._api_paths = api_paths
@@ -59,8 +59,7 @@ class Router:
         self._below: Mapping[str, Handler] = {
             "api": discovery if has_core else self._no_core,
             "apis": discovery,
-            "openapi": openapi,
-            "apiext": imports,
+            **others,
             "version": _below_version,
             **{endpoint.name: endpoint for endpoint in health},
         }

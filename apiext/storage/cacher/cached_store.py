@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from apiext.meta import errors
 from apiext.meta.gvk import GroupResource
 from apiext.meta.json_codec import Object
+from apiext.meta.tasks import shared_task
 from apiext.meta.time_slice import in_slices
 from apiext.storage import keys, list_plan, rendering, versioner
-from apiext.storage.backend import Backend, ProgressUnreliableError
+from apiext.storage.backend import Backend, ProgressUnreliableError, WriteResult
 from apiext.storage.barrier import Barrier
 from apiext.storage.cacher.feed import BackendFeed
 from apiext.storage.cacher.listing import from_entries, from_sorted_view
 from apiext.storage.cacher.watch_cache import WatchCache
 from apiext.storage.change import Change, Interest
 from apiext.storage.converting_watch import ConvertingWatch
+from apiext.storage.corrupt_objects import Corruption
 from apiext.storage.direct_reader import DirectReader
 from apiext.storage.entry import Entry
 from apiext.storage.interface import (
@@ -29,6 +32,7 @@ from apiext.storage.interface import (
     KeyNotFoundError,
     ListOptions,
     ListResult,
+    UnknownPastError,
     Watch,
     WatchOptions,
     WriteOptions,
@@ -63,6 +67,7 @@ class CachedStore(Writer):
         self._direct = DirectReader(backend=backend, renderer=renderer, resource=resource)
         self._feed = feed
         self._barrier = barrier
+        self._ahead: set[asyncio.Task[Any]] = set()
         self.cache = WatchCache(backend=backend, renderer=renderer, feed=feed, clock=clock, bookmark_interval=bookmark_interval)
 
     async def get(self, key: str, codec: Codec, *, resource_version: str = "") -> Item:
@@ -115,7 +120,10 @@ class CachedStore(Writer):
         """Implement Store.list."""
         plan = list_plan.plan(prefix, options)
         cache = self.cache
-        if not await cache.load():
+        # the reference's cache does not page lists of any age
+        limit = 0 if options.resource_version == "0" else plan.limit
+        # a page does not wait for the renderings of all objects
+        if not await cache.load(None if limit else codec, plan.scope):
             return await self._direct.list(plan, codec)
         if plan.consistent:
             reached = await self._reaches(await self._barrier.revision())
@@ -125,8 +133,7 @@ class CachedStore(Writer):
             return await self._direct.list(plan, codec)
         if 0 < plan.exact < cache.changed_at:
             return await self._list_past(plan, codec)
-        # the reference's cache does not page lists of any age
-        return await self._list_latest(plan, codec, limit=0 if options.resource_version == "0" else plan.limit)
+        return await self._list_latest(plan, codec, limit=limit)
 
     async def _list_past(self, plan: ListPlan, codec: Codec) -> ListResult:
         """List at a past revision: from the history, or from the backend if that is too short."""
@@ -156,6 +163,7 @@ class CachedStore(Writer):
         wanted = versioner.parse_for_watch(options.resource_version)
         if not await self.cache.load():
             return ended()
+        self._check_readable(prefix, codec, options)
         initial = options.send_initial_events
         after = 0
         try:
@@ -172,6 +180,16 @@ class CachedStore(Writer):
             return self._open(prefix, codec, options, after=after) if not self.cache.closed else ended()
         except errors.StatusError as error:
             return failed(error)
+
+    def _check_readable(self, prefix: str, codec: Codec, options: WatchOptions) -> None:
+        """Raise StatusError (429) if an object of a watch is known to be unreadable."""
+        cache, view = self.cache, self.cache.view(codec)
+        scope, corruption = keys.narrow(prefix, options.selection), Corruption(self._direct.resource)
+        for entry, error in view.failures.items():
+            if cache.entries.get(entry.key) is entry and keys.covers(scope, entry.key):
+                corruption.add(error)
+        if corruption.found:
+            raise corruption.unavailable()
 
     async def _render_missing(self, prefix: str, codec: Codec, options: WatchOptions, after: int) -> None:
         """Render the large objects that a watch begins with. What changes meanwhile is rendered with its event."""
@@ -203,19 +221,32 @@ class CachedStore(Writer):
         announced = bool(options.send_initial_events) and options.allow_bookmarks
         if after:
             missed = cache.history.since(after)
-            backlog, sent = _resumed(interest, missed), missed[-1].revision if missed else after
+            backlog, sent = _resumed(interest, missed, cache), missed[-1].revision if missed else after
         else:
-            backlog, sent = _initial(interest, cache.range(interest.scope), now if announced else 0), now
+            state = cache.range(interest.scope)
+            backlog, sent = _initial(interest, state, now if announced else 0), now
+            if not interest.view.inline:
+                self._convert_ahead(interest, state)
         watch: WatchQueue[Any] = WatchQueue(backlog=backlog, closed=lambda watch: cache.dispatcher.leave(watch, interest))
         cache.dispatcher.join(watch, interest)
         if options.allow_bookmarks:
             cache.dispatcher.schedule_bookmarks(watch, interest, sent=sent, timeout=options.timeout)
         return watch if interest.view.inline else ConvertingWatch(watch, interest)
 
+    def _convert_ahead(self, interest: Interest, entries: Sequence[Entry]) -> None:
+        """Begin to convert what a watch will send, in larger batches than those in which it is read."""
+        task = shared_task(interest.view.items(entries))
+        self._ahead.add(task)
+        task.add_done_callback(self._ahead.discard)
+
     def _start_loading(self) -> None:
         """Start to load the cache at the first use, so that its history covers the client's own writes."""
         if not self.cache.loaded and not self.cache.closed:
             self.cache.begin_loading()
+
+    def keep_renderings(self, old: Codec, new: Codec) -> None:
+        """Let the cache show its renderings with the new codec."""
+        self.cache.keep_view(old, new)
 
     def cached_state(self, key: str, codec: Codec) -> ObjectState | None:
         """Return the cached state of an object, and its rendering if there is one."""
@@ -231,6 +262,13 @@ class CachedStore(Writer):
         """Keep the rendering of a written object for the event of the write."""
         self.cache.add_rendering(self.cache.view(codec), item)
 
+    async def _put(self, codec: Codec, full: str, raw: bytes, expected: int, draft: Item | None) -> WriteResult:
+        """Write bytes. Their event may come before the backend's answer: it must not be converted again."""
+        if draft is None:
+            return await super()._put(codec, full, raw, expected, draft)
+        with self.cache.renderings.expected(self.cache.view(codec), raw, draft):
+            return await super()._put(codec, full, raw, expected, draft)
+
     async def create(self, key: str, obj: Object, codec: Codec, options: WriteOptions = DEFAULT_WRITE) -> Item:
         """Implement Store.create."""
         self._start_loading()
@@ -244,6 +282,17 @@ class CachedStore(Writer):
     async def _initial_state(self, key: str, codec: Codec, options: WriteOptions) -> ObjectState:
         self._start_loading()
         return await super()._initial_state(key, codec, options)
+
+    async def latest_cache(self) -> WatchCache | None:
+        """Return the cache once it has every write acknowledged before the call; None if it is not loaded, or does not get there in time.
+
+        Raises:
+            BackendError: the backend does not answer.
+        """
+        if not self.cache.loaded or not await self._reaches(await self._barrier.revision()):
+            return None
+        # it may have been closed while it was waited for
+        return None if self.cache.closed else self.cache
 
     async def count(self) -> int:
         """Implement Store.count."""
@@ -266,14 +315,23 @@ def _initial(interest: Interest, entries: Sequence[Entry], bookmark_at: int) -> 
         yield rendering.bookmark(view.gvk, bookmark_at, initial_events_end=True)
 
 
-def _resumed(interest: Interest, changes: Sequence[Change]) -> Iterator[Event | Change | None]:
-    """Yield the events of changes that a watcher has missed, or the changes where these have to be converted first, or else None."""
+def _resumed(interest: Interest, changes: Sequence[Change], cache: WatchCache) -> Iterator[Event | Change | None]:
+    """Yield the events of changes that a watcher has missed, or the changes where these have to be converted first, or else None.
+
+    Raises StatusError: 410 for an unreadable state that has passed, which only a list can skip.
+    """
     for change in changes:
         if not interest.covers(change.key):
             yield None
         elif not interest.view.inline:
             yield change
         else:
-            event = interest.event(change)
+            try:
+                event = interest.event(change)
+            except CorruptObjectError as error:
+                present = change.entry is not None and cache.entries.get(change.key) is change.entry
+                if present and not isinstance(error, UnknownPastError):
+                    raise
+                raise errors.expired(f"too old resource version: {change.revision - 1} ({cache.revision})") from error
             change.drop_events()
             yield event

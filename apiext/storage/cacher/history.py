@@ -15,6 +15,8 @@ from apiext.storage.change import Change
 MIN_CHANGES: Final = 100
 MAX_CHANGES: Final = 100 * 1024
 MAX_BYTES: Final = 32 << 20
+MAX_AGED_BYTES: Final = 4 << 20
+"""Bytes of changes above which those older than KEPT_SECONDS are dropped, also of the last MIN_CHANGES."""
 KEPT_SECONDS: Final = 75.0
 _COMPACT_AFTER_CHANGES: Final = 1024
 
@@ -22,7 +24,7 @@ _COMPACT_AFTER_CHANGES: Final = 1024
 class History:
     """Keeps changes for at least 75 seconds, a little longer than the bookmark interval, within a limit of bytes.
 
-    The last hundred changes stay regardless of their age.
+    The last hundred changes stay regardless of their age, within a smaller limit.
     """
 
     def __init__(self, *, clock: Callable[[], float]) -> None:
@@ -58,7 +60,7 @@ class History:
     def trim(self) -> None:
         """Drop changes that are old enough, or beyond a limit."""
         kept_from = self._clock() - KEPT_SECONDS
-        while self._bytes > MAX_BYTES or (len(self) > MIN_CHANGES and (self._times[self._first] < kept_from or len(self) > MAX_CHANGES)):
+        while len(self) and self._is_over(aged=self._times[self._first] < kept_from):
             self.floor = self._changes[self._first].revision
             self._bytes -= self._sizes[self._first]
             self._first += 1
@@ -66,6 +68,12 @@ class History:
             for column in (self._changes, self._times, self._sizes):
                 del column[: self._first]
             self._first = 0
+
+    def _is_over(self, *, aged: bool) -> bool:
+        """Report whether the first change, which may be aged, is to be dropped."""
+        if aged and (len(self) > MIN_CHANGES or self._bytes > MAX_AGED_BYTES):
+            return True
+        return self._bytes > MAX_BYTES or len(self) > MAX_CHANGES
 
     def since(self, revision: int) -> Sequence[Change]:
         """Return the changes after a revision.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
 from operator import attrgetter
 from typing import Final
 from weakref import WeakValueDictionary
@@ -19,10 +21,12 @@ from apiext.storage.cacher.dispatcher import Dispatcher
 from apiext.storage.cacher.feed import BackendFeed
 from apiext.storage.cacher.history import History
 from apiext.storage.cacher.sorted_view import SortedView
+from apiext.storage.cacher.write_renderings import WriteRenderings
 from apiext.storage.change import Change, is_everything
 from apiext.storage.entry import Entry
-from apiext.storage.interface import Codec, Item, Selection
+from apiext.storage.interface import Codec, CorruptObjectError, Item, Selection
 from apiext.storage.keys import prefix_end
+from apiext.storage.pages import pages
 from apiext.storage.rendering import Renderer
 from apiext.storage.view import View
 
@@ -35,6 +39,9 @@ _FEW: Final = 512
 """Entries that a fill takes without a pause."""
 _FILL_SPEED: Final = 32
 """Number of entries that a fill takes in the time in which an update applies one change."""
+
+
+_KEY: Final = attrgetter("key")
 
 
 class _State(list[Entry]):
@@ -70,9 +77,13 @@ class WatchCache:
         self._released: list[View] = []
         self._states: WeakValueDictionary[tuple[int, str, str], _State] = WeakValueDictionary()
         """The entries that readers hold at present, by generation and range."""
-        self._renderings: dict[str, tuple[View, Item]] = {}
+        self.renderings = WriteRenderings()
+        self._ahead: dict[View, tuple[Codec, str]] = {}
+        """The scopes that readers want in their views once the cache is loaded."""
         self.entries: dict[str, Entry] = {}
         self.keys: list[str] = []
+        self.api_versions: dict[str, int] = {}
+        """The number of entries by the apiVersion in their stored bytes."""
         self.history = History(clock=clock)
         self.dispatcher = Dispatcher(clock=clock, bookmark_interval=bookmark_interval)
         self.generation = 0
@@ -87,13 +98,18 @@ class WatchCache:
         """Return the revision of the store that the cache shows."""
         return max(self._base, self._feed.revision)
 
-    async def load(self) -> bool:
+    async def load(self, codec: Codec | None = None, scope: str = "") -> bool:
         """Load the cache once for all callers; return False if it was closed.
+
+        With a codec, what the caller is going to read below a prefix is rendered while the cache is loaded.
 
         Raises:
             BackendError: the backend does not answer; the next call tries again.
         """
         if not self.loaded and not self.closed:
+            if codec is not None:
+                view = self.view(codec)
+                self._ahead[view] = codec, scope if self._ahead.get(view, (codec, scope))[1] == scope else ""
             await asyncio.wait([loading := self.begin_loading()])
             if not loading.cancelled():
                 loading.result()
@@ -112,9 +128,12 @@ class WatchCache:
         self._feed.follow(self._renderer.prefix, self)
         try:
             state, revision = await self._list(0)
+            self.api_versions = await in_slices(_count_all(state.values()))
         except BaseException:
             self._feed.unfollow(self._renderer.prefix, self)
             raise
+        finally:
+            self._ahead.clear()
         self.entries = state
         self.keys = list(state)
         self._base = self.changed_at = revision
@@ -128,20 +147,31 @@ class WatchCache:
         prefix = self._renderer.prefix
         while True:
             state: dict[str, Entry] = {}
-            start, at = "", revision
+            at = revision
             try:
-                while True:
-                    result = await self._backend.list(prefix, start=start, revision=at, limit=_PAGE_KEYS)
+                async for result in pages(self._backend, prefix, revision=revision, limit=_PAGE_KEYS):
                     at = at or result.revision
-                    for pair in result.items:
-                        key = pair.key[len(prefix) :]
-                        state[key] = entries.read(self._renderer, key, pair.value, pair.revision)
-                    if not result.more:
-                        return state, at
-                    start = f"{result.items[-1].key}\0"
+                    pairs = [(pair.key[len(prefix) :], pair) for pair in result.items]
+                    page = [entries.read(self._renderer, key, pair.value, pair.revision) for key, pair in pairs]
+                    state |= zip(map(_KEY, page), page, strict=True)
+                    await self._render_ahead(page)
             except CompactedError:
                 if revision:
                     raise
+            else:
+                return state, at
+
+    async def _render_ahead(self, page: Sequence[Entry]) -> None:
+        """Render what waiting readers want of a page, while the backend reads the next one."""
+        pace = Pace()
+        for view, (_, scope) in tuple(self._ahead.items()):
+            for entry in page:
+                if keys.covers(scope, entry.key) and view.is_ready(entry):
+                    # the reader gets the error
+                    with suppress(CorruptObjectError):
+                        view.item(entry)
+                if pace.due:
+                    await pace.pause()
 
     async def reload(self, revision: int) -> None:
         """Implement FeedFollower.reload: dispatch the differences as changes."""
@@ -181,17 +211,16 @@ class WatchCache:
                 changes.append(Change(key=key, revision=event.revision, entry=entry, previous=previous))
                 latest[key] = entry
         self._commit(changes)
-        if self._renderings and events:
-            reached = events[-1].revision
-            self._renderings = {key: made for key, made in self._renderings.items() if made[1].revision > reached}
+        if events:
+            self.renderings.drop(events[-1].revision)
 
     def _entry(self, key: str, event: BackendEvent) -> Entry | None:
         if event.value is None:
             return None
         entry = entries.read(self._renderer, key, event.value, event.revision)
-        made = self._renderings.get(key)
-        if made is not None and made[1].revision == event.revision:
-            entry.adopt(*made)
+        # the error of an entry that is corrupt is the reader's
+        with suppress(CorruptObjectError):
+            self.renderings.give(entry)
         return entry
 
     def _commit(self, changes: Sequence[Change]) -> None:
@@ -205,10 +234,24 @@ class WatchCache:
                 if change.key not in self.entries:
                     insort(self.keys, change.key)
                 self.entries[change.key] = change.entry
+            self._count(change)
             self.history.add(change)
         self.generation += len(changes)
         self.changed_at = max(self.changed_at, changes[-1].revision)
         self.dispatcher.dispatch(changes)
+
+    def _count(self, change: Change) -> None:
+        """Count the entries of a change by apiVersion."""
+        before = change.previous.api_version if change.previous is not None else None
+        after = change.entry.api_version if change.entry is not None else None
+        if before == after:
+            return
+        if after is not None:
+            self.api_versions[after] = self.api_versions.get(after, 0) + 1
+        if before is not None:
+            self.api_versions[before] -= 1
+            if not self.api_versions[before]:
+                del self.api_versions[before]
 
     def add_rendering(self, view: View, item: Item) -> None:
         """Cache the rendering of a write, for the entry of its change."""
@@ -219,21 +262,26 @@ class WatchCache:
             if entry.cached(view) is None:
                 entry.adopt(view, item)
         elif item.revision > self.changed_at:
-            self._renderings[item.key] = (view, item)
+            self.renderings.add(view, item)
 
     def view(self, codec: Codec) -> View:
         """Return the view of a codec; it is released with the codec."""
         view = self._views.get(id(codec))
         if view is None:
-            identity = id(codec)
-
-            def released(view: View) -> None:
-                self._views.pop(identity, None)
-                self._sorted_views.pop(view, None)
-                self._released.append(view)
-
-            view = self._views[identity] = View(codec, self._renderer, released)
+            view = self._views[id(codec)] = View(codec, self._renderer, partial(self._release, id(codec)))
         return view
+
+    def keep_view(self, old: Codec, new: Codec) -> None:
+        """Give the view of a codec, with its renderings, to one that renders equally."""
+        view = self._views.pop(id(old), None)
+        if view is not None:
+            self._views[id(new)] = view
+            view.use(new, partial(self._release, id(new)))
+
+    def _release(self, identity: int, view: View) -> None:
+        self._views.pop(identity, None)
+        self._sorted_views.pop(view, None)
+        self._released.append(view)
 
     async def sorted_view(self, view: View, selection: Selection) -> SortedView | None:
         """Return the sorted view of the present generation, with an index for a selection; None if an item is not rendered yet."""
@@ -304,7 +352,7 @@ class WatchCache:
         found: list[Entry] = []
         first = 0
         for key in sorted(past):
-            place = bisect_left(state, key, lo=first, key=attrgetter("key"))
+            place = bisect_left(state, key, lo=first, key=_KEY)
             found += state[first:place]
             entry = past[key]
             if entry is not None:
@@ -334,3 +382,13 @@ class WatchCache:
         if self._loading is not None:
             self._loading.cancel()
         self.dispatcher.end()
+
+
+def _count_all(state: Iterable[Entry]) -> Steps[dict[str, int]]:
+    """Return the number of entries by apiVersion."""
+    counts: dict[str, int] = {}
+    for number, entry in enumerate(state):
+        counts[entry.api_version] = counts.get(entry.api_version, 0) + 1
+        if not number % _STEP:
+            yield
+    return counts

@@ -57,6 +57,11 @@ class Reads:
         self.latest = max(self.latest, row[0])
         return KeyValue(key, row[1], row[0])
 
+    def refresh(self) -> None:
+        """Read again what another process changes: the latest and the compacted revision."""
+        self._read_latest(self._reader)
+        self.compacted = self._reader.execute(schema.COMPACTED).fetchone()[0]
+
     def deleted_up_to(self) -> int:
         """Return the revision up to which compaction has deleted rows; less than `compacted` if it was interrupted."""
         return int(self._reader.execute(schema.DELETED_UP_TO).fetchone()[0])

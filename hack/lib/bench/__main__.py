@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hack.lib.bench import aggregated, embedded_store, loadgen, report, targets, validation, workload
+from hack.lib.bench import aggregated, conversion, embedded_store, loadgen, migration, report, targets, validation, workload
 from hack.lib.bench.client import Client
 from hack.lib.reference import golang
 from hack.lib.servers import process, resources
@@ -48,6 +48,13 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
             loadgen.run(binary, **target.access(), Clients=workload.CLIENTS, **workload.fill(options.fill))
             client.call("GET", f"{workload.COLLECTION}?resourceVersion=0")
             measured.figures[f"memory with {options.fill} objects, MiB"] = resources.resident_mib(target.pids())
+            label = f"first list of {options.fill} objects after a restart, s"
+            measured.figures[label] = conversion.first_list_seconds(target, workload.COLLECTION)
+        if options.convert and (not options.only or conversion.LABEL in options.only):
+            _measure_conversion(target, binary, options.convert, measured)
+        if options.migrate and (not options.only or migration.LABEL in options.only):
+            send = functools.partial(loadgen.run, binary, **target.access())
+            measured.figures |= migration.measure(target, Client(target.access()), send, options.migrate)
     finally:
         target.stop()
     return measured
@@ -77,17 +84,27 @@ def _measure_validation(target: targets.Target, client: Client, binary: Path, se
     print(f"  {target.name}: {validation.LABEL}: median {cost.median:.3f}, {spread}", file=sys.stderr, flush=True)
 
 
+def _measure_conversion(target: targets.Target, binary: Path, count: int, measured: Measured) -> None:
+    send = functools.partial(loadgen.run, binary, **target.access())
+    with conversion.running(loadgen.webhook(binary)) as webhook:
+        measured.figures |= conversion.measure(target, webhook, Client(target.access()), send, count)
+
+
 def main() -> int:
     """Run the benchmark and return the exit code: 1 if a target does not start or the load fails."""
     parser = argparse.ArgumentParser(prog="hack/bench", description=__doc__)
     parser.add_argument("--objects", type=int, default=2000, help="objects in the collection, a multiple of 200 (default: 2000)")
     parser.add_argument("--seconds", type=float, default=5.0, help="length of each timed row (default: 5)")
     parser.add_argument("--fill", type=int, default=10000, help="objects for the last memory figure, 0 for none (default: 10000)")
+    parser.add_argument("--convert", type=int, default=10000, help="objects to convert by a webhook, 0 for none (default: 10000)")
+    parser.add_argument("--migrate", type=int, default=10000, help="objects to migrate to another version, 0 for none (default: 10000)")
     parser.add_argument("--sqlite", action="store_true", help="measure apiext on its embedded store too")
     parser.add_argument("--aggregated", action="store_true", help="measure apiext behind kube-apiserver, against that one's own CRDs")
     parser.add_argument("--no-reference", action="store_true", help="leave kube-apiserver out")
     parser.add_argument("--only", action="append", metavar="ROW", help="measure this row only; may be repeated")
     options = parser.parse_args()
+    if options.aggregated:
+        options.convert = options.migrate = 0
     try:
         binary = loadgen.build()
         with tempfile.TemporaryDirectory(prefix="apiext-bench-") as folder:

@@ -27,14 +27,18 @@ class Cluster:
         """Start all programs and return the seconds that the server which stores the objects takes to become ready."""
         self._cluster.__enter__()
         start = time.monotonic()
-        if self._plain:
-            self._cluster.plane.restart_apiserver()
-        else:
-            self._cluster.apiext.restart()
+        self.restart()
         seconds = time.monotonic() - start
         self._cluster.host.must("POST", CRDS, workload.crd("firsts", "First"))
         until(lambda: self._plain or self._cluster.proxied(f"v1.{workload.GROUP}"))
         return seconds
+
+    def restart(self) -> None:
+        """Restart the server that stores the objects; see Target."""
+        if self._plain:
+            self._cluster.plane.restart_apiserver()
+        else:
+            self._cluster.apiext.restart()
 
     def stop(self) -> None:
         """Stop all programs."""

@@ -28,6 +28,19 @@ class Client:
         response.read()
         return response.status
 
+    def read(self, path: str) -> Any:
+        """Return the object at a path.
+
+        Raises:
+            RuntimeError: The server does not return it.
+        """
+        self._connection.request("GET", path)
+        response = self._connection.getresponse()
+        data = response.read()
+        if response.status != http.client.OK:
+            raise RuntimeError(f"GET {path}: {response.status}")
+        return json.loads(data)
+
     def serve(self, crd: dict[str, Any]) -> float:
         """Create a CRD and return the milliseconds until the first 200 of its collection.
 

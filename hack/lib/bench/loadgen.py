@@ -1,4 +1,4 @@
-"""Builds the load generator of hack/loadgen once for its sources, and runs it as one process for each measurement."""
+"""Builds the programs of hack/loadgen once for their sources, and runs the load generator as one process for each measurement."""
 
 import hashlib
 import json
@@ -11,6 +11,7 @@ from hack.lib.reference import binaries, golang
 
 SOURCES = Path(__file__).resolve().parents[3] / "hack" / "loadgen"
 _PACKAGE = "apiext.dev/loadgen"
+_WEBHOOK = f"{_PACKAGE}/conversion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +33,22 @@ class LoadError(Exception):
 
 
 def build() -> Path:
-    """Return the binary of the load generator in the cache folder; build it if it is missing.
+    """Return the binary of the load generator in the cache folder; build it, and the conversion webhook beside it, if it is missing.
 
     Raises:
         BuildError: The build fails.
     """
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(SOURCES.iterdir()))).hexdigest()[:16]
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(SOURCES.rglob("*.*")))).hexdigest()[:16]
     target = binaries.cache_folder() / "loadgen" / digest / "bin" / "loadgen"
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        golang.build(SOURCES, {_PACKAGE: target}, ldflags="-s -w", cache=binaries.cache_folder(), progress=print)
+        golang.build(SOURCES, {_PACKAGE: target, _WEBHOOK: webhook(target)}, ldflags="-s -w", cache=binaries.cache_folder(), progress=print)
     return target
+
+
+def webhook(binary: Path) -> Path:
+    """Return the binary of the conversion webhook, beside that of the load generator."""
+    return binary.with_name("conversion")
 
 
 def run(binary: Path, **fields: Any) -> Result:

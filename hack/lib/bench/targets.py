@@ -1,6 +1,8 @@
 """The servers under comparison, each in its own folder."""
 
+import contextlib
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -19,6 +21,10 @@ class Target(Protocol):
 
     def start(self) -> float:
         """Start the server with its store, and return the seconds from the start of the process until it is ready."""
+        ...
+
+    def restart(self) -> None:
+        """Restart the server, not its store, and return when it is ready."""
         ...
 
     def stop(self) -> None:
@@ -47,12 +53,26 @@ class Reference:
         assert self._plane.etcd
         self._plane.start()
         start = time.monotonic()
-        self._plane.restart_apiserver()
+        self.restart()
         return time.monotonic() - start
+
+    def restart(self) -> None:
+        """Restart kube-apiserver; see Target."""
+        self._plane.restart_apiserver()
 
     def stop(self) -> None:
         """Stop kube-apiserver and etcd."""
         self._plane.stop()
+
+    @contextlib.contextmanager
+    def controllers(self) -> Iterator[None]:
+        """Run kube-controller-manager."""
+        manager = self._plane.controllers()
+        manager.start()
+        try:
+            yield
+        finally:
+            manager.stop()
 
     def access(self) -> dict[str, str]:
         """Return the URL and the files of an administrator; see Target."""
@@ -80,6 +100,10 @@ class Apiext:
         start = time.monotonic()
         self._server.start()
         return time.monotonic() - start
+
+    def restart(self) -> None:
+        """Restart apiext; see Target."""
+        self._server.restart()
 
     def stop(self) -> None:
         """Stop apiext and its store."""

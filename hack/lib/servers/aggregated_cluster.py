@@ -53,6 +53,7 @@ class AggregatedCluster:
         durable: bool = False,
         host_etcd: bool = False,
         embedded: bool = False,
+        serve_args: Sequence[str] = (),
         operate_args: Sequence[str] = (),
         progress: Callable[[str], None] = lambda _line: None,
     ) -> None:
@@ -68,7 +69,7 @@ class AggregatedCluster:
         self._starts_operator = operator
         self._embedded = embedded
         self._progress = progress
-        self.servers = [self.another_server(f"apiext-{number}" if number else "apiext") for number in range(replicas)]
+        self.servers = [self.another_server(f"apiext-{number}" if number else "apiext", *serve_args) for number in range(replicas)]
         self.apiext = self.servers[0]
         self.operator = self.another_operator("operator")
 

@@ -11,6 +11,8 @@ REFERENCE_ERRORS: Final = re.compile(
     r"|content is not a list"
     r"|Internal error occurred: Object 'apiVersion' is missing in 'object has no apiVersion field'"
     r'|Internal error occurred: the spec replicas field ".*" does not exist'
+    r"|(Internal error occurred: )?(failed to read one or more|object not decodable|conversion webhook for) .*"
+    r"|(Internal error occurred: )?StorageError: corrupt object, .*"
     r"|Timeout: Too large resource version: .*"
     r"|Timeout: request did not complete within.*",
     re.DOTALL,

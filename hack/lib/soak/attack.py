@@ -58,14 +58,26 @@ class Attack:
         """Return the variants to send: every fourth of a reduced attack."""
         return values[::4] if self.reduced else values
 
-    def ask(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, *, credentials: bool = True) -> int:
-        """Send a request to the front, read the answer and return its status; a body other than bytes is sent as JSON."""
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        credentials: bool = True,
+        access: Access | None = None,
+    ) -> int:
+        """Send a request to the front, or where `access` says, read the answer and return its status.
+
+        A body other than bytes is sent as JSON.
+        """
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         lines = [f"{name}: {text}" for name, text in {**(JSON if data else {}), **(headers or {})}.items()]
         head = "\r\n".join(
             [f"{method} {path} HTTP/1.1", "Host: localhost", "Connection: close", f"Content-Length: {len(data or b'')}", *lines]
         )
-        return self.send(head.encode() + b"\r\n\r\n" + (data or b""), self.front, credentials=credentials)
+        return self.send(head.encode() + b"\r\n\r\n" + (data or b""), access or self.front, credentials=credentials)
 
     def send(self, data: bytes, access: Access | None = None, *, credentials: bool = True) -> int:
         """Send the bytes of a request to apiext, or where `access` says, and return the status of the answer."""

@@ -17,7 +17,7 @@ from hack.lib.servers.etcd import Etcd
 from hack.lib.soak.access import Access
 from hack.lib.soak.collection import CRDS, KEPT, definition
 from hack.lib.soak.follower import Follower
-from hack.lib.soak.writer import State, Writer, start, states
+from hack.lib.soak.writer import State, Writer, count, start, states
 from hack.lib.waiting import until
 
 _WRITERS: Final = 6
@@ -74,7 +74,7 @@ class Crashes:
         status, _, answer = self._server.request("POST", CRDS, json.dumps(definition()))
         assert status in {http.HTTPStatus.CREATED, http.HTTPStatus.CONFLICT}, answer
         until(self._serves)
-        with Follower(self._access) as follower:
+        with Follower(self._access, KEPT, count) as follower:
             until(lambda: follower.lists > 0)
             for number in range(rounds):
                 self._kill_under_writes(with_cache=bool(number % 2))
@@ -114,7 +114,7 @@ class Crashes:
             self._server.kill()
         self._server.start()
 
-    def _compare(self, follower: Follower) -> None:
+    def _compare(self, follower: Follower[int]) -> None:
         """Compare the stored objects and the events of the watch with the acknowledged writes."""
         found = self._list()
         counts = self.counts
@@ -133,7 +133,7 @@ class Crashes:
             counts.problems += problems
             problems.clear()
 
-    def _check_revisions(self, follower: Follower) -> None:
+    def _check_revisions(self, follower: Follower[int]) -> None:
         """Compare the acknowledged revisions of the round with earlier ones and with the events."""
         highest = max(self._written, default=0)
         acknowledged = [write for writer in self._writers for write in writer.take()]

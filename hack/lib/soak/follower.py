@@ -3,33 +3,35 @@
 import http.client
 import json
 import threading
+from collections.abc import Callable
 from contextlib import closing
-from typing import Any, Final, Self
+from typing import Any, Final, Generic, Self, TypeVar
 
 from hack.lib.soak.access import Access
 from hack.lib.soak.attack import BROKEN
-from hack.lib.soak.collection import KEPT
-from hack.lib.soak.writer import State, states
 
+V = TypeVar("V")
 _PAUSE: Final = 0.05
 """Seconds between two attempts; no event announces that the server is back."""
 
 
-class Follower:
-    """Follows the collection in a thread during the block.
+class Follower(Generic[V]):
+    """Follows a collection in a thread during the block; `value` returns what it remembers of an object.
 
     `items` is the state that the events describe, and `seen` the events by revision. `lists` counts lists; `skipped` has the
     ranges of revisions that a later list covered. `problems` collects events that contradict earlier ones.
     """
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, path: str, value: Callable[[dict[str, Any]], V]) -> None:
         self._access = access
+        self._path = path
+        self._value = value
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._revision = 0
         self._expired = True
-        self.items: dict[str, State] = {}
-        self.seen: dict[int, tuple[str, int | None]] = {}
+        self.items: dict[str, tuple[V, int]] = {}
+        self.seen: dict[int, tuple[str, V | None]] = {}
         self.lists = 0
         self.skipped: list[range] = []
         self.problems: list[str] = []
@@ -54,11 +56,11 @@ class Follower:
                     if self._expired:
                         self._list(connection)
                     self._watch(connection)
-                except BROKEN:
+                except (*BROKEN, ValueError):  # a proxy answers text
                     continue
 
     def _list(self, connection: http.client.HTTPSConnection) -> None:
-        connection.request("GET", KEPT)
+        connection.request("GET", self._path)
         response = connection.getresponse()
         found = json.loads(response.read())
         if response.status != http.HTTPStatus.OK:
@@ -66,7 +68,7 @@ class Follower:
         revision = int(found["metadata"]["resourceVersion"])
         if revision < self._revision:
             self.problems.append(f"a list goes back from revision {self._revision} to {revision}")
-        self.items = states(found["items"])
+        self.items = {item["metadata"]["name"]: (self._value(item), int(item["metadata"]["resourceVersion"])) for item in found["items"]}
         self.skipped.append(range(self._revision + 1, revision + 1))
         self._revision = revision
         self._expired = False
@@ -74,7 +76,7 @@ class Follower:
 
     def _watch(self, connection: http.client.HTTPSConnection) -> None:
         """Take events until the watch ends; a pause of a second breaks the connection, and the watch resumes."""
-        connection.request("GET", f"{KEPT}?watch=true&allowWatchBookmarks=true&resourceVersion={self._revision}")
+        connection.request("GET", f"{self._path}?watch=true&allowWatchBookmarks=true&resourceVersion={self._revision}")
         response = connection.getresponse()
         while not self._ended.is_set() and (line := response.readline()):
             event = json.loads(line)
@@ -92,7 +94,7 @@ class Follower:
             return
         if (kind == "ADDED") == (name in self.items):
             self.problems.append(f"{kind} of {name}, which was {'' if name in self.items else 'not '}there")
-        value = None if kind == "DELETED" else int(obj["spec"]["count"])
+        value = None if kind == "DELETED" else self._value(obj)
         self.seen[revision] = (name, value)
         if value is None:
             self.items.pop(name, None)

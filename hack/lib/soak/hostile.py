@@ -3,12 +3,13 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import Final
 
 from hack.lib.soak import observation
 from hack.lib.soak.attack import Attack
 from hack.lib.soak.bystander import Bystander
-from hack.lib.soak.collection import ATTACKED, KEPT
+from hack.lib.soak.collection import ATTACKED, KEPT, NAMESPACES
 from hack.lib.soak.observation import LogTail, MemoryPeak, Outcome, memory
 from hack.lib.soak.targets import Target
 
@@ -35,10 +36,13 @@ def outcomes(
     warm_up(target.attack())
     log = LogTail(target.server.process.log)
     before = memory(target.server.pid)
-    with Bystander(target.front, f"{KEPT}/kept-0") as bystander:
+    with ExitStack() as stack:
+        paths = [f"{KEPT}/kept-0", *([f"{NAMESPACES}/default"] if target.has_host else [])]
+        bystanders = [stack.enter_context(Bystander(target.front, path)) for path in paths]
         for run in inputs:
-            bystander.experience()
-            yield _observe(target, run, bystander, log, seconds=seconds, reduced=reduced)
+            for bystander in bystanders:
+                bystander.experience()
+            yield _observe(target, run, bystanders, log, seconds=seconds, reduced=reduced)
             if not target.server.process.running:
                 target.server.start()
     allowed = observation.MAX_REMAINING_OF_ALL_MIB
@@ -57,7 +61,7 @@ def warm_up(attack: Attack) -> None:
     attack.ask("GET", "/openapi/v2")
 
 
-def _observe(target: Target, run: Input, bystander: Bystander, log: LogTail, *, seconds: float, reduced: bool) -> Outcome:
+def _observe(target: Target, run: Input, bystanders: Sequence[Bystander], log: LogTail, *, seconds: float, reduced: bool) -> Outcome:
     server, pid = target.server, target.server.pid
     attack = target.attack(reduced=reduced)
     outcome = Outcome(name_of(run), attack.answers)
@@ -68,7 +72,7 @@ def _observe(target: Target, run: Input, bystander: Bystander, log: LogTail, *, 
             run(attack)
         outcome.seconds = time.monotonic() - start
         attack.ask("DELETE", ATTACKED)
-        outcome.experience = bystander.experience()
+        outcome.experience, *outcome.host = [bystander.experience() for bystander in bystanders]
     outcome.peak_mib = peak.mib - before
     outcome.remaining_mib = 0.0 if reduced else observation.settled(server, before)
     outcome.ended = not server.process.running

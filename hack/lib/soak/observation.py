@@ -13,15 +13,15 @@ from hack.lib.soak.bystander import Experience
 from hack.lib.waiting import until
 
 MAX_STALL_MS: Final = 100.0
-"""Goal for the slowest request of the ordinary client on a quiet machine, in milliseconds."""
+"""Goal for the slowest request of the ordinary client on a quiet machine, in milliseconds. Behind kube-apiserver its own stall is added."""
 MAX_REMAINING_MIB: Final = 50.0
 """Goal for the memory that remains."""
 MAX_REMAINING_OF_ALL_MIB: Final = 200.0
 """Goal for the memory that remains of all inputs together: caches, indexes and the history of changes may be full then."""
 MAX_LOG_LINE: Final = 4096
 """Goal for the length of a log line in bytes."""
-_SETTLED_WITHIN: Final = 60.0
-"""Seconds until memory is back: idle workers end, and history is dropped."""
+_SETTLED_WITHIN: Final = 90.0
+"""Seconds until memory is back: idle workers end, and the history of changes is dropped after 75 s."""
 _SAMPLE_INTERVAL: Final = 0.02
 _ERRORS: Final = (b"Traceback", b"exception was never retrieved", b"was never awaited", b"Fatal Python error")
 
@@ -34,6 +34,8 @@ class Outcome:
     answers: Counter[tuple[int, str]]
     """See Attack."""
     experience: Experience = field(default_factory=Experience)
+    host: list[Experience] = field(default_factory=list)
+    """What an ordinary client of kube-apiserver's own resources saw meanwhile, if there is a host."""
     peak_mib: float = 0.0
     remaining_mib: float = 0.0
     allowed_mib: float = MAX_REMAINING_MIB
@@ -45,6 +47,11 @@ class Outcome:
     seconds: float = 0.0
 
     @property
+    def host_stall_ms(self) -> float:
+        """Return the slowest request to kube-apiserver's own resources in milliseconds, 0 without a host."""
+        return max((seen.slowest_ms for seen in self.host), default=0.0)
+
+    @property
     def worst(self) -> int:
         """Return the highest status code, 0 without any answer."""
         return max((status for status, _ in self.answers), default=0)
@@ -52,7 +59,7 @@ class Outcome:
     def violations(self, *, timed: bool = True) -> list[str]:
         """Return the goals that were not met; without `timed` those that hold on a loaded machine too."""
         found = [f"{status} {message}" for status, message in self.answers if message]
-        if timed and self.experience.slowest_ms > MAX_STALL_MS:
+        if timed and self.experience.slowest_ms > MAX_STALL_MS + self.host_stall_ms:
             found.append(f"a stall of {self.experience.slowest_ms:,.0f} ms")
         if self.experience.failures:
             found.append(f"the ordinary client got {', '.join(sorted(set(self.experience.failures)))}")
@@ -116,7 +123,7 @@ def inspect_log(outcome: Outcome, lines: list[bytes]) -> None:
 
 
 def settled(server: ApiextServer, before: float, allowed: float = MAX_REMAINING_MIB) -> float:
-    """Wait until at most `allowed` MiB remain above `before`, a minute at most, and return what remains."""
+    """Wait until at most `allowed` MiB remain above `before`, 1.5 minutes at most, and return what remains."""
     with suppress(AssertionError):
         until(lambda: not server.process.running or memory(server.pid) - before < allowed, patience=_SETTLED_WITHIN)
     return memory(server.pid) - before

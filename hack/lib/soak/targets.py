@@ -30,6 +30,11 @@ class Target:
     direct: Access
     proxy: Access
 
+    @property
+    def has_host(self) -> bool:
+        """Report whether ordinary clients reach the server through kube-apiserver."""
+        return self.front is not self.direct
+
     def attack(self, *, reduced: bool = False) -> Attack:
         """Return a client without answers."""
         return Attack(self.front, self.direct, self.proxy, reduced=reduced)

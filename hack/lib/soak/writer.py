@@ -106,9 +106,15 @@ class Writer:
         self._acknowledged.append((revision, name, value))
 
 
+def count(obj: dict[str, Any]) -> int:
+    """Return the value of an object."""
+    value: int = obj["spec"]["count"]
+    return value
+
+
 def states(items: list[dict[str, Any]]) -> dict[str, State]:
     """Return the states of listed objects by name."""
-    return {item["metadata"]["name"]: (item["spec"]["count"], int(item["metadata"]["resourceVersion"])) for item in items}
+    return {item["metadata"]["name"]: (count(item), int(item["metadata"]["resourceVersion"])) for item in items}
 
 
 def start(writers: list[Writer], ended: threading.Event) -> Callable[[], None]:

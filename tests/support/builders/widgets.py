@@ -46,6 +46,9 @@ class WidgetCodec:
             obj.setdefault("spec", {}).setdefault("size", "medium")
         return obj | {"apiVersion": self.gvk.api_version}
 
+    def decode_unchanged(self, data: bytes) -> None:
+        """Implement Codec.decode_unchanged: unknown."""
+
     def fields(self, obj: json_codec.Object) -> dict[str, str]:
         """Return name, namespace and spec.color."""
         metadata = obj["metadata"]

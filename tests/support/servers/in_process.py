@@ -15,6 +15,8 @@ from aiohttp.test_utils import RawTestServer
 from apiext.admission.chain import Chain
 from apiext.admission.lifecycle import NamespaceLifecycle
 from apiext.authorization.authorizer import AuthorizationModes, Authorize, is_master
+from apiext.conversion.circuits import ConversionCircuits
+from apiext.conversion.factory import ConverterFactory
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.controllers import DefinitionControllers
 from apiext.definitions.definition_informer import DefinitionInformer
@@ -25,9 +27,17 @@ from apiext.filters.error_rendering import ErrorRendering
 from apiext.filters.request_info import WithRequestInfo
 from apiext.filters.warning import WarningRecorder
 from apiext.managedfields.field_manager import SERVER
-from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
+from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS, STORAGE_VERSION_MIGRATIONS, STORAGE_VERSIONS
 from apiext.meta.request import UserInfo
-from apiext.serving.builtin import BuiltinEndpoints, core_endpoints, definitions_endpoint, namespace_rest
+from apiext.registry.prune_guard import PruneGuard
+from apiext.serving.builtin import (
+    BuiltinEndpoints,
+    core_endpoints,
+    definitions_endpoint,
+    namespace_rest,
+    storage_version_migrations_endpoint,
+    storage_versions_endpoint,
+)
 from apiext.serving.cache import ServingCache
 from apiext.serving.definition_instances import DefinitionInstances
 from apiext.serving.handler import ResourceHandler
@@ -35,6 +45,7 @@ from apiext.serving.import_handler import ImportHandler
 from apiext.serving.mirror_guard import MirrorGuards
 from apiext.serving.namespace_controller import NamespaceController, namespace_phase
 from apiext.serving.remote_scopes import with_remote_builtin
+from apiext.serving.stored_handler import StoredHandler
 from apiext.storage.cacher.feed import MAX_WAIT
 from apiext.storage.factory import StoreFactory
 from apiext.workers.pool import WorkerPool
@@ -76,6 +87,8 @@ class InProcess:
         unsafe_deletion: bool = True,
         backend: MemoryBackend | None = None,
         max_wait: float = MAX_WAIT,
+        guard_stored_versions: bool = False,
+        circuits: ConversionCircuits | None = None,
     ) -> None:
         """Prepare the server; `backend` may be shared, `max_wait` is the seconds that reads wait for stale caches."""
         self.backend = backend or MemoryBackend()
@@ -87,16 +100,25 @@ class InProcess:
         admission = Chain(plugins)
         resource = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
         self.informer = DefinitionInformer(self.stores.store(resource), self.catalog)
-        self.cache = ServingCache(self.stores, admission, MirrorGuards(self.informer, self.stores.key_prefix(resource)))
+        guards = MirrorGuards(self.informer, self.stores.key_prefix(resource))
+        self.converters = ConverterFactory(circuits=circuits)
+        self.cache = ServingCache(self.stores, admission, guards, self.converters)
         self.catalog.subscribe(self.cache.on_change)
-        self.definitions = own = with_remote_builtin(definitions_endpoint(self.informer, admission, Watches()))
+        guard = PruneGuard(count=self.stores.count_stored, refuses=guard_stored_versions)
+        self.definitions = own = with_remote_builtin(definitions_endpoint(self.informer, guard, admission, Watches()))
         record = own.scopes["status"].fields.recorder(SERVER)
-        self.controllers = DefinitionControllers(self.informer, DefinitionInstances(self.cache), record)
+        self.controllers = DefinitionControllers(self.informer, DefinitionInstances(self.cache), record, self.converters.circuits)
         core = core_endpoints(self.stores, admission, Watches())
         self.namespaces = core[0]
         self.namespace_controller = NamespaceController(core[0], core, self.catalog, self.cache)
-        handler = ResourceHandler(self.catalog, self.cache, BuiltinEndpoints([*map(with_remote_builtin, core), own]), self.workers)
-        routes = _Routes(handler, ImportHandler(self.cache, self.workers))
+        self.migrations = storage_version_migrations_endpoint(
+            self.stores.store(STORAGE_VERSION_MIGRATIONS.resource.group_resource), admission, Watches()
+        )
+        self.storage_versions = storage_versions_endpoint(self.stores.store(STORAGE_VERSIONS.resource.group_resource), admission, Watches())
+        self.endpoints = [*map(with_remote_builtin, [*core, self.migrations, self.storage_versions]), own]
+        handler = ResourceHandler(self.catalog, self.cache, BuiltinEndpoints(self.endpoints), self.workers)
+        imports, stored = ImportHandler(self.cache, self.workers), StoredHandler(self.catalog, self.cache, self.workers)
+        routes = _Routes(handler, {"apiext": imports, "stored": stored})
         modes = AuthorizationModes(before=[] if authorize else [is_master], delegate=authorize)
         authorization = Authorization(routes, modes=modes, unsafe_deletion=unsafe_deletion)
         chain: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = _Identity(authorization)
@@ -155,14 +177,14 @@ class InProcess:
 
 
 class _Routes:
-    """Routes requests for resources and for imports."""
+    """Routes requests for resources, and others by the first segment of their path."""
 
-    def __init__(self, resources: Handler, imports: Handler) -> None:
+    def __init__(self, resources: Handler, others: Mapping[str, Handler]) -> None:
         self._resources = resources
-        self._imports = imports
+        self._others = others
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        handler = self._resources if request[INFO].is_resource else self._imports
+        handler = self._resources if request[INFO].is_resource else self._others[request.path.split("/")[1]]
         return await handler(request)
 
 

@@ -8,18 +8,22 @@ from typing import Any
 
 import pytest
 
+from apiext.conversion.circuits import ConversionCircuits
 from apiext.definitions.catalog import Catalog
 from apiext.definitions.codec import RESOURCE
 from apiext.definitions.controllers import DefinitionControllers
 from apiext.definitions.definition import Definition
 from apiext.definitions.definition_informer import DefinitionInformer
 from apiext.meta.errors import service_unavailable
+from apiext.meta.gvk import GroupResource
 from apiext.meta.json_codec import Object
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest
+from apiext.registry.prune_guard import PruneGuard
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import Item, Store
 from apiext.storage.sqlite.backend import SQLiteBackend
+from apiext.storage.stored_versions import StoredCounts
 from tests.support.event_loop import until
 from tests.unit.definitions.recorded import body, decoded
 
@@ -48,6 +52,11 @@ async def _record_nothing(_existing: Object, _new: Object) -> None:
     """Leave the managedFields of the controllers' writes out."""
 
 
+async def _count_nothing(_resource: GroupResource) -> StoredCounts:
+    """Count no stored objects."""
+    return StoredCounts({}, 0)
+
+
 class ControlledDefinitions:
     """Catalog, informer and controllers of a store, with the REST storage of definitions."""
 
@@ -59,12 +68,15 @@ class ControlledDefinitions:
         self.unlistable: set[str] = set()
         self.undeletable: set[str] = set()
         self.informer = DefinitionInformer(store, self.catalog)
-        self.controllers = DefinitionControllers(self.informer, FakeInstances(self), _record_nothing)
+        self.now = 100.0
+        self.circuits = ConversionCircuits(clock=lambda: self.now)
+        self.controllers = DefinitionControllers(self.informer, FakeInstances(self), _record_nothing, self.circuits)
         self.rest = CustomResourceDefinitionRest(
             store=store,
             codec=self.informer.codec,
             observe=self.informer.observe,
             forget=self.informer.forget,
+            guard=PruneGuard(count=_count_nothing),
         )
 
     async def start(self) -> None:

@@ -12,6 +12,7 @@ from apiext.meta.errors import StatusError
 from apiext.registry.request_context import CreateOptions, DeleteOptions
 from apiext.storage.backend import UnavailableError
 from apiext.storage.interface import Preconditions, Store
+from apiext.webhook.hook_client import HookError
 from tests.unit.definitions.conftest import ControlledDefinitions
 from tests.unit.definitions.recorded import body, decoded
 
@@ -285,3 +286,64 @@ async def test_informer_survives_unexpected_exceptions(controlled: ControlledDef
 
     assert (await controlled.established(FOOS)).names.kind == "Foo"
     assert not surprises
+
+
+class FakeHook:
+    """A webhook that can be dead."""
+
+    def __init__(self) -> None:
+        self.dead = True
+
+    async def post(self, body: bytes) -> bytes:
+        """Implement Hook.post."""
+        if self.dead:
+            raise HookError("connect: connection refused")
+        return body
+
+
+async def test_reports_a_conversion_webhook_that_does_not_answer(controlled: ControlledDefinitions) -> None:
+    """Set a condition when the circuit of a webhook opens, and again when it closes; remove it with the webhook."""
+    conversion = {
+        "strategy": "Webhook",
+        "webhook": {"clientConfig": {"url": "https://127.0.0.1/"}, "conversionReviewVersions": ["v1"]},
+    }
+    await controlled.create()
+    definition = await controlled.established(FOOS)
+    await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion=conversion))
+    hook = FakeHook()
+    guarded = controlled.circuits.guard(FOOS, conversion, hook)
+    for _ in range(3):
+        with pytest.raises(HookError):
+            await guarded.post(b"")
+    failing = await controlled.until(FOOS, lambda found: _reason(found, conditions.CONVERSION_WEBHOOK_AVAILABLE) == "CallsFailed")
+    assert failing is not None
+    assert (failing.condition(conditions.CONVERSION_WEBHOOK_AVAILABLE) or {})["message"] == "connect: connection refused"
+    hook.dead = False
+    controlled.now += 1.0
+    await guarded.post(b"")
+    await controlled.until(FOOS, lambda found: _reason(found, conditions.CONVERSION_WEBHOOK_AVAILABLE) == "CallsSucceeded")
+    await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion={"strategy": "None"}))
+    await controlled.until(FOOS, lambda found: _reason(found, conditions.CONVERSION_WEBHOOK_AVAILABLE) == "")
+
+    assert not list(controlled.circuits)
+    assert definition.condition(conditions.CONVERSION_WEBHOOK_AVAILABLE) is None
+
+
+async def test_a_webhook_that_always_answers_has_no_condition(controlled: ControlledDefinitions) -> None:
+    """Write nothing for a webhook that has never failed; correct what an earlier process has left."""
+    conversion = {
+        "strategy": "Webhook",
+        "webhook": {"clientConfig": {"url": "https://127.0.0.1/"}, "conversionReviewVersions": ["v1"]},
+    }
+    await controlled.create()
+    await controlled.established(FOOS)
+    updated = await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion=conversion))
+    hook = FakeHook()
+    hook.dead = False
+    await controlled.circuits.guard(FOOS, conversion, hook).post(b"")
+    await controlled.create("bars", "Bar")
+    await controlled.established("bars.example.com")
+    found = controlled.catalog.get(FOOS)
+
+    assert found is not None
+    assert found.revision == updated.revision

@@ -27,7 +27,7 @@ def name_of(case: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("case", CASES["pairs"], ids=name_of)
 def test_pairs(case: dict[str, Any]) -> None:
-    """Compare the fields of a value, its differences from another, the merge of both, and what is left without the other's fields."""
+    """Compute field sets, differences, merges and removals as the reference does for the same pairs of values."""
     merge_type, left, right = TYPES[case["schema"]], case["a"], case["b"]
     before = orjson.dumps([left, right])
 

@@ -46,6 +46,8 @@ def test_each_served_version_has_a_document() -> None:
         "apis",
         "apis/apiextensions.k8s.io",
         "apis/apiextensions.k8s.io/v1",
+        "apis/storagemigration.k8s.io",
+        "apis/storagemigration.k8s.io/v1",
         "version",
     ]
 
@@ -231,5 +233,10 @@ def test_groups_of_shared_kinds() -> None:
     found = {path: source.v3("1.37")["components"]["schemas"].get(name, {}) for path, source in _sources(stored_crd()).items()}
     groups = {path: [kind["group"] for kind in one["x-kubernetes-group-version-kind"]] for path, one in found.items() if one}
 
-    assert groups == {"api/v1": [""], "apis/apiextensions.k8s.io/v1": ["", "apiextensions.k8s.io"], "apis/example.com/v1": [""]}
-    assert len(_v2()["definitions"][name]["x-kubernetes-group-version-kind"]) == 3
+    assert groups == {
+        "api/v1": [""],
+        "apis/apiextensions.k8s.io/v1": ["", "apiextensions.k8s.io"],
+        "apis/example.com/v1": [""],
+        "apis/storagemigration.k8s.io/v1": ["", "storagemigration.k8s.io"],
+    }
+    assert len(_v2()["definitions"][name]["x-kubernetes-group-version-kind"]) == 5

@@ -23,7 +23,7 @@ def test_reads_defaults() -> None:
     """Use the pod's cluster, the default label, the Service's name, and a lease."""
     options = _read("--service=a/b")
 
-    assert (options.kubeconfig, str(options.selector), options.server) == (None, "apiext.dev/serve=true", "https://b.a.svc:443")
+    assert (options.kubeconfig, options.selector.text, options.server) == (None, "apiext.dev/serve=true", "https://b.a.svc:443")
     assert (options.namespace, options.leader_elect, options.timing.lease, options.host_etcd) == ("apiext-system", True, 15.0, None)
 
 

@@ -238,14 +238,15 @@ async def test_holds_terminating_definitions(bench: Bench) -> None:
     assert (bench.host.under(API_SERVICES), bench.host.under(POLICIES), bench.watched.guarded) == ({}, {}, set())
 
 
-async def test_copies_stored_versions(bench: Bench) -> None:
-    """Copy the mirror's stored versions to the host."""
+async def test_follows_stored_versions(bench: Bench) -> None:
+    """Let the mirror follow the host's stored versions, also where the host serves the group."""
     bench.has(
-        crd("v1", "v2") | {"status": {"storedVersions": ["v1"]}}, definitions=(mirror("v1", "v2", status={"storedVersions": ["v2"]}),)
+        crd("v2", "v1") | {"status": {"storedVersions": ["v2"]}}, definitions=(mirror("v2", "v1", status={"storedVersions": ["v1", "v2"]}),)
     )
-    await bench.reconcile()
+    bench.apiext.objects[f"/stored/versions/widgets.{GROUP}"] = {"versions": [], "unknown": 1, "resourceVersion": "1"}
+    assert await bench.reconcile() == 5.0
 
-    assert bench.host.objects[WIDGETS]["status"]["storedVersions"] == ["v1", "v2"]
+    assert bench.host.objects[WIDGETS]["status"]["storedVersions"] == ["v2", "v1"]
 
 
 async def test_reports_failures(bench: Bench) -> None:

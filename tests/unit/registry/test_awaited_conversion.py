@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from apiext.conversion.interface import ConversionError, Converted
 from apiext.meta import errors, patch
 from apiext.meta.gvk import GroupVersionKind
 from apiext.meta.json_codec import Object
@@ -32,22 +33,20 @@ class ColorConverter:
     def __init__(self) -> None:
         self.batches: list[int] = []
         self.refused = ""
-        """A color that fails its batch with 503."""
+        """A color that cannot be converted."""
 
-    async def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Object]:
+    async def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Converted]:
         """Implement Converter.convert."""
         self.batches.append(len(objects))
         await asyncio.sleep(0)
-        converted = []
-        for obj in objects:
-            color = obj["spec"]["color"]
-            if color.lower() == self.refused:
-                raise errors.service_unavailable(UNAVAILABLE)
-            if color.lower() == "odd":
-                raise ValueError("odd color")
-            color = color.upper() if api_version.endswith("v2") else color.lower()
-            converted.append({**obj, "apiVersion": api_version, "spec": {"color": color}})
-        return converted
+        return [self._converted(obj, api_version) for obj in objects]
+
+    def _converted(self, obj: Object, api_version: str) -> Converted:
+        color = obj["spec"]["color"]
+        if color.lower() == self.refused:
+            return ConversionError(UNAVAILABLE)
+        color = color.upper() if api_version.endswith("v2") else color.lower()
+        return {**obj, "apiVersion": api_version, "spec": {"color": color}}
 
 
 class Versions:
@@ -199,15 +198,15 @@ async def test_ends_a_watch_with_the_converter_s_error(versions: Versions) -> No
     assert first.type is EventType.ADDED
     (error,) = await broken.rest()
     assert error.type is EventType.ERROR
-    assert UNAVAILABLE.encode() in error.line
+    assert f'"message":"Internal error occurred: {UNAVAILABLE}"'.encode() in error.line
     assert [key for _, key, _ in await whole.take(2)] == ["default/a", "default/b"]
     whole.watch.close()
     again = await versions.watch(send_initial_events=True)
-    assert (await again.rest())[-1].type is EventType.ERROR
+    assert [event.type for event in await again.rest()] == [EventType.ADDED, EventType.ERROR]
 
 
 async def test_fails_reads_and_writes_with_the_converter_s_error(versions: Versions) -> None:
-    """Answer 503 for a converter that cannot be used and 500 for an object that it refuses, and write nothing."""
+    """Answer 500 for an object that cannot be converted, and write nothing."""
     await versions.create("a", "red")
     versions.converter.refused = "red"
     for call in (
@@ -219,13 +218,63 @@ async def test_fails_reads_and_writes_with_the_converter_s_error(versions: Versi
     ):
         with pytest.raises(errors.StatusError, match=UNAVAILABLE) as refused:
             await call
-        assert refused.value.code == 503
+        assert refused.value.code == 500
     versions.converter.refused = ""
     assert await versions.colors() == ["RED"]
-    await versions.create("c", "odd")
-    with pytest.raises(errors.StatusError, match="odd color") as corrupt:
-        await versions.colors()
-    assert corrupt.value.code == 500
+
+
+async def test_updates_begin_with_the_stored_revision(versions: Versions, backend: MemoryBackend) -> None:
+    """Convert the stored object again when another server has changed it since it was converted and cached."""
+    await versions.create("a", "red")
+    await versions.colors()
+    seen: list[str] = []
+
+    async def paint(existing: Object) -> Object:
+        seen.append(existing["spec"]["color"])
+        if len(seen) == 1:
+            (pair, _) = await backend.get("/registry/example.com/widgets/default/a")
+            assert pair is not None
+            await backend.update(pair.key, pair.value.replace(b'"red"', b'"blue"'), expected=pair.revision)
+        return {**existing, "spec": {"color": "GREEN"}}
+
+    await versions.v2.update(versions.ctx, "a", paint, UpdateOptions())
+    assert seen == ["RED", "BLUE"]
+    assert await versions.colors() == ["GREEN"]
+
+
+async def test_an_event_shows_what_its_write_answered(backend: MemoryBackend) -> None:
+    """Call the converter once to store an object and once to answer, and not for the event of the write."""
+    factory = StoreFactory(backend, compaction_interval=0)
+    await factory.start()
+    versions = Versions(factory.store(WIDGETS))
+    await versions.colors()
+    reader = await versions.watch()
+    versions.converter.batches.clear()
+    created = await versions.create("a", "RED", versions.v2)
+    event = await reader.next()
+
+    assert event.item is not None
+    assert event.item.object() == created
+    assert await versions.colors() == ["RED"]
+    assert versions.converter.batches == [1, 1]
+    reader.watch.close()
+    await factory.close()
+
+
+async def test_converts_the_state_of_a_watch_ahead(backend: MemoryBackend) -> None:
+    """Convert what a watch begins with in batches of 500, each object once for all watches."""
+    factory = StoreFactory(backend, compaction_interval=0)
+    await factory.start()
+    versions = Versions(factory.store(WIDGETS))
+    for number in range(1600):
+        await versions.create(f"w{number:04}", "red")
+    versions.converter.batches.clear()
+    readers = [await versions.watch(send_initial_events=True) for _ in range(2)]
+    for reader in readers:
+        assert len(await reader.take(1600)) == 1600
+        reader.watch.close()
+    assert versions.converter.batches == [500, 500, 500, 100]
+    await factory.close()
 
 
 async def test_converts_once_for_many_readers(backend: MemoryBackend) -> None:

@@ -68,8 +68,12 @@ def test_repairs_old_objects() -> None:
 @pytest.mark.parametrize(
     "data, why",
     [
-        (b"[]", "a stored object is []interface {}"),
-        (b"{", "unexpected end of data"),
+        (b"[]", "json: cannot unmarshal array into Go value of type map[string]interface {}"),
+        (b"1", "json: cannot unmarshal number into Go value of type map[string]interface {}"),
+        (b"null", "Object 'Kind' is missing in 'null'"),
+        (b"", "unexpected end of JSON input"),
+        (b"{", "unexpected end of JSON input"),
+        (b'{"kind":"Widget"}', '/, Kind=Widget is unstructured and is not suitable for converting to "example.com/v1"'),
         (
             b'{"apiVersion":"example.com/v9","kind":"Widget","metadata":{}}',
             "request to convert CR from an invalid group/version: example.com/v9",

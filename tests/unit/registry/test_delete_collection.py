@@ -6,10 +6,13 @@ import dataclasses
 
 import pytest
 
+from apiext.meta import time_slice
 from apiext.meta.errors import StatusError
 from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
-from apiext.registry.request_context import DeleteOptions
-from apiext.storage.interface import EventType, ListOptions, Selection, WatchOptions
+from apiext.registry.delete_collection import delete_all
+from apiext.registry.request_context import DeleteOptions, RequestContext
+from apiext.storage.interface import EventType, Item, ListOptions, ListResult, Selection, WatchOptions
+from tests.support.event_loop import turns_of
 from tests.unit.registry.conftest import Widgets
 
 
@@ -104,3 +107,22 @@ async def test_stops_at_an_error(widgets: Widgets) -> None:
     with pytest.raises(StatusError, match="keep them"):
         await widgets.rest.delete_collection(widgets.ctx, DeleteOptions(admit=admit), ListOptions())
     assert await _names(widgets) == ["a", "b", "c"]
+
+
+async def test_gives_way_while_nothing_waits(widgets: Widgets, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give way to other tasks between deletions that do not wait by themselves."""
+    await widgets.create("a")
+    (item,) = (await widgets.rest.list(widgets.ctx, ListOptions())).items
+    listed = ListResult(items=[item] * 1000, revision=item.revision)
+
+    class Immediate:
+        async def list(self, _ctx: RequestContext, _options: ListOptions) -> ListResult:
+            return listed
+
+        async def delete(self, _ctx: RequestContext, _name: str, _options: DeleteOptions) -> tuple[Item, bool]:
+            return item, True
+
+    monkeypatch.setattr(time_slice, "_SLICE_SECONDS", 0.0)
+    turns = await turns_of(delete_all(Immediate(), widgets.ctx, DeleteOptions(), ListOptions()))
+
+    assert turns >= 50

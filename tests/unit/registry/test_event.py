@@ -45,7 +45,7 @@ async def test_creates_by_update(events: ResourceRest) -> None:
     async def replace(_existing: Object) -> Object:
         return _event(message="again")
 
-    assert (await events.update(CTX, "e", replace, UpdateOptions()))[1]
+    assert (await events.update(CTX, "e", replace, UpdateOptions(create=True)))[1]
     item, created = await events.update(CTX, "e", replace, UpdateOptions())
     assert (item.object()["message"], created) == ("again", False)
 

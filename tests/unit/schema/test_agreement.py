@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from apiext.meta import json_codec
 from apiext.meta.field import Path
-from apiext.schema.canonical import is_pruned, supports
+from apiext.schema.canonical import complete, supports
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
 from apiext.schema.defaulting.validation import default_errors
@@ -55,8 +55,22 @@ def _assert_agreement(schema: Mapping[str, Any], value: Any) -> bool:
     structural, coerced = Structural(schema), copy.deepcopy(remains)
     prune_non_nullable_nulls_without_defaults(coerced, structural)
 
-    assert _outside_metadata(coerced) == _outside_metadata(value) or not (supports(structural) and is_pruned(value, structural))
+    if supports(structural) and complete(copy.deepcopy(value), structural, defaults=False):
+        assert _outside_metadata(coerced) == _outside_metadata(value)
+    _assert_equal_ways(schema, value)
     return valid
+
+
+def _assert_equal_ways(schema: Mapping[str, Any], value: Any) -> None:
+    """Assert that coercion with defaults does what coercion and defaulting do."""
+    compiled, at_once, in_turn = CompiledSchema(schema), copy.deepcopy(value), copy.deepcopy(value)
+    if not isinstance(value.get("metadata", {}), dict):
+        return
+    unknown = compiled.coerce(in_turn, drop_invalid=True, report=True)
+    compiled.default(in_turn)
+
+    assert compiled.coerce(at_once, defaults=True, drop_invalid=True, report=True) == unknown
+    assert at_once == in_turn
 
 
 def _outside_metadata(obj: dict[str, Any]) -> dict[str, Any]:

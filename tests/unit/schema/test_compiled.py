@@ -87,6 +87,46 @@ def test_sets_defaults() -> None:
     assert resource(spec={"replicas": 1}) == obj
 
 
+def test_checks_replaced_members_again() -> None:
+    """Find an object canonical only as long as all its members are, whatever was found before about some of them."""
+    schema = CompiledSchema({"type": "object", "properties": {"spec": {"type": "object"}, "status": {"type": "object", "default": {}}}})
+    obj = resource(spec={})
+    schema.coerce(obj, defaults=True)
+
+    assert schema.is_canonical(obj)
+    assert not schema.is_canonical(obj | {"spec": {"odd": 1}})
+    assert not schema.is_canonical(obj | {"odd": 1})
+    assert not schema.is_canonical(obj | {"odd": None})
+    assert not schema.is_canonical({name: member for name, member in obj.items() if name != "status"})
+
+
+def test_validates_replaced_members_again() -> None:
+    """Validate an object anew if a member was replaced, added or removed, and always where the schema has rules for the metadata."""
+    spec = {"type": "object", "properties": {"size": {"type": "integer"}}}
+    schema = CompiledSchema({"type": "object", "required": ["spec"], "properties": {"spec": spec}})
+    obj = resource(spec={"size": 1})
+    named = {"type": "object", "properties": {"name": {"type": "string", "pattern": "^a$"}}}
+    strict = CompiledSchema({"type": "object", "properties": {"metadata": named}})
+
+    assert not schema.is_valid({})
+    assert schema.is_valid(obj)
+    assert schema.is_valid(obj | {"metadata": {}})
+    assert not schema.is_valid(obj | {"spec": {"size": "x"}})
+    assert not schema.is_valid({name: member for name, member in obj.items() if name != "spec"})
+    assert strict.is_valid(obj | {"metadata": {"name": "a"}})
+    assert not strict.is_valid(obj | {"metadata": {"name": "b"}})
+
+
+def test_lists_with_keys_are_checked_for_merging() -> None:
+    """Leave lists of type set and map to the check of the merge type, and objects that are not valid."""
+    tags = {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}
+    plain, keyed = (CompiledSchema({"type": "object", "properties": {"spec": one}}) for one in ({"type": "object"}, tags))
+
+    assert plain.is_surely_typed(resource(spec={}))
+    assert not plain.is_surely_typed(resource(spec=1))
+    assert not keyed.is_surely_typed(resource(spec=["a"]))
+
+
 def test_rejects_wrong_embedded_metadata() -> None:
     """Name the field and its value."""
     obj = resource(spec={"template": {"metadata": 1}})

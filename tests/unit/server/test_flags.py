@@ -89,6 +89,8 @@ def test_parses_values() -> None:
             {"crd_selector": "a in b", "kubeconfig": "/dev/null"},
             "--crd-selector: 'a in b' is not a label selector: unable to parse requirement",
         ),
+        ({"service_address": ("a/b=c",)}, "--service-address: 'a/b=c' is not NAMESPACE/NAME=HOST:PORT"),
+        ({"service_address": ("/no/file",)}, "--service-address: /no/file: No such file or directory"),
         ({"feature_gates": ("Nope=true",)}, "unrecognized feature gate: Nope"),
         ({"disable_admission_plugins": ("Nope",)}, 'disable-admission-plugins plugin "Nope" is unknown'),
         ({"authorization_mode": ("RBAC",)}, "--authorization-mode: 'RBAC' is not one of AlwaysAllow, Webhook"),
@@ -100,6 +102,15 @@ def test_parses_values() -> None:
 def test_reports_invalid_values(flags: dict[str, Any], problem: str) -> None:
     """Report each invalid value with its flag."""
     assert [found[: len(problem)] for found in _problems(**flags)] == [problem]
+
+
+def test_reads_addresses_of_services(tmp_path: Path) -> None:
+    """Take addresses from values and from the lines of files."""
+    file = tmp_path / "services"
+    file.write_text("a/b=host:1\n\n# more\na/c=[::1]:2\n")
+    options = read_options({"service_address": (str(file), "d/e=127.0.0.1:3")})
+
+    assert options.service_addresses == {("a", "b"): ("host", 1), ("a", "c"): ("::1", 2), ("d", "e"): ("127.0.0.1", 3)}
 
 
 def test_selects_the_kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,11 +44,15 @@ class _Site:
         self.router = Router(
             resources=_named("resources"),
             discovery=_named("discovery"),
-            openapi=_named("openapi"),
-            imports=_named("imports"),
+            others={name: _named(name) for name in ("openapi", "apiext", "stored")},
             health=[HealthEndpoint(name, [PING, *checks]) for name in ("healthz", "livez", "readyz")],
             metrics=Metrics(
-                stats=self.stats, in_flight=InFlight(), objects=_objects, workers=WorkerPool(), certificates=lambda: {"ca": 7.0}
+                stats=self.stats,
+                in_flight=InFlight(),
+                objects=_objects,
+                stored=_stored,
+                workers=WorkerPool(),
+                certificates=lambda: {"ca": 7.0},
             ),
             api_paths=lambda: ["/apis", "/apis/example.com"],
             has_core=has_core,
@@ -74,6 +78,10 @@ def _named(name: str):  # type: ignore[no-untyped-def]  # noqa: ANN202
 
 async def _objects() -> Mapping[GroupResource, int]:
     return {GroupResource("g", "ws"): 3}
+
+
+def _stored() -> Mapping[tuple[GroupResource, str], int]:
+    return {(GroupResource("g", "ws"), "v1"): 2}
 
 
 @pytest.mark.parametrize(
@@ -203,6 +211,7 @@ async def test_renders_metrics() -> None:
     assert _sorted(f'apiserver_request_duration_seconds_bucket{{le="0.05",{labels}}} 1.0') in lines
     assert _sorted(f'apiserver_request_duration_seconds_bucket{{le="+Inf",{labels}}} 2.0') in lines
     assert 'apiserver_resource_objects{group="g",resource="ws"} 3.0' in body
+    assert 'apiext_stored_objects{group="g",resource="ws",version="v1"} 2.0' in body
     assert 'apiserver_current_inflight_requests{request_kind="readOnly"} 0.0' in body
     assert "process_resident_memory_bytes" in body
     assert any(line.startswith("apiserver_longrunning_requests") and line.endswith("2.0") for line in body.splitlines())

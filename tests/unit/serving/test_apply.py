@@ -1,4 +1,6 @@
-"""Applies that create: the permission that they need, and built-in kinds."""
+"""Applies and updates that create: the permission that they need, and built-in kinds."""
+
+from typing import Any
 
 from apiext.authorization.authorizer import ALLOWED, NO_OPINION, Verdict
 from apiext.meta.request import RequestInfo, UserInfo
@@ -11,7 +13,7 @@ NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n", 
 
 
 async def test_creating_needs_permission() -> None:
-    """Create by an apply only for users who may create; others may change what exists."""
+    """Refuse an apply that creates an object if the user may not create; allow one that changes an object."""
     may_create = True
 
     async def authorize(_user: UserInfo, info: RequestInfo) -> Verdict:
@@ -29,6 +31,27 @@ async def test_creating_needs_permission() -> None:
     assert refused.message.startswith('widgets.example.com "b" is forbidden: ')
 
 
+async def test_updates_that_create_need_permission() -> None:
+    """Refuse a PUT that creates an event if the user may not create; warn once about what the body has too much."""
+    events = "/api/v1/namespaces/default/events"
+    event = {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}, "unknown": 1}
+    may_create = False
+
+    async def authorize(_user: UserInfo, info: RequestInfo) -> Verdict:
+        return ALLOWED if may_create or info.verb != "create" else NO_OPINION
+
+    async with InProcess(authorize=authorize) as server:
+        refused = await server.ask("PUT", f"{events}/e", event)
+        may_create = True
+        created = await server.ask("PUT", f"{events}/e", event)
+        may_create = False
+        changed = await server.ask("PUT", f"{events}/e", event | {"message": "x"})
+
+    assert (refused.status, created.status, changed.status) == (403, 201, 200)
+    assert refused.message.startswith('events "e" is forbidden: ')
+    assert len(created.warnings) == 1
+
+
 async def test_applies_built_in_kinds() -> None:
     """Create a namespace and a definition by an apply, and apply them again without a change."""
     async with InProcess() as server:
@@ -38,3 +61,20 @@ async def test_applies_built_in_kinds() -> None:
 
             assert (created.status, again.status) == (201, 200), created.json
             assert created.json["metadata"]["managedFields"][0]["operation"] == "Apply"
+
+
+async def test_scales_without_a_version_have_no_manager() -> None:
+    """Record no manager for a PUT of a Scale without apiVersion: the replicas stay with an entry of their manager that has no time."""
+    bodies: tuple[dict[str, Any], ...] = ({}, {"kind": "Scale"}, {"apiVersion": "autoscaling/v1"})
+    async with InProcess() as server:
+        await server.define(widget_crd())
+        found = []
+        for number, body in enumerate(bodies):
+            name = f"w{number}"
+            await server.ask("POST", f"{BASE}?fieldManager=creator", widget(name, replicas=1))
+            scale = body | {"metadata": {"name": name}, "spec": {"replicas": 2}}
+            assert (await server.ask("PUT", f"{BASE}/{name}/scale?fieldManager=scaler", scale)).status == 200
+            entry = (await server.ask("GET", f"{BASE}/{name}")).json["metadata"]["managedFields"][0]
+            found.append((entry["manager"], entry.get("subresource"), "time" in entry))
+
+    assert found == [("creator", None, False), ("creator", None, False), ("scaler", "scale", False)]

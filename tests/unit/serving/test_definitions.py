@@ -100,23 +100,6 @@ async def test_cluster_scope(server: InProcess) -> None:
     assert answer.message == "field label not supported: metadata.namespace"
 
 
-async def test_rejects_webhook_conversion(server: InProcess) -> None:
-    """Return an error for an object that requires a conversion webhook."""
-    crd = widget_crd()
-    first = crd["spec"]["versions"][0]
-    crd["spec"]["versions"] = [first, {**first, "name": "v2", "storage": False}]
-    config = {"clientConfig": {"url": "https://localhost/x"}, "conversionReviewVersions": ["v1"]}
-    crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": config}
-    await server.define(crd)
-    assert (await server.ask("POST", BASE, WIDGET)).status == 201
-
-    v2 = {**WIDGET, "apiVersion": "example.com/v2", "metadata": {"name": "b"}}
-    answer = await server.ask("POST", BASE.replace("/v1/", "/v2/"), v2)
-    assert answer.status == 503
-    assert "requires a conversion webhook, which this server does not support" in answer.message
-    assert (await server.ask("GET", f"{BASE}/a")).status == 200
-
-
 async def test_rejects_a_create_that_ends_after_the_definition(widgets: InProcess) -> None:
     """Reject a create whose body arrives after its definition is deleted, and store nothing."""
     begun, going_on = asyncio.Event(), asyncio.Event()

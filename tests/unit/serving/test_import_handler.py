@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -12,6 +13,7 @@ from apiext.meta import json_codec
 from apiext.meta.host_annotations import FROZEN, HOST_UID, IMPORTING, PHASE, SERVING
 from apiext.meta.request import RequestInfo, UserInfo
 from tests.support.builders.crds import versions_like, widget_crd
+from tests.support.conversion_webhook import conversion_webhook, converting
 from tests.support.servers.in_process import CRDS, Answer, InProcess
 
 NAME: Final = "widgets.example.com"
@@ -88,6 +90,28 @@ async def test_stores_objects_unchanged(server: InProcess) -> None:
     assert read["metadata"]["resourceVersion"] != "77"
 
 
+async def test_keeps_managed_fields_byte_for_byte(server: InProcess) -> None:
+    """Keep entries in an order, with times and about versions that the server itself would not write."""
+    entries = [
+        {"manager": "z", "operation": "Update", "apiVersion": "example.com/v0", "time": "2022-01-01T00:00:00Z", "fieldsType": "FieldsV1"},
+        {
+            "manager": "a",
+            "operation": "Apply",
+            "apiVersion": "example.com/v1",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:spec": {".": {}, 'k:{"port":80}': {".": {}, "f:port": {}}, 'k:{"port":9}': {}, 'v:"<&>"': {}, "i:0": {}}},
+            "subresource": "status",
+        },
+        {"manager": "a", "operation": "Apply", "apiVersion": "example.com/v2", "fieldsType": "FieldsV1", "fieldsV1": {"x:odd": 1}},
+    ]
+    given = widget("a")
+    given["metadata"]["managedFields"] = entries
+    await send(server, given)
+    (value,) = (await stored(server)).values()
+
+    assert b'"managedFields":%b,' % json_codec.dumps(entries) in value
+
+
 async def test_replaces_different_objects_only(server: InProcess) -> None:
     """Write nothing for an equal object; replace a different one."""
     lines = [widget("a"), widget("b"), widget("c", namespace="other")]
@@ -121,6 +145,33 @@ async def test_converts_to_the_storage_version(server: InProcess) -> None:
     assert (obj["apiVersion"], obj["spec"]) == ("example.com/v1", {"size": "l"})
     assert "unknown" not in obj
     assert obj["metadata"]["uid"] == "uid-a"
+
+
+@pytest.mark.parametrize("padding", ["", "x" * 100_000], ids=["inline", "in a worker"])
+async def test_converts_by_a_webhook(tmp_path: Path, padding: str) -> None:
+    """Convert an object of another version by the definition's webhook, and keep its metadata; do not call it for other objects."""
+    managed = [{"manager": "m", "operation": "Update", "apiVersion": "example.com/v2", "fieldsType": "FieldsV1", "fieldsV1": {}}]
+    given = widget("a", version="v2", spec={"count": 7}, status={"text": padding})
+    given["metadata"] |= {"managedFields": managed, "finalizers": ["example.com/x"]}
+
+    def rename(obj: dict[str, Any], _version: str) -> None:
+        obj["spec"] = {"replicas": obj["spec"]["count"]}
+
+    with conversion_webhook(tmp_path, answer=converting(rename)) as webhook:
+        async with InProcess() as server:
+            crd = mirror(conversion=webhook.conversion())
+            for version in crd["spec"]["versions"]:
+                version["schema"]["openAPIV3Schema"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+            await server.define(crd)
+            answer = await send(server, given, widget("b", spec={"replicas": 1}))
+            found = {key: json.loads(value) for key, value in (await stored(server)).items()}
+        assert (answer.status, answer.json) == (200, counts(created=2))
+        assert [call.names for call in webhook.calls] == [["a"]]
+
+    expected = given | {"apiVersion": "example.com/v1", "spec": {"replicas": 7}}
+    del expected["metadata"]["resourceVersion"]
+    assert found["default/a"] == expected
+    assert found["default/b"]["spec"] == {"replicas": 1}
 
 
 async def test_last_line_of_an_object_wins(server: InProcess) -> None:

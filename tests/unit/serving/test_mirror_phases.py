@@ -16,7 +16,7 @@ from apiext.storage.backend import WatchBatch
 from apiext.storage.interface import Event
 from apiext.storage.watch_queue import WatchQueue
 from tests.support.builders import crds
-from tests.support.builders.crds import widget_crd
+from tests.support.builders.crds import versions_like, widget_crd
 from tests.support.event_loop import until
 from tests.support.servers.in_process import CRDS, Answer, InProcess
 from tests.support.servers.memory_backend import MemoryBackend
@@ -325,6 +325,22 @@ def known_phase(server: InProcess) -> str | None:
     """Return the phase in a server's catalog."""
     found = server.catalog.get(NAME)
     return found.phase if found else "gone"
+
+
+async def test_stale_server_does_not_store_an_old_version(server: InProcess, lagging: InProcess) -> None:
+    """Return 429 for a write of a server that does not know of the new storage version yet; it stores the new one afterwards."""
+    only = (await server.ask("GET", f"{CRDS}/{NAME}")).json["spec"]["versions"]
+    versions = versions_like("v2", "v1")(only[0])
+    assert (await server.ask("PATCH", f"{CRDS}/{NAME}", {"spec": {"versions": versions}}, **MERGE)).status == 200
+    refused = await lagging.ask("POST", BASE, widget("b"))
+
+    assert (refused.status, refused.headers["Retry-After"]) == (429, "1")
+    assert refused.message == "the storage version of widgets.example.com has just changed to v2: retry the write"
+    assert (await lagging.ask("POST", BASE, widget("b"))).status == 201
+    assert (await lagging.ask("DELETE", f"{BASE}/a")).status == 200
+    pair, _ = await server.backend.get("/registry/example.com/widgets/default/b")
+    assert pair is not None
+    assert b'"apiVersion":"example.com/v2"' in pair.value
 
 
 async def test_stale_server_does_not_write(server: InProcess, lagging: InProcess) -> None:

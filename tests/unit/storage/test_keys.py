@@ -18,12 +18,14 @@ from tests.support.builders.widgets import where
             GroupResource("apiextensions.k8s.io", "customresourcedefinitions"),
             "/a/b/apiextensions.k8s.io/customresourcedefinitions/",
         ),
+        ("/registry", GroupResource("storagemigration.k8s.io", "storageversionmigrations"), "/registry/storageversionmigrations/"),
+        ("/registry", GroupResource("internal.apiserver.k8s.io", "storageversions"), "/registry/storageversions/"),
         ("/", GroupResource("example.com", "widgets"), "/example.com/widgets/"),
         ("", GroupResource("example.com", "widgets"), "/example.com/widgets/"),
     ],
 )
 def test_builds_resource_prefixes(prefix: str, resource: GroupResource, expected: str) -> None:
-    """Put the group before the resource, except for the core group, for any slashes in the prefix."""
+    """Put the group before the resource, except for resources of kube-apiserver itself, for any slashes in the prefix."""
     assert keys.resource_prefix(prefix, resource) == expected
 
 

@@ -14,6 +14,7 @@ from apiext.storage.backend import CompactedError
 from apiext.workers.link import Job, ServerLink
 from apiext.workers.pool import WorkerPool
 from apiext.workers.worker import Worker
+from tests.support.event_loop import until
 
 KEPT_BYTES = 3 << 20
 
@@ -62,6 +63,12 @@ def large() -> int:
     """Need more memory than an idle worker may have used."""
     bytearray(b"x" * limits.MAX_IDLE_WORKER_BYTES)
     return os.getpid()
+
+
+async def question(link: ServerLink, user: str) -> str:
+    """Ask the server, which takes long."""
+    answer: str = link.ask("wait", user)
+    return answer
 
 
 def limit() -> int:
@@ -288,3 +295,30 @@ async def test_processes_end_with_the_server() -> None:
         await running
     async with asyncio.timeout(30):
         assert await asyncio.to_thread(worker.process.wait) == 0
+
+
+async def test_a_job_that_waits_for_another_server_blocks_no_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run other jobs while some wait for long; refuse the wait of one more with 429."""
+    monkeypatch.setattr(limits, "MAX_BLOCKED_WORKER_SECONDS", 0.01)
+    monkeypatch.setattr(limits, "MAX_WORKERS_ASIDE", 1)
+    pool, gate, waiting = WorkerPool(processes=1), asyncio.Event(), list[str]()
+
+    async def answer(user: str) -> str:
+        async def wait() -> str:
+            waiting.append(user)
+            await gate.wait()
+            return user
+
+        return await pool.wait_aside(wait(), user)
+
+    first = asyncio.create_task(pool.converse(question, "a", answers={"wait": answer}, user="a"))
+    await until(lambda: waiting == ["a"])
+    assert (await pool.call(joined, b"x"))[1] == b"x"
+    with pytest.raises(StatusError) as refused:
+        await pool.converse(question, "b", answers={"wait": answer}, user="b")
+    assert refused.value.code == 429
+    assert not first.done()
+    gate.set()
+    assert await first == "a"
+    assert pool.running == 0
+    await pool.close()

@@ -80,3 +80,19 @@ async def test_a_cancelled_job_leaves_the_queue() -> None:
     await settled()
 
     assert order == ["a", "d"]
+
+
+async def test_a_job_that_waits_lends_its_slot() -> None:
+    """Give the slot of a job that waits to another one, and take it back at once; later jobs wait until there is one again."""
+    turns, order = Turns(slots=1, waiting=9), list[str]()
+    await started(turns, "abc", order)
+    turns.release("a")
+    await settled()
+    turns.resume("a")
+    assert (order, turns.taken, turns.waiting) == (["a", "b"], 2, 1)
+    turns.release("b")
+    await settled()
+    assert order == ["a", "b"]
+    turns.release("a")
+    await settled()
+    assert order == ["a", "b", "c"]

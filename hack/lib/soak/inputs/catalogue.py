@@ -4,9 +4,21 @@ from fnmatch import fnmatch
 from typing import Final
 
 from hack.lib.soak.hostile import Input, name_of
-from hack.lib.soak.inputs import connections, definitions, headers, json_bodies, metadata, patches, queries, readers, selectors, yaml_bodies
+from hack.lib.soak.inputs import (
+    connections,
+    definitions,
+    headers,
+    json_bodies,
+    metadata,
+    patches,
+    queries,
+    readers,
+    selectors,
+    versions,
+    yaml_bodies,
+)
 
-_FILES: Final = (selectors, headers, queries, metadata, json_bodies, yaml_bodies, patches, connections, readers, definitions)
+_FILES: Final = (selectors, headers, queries, metadata, json_bodies, yaml_bodies, patches, connections, readers, definitions, versions)
 INPUTS: Final[dict[str, Input]] = {name_of(run): run for file in _FILES for run in file.INPUTS}
 """The inputs by the name of their function, with hyphens."""
 

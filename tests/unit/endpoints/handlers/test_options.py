@@ -56,8 +56,11 @@ def test_decodes_list_options() -> None:
     options = asked.list_options()
 
     assert (options.resource_version, options.match, options.limit) == ("5", VersionMatch.EXACT, 7)
-    assert str(options.selection.labels) == "a=b"
-    assert str(options.selection.fields) == "metadata.name=x"
+    selection = options.selection
+    assert selection.labels is not None
+    assert selection.fields is not None
+    assert selection.labels.text == "a=b"
+    assert selection.fields.text == "metadata.name=x"
     assert listed("").list_options().selection is EVERYTHING
     assert listed("limit=-1").list_options().limit == 0
 
@@ -73,8 +76,10 @@ def test_decodes_watch_options() -> None:
 
 def test_selects_the_name_of_the_path() -> None:
     """Turn the name in the path into a field selector, and reject another one in the query."""
-    assert str(listed("", name="x").selection.fields) == "metadata.name=x"
-    assert str(listed("fieldSelector=metadata.name%3Dx", name="x").selection.fields) == "metadata.name=x"
+    for query_string in ("", "fieldSelector=metadata.name%3Dx"):
+        fields = listed(query_string, name="x").selection.fields
+        assert fields is not None
+        assert fields.text == "metadata.name=x"
     with pytest.raises(StatusError, match=r"fieldSelector metadata\.name doesn't match requested name"):
         listed("fieldSelector=metadata.name%3Dy", name="x")
 

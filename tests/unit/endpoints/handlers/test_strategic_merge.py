@@ -24,7 +24,13 @@ OBJECT: dict[str, Any] = {
         ({"metadata": {"labels": {"$retainKeys": ["a"], "a": "9"}}}, ("metadata", "labels"), {"a": "9"}),
         ({"metadata": {"finalizers": ["y", "z"]}}, ("metadata", "finalizers"), ["x", "y", "z"]),
         ({"metadata": {"$deleteFromPrimitiveList/finalizers": ["x"]}}, ("metadata", "finalizers"), ["y"]),
-        ({"metadata": {"$setElementOrder/finalizers": ["y", "x"]}}, ("metadata", "finalizers"), ["x", "y"]),
+        ({"metadata": {"finalizers": ["z"]}}, ("metadata", "finalizers"), ["z", "x", "y"]),
+        ({"metadata": {"$setElementOrder/finalizers": ["y", "x"]}}, ("metadata", "finalizers"), ["y", "x"]),
+        (
+            {"metadata": {"$setElementOrder/finalizers": ["x", "z", "y"], "finalizers": ["z"]}},
+            ("metadata", "finalizers"),
+            ["x", "z", "y"],
+        ),
         ({"status": {"list": [3]}}, ("status", "list"), [3]),
         (
             {"status": {"conditions": [{"type": "B", "status": "False"}, {"type": "C"}]}},
@@ -53,7 +59,6 @@ def test_merges(patch: dict[str, Any], path: tuple[str, str], result: Any) -> No
     [
         {"metadata": {"$patch": "x"}},
         {"metadata": {"$deleteFromPrimitiveList/finalizers": "x"}},
-        {"status": {"conditions": [{"status": "True"}]}},
     ],
 )
 def test_rejects_invalid_directives(patch: dict[str, Any]) -> None:
@@ -62,3 +67,11 @@ def test_rejects_invalid_directives(patch: dict[str, Any]) -> None:
         strategic_merge(OBJECT, patch, KEYS)
 
     assert caught.value.code == 400
+
+
+def test_rejects_items_without_merge_key() -> None:
+    """Return 500 for a list item without its merge key, with the item as Go prints it."""
+    with pytest.raises(StatusError) as caught:
+        strategic_merge(OBJECT, {"status": {"conditions": [{"status": "True"}]}}, KEYS)
+
+    assert (caught.value.code, str(caught.value)) == (500, "map: map[status:True] does not contain declared merge key: type")

@@ -1,5 +1,7 @@
 """The hand-over of a group to the host."""
 
+import copy
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -200,6 +202,22 @@ async def test_rejects_encrypted_objects(world: Make) -> None:
     assert one.routed == {"v1": True}
 
 
+async def test_serves_again_if_objects_cannot_be_read(world: Make) -> None:
+    """Let clients write again if apiext cannot show the objects, and finish the hand-over when it can."""
+    one = await served(world)
+    expected = one.at_apiext()
+    unlabel(one)
+    one.inconvertible = {"v1"}
+    with pytest.raises(ApiError, match="webhook failed; apiext goes on serving the group"):
+        await reconcile_group(one.transition())
+    assert (one.phase(), one.routed) == (host_annotations.SERVING, {"v1": True})
+
+    one.inconvertible = set()
+    await reconcile_group(one.transition())
+    assert_handed_over(one)
+    assert one.at_host() == expected
+
+
 async def test_serves_again_if_the_host_lists_other_objects(world: Make) -> None:
     """Let apiext serve again, and report it, if the host does not list the objects of its etcd."""
     one = await served(world)
@@ -215,6 +233,81 @@ async def test_serves_again_if_the_host_lists_other_objects(world: Make) -> None
         await reconcile_group(one.transition())
 
     assert (one.phase(), one.routed, one.at_apiext()) == (host_annotations.SERVING, {"v1": True}, expected)
+
+
+def drop_version(world: World, version: str = "v0") -> None:
+    """Remove a version from the host's definition, as after a migration."""
+    crd = world.crd()
+    crd["spec"]["versions"] = [one for one in crd["spec"]["versions"] if one["name"] != version]
+    crd["status"]["storedVersions"] = ["v1"]
+
+
+async def served_with_old_copies(make: Make) -> World:
+    """Return a world whose group is served by apiext, while the host's copies are stored in an older version."""
+    world = make()
+    crd = world.crd()
+    crd["spec"]["versions"].append(crd["spec"]["versions"][0] | {"name": "v0", "served": False, "storage": False})
+    crd["status"]["storedVersions"] = ["v0", "v1"]
+    for key, spec in OBJECTS.items():
+        world.write_at_host(key, spec, version="v0")
+    await reconcile_group(world.transition())
+    return world
+
+
+async def test_replaces_copies_in_a_dropped_version(world: Make) -> None:
+    """Write every object to the host's etcd that is stored there in a version that the definition does not have any more."""
+    one = await served_with_old_copies(world)
+    drop_version(one)
+    unlabel(one)
+
+    await reconcile_group(one.transition())
+
+    assert_handed_over(one)
+    assert one.at_host() == OBJECTS
+    versions = [json.loads(pair.value).get("apiVersion") for key, pair in one.backend._state.items() if "/widgets/" in key]
+    assert set(versions) == {"example.com/v1"}
+
+
+async def test_blocks_without_etcd_after_a_version_was_dropped(world: Make) -> None:
+    """Report the remedy if the host could not decode its unchanged copies; otherwise list their versions in its definition again."""
+    one = await served_with_old_copies(world)
+    one.host_etcd = None
+    one.crd()["status"]["storedVersions"] = ["v1"]
+    before = copy.deepcopy(one.crd()["spec"]["versions"])
+    drop_version(one)
+    unlabel(one)
+    await reconcile_group(one.transition())
+    reason, message = one.said[-1]
+    assert (reason, one.routed) == (ConditionReason.HAND_OVER_BLOCKED, {"v1": True})
+    assert "may be stored in a version that the definition does not have any more" in message
+
+    one.crd()["spec"]["versions"] = before
+    await reconcile_group(one.transition())
+
+    assert_handed_over(one)
+    assert one.at_host() == OBJECTS
+    assert one.crd()["status"]["storedVersions"] == ["v1", "v0"]
+
+
+@pytest.mark.parametrize("etcd", [True, False])
+async def test_clears_copies_in_a_dropped_version(world: Make, etcd: bool) -> None:  # noqa: FBT001
+    """Let the host delete copies that it could not decode: remove them from its etcd, or add their version to its definition."""
+    one = await served_with_old_copies(world)
+    drop_version(one)
+    if not etcd:
+        one.host_etcd = None
+    one.crd()["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {}}
+    one.crd()["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    del one.mirrors["widgets.example.com"]
+
+    await reconcile_group(one.transition())
+
+    if etcd:
+        assert one.at_host() == {}
+    else:
+        assert one.crd()["spec"]["conversion"] == {"strategy": "None"}
+        assert [(version["name"], version["served"]) for version in one.crd()["spec"]["versions"]] == [("v1", True), ("v0", False)]
+        assert not one.routed["v1"]
 
 
 @pytest.mark.parametrize("etcd", [True, False])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from apiext.meta import cbor_codec
 from apiext.operator.adoption.host_etcd import HostStore
 from apiext.operator.adoption.object_pages import AdoptedResource
 from apiext.operator.adoption.store_diff import Difference, stored_object
@@ -10,7 +11,7 @@ from apiext.storage.etcd.backend import EtcdBackend
 from apiext.storage.etcd.config import EtcdConfig
 from tests.support.servers.memory_backend import MemoryBackend
 
-OF = AdoptedResource("widgets.example.com", "example.com", "v1", "widgets", "v1")
+OF = AdoptedResource("widgets.example.com", "example.com", "v1", "widgets")
 PREFIX = "/registry/example.com/widgets/"
 
 
@@ -18,7 +19,7 @@ async def test_writes_values_as_the_host_does() -> None:
     """Write JSON with sorted fields and a newline, under kube-apiserver's keys."""
     backend = MemoryBackend()
     store = HostStore(backend, "/registry")
-    wanted = stored_object({"metadata": {"namespace": "n", "name": "a"}, "kind": "Widget"}, "example.com/v1")
+    wanted = stored_object({"apiVersion": "example.com/v1", "metadata": {"namespace": "n", "name": "a"}, "kind": "Widget"})
     await store.write(OF, [Difference(wanted, None)])
 
     pair, _ = await backend.get(f"{PREFIX}n/a")
@@ -40,13 +41,22 @@ async def test_reads_objects_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == list("abcde")
 
 
-async def test_replaces_values_in_another_encoding() -> None:
-    """Report a value that is not JSON as different, and replace it."""
+async def test_reads_cbor() -> None:
+    """Report an object in CBOR as equal to the same object, so that it is not written again."""
+    backend = MemoryBackend()
+    wanted = stored_object({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}})
+    await backend.create(f"{PREFIX}a", cbor_codec.dumps(wanted.content))
+
+    assert [one.digest async for one in HostStore(backend, "/registry").objects(OF)] == [wanted.digest]
+
+
+async def test_replaces_unreadable_values() -> None:
+    """Report a value that cannot be read as different, and replace it."""
     backend = MemoryBackend()
     await backend.create(f"{PREFIX}a", b"\xd9\xd9\xf7\xa1")
     store = HostStore(backend, "/registry")
     [found] = [one async for one in store.objects(OF)]
-    wanted = stored_object({"metadata": {"name": "a"}}, "example.com/v1")
+    wanted = stored_object({"metadata": {"name": "a"}})
 
     assert found.digest != wanted.digest
     await store.write(OF, [Difference(wanted, found)])
@@ -61,7 +71,7 @@ async def test_keeps_concurrent_changes() -> None:
     [found] = [one async for one in store.objects(OF)]
     await backend.update(f"{PREFIX}a", b'{"metadata":{"name":"a"},"spec":1}', expected=found.revision)
 
-    wanted = stored_object({"metadata": {"name": "a"}}, "example.com/v1")
+    wanted = stored_object({"metadata": {"name": "a"}})
     for difference in (Difference(None, found), Difference(wanted, found), Difference(found, None)):
         with pytest.raises(ApiError, match="was changed by another client"):
             await store.write(OF, [difference])

@@ -33,7 +33,9 @@ class Receiver:
 
 
 def _put(name: str, namespace: str = "n") -> Difference:
-    return Difference(stored_object({"metadata": {"name": name, "namespace": namespace, "resourceVersion": "7"}}, "example.com/v1"), None)
+    return Difference(
+        stored_object({"apiVersion": "example.com/v1", "metadata": {"name": name, "namespace": namespace, "resourceVersion": "7"}}), None
+    )
 
 
 async def test_sends_an_object_a_line() -> None:

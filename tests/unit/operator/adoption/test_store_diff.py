@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from apiext.operator.adoption.store_diff import EMPTY, ObjectStream, OrderError, StoredObject, differences, stored_object, summarize
 
-VERSION = "example.com/v1"
 NAMES = st.dictionaries(st.sampled_from(["a/x", "a-b/x", "a/y", "z", "b/é", "b/e"]), st.integers(0, 2), max_size=6)
 
 
@@ -22,7 +21,7 @@ def _stored_objects(specs: dict[str, int]) -> list[StoredObject]:
     for key in sorted(specs, key=str.encode):
         namespace, _, name = key.rpartition("/")
         metadata = {"name": name, "resourceVersion": "3"} | ({"namespace": namespace} if namespace else {})
-        found.append(stored_object({"metadata": metadata, "spec": specs[key]}, VERSION))
+        found.append(stored_object({"metadata": metadata, "spec": specs[key]}))
     return found
 
 
@@ -47,20 +46,21 @@ async def test_yields_exactly_the_differences(wanted: dict[str, int], present: d
 async def test_summarizes_contents() -> None:
     """Summarize keys and contents, regardless of revisions and the order of fields."""
     one, other = (
-        stored_object({"metadata": {"name": "a", "resourceVersion": "1"}, "spec": 1}, VERSION),
-        stored_object({"spec": 1, "metadata": {"name": "a"}}, VERSION),
+        stored_object({"metadata": {"name": "a", "resourceVersion": "1"}, "spec": 1}),
+        stored_object({"spec": 1, "metadata": {"name": "a"}}),
     )
-    changed = stored_object({"spec": 2, "metadata": {"name": "a"}}, VERSION)
+    changed = stored_object({"spec": 2, "metadata": {"name": "a"}})
 
     assert await summarize(_objects([one])) == await summarize(_objects([other])) != await summarize(_objects([changed]))
     assert await summarize(_objects([])) == EMPTY
 
 
 def test_returns_stored_objects() -> None:
-    """Return an object with its key, in the storage version."""
-    found = stored_object({"apiVersion": "example.com/v1beta1", "metadata": {"namespace": "n", "name": "a"}}, VERSION)
+    """Return an object with its key, in the version that it has, without its resourceVersion."""
+    found = stored_object({"apiVersion": "example.com/v1beta1", "metadata": {"namespace": "n", "name": "a", "resourceVersion": "1"}})
 
-    assert (found.key, found.namespace, found.name, found.content["apiVersion"]) == ("n/a", "n", "a", "example.com/v1")
+    assert (found.key, found.namespace, found.name) == ("n/a", "n", "a")
+    assert found.content == {"apiVersion": "example.com/v1beta1", "metadata": {"namespace": "n", "name": "a"}}
 
 
 async def test_rejects_unordered_lists() -> None:

@@ -176,7 +176,6 @@ async def test_serves_a_later_definition(world: Make) -> None:
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"conversion": {"strategy": "Webhook"}}, "converts its objects by a webhook"),
         ({"versions": [{"name": "v1", "served": False, "storage": True}]}, "no version that is served"),
     ],
 )
@@ -190,6 +189,22 @@ async def test_blocks_unsupported_definitions(world: Make, change: dict[str, Any
     assert one.said[-1][0] is ConditionReason.BLOCKED
     assert message in one.said[-1][1]
     assert "finalizers" not in one.crd()["metadata"]
+
+
+async def test_checks_conversions_while_the_host_serves(world: Make) -> None:
+    """Stop before the host's writes are denied if apiext cannot convert objects to a served version, and continue once it can."""
+    one = filled(world)
+    one.crd()["spec"]["versions"].append(one.crd()["spec"]["versions"][0] | {"name": "v2", "storage": False})
+    one.inconvertible = {"v2"}
+    with pytest.raises(ApiError, match=r"/v2/widgets\?limit=1\": webhook failed"):
+        await reconcile_group(one.transition())
+    assert not one.denies_writes
+    assert (one.phase(), one.routed["v1"]) == (host_annotations.IMPORTING, False)
+
+    one.inconvertible = set()
+    one.routed["v2"] = False
+    await reconcile_group(one.transition())
+    assert (one.phase(), one.routed) == (host_annotations.SERVING, {"v1": True, "v2": True})
 
 
 async def test_blocks_definitions_that_are_not_established(world: Make) -> None:

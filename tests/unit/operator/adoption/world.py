@@ -55,6 +55,8 @@ class World:
         self.said: list[tuple[ConditionReason, str]] = []
         self.events: list[tuple[str, str, str]] = []
         """What was said of which definition, by which reason."""
+        self.inconvertible: set[str] = set()
+        """The versions that apiext cannot convert its objects to."""
         self.watches_reset: list[str] = []
         self.calls = 0
         self.stop_at = 0
@@ -92,10 +94,10 @@ class World:
         mirror = self.mirrors.get(f"{plural}.{GROUP}")
         return mirror and mirror["metadata"]["annotations"].get(host_annotations.PHASE, host_annotations.IMPORTING)
 
-    def write_at_host(self, key: str, spec: Any, plural: str = "widgets") -> None:
+    def write_at_host(self, key: str, spec: Any, plural: str = "widgets", *, version: str = "v1") -> None:
         """Write an object to the host's etcd."""
         path = f"/registry/{GROUP}/{plural}/{key}"
-        self._put(path, None if spec is None else thing(key, spec))
+        self._put(path, None if spec is None else thing(key, spec) | {"apiVersion": f"{GROUP}/{version}"})
 
     def at_host(self, plural: str = "widgets") -> dict[str, Any]:
         """Return the specs in the host's etcd."""
@@ -179,14 +181,22 @@ class World:
         if listed and self.routed[listed[1]]:
             return self._list_apiext(listed[2], parts.query)
         if listed:
-            prefix = f"/registry/{GROUP}/{listed[2]}/"
-            found = [(key, pair.value) for key, pair in sorted(self.backend._state.items()) if key.startswith(prefix)]
-            return _page([orjson.loads(value) for _, value in found], parts.query, self._revision)
+            return self._list_host(listed[1], listed[2], parts.query)
         if parts.path == "/api/v1/namespaces/default/configmaps":
             return self._probe(body["metadata"]["name"])
         if method == "PATCH" and parts.path.startswith(f"/apis/{GROUP}/"):
             return self._patch_instance(parts.path, body)
         return self._stored(method, parts.path, body)
+
+    def _list_host(self, version: str, plural: str, query: str) -> Answer:
+        """Answer as the host does with conversion strategy None."""
+        prefix = f"/registry/{GROUP}/{plural}/"
+        found = [orjson.loads(pair.value) for key, pair in sorted(self.backend._state.items()) if key.startswith(prefix)]
+        known = {f"{GROUP}/{one['name']}" for one in self.crd(plural)["spec"]["versions"]}
+        for one in found:
+            if one["apiVersion"] not in known:
+                return _status(500, f"request to convert CR from an invalid group/version: {one['apiVersion']}")
+        return _page([one | {"apiVersion": f"{GROUP}/{version}"} for one in found], query, self._revision)
 
     def _probe(self, name: str) -> Answer:
         for path, policy in self.host.items():
@@ -199,11 +209,11 @@ class World:
         return 201, {"metadata": {"name": name}}
 
     def _stored(self, method: str, path: str, body: Any) -> Answer:
+        path = path.removesuffix("/status")
         found = self.host.get(path)
         if method == "POST":
             self.host[f"{path}/{body['metadata']['name']}"] = body
             return 201, body
-        path = path.removesuffix("/status")
         if found is None:
             return _status(404, "not found")
         if method == "DELETE":
@@ -243,7 +253,7 @@ class World:
         self._called()
         parts = urlsplit(path)
         if listed := _LIST.fullmatch(parts.path):
-            return self._list_apiext(listed[2], parts.query)
+            return self._list_apiext(listed[2], parts.query) if listed[1] not in self.inconvertible else _status(500, "webhook failed")
         name = parts.path.rpartition("/")[2]
         mirror = self.mirrors.get(name)
         if mirror is None:

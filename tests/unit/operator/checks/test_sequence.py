@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE
 from apiext.operator.api_clients import API_SERVICES, CRDS
 from apiext.operator.checks import transport
 from apiext.operator.checks.connections import Answer, NoAnswerError
@@ -47,6 +48,11 @@ def _marked(builder: SnapshotBuilder, **annotations: str) -> None:
 
 def _cleared(builder: SnapshotBuilder) -> None:
     builder.mirror["status"]["conditions"] = [{"type": "NamesAccepted", "status": "False", "reason": "Clash", "message": "taken"}]
+
+
+def _without_webhook(builder: SnapshotBuilder) -> None:
+    condition = {"type": CONVERSION_WEBHOOK_AVAILABLE, "status": "False", "message": "it is down"}
+    builder.mirror["status"]["conditions"].append(condition)
 
 
 def _fails(check: str, why: str) -> Fault:
@@ -120,6 +126,7 @@ FAULTS: list[tuple[str, str, Fault]] = [
     ("copies", "deleted on the host", lambda builder: _marked(builder, **{"host-uid": "other"})),
     ("copies", "phase Importing", lambda builder: _marked(builder, phase="Importing")),
     ("copies", "refuses it: not Established: Clash: taken", _cleared),
+    ("copies", "cannot convert its objects: it is down", _without_webhook),
     ("discovery", "does not know the authority", lambda builder: builder.apiext.update({DISCOVERY: NoAnswerError("alert", remote=True)})),
     ("discovery", "does not answer: gone", lambda builder: builder.apiext.update({DISCOVERY: NoAnswerError("gone")})),
     ("discovery", "apiext answers /apis/g.example.com/v1 with 404", lambda builder: builder.apiext.update({DISCOVERY: Answer(404)})),

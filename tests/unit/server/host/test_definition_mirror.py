@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from apiext.meta.host_annotations import HAND_OVER, HOST_REVISION, HOST_UID, PHASE
-from apiext.server.definition_files import apply_definition
-from tests.support.builders.crds import widget, widget_crd
+from apiext.server.definition_files import DefinitionFiles
+from tests.support.builders.crds import versions_like, widget, widget_crd
 from tests.support.event_loop import until
 from tests.support.servers.fake_host import FakeHost
 from tests.support.servers.host_follower import NAME, ONE, SERVED, Replica, annotations_of, crd, short_named
@@ -69,6 +69,32 @@ async def test_reverts_changes_of_clients(replica: Replica) -> None:
     await replica.server.ask("PATCH", f"{ONE}/status", status, **MERGE)
     await until(lambda: annotations_of(replica.server, NAME).get("note") == "a")
     assert annotations_of(replica.server, NAME)[PHASE] == "Serving"
+
+
+def _with_versions(*names: str) -> dict[str, Any]:
+    found = crd()
+    found["spec"]["versions"] = versions_like(*names)(found["spec"]["versions"][0])
+    return found
+
+
+async def test_keeps_dropped_versions_with_objects(replica: Replica) -> None:
+    """Keep a version that the host has dropped, without serving it, until it is removed from the mirror's stored versions."""
+
+    def versions() -> list[tuple[str, bool, bool]]:
+        found = replica.server.catalog.get(NAME)
+        assert found is not None
+        return [(version.name, version.served, version.storage) for version in found.versions]
+
+    await until(replica.shows)
+    await replica.host.put(_with_versions("v2"))
+    await until(lambda: versions() == [("v2", True, True), ("v1", False, False)])
+    await replica.host.put(_with_versions("v3", "v2"))
+    await until(lambda: versions() == [("v3", True, True), ("v2", True, False), ("v1", False, False)])
+    assert (await replica.mirror())["status"]["storedVersions"] == ["v1", "v2", "v3"]
+    assert replica.source.problems == []
+
+    await replica.server.ask("PATCH", f"{ONE}/status", {"status": {"storedVersions": ["v2", "v3"]}}, **MERGE)
+    await until(lambda: versions() == [("v3", True, True), ("v2", True, False)])
 
 
 @pytest.mark.parametrize("given", [{"labels": {}}, {"annotations": {HAND_OVER: "true"}}])
@@ -153,13 +179,14 @@ async def test_keeps_own_definitions(host: FakeHost, server: InProcess) -> None:
 
 async def test_rejects_files_for_mirrors(replica: Replica) -> None:
     """Reject a definition file that changes or creates a mirror."""
-    scope, workers = replica.server.definitions.scopes[""], replica.server.workers
+    server = replica.server
+    files = DefinitionFiles(server.definitions.scopes[""], server.workers, server.catalog, server.stores.stored_versions, migrates=False)
     with pytest.raises(Exception, match="it is a mirror of a host definition, and cannot be changed by files"):
-        await apply_definition(scope, workers, decoded(short_named(widget_crd(), "file")))
+        await files.apply(decoded(short_named(widget_crd(), "file")))
     fake = widget_crd("others", "Other")
     fake["metadata"]["annotations"] = {HOST_UID: "x"}
     with pytest.raises(Exception, match="is reserved for mirrors of host definitions"):
-        await apply_definition(scope, workers, decoded(fake))
+        await files.apply(decoded(fake))
 
     assert replica.shows()
 

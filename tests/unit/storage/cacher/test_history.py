@@ -54,6 +54,26 @@ def test_limits_the_age() -> None:
         history.since(399)
 
 
+def test_limits_bytes_of_aged_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drop aged changes, also of the latest hundred, until the rest is small; recent ones stay."""
+    monkeypatch.setattr(histories, "MAX_AGED_BYTES", 25)
+    clock = Clock()
+    history = History(clock=clock)
+    history.begin(0)
+    for revision in range(1, 6):
+        history.add(changed("a", revision))
+    clock.now += KEPT_SECONDS + 1
+    history.add(changed("a", 6))
+    history.trim()
+
+    assert [change.revision for change in history.all()] == [5, 6]
+    assert history.floor == 4
+
+    history.add(changed("a", 7, size=100))
+    history.trim()
+    assert [change.revision for change in history.all()] == [6, 7]
+
+
 def test_limits_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limit the bytes of changes, also of the latest hundred; the last state of a deleted object counts."""
     monkeypatch.setattr(histories, "MAX_BYTES", 200 * 10)

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 
 from apiext.meta import time_slice
-from apiext.meta.selector_parser import parse_label_selector
+from apiext.meta.selector_parser import label_requirement_steps, parse_label_selector
 from apiext.meta.selectors import LabelSelector
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
@@ -29,7 +29,9 @@ class CountingSelector(LabelSelector):
     __slots__ = ("matched",)
 
     def __init__(self, text: str) -> None:
-        super().__init__(parse_label_selector(text).requirements)
+        super().__init__(text)
+        for requirement in time_slice.at_once(label_requirement_steps(text)):
+            self.add(requirement)
         self.matched = 0
 
     def matches(self, labels: Mapping[str, str]) -> bool:
@@ -92,6 +94,19 @@ async def test_shows_one_revision(store: Store, selection: Selection) -> None:
         odd = states[max(revision for revision in states if revision <= listed.revision)]
         assert [item.key for item in listed.items] == sorted(odd if wants_odd else every - odd)
     changing.cancel()
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize("limit, decoded", [(2, 2), (0, SIZE)])
+async def test_first_page_after_a_start(backend: MemoryBackend, limit: int, decoded: int) -> None:
+    """Render no more objects than the first page has."""
+    factory = StoreFactory(backend, compaction_interval=0)
+    await factory.start()
+    codec = WidgetCodec()
+    page = await factory.store(WIDGETS).list("", codec, ListOptions(limit=limit))
+    await factory.close()
+
+    assert len(page.items) == codec.decoded == decoded
 
 
 async def test_pages_show_one_revision(store: Store) -> None:

@@ -1,6 +1,7 @@
 """Lines of the log."""
 
 import logging
+import subprocess
 import sys
 from typing import Any
 
@@ -63,3 +64,10 @@ def test_cuts_many_long_fields() -> None:
 
     assert len(line.encode()) <= MAX_LOG_LINE_BYTES
     assert line.count(" characters cut]...") == 13
+
+
+def test_does_without_rich() -> None:
+    """Load structlog without rich, and leave rich to other importers."""
+    code = "import sys, apiext.server.log_lines; before = 'rich.console' in sys.modules; import rich.console; print(before)"
+
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"

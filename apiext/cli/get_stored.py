@@ -1,0 +1,52 @@
+"""`apiext get-stored`."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from apiext.cli.printable import printable
+from apiext.cli.stored_source import SOURCE_FLAGS, open_source
+
+if TYPE_CHECKING:
+    from apiext.meta.json_codec import Object
+
+_OBJECT: Final = click.Argument(["key"], metavar="NAMESPACE/NAME")
+_OUTPUT: Final = click.Option(
+    ["-o", "--output"],
+    metavar="FORMAT",
+    type=click.Choice(["raw", "json"]),
+    default="raw",
+    help="raw (default), or json with base64.",
+)
+
+
+@click.command(params=[click.Argument(["crd"]), _OBJECT, _OUTPUT, *SOURCE_FLAGS])
+def get_stored(crd: str, key: str, output: str, **flags: Any) -> None:
+    """Print an object of CRD as it is stored: its bytes, and on stderr their version, size and encoding.
+
+    A cluster-scoped object has a NAME only.
+    """
+    found = asyncio.run(_get(flags, crd, key))
+    if output == "json":
+        import orjson
+
+        click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+        return
+    version = printable(found["apiVersion"]) or "unknown version"
+    click.echo(f"{version}, {found['size']} bytes, {found['encoding']}, resourceVersion {found['resourceVersion']}", err=True)
+    data = base64.b64decode(found["data"])
+    if sys.stdout.isatty():
+        # stored bytes must not control the terminal
+        click.echo(printable(data.decode(errors="replace").rstrip("\n")))
+    else:
+        click.echo(data, nl=False)
+
+
+async def _get(flags: dict[str, Any], crd: str, key: str) -> Object:
+    async with open_source(flags) as ask:
+        return await ask("objects", [crd, *key.split("/")], {})

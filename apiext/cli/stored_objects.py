@@ -1,0 +1,69 @@
+"""Commands that work on the stored bytes of objects, of a running server or in a store."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from apiext.cli.stored_source import SOURCE_FLAGS, endpoint_of, reads_store, storage_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+
+    from apiext.lab.stored_objects import StoredObjects
+    from apiext.server.options import StorageOptions
+
+    Work = Callable[..., Coroutine[Any, Any, int]]
+
+
+def with_objects(work: Work) -> Callable[..., int]:
+    """Return a command that opens the objects that its flags name, for writing if it has the flag --yes, and calls `work` with them."""
+
+    @functools.wraps(work)
+    def run(**given: Any) -> int:
+        flags = {option.name: given.pop(option.name) for option in SOURCE_FLAGS}
+        return asyncio.run(_work(work, flags, given))
+
+    return run
+
+
+async def _work(work: Work, flags: Mapping[str, Any], given: Mapping[str, Any]) -> int:
+    from apiext.lab.stored_objects import RescueError
+
+    objects = await _open(flags, writes=given.get("yes", False))
+    try:
+        return await work(objects, **given)
+    except RescueError as error:
+        raise click.ClickException(str(error)) from error
+    finally:
+        await objects.close()
+
+
+async def _open(flags: Mapping[str, Any], *, writes: bool) -> StoredObjects:
+    if reads_store(flags):
+        return await _open_store(storage_of(flags), writes=writes)
+    from apiext.lab.server_objects import ServerObjects
+    from apiext.webhook.client import WebhookClient
+
+    return ServerObjects(WebhookClient(endpoint_of(flags), timeout=60.0, backoff=()))
+
+
+async def _open_store(options: StorageOptions, *, writes: bool) -> StoredObjects:
+    """Open a store; for writes, an SQLite file must not be in use by a server."""
+    from apiext.lab.offline_objects import OfflineObjects
+    from apiext.server.start_error import StartError
+    from apiext.server.storage_backend import open_backend, open_for_reading
+    from apiext.storage.factory import StoreFactory
+
+    try:
+        # fails if there is no store, which the other would create
+        backend = await open_for_reading(options)
+        if writes:
+            await backend.close()
+            backend = await open_backend(options)
+    except StartError as error:
+        raise click.ClickException(str(error)) from error
+    return OfflineObjects(StoreFactory(backend, prefix=options.prefix, watch_cache=False, compaction_interval=0))

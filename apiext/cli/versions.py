@@ -1,0 +1,129 @@
+"""`apiext versions`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from apiext.cli.printable import printable
+from apiext.cli.stored_source import SOURCE_FLAGS, open_source, reads_store
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from apiext.cli.stored_source import Ask
+    from apiext.meta.json_codec import Object
+
+_MAX_PROBLEMS: Final = 1000
+"""Objects that are named with what is wrong about them, for each definition; all are counted."""
+_SHOWN: Final = 10
+_PIPE_WIDTH: Final = 160
+"""Characters of a line where there is no terminal."""
+_UNKNOWN: Final = "unknown"
+_COLUMNS: Final = ("version", "served", "storage", "deprecated", "in storedVersions", "objects stored", "invalid", "undecodable")
+_CHECK: Final = click.Option(
+    ["--validate/--no-validate"], default=None, help="Count invalid and undecodable objects, too (default only if CRD is given)."
+)
+_OUTPUT: Final = click.Option(
+    ["-o", "--output"], metavar="FORMAT", type=click.Choice(["table", "json"]), default="table", help="table (default) or json."
+)
+
+
+@click.command(params=[click.Argument(["crd"], required=False), _CHECK, _OUTPUT, *SOURCE_FLAGS])
+def versions(crd: str | None, output: str, *, validate: bool | None, **flags: Any) -> None:
+    """Print in which versions the objects of all CRDs or of CRD are stored, counted from the stored bytes.
+
+    An object is invalid if a create of it would be refused today, after its conversion to the storage version.
+    """
+    found = asyncio.run(_report(flags, crd, validate=bool(crd) if validate is None else validate))
+    if output == "json":
+        import orjson
+
+        click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+    else:
+        _print(found)
+
+
+async def _report(flags: dict[str, Any], crd: str | None, *, validate: bool) -> list[Object]:
+    async with open_source(flags) as ask:
+        found = (
+            [await ask("versions", [crd], {})] if crd else [item async for page in _pages(ask, "versions", []) for item in page["items"]]
+        )
+        if validate:
+            for report in found:
+                try:
+                    await _validate(ask, report)
+                except click.ClickException as error:
+                    # the counts are needed most while a conversion webhook does not answer
+                    click.echo(f"{report['name']}: not validated: {error.message}", err=True)
+        if found and not reads_store(flags):
+            servers = (await ask("servers", [], {}))["items"]
+            for report in found:
+                report["servers"] = [
+                    {"address": server["address"], "version": server["versions"].get(report["name"])} for server in servers
+                ]
+        return found
+
+
+async def _validate(ask: Ask, report: Object) -> None:
+    """Add the invalid and the undecodable objects to the report about a definition."""
+    rows = {row["name"]: row | {"invalid": 0, "undecodable": 0} for row in report["versions"]}
+    unknown = {"invalid": 0, "undecodable": 0}
+    problems: list[Object] = []
+    group = report["name"].partition(".")[2]
+    async for page in _pages(ask, "invalid", [report["name"]]):
+        for problem in page["items"]:
+            of_group, _, version = problem["apiVersion"].rpartition("/")
+            row = rows.get(version) if of_group == group else None
+            (unknown if row is None else row)[problem["state"]] += 1
+        problems += page["items"][: _MAX_PROBLEMS - len(problems)]
+    report["versions"] = list(rows.values())
+    report["unknownVersion"] = {"objects": report["unknown"], **unknown}
+    report["problems"] = problems
+
+
+async def _pages(ask: Ask, what: str, rest: Sequence[str]) -> AsyncIterator[Object]:
+    after = ""
+    while True:
+        page = await ask(what, rest, {"continue": after} if after else {})
+        yield page
+        after = page["continue"]
+        if not after:
+            return
+
+
+def _print(found: Sequence[Object]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    console = Console(highlight=False, soft_wrap=True, emoji=False, markup=False, width=width)
+    for report in found:
+        checked = "problems" in report
+        table = Table(*_COLUMNS[: None if checked else -2], box=None, pad_edge=False, header_style="dim")
+        for row in report["versions"]:
+            table.add_row(*_cells(row))
+        if report["unknown"]:
+            counts = report.get("unknownVersion", {"objects": report["unknown"]})
+            table.add_row(_UNKNOWN, "", "", "", "", *map(str, counts.values()))
+        console.print(Text(f"{report['name']}  {report['objects']} objects", style="bold"))
+        console.print(table)
+        written = [f"{server['version'] or _UNKNOWN} by {server['address']}" for server in report.get("servers", ())]
+        if written:
+            console.print(Text(f"written in {', '.join(written)}", style="dim"))
+        problems = report.get("problems", ())
+        for problem in problems[:_SHOWN]:
+            console.print(Text(f"  {printable(problem['key'])}: {problem['state']}: {printable(problem['message'])}", style="yellow"))
+        if len(problems) > _SHOWN:
+            console.print(Text(f"  ... and others (-o json names up to {_MAX_PROBLEMS})", style="dim"))
+    if not found:
+        console.print("There are no CRDs.")
+
+
+def _cells(row: Object) -> list[str]:
+    marks = ["yes" if row[name] else "" for name in ("served", "storage", "deprecated", "stored")]
+    return [row["name"], *marks, *(str(row[name]) for name in ("objects", "invalid", "undecodable") if name in row)]

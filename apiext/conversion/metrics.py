@@ -1,0 +1,48 @@
+"""Counts of conversions by webhooks (apiextensions-apiserver pkg/apiserver/conversion/metrics.go)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from typing import Final
+
+CONVERSION_BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
+"""Upper bounds of crd_conversion_webhook_duration_seconds, in seconds."""
+CALL_BUCKETS: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 45.0, 60.0)
+"""Upper bounds of conversion_webhook_duration_seconds, in seconds."""
+
+CALL_FAILURE: Final = "conversion_webhook_call_failure"
+MALFORMED_RESPONSE: Final = "conversion_webhook_malformed_response_failure"
+PARTIAL_RESPONSE: Final = "conversion_webhook_partial_response_failure"
+INVALID_OBJECT: Final = "conversion_webhook_invalid_converted_object_failure"
+
+
+class Histogram:
+    """Durations by bucket."""
+
+    __slots__ = ("bounds", "buckets", "seconds")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.buckets = [0] * (len(bounds) + 1)
+        """Observations per bucket, not cumulative; the last bucket has no bound."""
+        self.seconds = 0.0
+
+    def observe(self, seconds: float) -> None:
+        """Count a duration."""
+        self.buckets[bisect_left(self.bounds, seconds)] += 1
+        self.seconds += seconds
+
+
+class ConversionStats:
+    """The calls of all webhooks."""
+
+    def __init__(self) -> None:
+        self.conversions: defaultdict[tuple[str, str, str, str], Histogram] = defaultdict(lambda: Histogram(CONVERSION_BUCKETS))
+        """By definition, source version, target version, and "true" or "false" for success."""
+        self.calls: defaultdict[tuple[str, str], Histogram] = defaultdict(lambda: Histogram(CALL_BUCKETS))
+        """By result and type of the failure."""
+
+    def observe_call(self, failure: str, seconds: float) -> None:
+        """Count a call; `failure` is empty for a successful one."""
+        self.calls["failure" if failure else "success", failure].observe(seconds)

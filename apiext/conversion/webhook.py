@@ -1,0 +1,149 @@
+"""Conversion strategy Webhook (conversion/webhook_converter.go)."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from apiext.conversion import metrics, review
+from apiext.conversion.converted_object import check_converted, group_version_kind
+from apiext.conversion.interface import ConversionError
+from apiext.meta.limits import MAX_CONVERSION_FAILURES, MAX_HOOK_ERROR_CHARACTERS
+from apiext.meta.time_slice import Pace
+from apiext.webhook.hook_client import HookError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from apiext.conversion.interface import Converted
+    from apiext.conversion.metrics import ConversionStats
+    from apiext.meta.json_codec import Object
+
+
+class Hook(Protocol):
+    """Calls a webhook."""
+
+    async def post(self, body: bytes) -> bytes:
+        """Send a document and return the answer.
+
+        Raises:
+            HookError: the call failed.
+        """
+        ...
+
+
+class _CallError(Exception):
+    """A call failed as a whole. The text follows the reference's prefix."""
+
+    def __init__(self, text: str, failure: str, *, divisible: bool = True) -> None:
+        super().__init__(text[:MAX_HOOK_ERROR_CHARACTERS])
+        self.failure = failure
+        self.divisible = divisible
+        """Whether a call with fewer objects may succeed."""
+
+
+@dataclass(slots=True)
+class _Refusals:
+    """The objects that calls of one conversion could not convert."""
+
+    count: int = 0
+    last: _CallError | None = None
+
+
+class WebhookConverter:
+    """Implements Converter: sends objects to the webhook of their definition, all in one call.
+
+    The results are those of a call for each object, as the reference makes them: if a call fails, its halves are sent again.
+    """
+
+    def __init__(self, name: str, conversion: Mapping[str, Any], hook: Hook, stats: ConversionStats) -> None:
+        """Create the converter of the definition with a name and a spec.conversion, of which `hook` calls the webhook."""
+        self.conversion = conversion
+        self._name = name
+        self._hook = hook
+        self._review_version = review.review_version(conversion["webhook"].get("conversionReviewVersions") or ())
+        self._stats = stats
+
+    async def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Converted]:
+        """Implement Converter.convert."""
+        results: list[Converted] = list(objects)
+        sent = [place for place, obj in enumerate(objects) if not _is_empty(obj)]
+        for obj in filter(_is_empty, objects):
+            obj["apiVersion"] = api_version
+        if self._review_version is None:
+            for place in sent:
+                results[place] = ConversionError("no supported conversion review versions")
+        elif sent:
+            converted = await self._divided([objects[place] for place in sent], api_version, _Refusals())
+            for place, result in zip(sent, converted, strict=True):
+                results[place] = result
+        return results
+
+    async def _divided(self, objects: Sequence[Object], api_version: str, refusals: _Refusals) -> list[Converted]:
+        """Convert objects by one call, or by two that each get half of them."""
+        if refusals.last is not None and refusals.count >= MAX_CONVERSION_FAILURES:
+            return [_failed(obj, refusals.last) for obj in objects]
+        start = time.monotonic()
+        try:
+            results = await self._call(objects, api_version)
+        except _CallError as error:
+            self._observe(objects, api_version, error.failure, start)
+            if len(objects) > 1 and error.divisible:
+                middle = len(objects) // 2
+                first = await self._divided(objects[:middle], api_version, refusals)
+                return first + await self._divided(objects[middle:], api_version, refusals)
+            refusals.count += len(objects)
+            refusals.last = error
+            return [_failed(obj, error) for obj in objects]
+        invalid = any(isinstance(result, ConversionError) for result in results)
+        self._observe(objects, api_version, metrics.INVALID_OBJECT if invalid else "", start)
+        return results
+
+    async def _call(self, objects: Sequence[Object], api_version: str) -> list[Converted]:
+        """Return the objects that the webhook answers with, checked. Raises _CallError."""
+        uid, version = str(uuid.uuid4()), self._review_version or ""
+        try:
+            data = await self._hook.post(review.encode(version, uid, objects, api_version))
+            answer = await review.decode(version, data)
+        except HookError as error:
+            raise _CallError(f"failed: {error}", metrics.CALL_FAILURE, divisible=error.answered) from error
+        except review.ConversionReviewError as error:
+            raise _CallError(f"failed: {error}", metrics.CALL_FAILURE) from error
+        try:
+            found = review.converted_objects(version, uid, answer)
+        except review.ConversionReviewError as error:
+            raise _CallError(f"failed: {error}", metrics.MALFORMED_RESPONSE) from error
+        if len(found) != len(objects):
+            raise _CallError(f"returned {len(found)} objects, expected {len(objects)}", metrics.PARTIAL_RESPONSE)
+        return await _checked(objects, found, api_version)
+
+    def _observe(self, objects: Sequence[Object], api_version: str, failure: str, start: float) -> None:
+        seconds = time.monotonic() - start
+        self._stats.observe_call(failure, seconds)
+        target = api_version.rpartition("/")[2]
+        for source in {obj["apiVersion"].rpartition("/")[2] for obj in objects}:
+            self._stats.conversions[self._name, source, target, str(not failure).lower()].observe(seconds)
+
+
+def _is_empty(obj: Object) -> bool:
+    """Report whether an object has nothing but apiVersion and kind. It needs no call."""
+    return len(obj) == 2 and "kind" in obj and "apiVersion" in obj
+
+
+async def _checked(objects: Sequence[Object], found: Sequence[Any], api_version: str) -> list[Converted]:
+    pace = Pace()
+    results: list[Converted] = []
+    for original, converted in zip(objects, found, strict=True):
+        try:
+            results.append(check_converted(original, converted, api_version))
+        except ConversionError as error:
+            results.append(ConversionError(str(error)[:MAX_HOOK_ERROR_CHARACTERS]))
+        if pace.due:
+            await pace.pause()
+    return results
+
+
+def _failed(obj: Object, error: _CallError) -> ConversionError:
+    return ConversionError(f"conversion webhook for {group_version_kind(obj)} {error}")

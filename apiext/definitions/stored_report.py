@@ -1,0 +1,34 @@
+"""What is stored of a definition's objects, version by version: the document of `/stored/versions` and `apiext versions`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from apiext.definitions.definition import Definition
+    from apiext.meta.json_codec import Object
+    from apiext.storage.stored_versions import StoredCounts
+
+
+def stored_report(definition: Definition, counts: StoredCounts) -> Object:
+    """Return the versions that a definition has, has had, or that its objects are stored in, with the number of objects."""
+    entries = definition.head["status"]["storedVersions"] or []
+    known = {version.name: version for version in definition.versions}
+    others = sorted({*entries, *counts.by_version} - {*known, ""})
+    return {
+        "name": definition.name,
+        "resourceVersion": str(counts.revision),
+        "objects": counts.total,
+        "unknown": counts.unknown,
+        "versions": [
+            {
+                "name": name,
+                "served": name in known and known[name].served,
+                "storage": name in known and known[name].storage,
+                "deprecated": name in known and known[name].deprecated,
+                "stored": name in entries,
+                "objects": counts.of(name),
+            }
+            for name in (*known, *others)
+        ],
+    }

@@ -1,0 +1,282 @@
+"""Re-encodes objects in the storage version of their definition after it has changed (`--migrate=auto`).
+
+One server at a time rewrites the objects of one definition at a time, once every live server writes the new version: until then, a server
+that lags behind would go on to store the old one. Then the versions in which nothing is stored are removed from status.storedVersions.
+A pass finds what is left to do in the stored bytes alone. So it may end at any moment, and the next one continues.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, cast
+
+from apiext.definitions import conditions, unused_versions
+from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE, Condition
+from apiext.definitions.definition_informer import FAILURES
+from apiext.meta import limits
+from apiext.meta.host_annotations import SERVING
+from apiext.meta.log import get_logger
+from apiext.meta.tasks import end_tasks
+from apiext.meta.workqueue import WorkQueue
+from apiext.migration import schema_check
+from apiext.storage.interface import InvalidObjectError, KeyNotFoundError
+from apiext.storage.stored_versions import UNKNOWN
+
+if TYPE_CHECKING:
+    from apiext.definitions.catalog import Catalog
+    from apiext.definitions.definition import Definition
+    from apiext.definitions.status_writer import StatusWriter
+    from apiext.endpoints.handlers.scope import Scope
+    from apiext.meta.json_codec import Object
+    from apiext.storage.factory import StoreFactory
+    from apiext.storage.interface import Codec
+    from apiext.storage.reencoder import Reencoded
+    from apiext.storage.replica_lock import ReplicaLock
+    from apiext.storage.replicas import Replicas
+    from apiext.storage.write_guards import WriteGuard
+    from apiext.workers.pool import WorkerPool
+
+CONDITION: Final = "StorageMigrationProblems"
+"""Condition of a definition with objects that could not be migrated, or that its schema rejects."""
+_FAILED: Final = "ConversionFailed"
+_NAMED: Final = 10
+"""Objects that a condition names at most."""
+_MAX_CHARACTERS: Final = 200
+"""Characters of an object's error in a condition."""
+_MAX_FAILED: Final = 100
+"""Failed objects after which a pass ends: the converter does not work."""
+_FIRST_CHECK_SECONDS: Final = 30.0
+"""When the objects of a definition that names no other stored version are counted: not while the server starts."""
+_LAG_SECONDS: Final = 2.0
+"""Pause while a live server does not write the new version yet."""
+_TURN_SECONDS: Final = 15.0
+"""Pause while another server migrates."""
+_REPEAT_SECONDS: Final = 300.0
+"""Pause before failed objects are tried again."""
+
+_LOG: Final = get_logger(__name__)
+
+
+@dataclass(slots=True)
+class _Report:
+    """What a pass has done; `failed` and `rejected` hold texts that name an object and a reason."""
+
+    migrated: int = 0
+    failed: list[str] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)
+    is_complete: bool = False
+
+
+class AutomaticMigration:
+    """Migrates the objects of the definitions in a catalog.
+
+    `scope` returns the scope of a definition's storage version, `guard` the guard of clients' writes of its instances.
+    """
+
+    def __init__(
+        self,
+        *,
+        catalog: Catalog,
+        stores: StoreFactory,
+        replicas: Replicas,
+        lock: ReplicaLock,
+        writer: StatusWriter,
+        workers: WorkerPool,
+        scope: Callable[[Definition], Scope],
+        guard: Callable[[Definition], WriteGuard],
+    ) -> None:
+        self._catalog = catalog
+        self._stores = stores
+        self._replicas = replicas
+        self._lock = lock
+        self._writer = writer
+        self._workers = workers
+        self._scope = scope
+        self._guard = guard
+        self._queue = WorkQueue(
+            self._sync, log=_LOG, event="storage migration failed, retrying", key_field="definition", retryable=FAILURES
+        )
+        self._task: asyncio.Task[None] | None = None
+        self._unsubscribe: Callable[[], None] | None = None
+
+    def start(self) -> None:
+        """Migrate what the definitions in the catalog need now and after each change."""
+        self._unsubscribe = self._catalog.subscribe(self._on_change)
+        for definition in self._catalog.all():
+            self._on_change(None, definition)
+        self._task = asyncio.create_task(self._queue.run(), name="automatic-migration")
+
+    async def close(self) -> None:
+        """Stop; the next start, or another server, continues."""
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+        if self._task is not None:
+            await end_tasks(self._task)
+
+    def _on_change(self, old: Definition | None, new: Definition | None) -> None:
+        """Enqueue a definition whose objects may be stored in other versions; implements catalog.Listener."""
+        if new is None or not _may_migrate(new) or (old is not None and _reasons(old) == _reasons(new)):
+            return
+        if _others(new):
+            self._queue.add(new.name)
+        elif len(new.versions) > 1:
+            self._queue.add_after(new.name, _FIRST_CHECK_SECONDS)
+
+    async def _sync(self, name: str) -> float | None:
+        """Migrate the objects of a definition; return when to continue."""
+        definition = self._catalog.get(name)
+        if definition is None or not _may_migrate(definition) or not await self._is_needed(definition):
+            return None
+        if not await self._lock.acquire():
+            return _TURN_SECONDS
+        try:
+            return await self._migrate(definition)
+        finally:
+            await self._lock.release()
+
+    async def _is_needed(self, definition: Definition) -> bool:
+        if _others(definition) and definition.phase is None:
+            return True
+        return bool(await self._left(definition))
+
+    async def _left(self, definition: Definition) -> list[str]:
+        """Return the other versions in which objects are stored."""
+        counts = await self._stores.stored_versions(definition.resource).counts()
+        return [version for version in counts.by_version if version != definition.storage_version.name]
+
+    async def _migrate(self, definition: Definition) -> float | None:
+        if not await self._is_written_everywhere(definition):
+            return _LAG_SECONDS
+        report = await self._rewrite(definition)
+        if self._has_changed(definition):
+            return 0.0
+        left = await self._left(definition)
+        if report.is_complete and left and not report.failed:
+            # written by a client that was slower than the change of the definition
+            return _LAG_SECONDS
+        if not await self._is_written_everywhere(definition):
+            return _LAG_SECONDS
+        await self._finish(definition, report, left)
+        return _REPEAT_SECONDS if left else None
+
+    async def _is_written_everywhere(self, definition: Definition) -> bool:
+        """Report whether every live server writes the storage version."""
+        since, version = definition.revision, definition.storage_version.name
+        lagging = [one for one in await self._replicas.roll_call() if not one.writes(definition.name, version, since=since)]
+        for one in lagging:
+            _LOG.info("storage migration waits for a server", definition=definition.name, server=one.id, address=one.address)
+        return not lagging
+
+    def _has_changed(self, definition: Definition) -> bool:
+        """Report whether the objects of a definition must not be rewritten any more as its given state says."""
+        now = self._catalog.get(definition.name)
+        return now is None or now.uid != definition.uid or _generation(now) != _generation(definition) or not _may_migrate(now)
+
+    async def _rewrite(self, definition: Definition) -> _Report:
+        """Rewrite objects at a limited rate until all are done, too many fail, or the definition changes."""
+        loop, report = asyncio.get_running_loop(), _Report()
+        current = self._catalog.get(definition.name)
+        if current is None or self._has_changed(definition):
+            return report
+        scope = self._scope(current)
+        reencoder = self._stores.reencoder(definition.resource, self._guard(current))
+        begun = loop.time()
+        async for batch in reencoder.batches(cast("Codec", scope.codec)):
+            await self._record(definition, scope, batch, report)
+            if len(report.failed) >= _MAX_FAILED or self._has_changed(definition):
+                return report
+            await asyncio.sleep(begun + report.migrated / limits.MIGRATED_PER_SECOND - loop.time())
+        report.is_complete = True
+        return report
+
+    async def _record(self, definition: Definition, scope: Scope, batch: Reencoded, report: _Report) -> None:
+        report.migrated += len(batch.written)
+        for key, error in batch.failed:
+            report.failed.append(f"{key} ({str(error)[:_MAX_CHARACTERS]})")
+            if len(report.failed) <= _NAMED:
+                _LOG.warning("object cannot be migrated", definition=definition.name, object=key, error=str(error))
+        for item in batch.written:
+            if why := await schema_check.problems(self._workers, scope, item):
+                report.rejected.append(f"{item.key} ({why})")
+                if len(report.rejected) <= _NAMED:
+                    _LOG.warning("object migrated that its schema rejects", definition=definition.name, object=item.key, error=why)
+
+    async def _finish(self, definition: Definition, report: _Report, left: Sequence[str]) -> None:
+        """Remove the versions in which nothing is stored from storedVersions, and report problems in a condition."""
+        version = definition.storage_version.name
+        _LOG.info(
+            "storage migration finished",
+            definition=definition.name,
+            version=version,
+            migrated=report.migrated,
+            failed=len(report.failed),
+            rejected=len(report.rejected),
+        )
+        if definition.phase is not None:
+            # the other server decides about the status of a mirror
+            return
+
+        def change(existing: Object) -> Object:
+            if existing["metadata"].get("generation") != _generation(definition):
+                return existing
+            crd, status = dict(existing), existing["status"]
+            kept = [name for name in status["storedVersions"] if name == version or name in left or UNKNOWN in left]
+            if kept != status["storedVersions"]:
+                crd["status"] = status | {"storedVersions": kept}
+                unused_versions.report(crd, ())
+            condition = _condition(version, report)
+            if condition is not None:
+                conditions.put(crd, condition)
+            elif not left and (report.migrated or _is_about_failures(existing)):
+                # without a rewrite, the condition about invalid objects still holds
+                conditions.remove(crd, CONDITION)
+            return existing if crd["status"] is status else crd
+
+        try:
+            await self._writer.update(definition, change)
+        except (KeyNotFoundError, InvalidObjectError):
+            _LOG.info("definition deleted during its storage migration", definition=definition.name)
+
+
+def _may_migrate(definition: Definition) -> bool:
+    """Report whether this store owns the objects of a definition."""
+    return definition.is_established and not definition.is_terminating and definition.phase in (None, SERVING)
+
+
+def _others(definition: Definition) -> list[str]:
+    """Return the versions in status.storedVersions that are not the storage version."""
+    return [name for name in definition.head["status"]["storedVersions"] or () if name != definition.storage_version.name]
+
+
+def _reasons(definition: Definition) -> tuple[object, ...]:
+    """Return what makes another pass useful if it changes: not the conditions that passes and other controllers write."""
+    webhook = definition.condition(CONVERSION_WEBHOOK_AVAILABLE) or {}
+    return definition.uid, _generation(definition), _others(definition), _may_migrate(definition), webhook.get("status")
+
+
+def _is_about_failures(crd: Object) -> bool:
+    return (conditions.find(crd, CONDITION) or {}).get("reason") == _FAILED
+
+
+def _generation(definition: Definition) -> int:
+    generation: int = definition.head["metadata"].get("generation", 0)
+    return generation
+
+
+def _condition(version: str, report: _Report) -> Condition | None:
+    if not report.failed and not report.rejected:
+        return None
+    parts = []
+    if report.failed:
+        count = f"at least {len(report.failed)}" if len(report.failed) >= _MAX_FAILED else f"{len(report.failed)}"
+        parts.append(f"objects that cannot be stored in {version} ({count}): {_named(report.failed)}")
+    if report.rejected:
+        parts.append(f"objects stored in {version} that its schema rejects ({len(report.rejected)}): {_named(report.rejected)}")
+    return Condition(CONDITION, "True", _FAILED if report.failed else "InvalidObjects", "; ".join(parts))
+
+
+def _named(texts: Sequence[str]) -> str:
+    more = f"; and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+    return "; ".join(texts[:_NAMED]) + more

@@ -1,0 +1,229 @@
+"""Runs StorageVersionMigrations: one at a time for each resource, and a few resources at a time.
+
+The status of a migration holds its whole state, so a server that starts continues what another one has begun. Of several servers on a
+store, the one that leads works, until it stops. A second one beside it would do no harm: patches name the revision that they replace,
+and changes of a status are repeatable.
+Mirrors kubernetes pkg/controller/storageversionmigrator, whose three controllers share this watch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from apiext.definitions.definition_informer import FAILURES
+from apiext.meta import errors, time
+from apiext.meta.log import get_logger
+from apiext.meta.tasks import end_tasks
+from apiext.meta.workqueue import WorkQueue
+from apiext.migration import migration_state
+from apiext.migration.migration_state import is_finished, is_running, resource_of, unhandled
+from apiext.migration.resource_patches import ResourcePatches, is_transient
+from apiext.registry.request_context import RequestContext, UpdateOptions
+from apiext.registry.watch_loop import follow
+from apiext.storage.interface import EventType, ListOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from apiext.endpoints.handlers.scope import Scope
+    from apiext.meta.json_codec import Object
+    from apiext.migration.definition_status import DefinitionStatus
+    from apiext.migration.migration_state import MigrationProgress
+    from apiext.migration.resource_patches import MigratableResource, Resources
+    from apiext.storage.interface import Event
+    from apiext.workers.pool import WorkerPool
+
+_LOG: Final = get_logger(__name__)
+_MANAGER: Final = "kube-controller-manager"
+"""The manager of the status of migrations."""
+_WORKERS: Final = 5
+"""Resources migrated at the same time."""
+_NO_NAMESPACE: Final = "@fake:svm_ns!"
+"""The name of no namespace: its list is empty, and has a revision."""
+_UNKNOWN_SECONDS: Final = 60
+"""Age of a migration from which it fails if its resource is not served."""
+_PAUSES: Final = (0.05, 5.0)
+"""Seconds before an interrupted migration goes on, at first and at most."""
+_LOOK_SECONDS: Final = 1.0
+"""Pause until a resource that is not served yet is looked for again."""
+_TURN_SECONDS: Final = 15.0
+"""Pause while another server leads."""
+
+
+class MigrationController:
+    """Runs the migrations of one store. `scopes` are those of migrations; `leads` tells whether this server is the one that works."""
+
+    def __init__(
+        self,
+        scopes: Mapping[str, Scope],
+        resources: Resources,
+        definitions: DefinitionStatus,
+        workers: WorkerPool,
+        leads: Callable[[], Awaitable[bool]],
+    ) -> None:
+        self._scopes = scopes
+        self._resources = resources
+        self._definitions = definitions
+        self._processes = workers
+        self._leads = leads
+        self._known: set[str] = set()
+        """The uids of migrations that are not deleted."""
+        self._open: dict[str, dict[str, tuple[bool, str, str]]] = {}
+        """The migrations without an end by resource and name, as sort keys: those that run, then the others by age."""
+        self._turns = WorkQueue(
+            self._take_turns, log=_LOG, event="storage version migration not started, retrying", key_field="resource", retryable=FAILURES
+        )
+        self._running = WorkQueue(
+            self._run,
+            log=_LOG,
+            event="storage version migration interrupted, retrying",
+            key_field="migration",
+            retryable=FAILURES,
+            workers=_WORKERS,
+            pauses=_PAUSES,
+        )
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Run the migrations that are stored, and later ones."""
+        watching = follow(self._scopes[""].rest.watch, self._on_event, log=_LOG, failed="migration watch failed, retrying")
+        self._tasks = [
+            asyncio.create_task(watching, name="migration-informer"),
+            asyncio.create_task(self._turns.run(), name="migration-turns"),
+            asyncio.create_task(self._running.run(), name="migration-runner"),
+        ]
+
+    async def close(self) -> None:
+        """Stop. The next start continues."""
+        await end_tasks(*self._tasks)
+
+    def _on_event(self, event: Event) -> None:
+        if event.item is None:
+            return
+        migration = event.item.object()
+        metadata, resource = migration["metadata"], str(resource_of(migration))
+        uid, unfinished = metadata["uid"], self._open.setdefault(resource, {})
+        unfinished.pop(metadata["name"], None)
+        if event.type is not EventType.DELETED and (is_running(migration) or not is_finished(migration)):
+            unfinished[metadata["name"]] = (not is_running(migration), metadata["creationTimestamp"], metadata["name"])
+        elif not unfinished:
+            del self._open[resource]
+        if event.type is EventType.DELETED:
+            self._known.discard(uid)
+        else:
+            self._known.add(uid)
+            # the later changes of a running one are this controller's own records
+            is_new = event.type is EventType.ADDED or not migration["status"].get("resourceVersion")
+            if is_new and is_running(migration) and not is_finished(migration):
+                self._running.add(event.item.key)
+        self._turns.add(resource)
+
+    async def _take_turns(self, resource: str) -> float | None:
+        """Record the end of finished migrations of a resource, and start the next one."""
+        finished, following = migration_state.next_of(await self._in_turn(resource))
+        if (finished or following is not None) and not await self._leads():
+            return _TURN_SECONDS
+        for one in finished:
+            await self._definitions.finish(resource_of(one), succeeded=migration_state.has_succeeded(one))
+            await self._update(one, migration_state.ended)
+        if following is not None:
+            await self._definitions.begin(resource_of(following), following["metadata"]["name"])
+            await self._update(following, migration_state.started)
+        return None
+
+    async def _in_turn(self, resource: str) -> list[Object]:
+        """Return the migrations of a resource that run, and the first one that waits."""
+        found: list[Object] = []
+        for _, _, name in sorted(self._open.get(resource, {}).values()):
+            migration = await self._get(name)
+            if migration is None or str(resource_of(migration)) != resource:
+                continue
+            found.append(migration)
+            if not is_running(migration) and not is_finished(migration):
+                break
+        return found
+
+    async def _run(self, name: str) -> float | None:
+        """Run a migration that was started."""
+        migration = await self._get(name)
+        if migration is None or not is_running(migration) or is_finished(migration):
+            return None
+        if not await self._leads():
+            return _TURN_SECONDS
+        resource = self._resources.find(resource_of(migration))
+        if resource is None:
+            return await self._miss(migration)
+        if not migration["status"].get("resourceVersion"):
+            if not resource.is_writable:
+                text = f'resource "{resource}" does not support discovery operations: [update patch list]'
+                await self._fail(migration, text)
+                return None
+            migration = await self._at_revision(migration, resource)
+        if migration is not None:
+            await self._patch(migration)
+        return None
+
+    async def _miss(self, migration: Object) -> float | None:
+        """Let a migration fail whose resource is not served, but not at once."""
+        age = datetime.now(UTC) - time.parse(migration["metadata"]["creationTimestamp"])
+        if age.total_seconds() < _UNKNOWN_SECONDS:
+            return _LOOK_SECONDS
+        began = bool(migration["status"].get("resourceVersion"))
+        text = unhandled("unable to obtain GVR from discovery") if began else "resource does not exist in discovery"
+        await self._fail(migration, text)
+        return None
+
+    async def _fail(self, migration: Object, message: str, progress: MigrationProgress | None = None) -> None:
+        _LOG.warning("storage version migration failed", migration=migration["metadata"]["name"], error=message)
+        await self._update(migration, lambda existing: migration_state.failed(existing, message, progress))
+
+    async def _at_revision(self, migration: Object, resource: MigratableResource) -> Object | None:
+        """Record the current revision of the resource in a migration; return the migration as stored."""
+        context = RequestContext(namespace=_NO_NAMESPACE if resource.scope.namespaced else "")
+        listed = await resource.scope.rest.list(context, ListOptions(limit=1))
+        return await self._update(migration, lambda existing: migration_state.at_revision(existing, str(listed.revision)))
+
+    async def _patch(self, migration: Object) -> None:
+        """Patch all objects and record the result. Raises the error of a patch that is to be repeated."""
+        uid, name = migration["metadata"]["uid"], migration["metadata"]["name"]
+        run = ResourcePatches(self._resources, self._processes, resource_of(migration), int(migration["status"]["resourceVersion"]))
+        _LOG.info("storage version migration started", migration=name, resource=str(resource_of(migration)))
+        error = await run.run(lambda: uid in self._known)
+        if error is None:
+            await self._update(migration, lambda existing: migration_state.succeeded(existing, run.progress))
+            _LOG.info("storage version migration finished", migration=name, objects=run.progress.total)
+            return
+        if is_transient(error):
+            await self._update(migration, lambda existing: migration_state.interrupted(existing, run.progress, str(error)))
+            raise error
+        await self._fail(migration, unhandled(str(error), run.progress), run.progress)
+
+    async def _get(self, name: str) -> Object | None:
+        try:
+            return (await self._scopes[""].rest.get(RequestContext(), name)).object()
+        except errors.StatusError as error:
+            if error.code == 404:
+                return None
+            raise
+
+    async def _update(self, migration: Object, change: Callable[[Object], Object]) -> Object | None:
+        """Change the status of a migration; return it as stored, None if it was deleted meanwhile."""
+        scope, metadata = self._scopes["status"], migration["metadata"]
+
+        async def changed(existing: Object) -> Object:
+            if existing["metadata"]["uid"] != metadata["uid"]:
+                raise errors.not_found(scope.resource.group_resource, metadata["name"])
+            new = change(existing)
+            if new is not existing:
+                await scope.fields.update(existing, new, _MANAGER)
+            return new
+
+        try:
+            item, _ = await scope.rest.update(RequestContext(), metadata["name"], changed, UpdateOptions())
+        except errors.StatusError as error:
+            if error.code == 404:
+                return None
+            raise
+        return item.object()

@@ -1,0 +1,32 @@
+"""Finds objects that the schema of their version would reject if a client wrote them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from apiext.endpoints.handlers.write_call import SERVER_USER, WriteCall, perform
+from apiext.meta import field, json_codec
+from apiext.meta.errors import StatusError
+
+if TYPE_CHECKING:
+    from apiext.endpoints.handlers.scope import Scope
+    from apiext.registry.rest import ResourceRest
+    from apiext.storage.interface import Item
+    from apiext.workers.pool import WorkerPool
+
+_MAX_CHARACTERS: Final = 200
+"""Characters of an object's problems that are reported."""
+
+
+async def problems(workers: WorkerPool, scope: Scope, item: Item) -> str:
+    """Return why an object of a scope's version is invalid, shortened; "" for a valid one. Costly checks run in a worker process."""
+    try:
+        return await perform(workers, scope, _validate, WriteCall(SERVER_USER, "", "", item.key, None, data=item.data))
+    except StatusError as error:
+        return f"cannot be checked: {error}"[:_MAX_CHARACTERS]
+
+
+async def _validate(scope: Scope, call: WriteCall) -> str:
+    rest = cast("ResourceRest", scope.rest)
+    errors = rest.strategy.validate(call.context, json_codec.loads(call.data))
+    return field.aggregate(field.limited(errors))[:_MAX_CHARACTERS] if errors else ""

@@ -1,0 +1,41 @@
+"""Shows conditions that only apiext sets on a mirror on the host's definition, where people look for them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE
+from apiext.definitions.unused_versions import UNUSED_STORED_VERSIONS
+from apiext.meta import host_annotations
+from apiext.operator import host_definitions
+from apiext.operator.api_clients import ApiClient, Json
+from apiext.operator.group_state import GroupState, condition_of
+from apiext.operator.host_definitions import Change
+from apiext.operator.watched_state import WatchedState
+
+_TYPES: Final = (UNUSED_STORED_VERSIONS, CONVERSION_WEBHOOK_AVAILABLE)
+
+
+async def show_mirror_conditions(host: ApiClient, watched: WatchedState, group: GroupState) -> None:
+    """Set the conditions of each mirror on its definition, and remove those that it does not have. Raises ApiError.
+
+    A definition without a mirror loses the condition about its stored versions, too: apiext has no objects of it.
+    """
+    for name, crd in group.crds.items():
+        mirror = group.mirrors.get(name)
+        if mirror is None:
+            changes = [host_definitions.remove_condition(kind) for kind in (*_TYPES, host_annotations.STORED_VERSIONS_CONDITION)]
+        else:
+            changes = [_copied(condition_of(mirror, kind), kind) for kind in _TYPES]
+        found: Json | None = crd
+        for change in changes:
+            if found is not None:
+                found = await host_definitions.amend(host, found, change, status=True)
+        if found is not crd:
+            watched.crds.put(name, found)
+
+
+def _copied(condition: Json, type: str) -> Change:
+    if not condition:
+        return host_definitions.remove_condition(type)
+    return host_definitions.set_condition(type, condition["reason"], condition["message"], status=condition["status"] == "True")

@@ -1,0 +1,49 @@
+"""A watch that is opened again whenever it ends (client-go tools/cache/reflector.go)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from apiext.definitions.definition_informer import FAILURES
+from apiext.meta.backoff import Backoff
+from apiext.registry.request_context import RequestContext
+from apiext.storage.interface import WatchOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from apiext.meta.log import Logger
+    from apiext.storage.interface import Event, Watch
+
+    OpenWatch = Callable[[RequestContext, WatchOptions], Awaitable[Watch]]
+
+
+async def follow(
+    opened: OpenWatch, handle: Callable[[Event], None], *, log: Logger, failed: str, pauses: tuple[float, float] = (0.1, 5.0)
+) -> NoReturn:
+    """Pass the events of a resource to a function until cancelled. After each end of the watch, all objects are reported as added again.
+
+    `opened` is the verb of the resource's REST, `failed` the log event of a failure; `pauses` are the seconds before the first and before
+    later retries.
+    """
+    backoff = Backoff(*pauses)
+    while True:
+        try:
+            await _watch(opened, handle)
+            backoff.reset()
+        except FAILURES as error:
+            log.warning(failed, error=str(error), retry_after=backoff.next)
+        except Exception:
+            # without the watch, the controller would see no change until the server restarts
+            log.exception(failed, retry_after=backoff.next)
+        await backoff.pause()
+
+
+async def _watch(opened: OpenWatch, handle: Callable[[Event], None]) -> None:
+    watch = await opened(RequestContext(), WatchOptions())
+    try:
+        async for events in watch:
+            for event in events:
+                handle(event)
+    finally:
+        watch.close()

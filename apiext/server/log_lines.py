@@ -1,0 +1,72 @@
+"""Lines of the log: structlog renders records with their fields.
+
+Its import takes 50 ms, which log_output.py and lazy_imports.py keep from the start.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import TYPE_CHECKING, Final
+
+from apiext.meta.limits import MAX_LOG_LINE_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from structlog.typing import EventDict, WrappedLogger
+
+_SHORTEST_CUT: Final = 32
+"""Characters that stay of every field: the time, the level and the event of a line are whole."""
+
+# structlog would import rich, 2 MiB of modules, for tracebacks in a form that is not used here
+_HIDES_RICH: Final = "rich" not in sys.modules
+if _HIDES_RICH:
+    sys.modules["rich"] = None  # type: ignore[assignment]  # an import fails then
+import structlog  # noqa: E402
+
+if _HIDES_RICH:
+    del sys.modules["rich"]
+
+
+def line_formatter() -> structlog.stdlib.ProcessorFormatter:
+    """Return the formatter of records: logfmt, or columns in color on a terminal."""
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.add_logger_name,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _take_fields,
+        ],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            functools.partial(
+                _render_bounded,
+                structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "logger", "event"])
+                if not sys.stderr.isatty()
+                else structlog.dev.ConsoleRenderer(),
+            ),
+        ],
+    )
+
+
+def _take_fields(_logger: WrappedLogger, _name: str, event: EventDict) -> EventDict:
+    """Add the fields that a log call passed in `extra`."""
+    fields = getattr(event["_record"], "fields", None)
+    return event | fields if fields else event
+
+
+def _render_bounded(render: Callable[[WrappedLogger, str, EventDict], str], logger: WrappedLogger, name: str, event: EventDict) -> str:
+    """Render an event; cut its longest fields until the line is short enough."""
+    line, longest = render(logger, name, dict(event)), MAX_LOG_LINE_BYTES
+    while longest > _SHORTEST_CUT and len(line.encode(errors="backslashreplace")) > MAX_LOG_LINE_BYTES:
+        longest //= 2
+        line = render(logger, name, {key: _cut(value, longest) for key, value in event.items()})
+    return line
+
+
+def _cut(value: object, longest: int) -> object:
+    """Return a value, or the begin and the end of its text if that is longer than `longest` characters."""
+    text, half = str(value), longest // 2
+    return value if len(text) <= longest else f"{text[:half]}...[{len(text) - longest} characters cut]...{text[-half:]}"

@@ -1,0 +1,243 @@
+"""The documents below `/stored/`: what is stored, from the bytes in the store.
+
+| path | answer |
+| --- | --- |
+| `/stored/versions` | the definitions with the number of objects stored in each version |
+| `/stored/versions/CRD` | the same for one definition |
+| `/stored/servers` | the servers on the store, and the version in which each writes the objects of a definition; they are asked |
+| `/stored/invalid/CRD` | the objects that the definition's storage version would refuse, or that cannot be decoded |
+| `/stored/unreadable/CRD` | the objects that no version can show, since they cannot be decoded; with `key` only that one |
+| `/stored/objects/CRD` | key, version and size of the objects |
+| `/stored/objects/CRD/NAMESPACE/NAME` | the stored bytes of an object; of a cluster-scoped one without NAMESPACE |
+
+Documents with many entries come in pages: `limit` is the number of entries that are examined, `continue` the last one of the page before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from apiext.definitions.stored_report import stored_report
+from apiext.meta import errors
+from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
+from apiext.registry.errors import StorageFailure, interpret
+from apiext.serving.stored_repairs import StoredRepairs
+from apiext.serving.stored_validation import StoredProblem, find_problems_remotely
+from apiext.storage import stored_object
+
+if TYPE_CHECKING:
+    from apiext.definitions.catalog import Catalog
+    from apiext.definitions.definition import Definition
+    from apiext.meta.json_codec import Object
+    from apiext.serving.cache import ServingCache
+    from apiext.storage.backend import KeyValue
+    from apiext.storage.replicas import Replica
+    from apiext.storage.stored_versions import StoredVersions
+    from apiext.workers.pool import WorkerPool
+
+_DEFINITIONS: Final = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
+MAX_ENTRIES: Final = 1000
+"""Entries of a page."""
+_DEFAULT_ENTRIES: Final = 500
+_PIECE: Final = 50
+"""Objects that are in memory at a time."""
+_JOB_BYTES: Final = 1 << 20
+"""Bytes of objects that a worker process validates in one job; other users' jobs run between two. Decoded, they take some tens of MiB."""
+_TOGETHER: Final = 4
+"""Documents that are made at a time: each may hold a piece of large objects."""
+_PAGE_SECONDS: Final = 10.0
+"""Time after which a page ends early."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQuestion:
+    """The parameters of a page, and the user whose turn in the worker processes it takes."""
+
+    query: Mapping[str, str]
+    user: str = ""
+
+
+RollCall = Callable[[], Awaitable["Sequence[Replica]"]]
+"""Returns the servers on the store. Raises BackendError."""
+
+_Answer = Callable[["Definition", StoredQuestion], Awaitable["Object"]]
+
+
+class StoredDocuments:
+    """Makes the documents. `workers` validate."""
+
+    def __init__(self, catalog: Catalog, cache: ServingCache, workers: WorkerPool, servers: RollCall | None = None) -> None:
+        """Create the documents. `servers` asks the servers on the store, if any runs."""
+        self._servers = servers
+        self._catalog = catalog
+        self._cache = cache
+        self._workers = workers
+        self._repairs = StoredRepairs(cache)
+        self._places = asyncio.Semaphore(_TOGETHER)
+        self._answers: Mapping[str, _Answer] = {
+            "versions": self._versions,
+            "invalid": self._invalid,
+            "unreadable": self._unreadable,
+            "objects": self._objects,
+        }
+
+    async def get(self, path: Sequence[str], question: StoredQuestion) -> Object:
+        """Return the document at a path, given by its segments below `/stored/`.
+
+        Raises:
+            StatusError: it does not exist (404), or the store cannot be read.
+        """
+        what, *rest = path
+        if what == "servers" and not rest and self._servers is not None:
+            return await _described(self._servers)
+        if what not in self._answers or (not rest and what != "versions"):
+            raise errors.path_not_found()
+        try:
+            async with self._places:
+                if not rest:
+                    return await self._all(question)
+                if not rest[1:]:
+                    return await self._answers[what](self._definition(rest[0]), question)
+                return await self._object(*self.object_at(path))
+        except StorageFailure as error:
+            raise interpret(error, resource=_DEFINITIONS, operation="get", name=rest[0] if rest else "") from error
+
+    def object_at(self, path: Sequence[str]) -> tuple[Definition, str]:
+        """Return the definition and the key of the object at a path.
+
+        Raises:
+            StatusError: 404 if there is no such definition, or the path is not that of an object.
+        """
+        what, name, *key = path
+        definition = self._definition(name)
+        if what != "objects" or len(key) != (2 if definition.namespaced else 1):
+            raise errors.path_not_found()
+        return definition, "/".join(key)
+
+    def _definition(self, name: str) -> Definition:
+        definition = self._catalog.get(name)
+        if definition is None:
+            raise errors.not_found(_DEFINITIONS, name)
+        return definition
+
+    async def _all(self, question: StoredQuestion) -> Object:
+        pages = _Pages(question)
+        found = [definition for definition in self._catalog.all() if definition.name > pages.after]
+        items = [await self._versions(definition, question) for definition in found[: pages.limit]]
+        return {"items": items, "continue": items[-1]["name"] if len(found) > pages.limit else ""}
+
+    async def _versions(self, definition: Definition, _question: StoredQuestion) -> Object:
+        return stored_report(definition, await self._stored(definition).counts())
+
+    async def _invalid(self, definition: Definition, question: StoredQuestion) -> Object:
+        items: list[Object] = []
+        examined = 0
+        pages = _Pages(question)
+        async for pairs in pages.of(self._stored(definition)):
+            examined += len(pairs)
+            items += await self._problems(definition, pairs, question.user)
+        return {"items": items, "checked": examined, "continue": pages.after}
+
+    async def _unreadable(self, definition: Definition, question: StoredQuestion) -> Object:
+        key, pages = question.query.get("key", ""), _Pages(question)
+        if key:
+            pair = await self._stored(definition).get(key)
+            return {"items": await self._repairs.unreadable(definition, [pair]) if pair is not None else [], "continue": ""}
+        items = [item async for pairs in pages.of(self._stored(definition)) for item in await self._repairs.unreadable(definition, pairs)]
+        return {"items": items, "continue": pages.after}
+
+    async def _problems(self, definition: Definition, pairs: Sequence[KeyValue], user: str) -> list[Object]:
+        """Validate in a worker process: rules and conversions of any cost do not delay other requests, and end with this one."""
+        remote = self._cache.storage_version(self._cache.info(definition)).scopes[""].remote
+        if remote is None:
+            raise AssertionError("custom resources have copies of their scopes in worker processes")
+        prefix = self._cache.stores.key_prefix(definition.resource)
+        found: list[StoredProblem] = []
+        for batch in _batches(pairs):
+            stored = [(pair.key.removeprefix(prefix), pair.value) for pair in batch]
+            found += await self._workers.converse(find_problems_remotely, remote.place, stored, answers=remote.answers(), user=user)
+        return [problem.as_json() for problem in found]
+
+    async def _objects(self, definition: Definition, question: StoredQuestion) -> Object:
+        prefix, pages = self._cache.stores.key_prefix(definition.resource), _Pages(question)
+        items = [_about(pair, prefix) async for pairs in pages.of(self._stored(definition)) for pair in pairs]
+        return {"items": items, "continue": pages.after}
+
+    async def _object(self, definition: Definition, key: str) -> Object:
+        pair = await self._stored(definition).get(key)
+        if pair is None:
+            raise errors.not_found(definition.resource, key)
+        about = _about(pair, self._cache.stores.key_prefix(definition.resource))
+        return about | {"data": base64.b64encode(pair.value).decode()}
+
+    def _stored(self, definition: Definition) -> StoredVersions:
+        return self._cache.stores.stored_versions(definition.resource)
+
+
+async def _described(roll_call: RollCall) -> Object:
+    """Return the servers on the store. Raises StatusError."""
+    try:
+        servers = await roll_call()
+    except StorageFailure as error:
+        raise interpret(error, resource=_DEFINITIONS, operation="get") from error
+    items = [
+        {
+            "id": server.id,
+            "address": server.address,
+            "release": server.release,
+            "started": server.started,
+            "versions": {name: encoding.version for name, encoding in sorted(server.encodings.items())},
+        }
+        for server in servers
+    ]
+    return {"items": items, "continue": ""}
+
+
+class _Pages:
+    """The page that a question is about."""
+
+    def __init__(self, question: StoredQuestion) -> None:
+        """Read the parameters. Raises StatusError."""
+        text = question.query.get("limit", "") or str(_DEFAULT_ENTRIES)
+        if not (text.isascii() and text.isdecimal() and len(text) < 9 and int(text)):
+            raise errors.bad_request("limit must be a positive number")
+        self.limit = min(int(text), MAX_ENTRIES)
+        self.after = question.query.get("continue", "")
+        """The last entry before the page; then its own last one, "" if no others follow."""
+
+    async def of(self, stored: StoredVersions) -> AsyncGenerator[Sequence[KeyValue]]:
+        """Yield the objects of the page in pieces that memory has room for. The page ends early if it takes long."""
+        loop = asyncio.get_running_loop()
+        end, left = loop.time() + _PAGE_SECONDS, self.limit
+        while left and loop.time() < end:
+            pairs, self.after = await stored.page(self.after, min(left, _PIECE))
+            yield pairs
+            if not self.after:
+                return
+            left -= len(pairs)
+
+
+def _batches(pairs: Sequence[KeyValue]) -> Iterator[Sequence[KeyValue]]:
+    """Yield the objects in batches of a limited size, or single ones that are larger."""
+    first, size = 0, 0
+    for place, pair in enumerate(pairs):
+        size += len(pair.value)
+        if size > _JOB_BYTES and place > first:
+            yield pairs[first:place]
+            first, size = place, len(pair.value)
+    if pairs:
+        yield pairs[first:]
+
+
+def _about(pair: KeyValue, prefix: str) -> Object:
+    return {
+        "key": pair.key.removeprefix(prefix),
+        "apiVersion": stored_object.api_version(pair.value),
+        "resourceVersion": str(pair.revision),
+        "encoding": stored_object.encoding(pair.value),
+        "size": len(pair.value),
+    }

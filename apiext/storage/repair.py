@@ -1,0 +1,129 @@
+"""Repair of stored objects that cannot be read, because their bytes cannot be decoded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from apiext.meta.time_slice import Pace
+from apiext.storage import entry as entries
+from apiext.storage import stored_object
+from apiext.storage.interface import CorruptObjectError, InvalidObjectError, Item, KeyNotFoundError
+from apiext.storage.rendering import Renderer, at_revision
+from apiext.storage.view import View
+from apiext.storage.write_guards import GuardedWrites, WriteGuard
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apiext.storage.backend import Backend, KeyValue, WriteResult
+    from apiext.storage.entry import Entry
+    from apiext.storage.interface import Codec
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableObject:
+    """An object whose bytes cannot be decoded, so that no version can show it."""
+
+    key: str
+    """Relative to the resource: "namespace/name" or "name"."""
+    revision: int
+    size: int
+    """Bytes of the stored value."""
+    api_version: str
+    """The apiVersion in the bytes; empty if none can be read."""
+    problem: str
+    """Why it cannot be read."""
+
+
+class Repair:
+    """Recognizes, replaces and deletes unreadable objects of one resource, seen with the codec of its storage version.
+
+    Raises:
+        BackendError: from every method, when the backend does not answer; writes also raise what the guard raises.
+    """
+
+    def __init__(self, *, backend: Backend, renderer: Renderer, codec: Codec, guard: WriteGuard | None = None) -> None:
+        self._backend = backend
+        self._renderer = renderer
+        self._codec = codec
+        self._writes = GuardedWrites(backend, guard)
+
+    async def unreadable(self, pairs: Sequence[KeyValue]) -> list[UnreadableObject]:
+        """Return those of some stored objects that cannot be decoded.
+
+        One that only cannot be converted is none of them: its own version shows it, and the webhook may answer again.
+        """
+        read = [self._entry(pair.key[len(self._renderer.prefix) :], pair.value, pair.revision) for pair in pairs]
+        found: list[UnreadableObject] = []
+        for pair, one, error in zip(pairs, read, await self._errors(read), strict=True):
+            if error is not None:
+                version = stored_object.api_version(pair.value)
+                found.append(UnreadableObject(one.key, pair.revision, len(pair.value), version, error.message))
+        return found
+
+    async def _errors(self, read: Sequence[Entry]) -> list[CorruptObjectError | None]:
+        """Return the error of each entry that cannot be decoded."""
+        if self._codec.conversion is None:
+            shown = await View(self._codec, self._renderer).items(read)
+            return [one if isinstance(one, CorruptObjectError) else None for one in shown]
+        errors: list[CorruptObjectError | None] = []
+        pace = Pace()
+        for one in read:
+            try:
+                self._renderer.decode(self._codec, one.key, one.raw, one.revision)
+            except CorruptObjectError as error:
+                errors.append(error)
+            else:
+                errors.append(None)
+            if pace.due:
+                await pace.pause()
+        return errors
+
+    async def replace(self, key: str, data: bytes, *, revision: int, encode: bool = False) -> int:
+        """Replace an object if it still has a revision; return the new one. With `encode`, write it in the storage version.
+
+        Raises:
+            CorruptObjectError: the new bytes cannot be decoded, or not be converted for `encode`.
+            StatusError: the converter does not answer.
+            KeyNotFoundError: the object does not exist.
+            InvalidObjectError: it has another revision.
+        """
+        entry = self._entry(key, data, revision)
+        (error,) = await self._errors([entry])
+        if error is not None:
+            raise error
+        full = self._renderer.prefix + key
+        stored = await self._encoded(entry) if encode else data
+        return _revision(full, await self._writes.update(full, stored, revision), revision)
+
+    async def _encoded(self, entry: Entry) -> bytes:
+        (shown,) = await View(self._codec, self._renderer).items([entry])
+        if not isinstance(shown, Item):
+            raise shown
+        return at_revision(shown, 0).data + b"\n"
+
+    async def delete(self, key: str, *, revision: int) -> None:
+        """Delete an unreadable object if it still has a revision.
+
+        Raises:
+            KeyNotFoundError: the object does not exist.
+            InvalidObjectError: it has another revision, or can be read.
+        """
+        full = self._renderer.prefix + key
+        pair, _ = await self._backend.get(full)
+        if pair is not None and not await self.unreadable([pair]):
+            raise InvalidObjectError(full, "the object can be read, and is deleted through the API")
+        _revision(full, await self._writes.delete(full, revision), revision)
+
+    def _entry(self, key: str, data: bytes, revision: int) -> Entry:
+        return entries.read(self._renderer, key, data, revision)
+
+
+def _revision(key: str, result: WriteResult, expected: int) -> int:
+    """Return the revision of a write. Raises KeyNotFoundError or InvalidObjectError if it failed."""
+    if result.succeeded:
+        return result.revision
+    if result.current is None:
+        raise KeyNotFoundError(key, "key not found")
+    raise InvalidObjectError(key, f"the object has revision {result.current.revision}, not {expected}")

@@ -1,0 +1,127 @@
+"""Reads of a store's file beside the server that uses it: without its lock, and without a write."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Final, Self
+from urllib.parse import quote
+
+from apiext.storage.backend import CompactedError, Guard, KeyValue, RangeResult, UnavailableError, WatchBatch, WriteResult
+from apiext.storage.sqlite import schema
+from apiext.storage.sqlite.errors import StoreFileError, translate
+from apiext.storage.sqlite.reads import Reads
+
+_TIMEOUT_SECONDS: Final = 5.0
+"""Most time for which a connection waits while the server recovers the file."""
+_REFUSED: Final = "the store is opened for reading only"
+
+
+class ReadOnlySQLite:
+    """Implements the reads of Backend.
+
+    Raises:
+        UnavailableError: from watches and writes, always; from reads, if the file cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the file.
+
+        Raises:
+            StoreFileError: the file does not exist, or is not a store of this version.
+        """
+        self._path = path
+        try:
+            with self._connect() as connection:
+                (application,) = connection.execute("PRAGMA application_id").fetchone()
+                (version,) = connection.execute("PRAGMA user_version").fetchone()
+            connection.close()
+            if application != schema.APPLICATION_ID or version != schema.VERSION:
+                raise StoreFileError(f"{path} is not a store of this version of apiext")
+            self._reads = Reads(self._connect)
+        except sqlite3.Error as error:
+            raise StoreFileError(f"{path} cannot be opened: {error}") from error
+
+    @classmethod
+    async def open(cls, path: Path) -> Self:
+        """Open the file on the running event loop. Raises as the constructor."""
+        return cls(path)
+
+    def _connect(self) -> sqlite3.Connection:
+        uri = f"file:{quote(str(self._path))}?mode=ro"
+        return sqlite3.connect(uri, uri=True, timeout=_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False)
+
+    async def get(self, key: str) -> tuple[KeyValue | None, int]:
+        """Implement Backend.get."""
+        try:
+            return self._reads.get(key), await self.revision()
+        except (sqlite3.Error, UnicodeError) as error:
+            raise translate(error) from error
+
+    async def list(self, prefix: str, *, start: str = "", revision: int = 0, limit: int = 0) -> RangeResult:
+        """Implement Backend.list.
+
+        Raises:
+            CompactedError: the server has compacted the revision.
+        """
+        try:
+            result = await self._reads.scan(prefix, start=start, revision=revision, limit=limit)
+            # the server records a compaction before it deletes anything
+            self._reads.refresh()
+        except (sqlite3.Error, UnicodeError) as error:
+            raise translate(error) from error
+        if 0 < revision < self._reads.compacted:
+            raise CompactedError(self._reads.compacted)
+        return result
+
+    async def count(self, prefix: str) -> int:
+        """Implement Backend.count."""
+        try:
+            return await self._reads.count(prefix)
+        except (sqlite3.Error, UnicodeError) as error:
+            raise translate(error) from error
+
+    async def revision(self) -> int:
+        """Implement Backend.revision."""
+        return (await self.list("\\0/", limit=1)).revision
+
+    def known_revision(self) -> int | None:
+        """Implement Backend.known_revision: the server may write at any time."""
+        return None
+
+    async def healthy(self) -> None:
+        """Implement Backend.healthy."""
+        await self.get("")
+
+    async def close(self) -> None:
+        """Implement Backend.close."""
+        self._reads.close()
+
+    def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
+        """Raise UnavailableError."""
+        raise UnavailableError(_REFUSED)
+
+    async def request_progress(self) -> None:
+        """Raise UnavailableError."""
+        raise UnavailableError(_REFUSED)
+
+    async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
+        """Raise UnavailableError."""
+        raise UnavailableError(_REFUSED)
+
+    async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
+        """Raise UnavailableError."""
+        raise UnavailableError(_REFUSED)
+
+    async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
+        """Raise UnavailableError."""
+        raise UnavailableError(_REFUSED)
+
+    async def compact(self, revision: int) -> None:
+        """Raise UnavailableError."""
+        raise UnavailableError(_REFUSED)
+
+    async def compact_aged(self) -> None:
+        """Raise UnavailableError."""
+        raise UnavailableError(_REFUSED)

@@ -1,0 +1,120 @@
+"""Circuit breaker of a webhook: a webhook that does not answer is not called again for a while."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+from apiext.meta import errors
+from apiext.meta.backoff import Backoff
+from apiext.meta.tasks import shared_task
+
+T = TypeVar("T")
+
+_FAILURES: Final = 3
+"""Failures in a row after which the circuit opens."""
+_FIRST_PAUSE_SECONDS: Final = 1.0
+"""Seconds without calls after the circuit opened; they double with each failed probe."""
+_LONGEST_PAUSE_SECONDS: Final = 15.0
+PATIENCE_SECONDS: Final = 5.0
+"""Seconds without any answer after which only a limited number of requests may wait for a webhook."""
+_MAX_WAITING: Final = 64
+"""Calls that may wait for a webhook that has not answered for a while: a third of the server's concurrent writes."""
+_RETRY_AFTER: Final = 1
+
+
+def too_many_waiting() -> errors.StatusError:
+    """Return a 429 for a request that would wait for a webhook as many others do."""
+    return errors.too_many_requests("too many requests wait for the answer of a webhook, please try again later", _RETRY_AFTER)
+
+
+class CircuitBreaker:
+    """Calls a webhook unless it has failed repeatedly. Then one call at a time is a probe, after a pause; the others fail at once."""
+
+    def __init__(
+        self, is_failure: Callable[[Exception], bool], *, changed: Callable[[], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Create a closed circuit.
+
+        `is_failure` tells the exceptions of a webhook that does not answer; any other outcome is an answer. `changed` is called after
+        the first answer, and when the circuit was opened or closed.
+        """
+        self._is_failure = is_failure
+        self._changed = changed
+        self._clock = clock
+        self._count = 0
+        self._running = 0
+        self._silent_since = 0.0
+        self._probe_at = 0.0
+        self._probing = False
+        self._probe: asyncio.Task[Any] | None = None
+        self._failed_call: Callable[[], Awaitable[Any]] | None = None
+        self._backoff = Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
+        self.answered = False
+        """Whether the webhook has ever answered."""
+        self.error: Exception | None = None
+        """The latest failure while the circuit is open, else None."""
+
+    @property
+    def probe_due(self) -> bool:
+        """Report whether the circuit is open, and the next call would be a probe."""
+        return self.error is not None and not self._probing and self._clock() >= self._probe_at
+
+    def probe(self) -> None:
+        """Repeat the latest failed call if a probe is due, for a reader that needs no call."""
+        if self.probe_due and self._failed_call is not None:
+            self._probe = shared_task(self.call(self._failed_call))
+
+    async def call(self, function: Callable[[], Awaitable[T]]) -> T:
+        """Return the result of a call.
+
+        Raises:
+            StatusError: 429, if too many calls wait.
+            Exception: what the call raised, or the latest failure if the circuit is open.
+        """
+        probe = self.probe_due
+        if self.error is not None and not probe:
+            raise copy.copy(self.error)
+        if not self._running:
+            self._silent_since = self._clock()
+        elif self._running >= _MAX_WAITING and self._clock() - self._silent_since > PATIENCE_SECONDS:
+            raise too_many_waiting()
+        self._probing |= probe
+        self._running += 1
+        try:
+            result = await function()
+        except Exception as error:
+            if self._is_failure(error):
+                self._failed(error, function)
+            else:
+                self._succeeded()
+            raise
+        else:
+            self._succeeded()
+            return result
+        finally:
+            self._running -= 1
+            if probe:
+                self._probing = False
+
+    def _succeeded(self) -> None:
+        was_open, first = self.error is not None, not self.answered
+        self._count, self.error, self.answered, self._failed_call = 0, None, True, None
+        self._silent_since = self._clock()
+        self._backoff.reset()
+        if was_open or first:
+            self._changed()
+
+    def _failed(self, error: Exception, function: Callable[[], Awaitable[Any]]) -> None:
+        was_open = self.error is not None
+        self._count += 1
+        if self._count < _FAILURES:
+            return
+        if self._clock() >= self._probe_at:
+            self._probe_at = self._clock() + self._backoff.take()
+        self.error, self._failed_call = copy.copy(error), function
+        if not was_open:
+            self._changed()

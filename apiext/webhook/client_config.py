@@ -1,0 +1,102 @@
+"""The clientConfig of a webhook: where it is, and the authorities of its certificate (apiserver pkg/util/webhook/client.go)."""
+
+from __future__ import annotations
+
+import base64
+import re
+import ssl
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from yarl import URL
+
+from apiext.meta.go_url import parse_url
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----\s*([A-Za-z0-9+/=\s]+?)-----END CERTIFICATE-----")
+_SLASHES: Final = re.compile("/{2,}")
+HTTPS_PORT: Final = 443
+_KEPT_CONTEXTS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """An address with the certificates that are trusted there."""
+
+    url: URL
+    authorities: tuple[bytes, ...] = ()
+    """Trusted certificates in DER; empty for those of the system."""
+
+
+def parse_client_config(config: Mapping[str, Any]) -> ClientConfig:
+    """Return the form of a validated clientConfig in which it is called.
+
+    As in the reference, user information and query of a URL are not used, and its path is cleaned.
+
+    Raises:
+        ValueError: the clientConfig names no server, or its caBundle has no certificate.
+    """
+    service = config.get("service")
+    if service is not None:
+        authority = f"{service_host(service['namespace'], service['name'])}:{service.get('port') or HTTPS_PORT}"
+        path = service.get("path") or ""
+    elif config.get("url"):
+        parsed = parse_url(config["url"])
+        authority, path = parsed.host, URL(f"http://x{parsed.path}").path
+    else:
+        raise ValueError("webhook configuration must have either service or URL")
+    return ClientConfig(URL(f"https://{authority}").with_path(_cleaned(path)), _authorities(config.get("caBundle") or ""))
+
+
+def service_host(namespace: str, name: str) -> str:
+    """Return the DNS name of a Service, which its certificate has to have."""
+    return f"{name}.{namespace}.svc"
+
+
+def _cleaned(path: str) -> str:
+    """Return an absolute path without empty and relative segments, and without a slash at the end (Go's path.Join)."""
+    kept: list[str] = []
+    for segment in _SLASHES.sub("/", path).split("/"):
+        if segment == "..":
+            del kept[-1:]
+        elif segment not in {"", "."}:
+            kept.append(segment)
+    return "/" + "/".join(kept)
+
+
+def _authorities(bundle: str) -> tuple[bytes, ...]:
+    """Return the certificates of a base64-encoded PEM bundle. Raises ValueError if it has text and none of them."""
+    text = base64.b64decode(bundle).decode("latin-1")
+    if not text.strip():
+        return ()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    found = tuple(der for block in _CERTIFICATE.finditer(text) if (der := _decoded(block[1], context)))
+    if not found:
+        raise ValueError("unable to load root certificates: no valid certificate authority data seen")
+    return found
+
+
+def _decoded(body: str, context: ssl.SSLContext) -> bytes:
+    """Return a certificate in DER, b"" if a context does not accept it."""
+    try:
+        der = base64.b64decode("".join(body.split()), validate=True)
+        context.load_verify_locations(cadata=der)
+    except (ssl.SSLError, ValueError):
+        return b""
+    return der
+
+
+@lru_cache(_KEPT_CONTEXTS)
+def tls_context(authorities: tuple[bytes, ...]) -> ssl.SSLContext:
+    """Return a context that verifies as Go does: a trusted certificate need not be self-signed, and the common name is ignored.
+
+    It is kept: to read the system's authorities takes some tens of milliseconds, and connections are shared by context.
+    """
+    context = ssl.create_default_context(cadata=b"".join(authorities) or None)
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.hostname_checks_common_name = False
+    return context

@@ -1,0 +1,30 @@
+"""Addresses of Services: those that flags name, else the DNS of the cluster (apiserver pkg/util/webhook/serviceresolver.go)."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.resolver import ThreadedResolver
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from apiext.webhook.service_addresses import Address
+
+
+class ServiceResolver(AbstractResolver):
+    """Resolves the names of Services to the addresses that replace them, whatever the port, and all other names by DNS."""
+
+    def __init__(self, addresses: Mapping[str, Address]) -> None:
+        """Create the resolver with the addresses that replace hosts."""
+        self._addresses = addresses
+        self._dns = ThreadedResolver()
+
+    async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC) -> list[ResolveResult]:
+        """Return the addresses of a host. Raises OSError."""
+        return await self._dns.resolve(*self._addresses.get(host, (host, port)), family)
+
+    async def close(self) -> None:
+        """Release nothing."""

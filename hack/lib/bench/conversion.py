@@ -1,0 +1,125 @@
+"""Measures lists of objects that a conversion webhook converts: after a restart, and when they have been converted; with its calls."""
+
+import base64
+import contextlib
+import copy
+import http.client
+import json
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from hack.lib.bench import workload
+from hack.lib.bench.client import Client
+from hack.lib.bench.loadgen import Result
+from hack.lib.bench.targets import Target
+from hack.lib.servers import resources
+
+LABEL: Final = "list through a webhook"
+_PLURAL: Final = "converteds"
+_V2: Final = workload.collection(_PLURAL).replace("/v1/", "/v2/")
+_WARM_SECONDS: Final = 5.0
+_NOT_YET: Final = frozenset({404, 429, 503})
+"""Answers of a server that does not serve a definition yet, or whose cache is not loaded."""
+_PATIENCE: Final = 120.0
+"""Seconds that the first list may take."""
+
+Send = Callable[..., Result]
+"""Runs the load generator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """The running webhook of hack/loadgen/conversion."""
+
+    url: str
+    certificate: str
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many calls it answered so far, and how many objects it converted."""
+        context = ssl.create_default_context(cadata=self.certificate)
+        connection = http.client.HTTPSConnection(urlsplit(self.url).netloc, context=context)
+        connection.request("GET", "/counts")
+        found = json.load(connection.getresponse())
+        connection.close()
+        return found["calls"], found["objects"]
+
+
+@contextlib.contextmanager
+def running(binary: Path) -> Iterator[Webhook]:
+    """Run the webhook."""
+    with subprocess.Popen([binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        try:
+            told = json.loads(process.stdout.readline())
+            yield Webhook(told["url"], told["ca"])
+        finally:
+            process.kill()
+
+
+def crd(webhook: Webhook) -> dict[str, Any]:
+    """Return a definition with two versions: spec.sent of v1, which is stored, is spec.sentAt of v2."""
+    found = workload.crd(_PLURAL, "Converted")
+    (stored,) = found["spec"]["versions"]
+    other = copy.deepcopy(stored) | {"name": "v2", "storage": False}
+    spec = other["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec["required"] = ["sentAt"]
+    spec["properties"]["sentAt"] = spec["properties"].pop("sent")
+    found["spec"]["versions"] = [stored, other]
+    config = {"url": f"{webhook.url}/convert", "caBundle": base64.b64encode(webhook.certificate.encode()).decode()}
+    found["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {"clientConfig": config, "conversionReviewVersions": ["v1"]}}
+    return found
+
+
+def measure(target: Target, webhook: Webhook, client: Client, send: Send, count: int) -> dict[str, float]:
+    """Return the figures of lists of many objects in the version that is not stored."""
+    client.serve(crd(webhook))
+    path = workload.collection(_PLURAL)
+    body = workload.filled("Converted", {"name": "converted-{i}", "namespace": workload.NAMESPACE}, {"sent": "{t}"})
+    post = {"Method": "POST", "Path": path, "Body": body, "ContentType": "application/json"}
+    send(**post, Clients=workload.CLIENTS, Requests=count, Objects=count, Seconds=300)
+    target.restart()
+    before, _ = webhook.counts()
+    cold = _list_seconds(target, _V2)
+    between, _ = webhook.counts()
+    warm = send(Method="GET", Path=_V2, Clients=workload.CLIENTS, Seconds=_WARM_SECONDS)
+    after, _ = webhook.counts()
+    what = f"{count:,} objects through a webhook"
+    return {
+        f"first list of {what} after a restart, s": cold,
+        "its calls of the webhook": between - before,
+        f"later lists of {what}, ms each": 1000 / warm.rate,
+        "their calls of the webhook": after - between,
+        "memory with two versions read, MiB": _memory_of_both(target, path),
+    }
+
+
+def first_list_seconds(target: Target, path: str) -> float:
+    """Restart a target and return the seconds that its first list takes."""
+    target.restart()
+    return _list_seconds(target, path)
+
+
+def _memory_of_both(target: Target, path: str) -> float:
+    _list_seconds(target, path)
+    return resources.resident_mib(target.pids())
+
+
+def _list_seconds(target: Target, path: str) -> float:
+    """Return the seconds until a list of all is complete. A server that has just started may refuse it at first.
+
+    Raises:
+        RuntimeError: The server refuses it for too long.
+    """
+    client = Client(target.access())
+    start = time.monotonic()
+    while (code := client.call("GET", path)) != http.client.OK:
+        if code not in _NOT_YET or time.monotonic() > start + _PATIENCE:
+            raise RuntimeError(f"GET {path}: {code}")
+        time.sleep(0.02)
+    return time.monotonic() - start

@@ -1,0 +1,97 @@
+"""The administrator of the definition: changes it, migrates its objects, and repeats what a killed program did not answer."""
+
+import http
+import itertools
+from typing import Any, Final
+
+from hack.lib.life.chapters import Chapter
+from hack.lib.life.clients import Fields
+from hack.lib.life.definition import GROUP, NAME, PLURAL, path
+from hack.lib.life.deployments import Deployment
+from hack.lib.life.transcript import BELL
+from hack.lib.servers.aggregated_cluster import CRDS
+from hack.lib.soak.attack import MERGE_PATCH
+from hack.lib.waiting import until
+
+_MIGRATIONS: Final = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
+_PATIENCE: Final = 600.0
+"""Seconds that a change or a migration may take; a migration of 10,000 objects under kills takes minutes."""
+
+
+class Administrator:
+    """Brings the definition of a deployment into the state of a chapter."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._deployment = deployment
+        self._migrations = itertools.count(1)
+        self._rings = itertools.count(1)
+
+    def begin(self, chapter: Chapter) -> None:
+        """Write the definition, and return when clients may use the versions of the chapter.
+
+        Raises:
+            AssertionError: The definition is refused, or its objects are not served in time.
+        """
+        wanted = chapter.crd(self._deployment.webhook.client_config())
+        until(lambda: self._write(wanted), f"definition of: {chapter.title}", patience=_PATIENCE)
+        until(lambda: self._deployment.follows(self._found()["spec"]), "the mirror", patience=_PATIENCE)
+        until(lambda: all(self._serves(version) for version in chapter.served), f"versions of: {chapter.title}", patience=_PATIENCE)
+
+    def finish(self, chapter: Chapter) -> None:
+        """Migrate if the chapter says so, and return when the stored versions are those of the chapter.
+
+        Raises:
+            AssertionError: The migration fails, or the stored versions are others.
+        """
+        if chapter.migrates:
+            self._migrate(chapter.storage)
+        what = f"stored versions of: {chapter.title}"
+        until(lambda: tuple(self._found()["status"]["storedVersions"]) == chapter.stored, what, patience=_PATIENCE)
+
+    def _write(self, wanted: Any) -> bool:
+        code, found = self._deployment.admin.ask("GET", f"{CRDS}/{NAME}")
+        if code == http.HTTPStatus.NOT_FOUND:
+            code, found = self._deployment.admin.ask("POST", CRDS, wanted)
+        elif code == http.HTTPStatus.OK and found["spec"] != (spec := found["spec"] | wanted["spec"]):
+            code, found = self._deployment.admin.ask("PUT", f"{CRDS}/{NAME}", found | {"spec": spec})
+        return _accepted(code, found)
+
+    def _migrate(self, version: str) -> None:
+        name = f"life-{next(self._migrations)}"
+        spec = {"resource": {"group": GROUP, "resource": PLURAL}}
+        body = {"apiVersion": "storagemigration.k8s.io/v1", "kind": "StorageVersionMigration", "metadata": {"name": name}, "spec": spec}
+        ask = self._deployment.admin.ask
+        until(lambda: _accepted(*ask("POST", _MIGRATIONS, body), also=http.HTTPStatus.CONFLICT), "the migration")
+
+        def has_succeeded() -> bool:
+            ask("PATCH", path(version, BELL), {"spec": {"counter": next(self._rings)}}, MERGE_PATCH.items())
+            code, found = ask("GET", f"{_MIGRATIONS}/{name}")
+            return code == http.HTTPStatus.OK and _succeeded(found)
+
+        until(has_succeeded, "the migration", patience=_PATIENCE)
+
+    def _found(self) -> Any:
+        code, found = self._deployment.admin.ask("GET", f"{CRDS}/{NAME}")
+        if code != http.HTTPStatus.OK:
+            raise OSError(found)
+        return found
+
+    def _serves(self, version: str) -> bool:
+        """Report whether objects are read and written in a version; a host writes none that it does not proxy to apiext yet."""
+        ask = self._deployment.admin.ask
+        found = ask("GET", f"{path(version)}?limit=1")[0]
+        return (found, ask("POST", f"{path(version)}?dryRun=All", Fields().body("probe", version))[0]) == (200, 201)
+
+
+def _succeeded(migration: Any) -> bool:
+    conditions = {one["type"]: one for one in migration.get("status", {}).get("conditions", [])}
+    assert conditions.get("Failed", {}).get("status") != "True", conditions
+    return bool(conditions.get("Succeeded", {}).get("status") == "True")
+
+
+def _accepted(code: int, answer: Any, *, also: int = 0) -> bool:
+    """Report whether a write took effect; what a server error or a conflict left in doubt is repeated."""
+    assert code < http.HTTPStatus.BAD_REQUEST or code in {also, http.HTTPStatus.CONFLICT} or code >= http.HTTPStatus.TOO_MANY_REQUESTS, (
+        answer
+    )
+    return code < http.HTTPStatus.BAD_REQUEST or code == also

@@ -1,0 +1,35 @@
+"""The built-in groups of a server."""
+
+from pathlib import Path
+
+import pytest
+
+from apiext.server.api import _builtins
+from apiext.server.feature_gates import parse_feature_gates
+from apiext.server.options import KubeconfigSource, ServerOptions, ServingOptions, StorageOptions
+
+CORE = "v1"
+CRDS = "apiextensions.k8s.io/v1"
+MIGRATIONS = "storagemigration.k8s.io/v1"
+VERSIONS = "internal.apiserver.k8s.io/v1alpha1"
+
+
+@pytest.mark.parametrize(
+    "gates, host, expected",
+    [
+        ([], None, [CORE, CRDS, MIGRATIONS]),
+        (["StorageVersionMigrator=false"], None, [CORE, CRDS]),
+        (["StorageVersionAPI=true"], None, [CORE, CRDS, MIGRATIONS, VERSIONS]),
+        (["StorageVersionAPI=true"], KubeconfigSource("--kubeconfig"), [CRDS]),
+    ],
+)
+def test_groups(tmp_path: Path, gates: list[str], host: KubeconfigSource | None, expected: list[str]) -> None:
+    """Serve groups as their feature gates say, and only definitions behind a cluster, which owns the others."""
+    options = ServerOptions(
+        serving=ServingOptions(cert_dir=tmp_path),
+        storage=StorageOptions(data_dir=tmp_path),
+        feature_gates=parse_feature_gates(gates),
+        host=host,
+    )
+
+    assert [str(builtin.group_version) for builtin in _builtins(options)] == expected

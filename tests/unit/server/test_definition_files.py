@@ -1,0 +1,121 @@
+"""Definition files that the state of their definition rejects."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apiext.definitions.codec import canonical
+from apiext.definitions.definition import Definition
+from apiext.definitions.sources.directory import BlockedError, DirectorySource
+from apiext.meta.json_codec import Object
+from apiext.server.definition_files import DefinitionFiles
+from tests.support.builders.crds import crd, version, widget
+from tests.support.captured_logs import logged
+from tests.support.event_loop import until
+from tests.support.servers.in_process import CRDS, InProcess
+
+ONE = f"{CRDS}/widgets.example.com"
+
+
+def _crd(storage: str, *names: str) -> dict[str, Any]:
+    return crd("widgets", *(version(name, storage=name == storage) for name in names))
+
+
+def _definition(server: InProcess) -> Definition:
+    definition = server.catalog.get("widgets.example.com")
+    assert definition is not None
+    return definition
+
+
+def _writer(server: InProcess) -> DefinitionFiles:
+    return DefinitionFiles(server.definitions.scopes[""], server.workers, server.catalog, server.stores.stored_versions, migrates=False)
+
+
+@pytest.fixture
+async def widgets(server: InProcess) -> InProcess:
+    """Yield a server with the earlier state of a definition."""
+    await server.define(_crd("v1", "v1"))
+    return server
+
+
+@pytest.fixture
+async def source(tmp_path: Path, widgets: InProcess) -> DirectorySource:
+    """Return the source of a folder with the earlier state of a definition; the later one has an object in v2."""
+    later = await widgets.ask("PATCH", ONE, {"spec": _crd("v2", "v1", "v2")["spec"]}, Content_Type="application/merge-patch+json")
+    assert later.status == 200
+    await until(lambda: _definition(widgets).storage_version.name == "v2")
+    path = "/apis/example.com/v1/namespaces/default/widgets"
+    assert (await widgets.ask("POST", path, widget("a"))).status == 201
+    (tmp_path / "old.json").write_text(json.dumps(_crd("v1", "v1")))
+    return DirectorySource(tmp_path, _writer(widgets).apply)
+
+
+async def test_reports_what_blocks_a_file(source: DirectorySource) -> None:
+    """Report the rejection and the steps that make the file acceptable."""
+    await source.load()
+
+    problem, flip, migrate, prune = source.remarks
+    assert problem.startswith('old.json: CustomResourceDefinition.apiextensions.k8s.io "widgets.example.com" is invalid')
+    assert "missing from spec.versions" in problem
+    assert flip.startswith("old.json: to accept it, step 1: make v1 the storage version")
+    assert "(1 of v2)" in migrate
+    assert "step 3: remove v2 from status.storedVersions" in prune
+
+
+async def test_accepts_the_file_when_nothing_blocks_it(source: DirectorySource, widgets: InProcess) -> None:
+    """Apply the unchanged file once the steps are taken, and report the steps that are left until then."""
+    await source.load()
+    patch = {"Content_Type": "application/merge-patch+json"}
+    await widgets.ask("PATCH", ONE, {"spec": _crd("v1", "v1", "v2")["spec"]}, **patch)
+    await source.load()
+    assert [line.partition("step ")[2][:8] for line in source.remarks[1:]] == ["1: store", "2: remov"]
+
+    await until(lambda: _definition(widgets).storage_version.name == "v1")
+    await widgets.ask("PATCH", "/apis/example.com/v1/namespaces/default/widgets/a", {"spec": {"x": 1}}, **patch)
+    await source.load()
+    assert [line.partition("step ")[2][:8] for line in source.remarks[1:]] == ["1: remov"]
+
+    await widgets.ask("PATCH", f"{ONE}/status", {"status": {"storedVersions": ["v1"]}}, **patch)
+    await until(lambda: _definition(widgets).head["status"]["storedVersions"] == ["v1"])
+    await source.load()
+    assert source.remarks == []
+    names = [each["name"] for each in (await widgets.ask("GET", ONE)).json["spec"]["versions"]]
+    assert names == ["v1"]
+
+
+async def test_validates_a_blocked_definition_once(source: DirectorySource, widgets: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reject a definition again without validation while the state that blocks it is the same."""
+    calls: list[Object] = []
+    writer = _writer(widgets)
+    monkeypatch.setattr("apiext.server.definition_files.perform_own", _recording(calls))
+    definition = canonical(_crd("v1", "v1"))
+    for _ in range(3):
+        with pytest.raises(BlockedError):
+            await writer.apply(definition)
+
+    assert len(calls) == 1
+    assert source.remarks == []
+
+
+async def test_logs_what_a_file_strands(source: DirectorySource, widgets: InProcess, caplog: pytest.LogCaptureFixture) -> None:
+    """Log the number of objects that are stored in a version which a file removes."""
+    patch = {"Content_Type": "application/merge-patch+json"}
+    await widgets.ask("PATCH", ONE, {"spec": _crd("v1", "v1", "v2")["spec"]}, **patch)
+    await widgets.ask("PATCH", f"{ONE}/status", {"status": {"storedVersions": ["v1"]}}, **patch)
+    await source.load()
+
+    assert source.remarks == []
+    expected = "spec.versions: v2 is removed, but 1 object is stored in v2"
+    assert [line["warning"] for line in logged(caplog) if line["event"] == "write accepted with a warning"] == [expected]
+
+
+def _recording(calls: list[Object]) -> Any:
+    from apiext.endpoints.handlers.write_call import perform_own
+
+    async def recorded(*args: Any) -> Any:
+        calls.append({})
+        return await perform_own(*args)
+
+    return recorded
