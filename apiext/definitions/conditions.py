@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
 
-from apiext.meta import time
+from apiext.meta import conditions
 
 if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
@@ -42,40 +42,26 @@ class Condition:
 
 def find(crd: Object, condition_type: str) -> Object | None:
     """Return the condition of a type, or None."""
-    conditions: list[Object] = crd["status"]["conditions"] or []
-    return next((condition for condition in conditions if condition["type"] == condition_type), None)
+    return conditions.find(_all(crd), condition_type)
 
 
 def is_true(crd: Object, condition_type: str) -> bool:
     """Report whether a condition exists and is True."""
-    condition = find(crd, condition_type)
-    return condition is not None and condition["status"] == "True"
+    return conditions.is_true(_all(crd), condition_type)
 
 
 def put(crd: Object, condition: Condition) -> None:
     """Set a condition, unless it is equal already. Replaces the list of conditions instead of changing it."""
-    existing = find(crd, condition.type)
-    if condition.equals(existing):
-        return
-    fresh: dict[str, Any] = {
-        "type": condition.type,
-        "status": condition.status,
-        "lastTransitionTime": time.now(),
-        "reason": condition.reason,
-        "message": condition.message,
-    }
-    conditions = list(crd["status"]["conditions"] or [])
-    if existing is None:
-        conditions.append(fresh)
-    else:
-        if existing["status"] == condition.status and existing.get("lastTransitionTime"):
-            fresh["lastTransitionTime"] = existing["lastTransitionTime"]
-        conditions[conditions.index(existing)] = existing | fresh
-    crd["status"] = crd["status"] | {"conditions": conditions}
+    if not condition.equals(find(crd, condition.type)):
+        crd["status"] = crd["status"] | {"conditions": conditions.with_condition(_all(crd), asdict(condition))}
 
 
 def remove(crd: Object, condition_type: str) -> None:
     """Remove a condition, if it exists. Replaces the list of conditions instead of changing it."""
     if find(crd, condition_type) is not None:
-        conditions = [condition for condition in crd["status"]["conditions"] if condition["type"] != condition_type]
-        crd["status"] = crd["status"] | {"conditions": conditions}
+        kept = [condition for condition in _all(crd) if condition["type"] != condition_type]
+        crd["status"] = crd["status"] | {"conditions": kept}
+
+
+def _all(crd: Object) -> list[Object]:
+    return crd["status"]["conditions"] or []

@@ -8,23 +8,20 @@ Mirrors apiextensions-apiserver pkg/apiserver/apiserver.go (its controllers) and
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from apiext.definitions.catalog_follower import CatalogFollower
 from apiext.definitions.definition_informer import FAILURES
 from apiext.definitions.finalizer import Finalizer, needs_cleanup
 from apiext.definitions.naming import accepted_names
 from apiext.definitions.reconcile import depends_on_schemas, reconcile_status, webhook_condition
 from apiext.definitions.status_writer import StatusWriter
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import end_tasks
 from apiext.meta.workqueue import WorkQueue
 from apiext.storage.interface import InvalidObjectError, KeyNotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from apiext.conversion.circuits import ConversionCircuits
     from apiext.definitions.conditions import Condition
     from apiext.definitions.definition import Definition
@@ -54,23 +51,16 @@ class DefinitionControllers:
         self._queue = WorkQueue(
             self._sync, log=_LOG, event="definition status update failed, retrying", key_field="definition", retryable=FAILURES
         )
-        self._tasks: list[asyncio.Task[None]] = []
-        self._unsubscribe: Callable[[], None] | None = None
+        self._follower = CatalogFollower(informer.catalog, self._on_change)
 
     def start(self) -> None:
         """Reconcile every definition that the catalog reports from now on. Call it before the informer starts."""
-        self._unsubscribe = self._catalog.subscribe(self._on_change)
+        self._follower.start({"definition-status": self._queue.run(), "definition-finalizer": self._finalizer.run()})
         self._circuits.subscribe(self._on_webhook)
-        self._tasks = [
-            asyncio.create_task(self._queue.run(), name="definition-status"),
-            asyncio.create_task(self._finalizer.run(), name="definition-finalizer"),
-        ]
 
     async def close(self) -> None:
         """Stop. The next start continues unfinished work."""
-        if self._unsubscribe is not None:
-            self._unsubscribe()
-        await end_tasks(*self._tasks)
+        await self._follower.close()
 
     def _on_change(self, old: Definition | None, new: Definition | None) -> None:
         """Enqueue a changed definition; implements catalog.Listener."""

@@ -143,6 +143,14 @@ class Definition:
         )
 
     @property
+    def owns_objects(self) -> bool:
+        """Report whether this store has the objects, and will keep them.
+
+        While a mirror's group moves, its objects are, or may be, in the host's store.
+        """
+        return self.is_established and not self.is_terminating and self.phase in (None, host_annotations.SERVING)
+
+    @property
     def resource(self) -> GroupResource:
         """Return group and plural of the defined resource."""
         return GroupResource(self.group, self.names.plural)

@@ -9,11 +9,10 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from apiext.definitions import unused_versions
+from apiext.definitions.catalog_follower import CatalogFollower
 from apiext.definitions.definition_informer import FAILURES
 from apiext.definitions.status_writer import StatusWriter
-from apiext.meta.host_annotations import SERVING
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import end_tasks
 from apiext.meta.workqueue import WorkQueue
 from apiext.storage.interface import InvalidObjectError, KeyNotFoundError
 
@@ -60,20 +59,15 @@ class StoredVersionsController:
         self._queue = WorkQueue(
             self._sync, log=_LOG, event="stored versions check failed, retrying", key_field="definition", retryable=FAILURES
         )
-        self._task: asyncio.Task[None] | None = None
-        self._unsubscribe: Callable[[], None] | None = None
+        self._follower = CatalogFollower(informer.catalog, self._on_change)
 
     def start(self) -> None:
         """Check every definition that the catalog reports from now on. Call it before the informer starts."""
-        self._unsubscribe = self._catalog.subscribe(self._on_change)
-        self._task = asyncio.create_task(self._queue.run(), name="definition-stored-versions")
+        self._follower.start({"definition-stored-versions": self._queue.run()})
 
     async def close(self) -> None:
         """Stop."""
-        if self._unsubscribe is not None:
-            self._unsubscribe()
-        if self._task is not None:
-            await end_tasks(self._task)
+        await self._follower.close()
 
     def _on_change(self, old: Definition | None, new: Definition | None) -> None:
         """Enqueue a definition that becomes of interest, or is no more; implements catalog.Listener."""
@@ -81,10 +75,7 @@ class StoredVersionsController:
             self._queue.add(new.name)
 
     def _concerns(self, definition: Definition) -> bool:
-        # in other phases the objects of a mirror are, or may be, in the host's store
-        if not definition.is_established or definition.is_terminating or definition.phase not in (None, SERVING):
-            return False
-        return self._restores or len(_entries(definition.head)) > 1
+        return definition.owns_objects and (self._restores or len(_entries(definition.head)) > 1)
 
     async def _sync(self, name: str) -> float | None:
         """Compare the entries with the store. Return the seconds until the next comparison, None if there is nothing to compare."""

@@ -185,7 +185,7 @@ MAX_HOOK_ERROR_CHARACTERS: Final = 4096
 MAX_HOOK_STATUS_BYTES: Final = 64 * 1024
 """Bytes of an answer that is examined for the reason of a failure: parsing takes less than a millisecond. A longer one has none."""
 MAX_CONVERSION_FAILURES: Final = 100
-"""Objects of a batch that a webhook refuses and that are told apart by further calls; the reference's list names as many."""
+"""Objects of a batch that further calls find to be those a webhook refuses; the error of the reference's list names as many objects."""
 
 # --- worker processes -------------------------------------------------------------------------------------------------
 

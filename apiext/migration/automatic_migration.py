@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
 from apiext.definitions import conditions, unused_versions
+from apiext.definitions.catalog_follower import CatalogFollower
 from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE, Condition
 from apiext.definitions.definition_informer import FAILURES
 from apiext.meta import limits
-from apiext.meta.host_annotations import SERVING
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import end_tasks
 from apiext.meta.workqueue import WorkQueue
 from apiext.migration import schema_check
 from apiext.storage.interface import InvalidObjectError, KeyNotFoundError
@@ -98,26 +97,21 @@ class AutomaticMigration:
         self._queue = WorkQueue(
             self._sync, log=_LOG, event="storage migration failed, retrying", key_field="definition", retryable=FAILURES
         )
-        self._task: asyncio.Task[None] | None = None
-        self._unsubscribe: Callable[[], None] | None = None
+        self._follower = CatalogFollower(catalog, self._on_change)
 
     def start(self) -> None:
         """Migrate what the definitions in the catalog need now and after each change."""
-        self._unsubscribe = self._catalog.subscribe(self._on_change)
+        self._follower.start({"automatic-migration": self._queue.run()})
         for definition in self._catalog.all():
             self._on_change(None, definition)
-        self._task = asyncio.create_task(self._queue.run(), name="automatic-migration")
 
     async def close(self) -> None:
         """Stop; the next start, or another server, continues."""
-        if self._unsubscribe is not None:
-            self._unsubscribe()
-        if self._task is not None:
-            await end_tasks(self._task)
+        await self._follower.close()
 
     def _on_change(self, old: Definition | None, new: Definition | None) -> None:
         """Enqueue a definition whose objects may be stored in other versions; implements catalog.Listener."""
-        if new is None or not _may_migrate(new) or (old is not None and _reasons(old) == _reasons(new)):
+        if new is None or not new.owns_objects or (old is not None and _reasons(old) == _reasons(new)):
             return
         if _others(new):
             self._queue.add(new.name)
@@ -127,7 +121,7 @@ class AutomaticMigration:
     async def _sync(self, name: str) -> float | None:
         """Migrate the objects of a definition; return when to continue."""
         definition = self._catalog.get(name)
-        if definition is None or not _may_migrate(definition) or not await self._is_needed(definition):
+        if definition is None or not definition.owns_objects or not await self._is_needed(definition):
             return None
         if not await self._lock.acquire():
             return _TURN_SECONDS
@@ -172,7 +166,7 @@ class AutomaticMigration:
     def _has_changed(self, definition: Definition) -> bool:
         """Report whether the objects of a definition must not be rewritten any more as its given state says."""
         now = self._catalog.get(definition.name)
-        return now is None or now.uid != definition.uid or _generation(now) != _generation(definition) or not _may_migrate(now)
+        return now is None or now.uid != definition.uid or _generation(now) != _generation(definition) or not now.owns_objects
 
     async def _rewrite(self, definition: Definition) -> _Report:
         """Rewrite objects at a limited rate until all are done, too many fail, or the definition changes."""
@@ -240,11 +234,6 @@ class AutomaticMigration:
             _LOG.info("definition deleted during its storage migration", definition=definition.name)
 
 
-def _may_migrate(definition: Definition) -> bool:
-    """Report whether this store owns the objects of a definition."""
-    return definition.is_established and not definition.is_terminating and definition.phase in (None, SERVING)
-
-
 def _others(definition: Definition) -> list[str]:
     """Return the versions in status.storedVersions that are not the storage version."""
     return [name for name in definition.head["status"]["storedVersions"] or () if name != definition.storage_version.name]
@@ -253,7 +242,7 @@ def _others(definition: Definition) -> list[str]:
 def _reasons(definition: Definition) -> tuple[object, ...]:
     """Return what makes another pass useful if it changes: not the conditions that passes and other controllers write."""
     webhook = definition.condition(CONVERSION_WEBHOOK_AVAILABLE) or {}
-    return definition.uid, _generation(definition), _others(definition), _may_migrate(definition), webhook.get("status")
+    return definition.uid, _generation(definition), _others(definition), definition.owns_objects, webhook.get("status")
 
 
 def _is_about_failures(crd: Object) -> bool:

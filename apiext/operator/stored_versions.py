@@ -2,7 +2,7 @@
 
 The host's list grows with its storage version, and shrinks when its migrator or a person removes a version. A mirror follows a removal
 only when apiext stores no object in the version. The count is final: a write to an instance of a mirror commits only in the mirror's
-storage version (serving/mirror_guard.py), and the mirror is changed only if it has the revision that was read before the count.
+storage version (serving/instance_guard.py), and the mirror is changed only if it has the revision that was read before the count.
 Otherwise the version is added to the host's list again, and a condition tells how many objects are left.
 """
 

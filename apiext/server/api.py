@@ -50,7 +50,7 @@ from apiext.serving.cache import ServingCache
 from apiext.serving.definition_instances import DefinitionInstances
 from apiext.serving.handler import ResourceHandler
 from apiext.serving.import_handler import ImportHandler
-from apiext.serving.mirror_guard import MirrorGuards
+from apiext.serving.instance_guard import InstanceGuards
 from apiext.serving.namespace_controller import NamespaceController
 from apiext.serving.remote_scopes import with_remote_builtin
 from apiext.serving.stored_handler import StoredHandler
@@ -187,7 +187,7 @@ async def open_api(
     builtins = _builtins(options)
     catalog, watches = Catalog(), Watches(min_seconds=options.limits.min_request_timeout)
     informer = DefinitionInformer(stores.store(_DEFINITIONS), catalog)
-    guards = MirrorGuards(informer, stores.key_prefix(_DEFINITIONS))
+    guards = InstanceGuards(informer, stores.key_prefix(_DEFINITIONS))
     converters = ConverterFactory(options.service_addresses)
     cache = ServingCache(stores, admission, guards, converters, watches, cbor=options.feature_gates.enabled(CBOR_GATE))
     stack.push_async_callback(cache.close)

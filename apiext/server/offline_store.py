@@ -12,7 +12,7 @@ from apiext.definitions.definition_informer import FAILURES, DefinitionInformer
 from apiext.server.start_error import StartError
 from apiext.server.storage_backend import open_for_reading
 from apiext.serving.cache import ServingCache
-from apiext.serving.mirror_guard import MirrorGuards
+from apiext.serving.instance_guard import InstanceGuards
 from apiext.serving.stored_documents import StoredDocuments
 from apiext.storage.factory import StoreFactory
 from apiext.workers.pool import WorkerPool
@@ -42,6 +42,6 @@ async def open_stored(options: StorageOptions, stack: AsyncExitStack) -> StoredD
         await informer.read()
     except FAILURES as error:
         raise StartError(str(error)) from error
-    cache = ServingCache(stores, Admission(), MirrorGuards(informer, stores.key_prefix(RESOURCE)), ConverterFactory())
+    cache = ServingCache(stores, Admission(), InstanceGuards(informer, stores.key_prefix(RESOURCE)), ConverterFactory())
     stack.push_async_callback(cache.close)
     return StoredDocuments(catalog, cache, workers)

@@ -201,10 +201,7 @@ def storage_versions_endpoint(store: Store, admission: Admission, watches: Watch
         message=STORAGE_VERSION_WIRE,
         columns=STORAGE_VERSION_COLUMNS,
     )
-    status = dataclasses.replace(rest, strategy=StorageVersionStatusStrategy())
-    fields = _fields(STORAGE_VERSIONS, STORAGE_VERSION, main.codec, ("metadata", "spec"), "status")
-    status_scope = dataclasses.replace(main, subresource="status", rest=status, fields=fields)
-    return BuiltinEndpoint(STORAGE_VERSIONS, {"": main, "status": status_scope})
+    return _with_status(STORAGE_VERSIONS, STORAGE_VERSION, main, dataclasses.replace(rest, strategy=StorageVersionStatusStrategy()))
 
 
 def storage_version_migrations_endpoint(store: Store, admission: Admission, watches: Watches) -> BuiltinEndpoint:
@@ -222,10 +219,13 @@ def storage_version_migrations_endpoint(store: Store, admission: Admission, watc
     )
     main = dataclasses.replace(scope, other_versions=("v1beta1",), strategic_keys={**OBJECT_META_KEYS, "status.conditions": "type"})
     status = dataclasses.replace(rest, strategy=StorageVersionMigrationStatusStrategy())
-    fields = _fields(STORAGE_VERSION_MIGRATIONS, STORAGE_VERSION_MIGRATION, main.codec, ("metadata", "spec"), "status")
-    return BuiltinEndpoint(
-        STORAGE_VERSION_MIGRATIONS, {"": main, "status": dataclasses.replace(main, subresource="status", rest=status, fields=fields)}
-    )
+    return _with_status(STORAGE_VERSION_MIGRATIONS, STORAGE_VERSION_MIGRATION, main, status)
+
+
+def _with_status(resource: BuiltinResource, struct: Struct, main: Scope, status: ResourceRest) -> BuiltinEndpoint:
+    """Return the endpoint of a resource whose subresource status resets metadata and spec."""
+    fields = _fields(resource, struct, main.codec, ("metadata", "spec"), "status")
+    return BuiltinEndpoint(resource, {"": main, "status": dataclasses.replace(main, subresource="status", rest=status, fields=fields)})
 
 
 class ObservedDefinitions(Protocol):

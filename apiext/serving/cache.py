@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apiext.admission.attributes import Admission
     from apiext.conversion.factory import ConverterFactory
     from apiext.definitions.definition import Definition, Version
-    from apiext.serving.mirror_guard import MirrorGuards
+    from apiext.serving.instance_guard import InstanceGuards
     from apiext.storage.factory import StoreFactory
 
 _LOG: Final = get_logger(__name__)
@@ -42,7 +42,7 @@ class ServingCache:
         self,
         stores: StoreFactory,
         admission: Admission,
-        guards: MirrorGuards,
+        guards: InstanceGuards,
         converters: ConverterFactory,
         watches: Watches | None = None,
         *,

@@ -1,4 +1,4 @@
-"""Requests that the phase of a mirror allows (meta/host_annotations.py), and the version in which they may store an object.
+"""Requests that the phase of a mirror allows (meta/host_annotations.py).
 
 A mirror is the copy of a definition whose instances are imported from another server, or returned to it. Other definitions have no phase.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from apiext.registry.request_context import RequestContext
     from apiext.storage.interface import ListOptions, ListResult, Watch, WatchOptions
 
-_RETRY_AFTER: Final = 1
+RETRY_AFTER: Final = 1
 """Seconds after which clients retry a refused request. A phase that refuses requests is short."""
 _READS: Final = frozenset({"get", "list", "watch"})
 _COLLECTION_READS: Final = frozenset({"list", "watch"})
@@ -56,7 +56,7 @@ class _LeavingRest:
         if options.continue_token or options.resource_version not in _ANY_REVISION:
             raise expired()
         message = f"{self._resource} is being returned to the server that it was imported from: retry the list"
-        raise errors.StatusError(503, "ServiceUnavailable", message, {"retryAfterSeconds": _RETRY_AFTER})
+        raise errors.StatusError(503, "ServiceUnavailable", message, {"retryAfterSeconds": RETRY_AFTER})
 
     async def watch(self, _ctx: RequestContext, _options: WatchOptions, *, name: str = "") -> Watch:
         """Return a watch that ends with 410."""
@@ -73,18 +73,7 @@ def check_write(definition: Definition) -> None:
     if phase is None or phase == SERVING:
         return
     why = "is being imported from another server" if phase == IMPORTING else "is being returned to the server that it was imported from"
-    raise errors.too_many_requests(f"{definition.resource} {why}: it cannot be written now", _RETRY_AFTER)
-
-
-def check_stored_version(definition: Definition, api_version: str) -> None:
-    """Check that an instance may be stored in a version: the request may have begun before the storage version changed.
-
-    Raises:
-        StatusError: the definition stores another version (429).
-    """
-    if api_version != f"{definition.group}/{definition.storage_version.name}":
-        message = f"the storage version of {definition.resource} has just changed to {definition.storage_version.name}: retry the write"
-        raise errors.too_many_requests(message, _RETRY_AFTER)
+    raise errors.too_many_requests(f"{definition.resource} {why}: it cannot be written now", RETRY_AFTER)
 
 
 def check_import(definition: Definition) -> None:

@@ -11,9 +11,9 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from apiext.definitions.catalog_follower import CatalogFollower
 from apiext.meta import errors
 from apiext.meta.log import get_logger
-from apiext.meta.tasks import end_tasks
 from apiext.meta.workqueue import WorkQueue
 from apiext.registry.request_context import CreateOptions, DeleteOptions, RequestContext, UpdateOptions
 from apiext.registry.storageversion import with_servers
@@ -23,7 +23,7 @@ from apiext.storage.interface import ListOptions, Preconditions, StorageError
 from apiext.storage.replicas import FAREWELL_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Collection, Iterable
 
     from apiext.definitions.catalog import Catalog
     from apiext.definitions.definition import Definition
@@ -58,8 +58,7 @@ class StorageVersionUpdater:
         )
         self._definitions: dict[str, str] = {}
         """Names of definitions by names of StorageVersions."""
-        self._tasks: list[asyncio.Task[None]] = []
-        self._unsubscribe: Callable[[], None] | None = None
+        self._follower = CatalogFollower(catalog, self._on_change)
 
     async def start(self) -> None:
         """Write the Lease, and report all resources.
@@ -68,21 +67,15 @@ class StorageVersionUpdater:
             BackendError: the store does not answer.
         """
         await self._lease.renew()
-        self._unsubscribe = self._catalog.subscribe(self._on_change)
+        self._follower.start({"storage-versions": self._queue.run(), "identity-lease": self._keep()})
         for name in self._builtins:
             self._queue.add(name)
         for definition in self._catalog.all():
             self._on_change(None, definition)
-        self._tasks = [
-            asyncio.create_task(self._queue.run(), name="storage-versions"),
-            asyncio.create_task(self._keep(), name="identity-lease"),
-        ]
 
     async def close(self) -> None:
         """Stop, and delete the Lease; another server removes the entries of this one."""
-        if self._unsubscribe is not None:
-            self._unsubscribe()
-        await end_tasks(*self._tasks)
+        await self._follower.close()
         with suppress(BackendError, TimeoutError):
             async with asyncio.timeout(FAREWELL_SECONDS):
                 await self._lease.release()

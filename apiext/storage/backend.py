@@ -51,7 +51,7 @@ class WriteResult:
     current: KeyValue | None
     """The current value if the key did not have the expected revision (None: absent); None after a write."""
     guard_failed: bool = False
-    """Set if the guard did not hold; `current` is then undefined."""
+    """Set if the key had the expected revision, and the guard did not hold; `current` is then None."""
 
 
 @dataclass(slots=True)

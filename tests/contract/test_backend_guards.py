@@ -58,7 +58,7 @@ async def test_accepts_an_absent_guard_key(backend: Backend, prefix: str, gate: 
 
 
 async def test_distinguishes_the_key_from_its_guard(backend: Backend, prefix: str, gate: str) -> None:
-    """Report the current value when only the key has another revision, and the guard when both have."""
+    """Report the current value when the key has another revision, also when its guard does not hold."""
     opened = await backend.create(gate, b"")
     old = await backend.create(prefix + "old", b"1")
     current = KeyValue(prefix + "old", b"1", old.revision)
@@ -73,7 +73,7 @@ async def test_distinguishes_the_key_from_its_guard(backend: Backend, prefix: st
 
     assert [(result.guard_failed, result.current) for result in conflicting] == [(False, current)] * 3
     assert (absent.succeeded, absent.guard_failed, absent.current) == (False, False, None)
-    assert (both.succeeded, both.guard_failed) == (False, True)
+    assert (both.succeeded, both.guard_failed, both.current) == (False, False, current)
 
 
 async def test_checks_the_guard_atomically(backend: Backend, prefix: str, gate: str) -> None:

@@ -126,7 +126,7 @@ class EtcdBackend:
 
     async def _write(self, key: str, value: bytes | None, expected: int, guard: Guard | None) -> WriteResult:
         request = messages.conditional(messages.encode(key), value, expected, guard)
-        return messages.write_result(await self._calls.write(request), guard)
+        return messages.write_result(await self._calls.write(request), expected)
 
     async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
         """See `Backend.watch`. The stream's window blocks etcd while the reader is slow; etcd then reads from its log."""

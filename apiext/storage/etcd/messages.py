@@ -40,35 +40,31 @@ def key_value(message: Any) -> KeyValue:
 def conditional(key: bytes, value: bytes | None, expected: int, guard: Guard | None) -> Any:
     """Build a transaction that writes the key (None: deletes it) if it has the expected revision (0: absent), else reads it.
 
-    With a guard, the guard's key must have its revision too; the transaction otherwise reads that revision as well.
+    With a guard, the guard's key must have its revision too.
     """
     if value is None:
         operation = rpc.RequestOp(request_delete_range=rpc.DeleteRangeRequest(key=key))
     else:
         operation = rpc.RequestOp(request_put=rpc.PutRequest(key=key, value=value))
-    compare, failure = [_compare_revision(key, expected)], [rpc.RequestOp(request_range=rpc.RangeRequest(key=key))]
+    compare = [_compare_revision(key, expected)]
     if guard is not None:
-        other = encode(guard.key)
-        compare.append(_compare_revision(other, guard.expected))
-        failure.append(rpc.RequestOp(request_range=rpc.RangeRequest(key=other, keys_only=True)))
-    return rpc.TxnRequest(compare=compare, success=(operation,), failure=failure)
+        compare.append(_compare_revision(encode(guard.key), guard.expected))
+    return rpc.TxnRequest(compare=compare, success=(operation,), failure=(rpc.RequestOp(request_range=rpc.RangeRequest(key=key)),))
 
 
 def _compare_revision(key: bytes, revision: int) -> Any:
     return rpc.Compare(result=rpc.Compare.EQUAL, target=rpc.Compare.MOD, key=key, mod_revision=revision)
 
 
-def write_result(response: Any, guard: Guard | None) -> WriteResult:
-    """Convert the response to a conditional transaction."""
+def write_result(response: Any, expected: int) -> WriteResult:
+    """Convert the response to a conditional transaction. If the key has the expected revision, the guard has failed."""
     revision = response.header.revision
     answer = response.responses[0]
     if not response.succeeded:
-        if guard is not None:
-            kvs = response.responses[1].response_range.kvs
-            if (kvs[0].mod_revision if kvs else 0) != guard.expected:
-                return WriteResult(False, revision, None, guard_failed=True)  # noqa: FBT003 -- field order of the result
         kvs = answer.response_range.kvs
-        return WriteResult(False, revision, key_value(kvs[0]) if kvs else None)  # noqa: FBT003 -- field order of the result
+        found = key_value(kvs[0]) if kvs else None
+        guard_failed = (found.revision if found else 0) == expected
+        return WriteResult(False, revision, None if guard_failed else found, guard_failed)  # noqa: FBT003 -- field order of the result
     # A delete of an absent key succeeds in etcd without a new revision.
     done = answer.WhichOneof("response") == "response_put" or answer.response_delete_range.deleted > 0
     return WriteResult(done, revision, None)

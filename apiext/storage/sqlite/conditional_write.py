@@ -33,15 +33,15 @@ def apply(connection: sqlite3.Connection, write: Write, latest: int) -> tuple[Wr
         ValueTooLargeError: the value exceeds the limit; the message is that of etcd, or of the reference's client for it.
     """
     key, value, guard = write.key, write.value, write.guard
-    if guard is not None:
-        row = connection.execute(schema.GET_REVISION, (guard.key,)).fetchone()
-        if (0 if row is None else row[0]) != guard.expected:
-            return WriteResult(False, latest, None, guard_failed=True), None  # noqa: FBT003 -- field order of the result
     row = connection.execute(schema.GET, (key,)).fetchone()
     found = None if row is None else KeyValue(key, row[1], row[0])
     existing = 0 if found is None else found.revision
     if existing != write.expected or (found is None and value is None):
         return WriteResult(False, latest, found), None  # noqa: FBT003 -- field order of the result
+    if guard is not None:
+        row = connection.execute(schema.GET_REVISION, (guard.key,)).fetchone()
+        if (0 if row is None else row[0]) != guard.expected:
+            return WriteResult(False, latest, None, guard_failed=True), None  # noqa: FBT003 -- field order of the result
     if value is not None and len(value) > _longest(found):
         raise _too_large(key, value, existing)
     revision = latest + 1

@@ -3,13 +3,12 @@
 import http.client
 import json
 import random
-import threading
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from hack.lib.life.definition import GROUP, KIND, NEW, PROTOCOL_ANNOTATION, path
+from hack.lib.life.pausable import Pausable
 from hack.lib.soak.access import Access
 from hack.lib.soak.attack import BROKEN, JSON, MERGE_PATCH
 
@@ -66,33 +65,19 @@ class Findings:
     problems: list[str] = field(default_factory=list)
 
 
-class Client:
+class Client(Pausable):
     """A client in a thread, which goes on after every error; `served` returns the versions that it may ask for."""
 
     def __init__(self, access: Access, served: Callable[[], Sequence[str]], findings: Findings, seed: str) -> None:
+        super().__init__()
         self._access = access
         self._served = served
         self._findings = findings
         self._random = random.Random(seed)  # noqa: S311 -- no secret
-        self._ended = threading.Event()
-        self._thread = threading.Thread()
-
-    def start(self) -> None:
-        """Go on with the work."""
-        self._ended.clear()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def pause(self) -> None:
-        """Finish the request that is running, and stop."""
-        self._ended.set()
-        if self._thread.is_alive():
-            self._thread.join()
 
     def _run(self) -> None:
         while not self._ended.is_set():
-            connection = http.client.HTTPSConnection("127.0.0.1", self._access.port, timeout=_PATIENCE, context=self._access.authenticated)
-            with closing(connection):
+            with self._access.connection(_PATIENCE) as connection:
                 try:
                     while not self._ended.is_set():
                         if not self._step(connection):
@@ -164,8 +149,7 @@ class Owner(Client):
 
     def populate(self, count: int, version: str) -> None:
         """Create the objects that stay."""
-        connection = http.client.HTTPSConnection("127.0.0.1", self._access.port, timeout=_PATIENCE, context=self._access.authenticated)
-        with closing(connection):
+        with self._access.connection(_PATIENCE) as connection:
             for number in range(count):
                 name, fields = f"{self._prefix}-stays-{number}", Fields(port=1 + number % 65_535)
                 status, answer = self._send(connection, "POST", path(version), fields.body(name, version))

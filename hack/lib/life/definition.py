@@ -1,4 +1,4 @@
-"""The definition whose life is told, in each of its states, and the conversion between its two versions."""
+"""The definition that hack/life changes, in each of its states, and the conversion between its two versions."""
 
 from typing import Any, Final
 

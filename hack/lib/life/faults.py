@@ -1,10 +1,10 @@
 """Kills programs at random moments and starts them again."""
 
 import random
-import threading
 from collections.abc import Sequence
 from typing import Final
 
+from hack.lib.life.pausable import Pausable
 from hack.lib.servers.process import Service
 
 _LONGEST_LIFE: Final = 4.0
@@ -13,32 +13,19 @@ _LONGEST_ABSENCE: Final = 0.5
 """Seconds until it is started again, at most."""
 
 
-class Faults:
-    """Kills `count` of the victims in a thread, one after the other, between `start` and `pause`; then all of them run.
+class Faults(Pausable):
+    """Kills `count` of the victims in a thread, one after the other, between `start` and `pause`; then all of them run and are ready.
 
     The number is limited because the migrator of kube-controller-manager waits longer after each failure, in the end for minutes.
     """
 
     def __init__(self, victims: Sequence[Service], count: int) -> None:
+        super().__init__()
         self._victims = victims
         self._count = count
         self._random = random.Random()  # noqa: S311 -- no secret
-        self._ended = threading.Event()
-        self._thread = threading.Thread()
         self.kills = 0
         self.problems: list[str] = []
-
-    def start(self) -> None:
-        """Go on with killing."""
-        self._ended.clear()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def pause(self) -> None:
-        """Stop; all programs run and are ready when this returns."""
-        self._ended.set()
-        if self._thread.is_alive():
-            self._thread.join()
 
     def _run(self) -> None:
         for _ in range(self._count if self._victims else 0):

@@ -1,6 +1,9 @@
 """How a client reaches a server."""
 
+import http.client
 import ssl
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,3 +30,9 @@ class Access:
     def anonymous(self) -> ssl.SSLContext:
         """Return a context without credentials."""
         return ssl.create_default_context(cafile=self.ca)
+
+    @contextmanager
+    def connection(self, patience: float | None = None) -> Iterator[http.client.HTTPSConnection]:
+        """Provide a connection with the client certificate for the block; `patience` are the seconds to wait for an answer."""
+        with closing(http.client.HTTPSConnection("127.0.0.1", self.port, timeout=patience, context=self.authenticated)) as connection:
+            yield connection

@@ -4,7 +4,6 @@ import http.client
 import json
 import threading
 from collections.abc import Callable
-from contextlib import closing
 from typing import Any, Final, Generic, Self, TypeVar
 
 from hack.lib.soak.access import Access
@@ -50,8 +49,7 @@ class Follower(Generic[V]):
 
     def _run(self) -> None:
         while not self._ended.wait(_PAUSE):
-            connection = http.client.HTTPSConnection("127.0.0.1", self._access.port, timeout=1, context=self._access.authenticated)
-            with closing(connection):
+            with self._access.connection(1) as connection:
                 try:
                     if self._expired:
                         self._list(connection)

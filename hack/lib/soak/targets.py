@@ -3,7 +3,7 @@
 import http.client
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -55,8 +55,7 @@ class Target:
 
     def _create(self, numbers: Iterable[int]) -> None:
         """Create objects that stay, over one connection."""
-        connection = http.client.HTTPSConnection("127.0.0.1", self.front.port, context=self.front.authenticated)
-        with closing(connection):
+        with self.front.connection() as connection:
             for number in numbers:
                 connection.request("POST", KEPT, json.dumps(ordinary(number)), JSON)
                 connection.getresponse().read()

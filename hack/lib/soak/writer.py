@@ -5,6 +5,7 @@ import json
 import random
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from hack.lib.soak.access import Access
@@ -38,14 +39,9 @@ class Writer:
 
     def run(self, ended: threading.Event) -> None:
         """Write until `ended` is set or the connection breaks."""
-        connection = http.client.HTTPSConnection("127.0.0.1", self._access.port, timeout=_PATIENCE, context=self._access.authenticated)
-        try:
+        with suppress(*BROKEN), self._access.connection(_PATIENCE) as connection:
             while not ended.is_set():
                 self._write(connection)
-        except BROKEN:
-            return
-        finally:
-            connection.close()
 
     def settle(self, found: dict[str, State]) -> list[str]:
         """Compare the stored objects with the acknowledged ones, adopt the state of those in doubt, and return what is lost."""

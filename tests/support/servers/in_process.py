@@ -42,7 +42,7 @@ from apiext.serving.cache import ServingCache
 from apiext.serving.definition_instances import DefinitionInstances
 from apiext.serving.handler import ResourceHandler
 from apiext.serving.import_handler import ImportHandler
-from apiext.serving.mirror_guard import MirrorGuards
+from apiext.serving.instance_guard import InstanceGuards
 from apiext.serving.namespace_controller import NamespaceController, namespace_phase
 from apiext.serving.remote_scopes import with_remote_builtin
 from apiext.serving.stored_handler import StoredHandler
@@ -100,7 +100,7 @@ class InProcess:
         admission = Chain(plugins)
         resource = CUSTOM_RESOURCE_DEFINITIONS.resource.group_resource
         self.informer = DefinitionInformer(self.stores.store(resource), self.catalog)
-        guards = MirrorGuards(self.informer, self.stores.key_prefix(resource))
+        guards = InstanceGuards(self.informer, self.stores.key_prefix(resource))
         self.converters = ConverterFactory(circuits=circuits)
         self.cache = ServingCache(self.stores, admission, guards, self.converters)
         self.catalog.subscribe(self.cache.on_change)

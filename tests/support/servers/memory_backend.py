@@ -90,11 +90,11 @@ class MemoryBackend:
 
     async def _write(self, key: str, value: bytes | None, expected: int, guard: Guard | None) -> WriteResult:
         await self._enter("write")
-        if guard is not None and self._stands_at(guard.key) != guard.expected:
-            return WriteResult(succeeded=False, revision=self._revision, current=None, guard_failed=True)
         previous = self._state.get(key)
         if self._stands_at(key) != expected:
             return WriteResult(succeeded=False, revision=self._revision, current=previous)
+        if guard is not None and self._stands_at(guard.key) != guard.expected:
+            return WriteResult(succeeded=False, revision=self._revision, current=None, guard_failed=True)
         self._revision += 1
         if value is None:
             self._state.pop(key)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pytest
 
@@ -12,14 +12,13 @@ from apiext.meta.errors import StatusError
 from apiext.meta.host_annotations import FROZEN, HOST_UID, IMPORTING, LEAVING, PHASE, SERVING
 from apiext.serving import mirror_phases
 from apiext.serving.definition_instances import DefinitionInstances
-from apiext.storage.backend import WatchBatch
 from apiext.storage.interface import Event
 from apiext.storage.watch_queue import WatchQueue
 from tests.support.builders import crds
-from tests.support.builders.crds import versions_like, widget_crd
+from tests.support.builders.crds import widget_crd
 from tests.support.event_loop import until
 from tests.support.servers.in_process import CRDS, Answer, InProcess
-from tests.support.servers.memory_backend import MemoryBackend
+from tests.support.servers.lagging_server import lagging_server
 
 BASE: Final = "/apis/example.com/v1/namespaces/default/widgets"
 ALL: Final = "/apis/example.com/v1/widgets"
@@ -292,55 +291,17 @@ async def test_keeps_copies_of_a_later_mirror(server: InProcess) -> None:
 # --- several servers ------------------------------------------------------------------------------------------------
 
 
-class DelayedBackend:
-    """Backend whose watches are delayed."""
-
-    def __init__(self, backend: MemoryBackend) -> None:
-        self._backend = backend
-        self.delivers = asyncio.Event()
-        self.delivers.set()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._backend, name)
-
-    async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
-        """Implement Backend.watch."""
-        async for batch in self._backend.watch(prefix, start=start, previous=previous):
-            await self.delivers.wait()
-            yield batch
-
-
 @pytest.fixture
 async def lagging(server: InProcess) -> AsyncIterator[InProcess]:
     """Yield another server on the store that receives no watch events."""
-    late = DelayedBackend(server.backend)
-    async with InProcess(backend=cast("MemoryBackend", late), max_wait=0.01) as other:
-        assert (await other.ask("GET", BASE)).status == 200
-        late.delivers.clear()
+    async with lagging_server(server, BASE) as other:
         yield other
-        late.delivers.set()
 
 
 def known_phase(server: InProcess) -> str | None:
     """Return the phase in a server's catalog."""
     found = server.catalog.get(NAME)
     return found.phase if found else "gone"
-
-
-async def test_stale_server_does_not_store_an_old_version(server: InProcess, lagging: InProcess) -> None:
-    """Return 429 for a write of a server that does not know of the new storage version yet; it stores the new one afterwards."""
-    only = (await server.ask("GET", f"{CRDS}/{NAME}")).json["spec"]["versions"]
-    versions = versions_like("v2", "v1")(only[0])
-    assert (await server.ask("PATCH", f"{CRDS}/{NAME}", {"spec": {"versions": versions}}, **MERGE)).status == 200
-    refused = await lagging.ask("POST", BASE, widget("b"))
-
-    assert (refused.status, refused.headers["Retry-After"]) == (429, "1")
-    assert refused.message == "the storage version of widgets.example.com has just changed to v2: retry the write"
-    assert (await lagging.ask("POST", BASE, widget("b"))).status == 201
-    assert (await lagging.ask("DELETE", f"{BASE}/a")).status == 200
-    pair, _ = await server.backend.get("/registry/example.com/widgets/default/b")
-    assert pair is not None
-    assert b'"apiVersion":"example.com/v2"' in pair.value
 
 
 async def test_stale_server_does_not_write(server: InProcess, lagging: InProcess) -> None:

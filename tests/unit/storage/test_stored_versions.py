@@ -51,7 +51,7 @@ async def assert_counted(cached: StoredVersions, scanned: StoredVersions) -> Non
 def test_counts_as_a_scan(
     before: list[tuple[str, str]], seen: list[tuple[str, str]], lost: list[tuple[str, str]], after: list[tuple[str, str]]
 ) -> None:
-    """Count what is there at the load, what the watch reports, what it loses to a compaction, and what follows."""
+    """Count the objects that exist when the cache is loaded, and later changes, also those that a compaction hid from the watch."""
 
     async def run() -> None:
         backend = MemoryBackend()

@@ -1,14 +1,16 @@
-"""Write guards of mirrors: each write to an instance commits only if the mirror's phase still allows it, and in its storage version.
+"""Write guards of instances: each write commits only in the storage version of the definition, and if its phase allows writes.
 
-A server may not know yet that a mirror has entered another phase, or stores another version. So each write to an instance of a mirror
-has the precondition that the mirror in the store still has the revision by which this server allowed the write. The precondition is
-committed atomically with the write. If it fails, the server reads the mirror again and repeats the check. This holds for all servers on
-one store: once a mirror stores another version, no object is written in the version before any more.
+A request may have begun before the definition changed, and a server may not know yet of a change. So each write to an instance has the
+precondition that the definition in the store still has the revision by which this server allowed the write. The precondition is
+committed atomically with the write. If it fails, the server reads the definition again and repeats the check. This holds for all
+servers on one store: once a definition stores another version, no object is written in the version before any more, and a migration
+that has written all objects anew leaves none in it. (The reference writes them: a version may be dropped that is still stored.)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from apiext.meta import errors
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from apiext.storage.write_guards import WriteGuard
 
 
-class MirrorGuards:
+class InstanceGuards:
     """Creates the write guards for the instances of definitions."""
 
     def __init__(self, informer: DefinitionInformer, prefix: str) -> None:
@@ -63,7 +65,7 @@ class MirrorGuards:
         return self._informer.catalog.get(name)
 
     def _guard(self, definition: Definition, check: Callable[[Definition], None], *, any_version: bool = False) -> WriteGuard:
-        return _MirrorGuard(self._informer, check, definition, self._prefix + definition.name, any_version)
+        return _InstanceGuard(self._informer, check, definition, self._prefix + definition.name, any_version)
 
 
 def _require_uid(uid: str, check: Callable[[Definition], None]) -> Callable[[Definition], None]:
@@ -77,8 +79,15 @@ def _require_uid(uid: str, check: Callable[[Definition], None]) -> Callable[[Def
     return check_uid_too
 
 
+def _check_version(definition: Definition, api_version: str) -> None:
+    """Check that the definition stores this version. Raises StatusError (429)."""
+    if api_version != f"{definition.group}/{definition.storage_version.name}":
+        message = f"the storage version of {definition.resource} has just changed to {definition.storage_version.name}: retry the write"
+        raise errors.too_many_requests(message, mirror_phases.RETRY_AFTER)
+
+
 @dataclass(slots=True)
-class _MirrorGuard:
+class _InstanceGuard:
     """Implements WriteGuard with the phase and the storage version of one definition."""
 
     _informer: DefinitionInformer
@@ -86,9 +95,11 @@ class _MirrorGuard:
     _known: Definition
     _key: str
     _any_version: bool
+    _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Of many writes that a change overtakes, one reads the definition."""
 
     def decide(self, value: bytes | None, /) -> Guard | None:
-        """Check phase and storage version; return the precondition of the write, None for a definition that is not a mirror.
+        """Check phase and storage version; return the precondition of the write, None if the definition was deleted.
 
         Raises:
             StatusError: the phase forbids the write, the value has another version than the storage version, or the mirror does not
@@ -101,22 +112,21 @@ class _MirrorGuard:
             raise errors.path_not_found()
         self._known = definition
         self._check(definition)
-        if definition.phase is None:
-            return None
         if value is not None and not self._any_version:
-            mirror_phases.check_stored_version(definition, stored_object.api_version(value))
+            _check_version(definition, stored_object.api_version(value))
         return Guard(self._key, definition.revision)
 
     async def outdated(self, guard: Guard) -> None:
-        """Read the mirror again after a failed precondition, unless the catalog has a newer state already.
+        """Read the definition again after a failed precondition, unless the catalog has a newer state already.
 
         Raises:
-            StatusError: the mirror in the store is not newer (500). It is written continuously, or the store is inconsistent.
+            StatusError: the definition in the store is not newer (500). It is written continuously, or the store is inconsistent.
         """
         catalog = self._informer.catalog
-        definition = catalog.get(self._known.name)
-        if definition is None or definition.revision > guard.expected:
-            return
-        await self._informer.refresh(definition.name)
-        if catalog.get(definition.name) is definition:
-            raise errors.server_timeout(definition.resource, "write", 1)
+        async with self._refreshing:
+            definition = catalog.get(self._known.name)
+            if definition is None or definition.revision > guard.expected:
+                return
+            await self._informer.refresh(definition.name)
+            if catalog.get(definition.name) is definition:
+                raise errors.server_timeout(definition.resource, "write", 1)

@@ -1,0 +1,39 @@
+"""A second server on a store that does not learn of later changes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+from apiext.storage.backend import WatchBatch
+from tests.support.servers.in_process import InProcess
+from tests.support.servers.memory_backend import MemoryBackend
+
+
+class _DelayedBackend:
+    """Backend whose watches are delayed."""
+
+    def __init__(self, backend: MemoryBackend) -> None:
+        self._backend = backend
+        self.delivers = asyncio.Event()
+        self.delivers.set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
+
+    async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncIterator[WatchBatch]:
+        """Implement Backend.watch."""
+        async for batch in self._backend.watch(prefix, start=start, previous=previous):
+            await self.delivers.wait()
+            yield batch
+
+
+@asynccontextmanager
+async def lagging_server(server: InProcess, path: str) -> AsyncIterator[InProcess]:
+    """Yield another server on the store of a server; it has read the collection at a path, and receives no watch events from now on."""
+    late = _DelayedBackend(server.backend)
+    async with InProcess(backend=cast("MemoryBackend", late), max_wait=0.01) as other:
+        assert (await other.ask("GET", path)).status == 200
+        late.delivers.clear()
+        yield other
+        late.delivers.set()
