@@ -33,6 +33,15 @@ _YES: Final = click.Option(["--yes"], is_flag=True, help="Do it; otherwise only 
 _MISLABELLED: Final = click.Option(
     ["--mislabelled"], is_flag=True, help="Objects that can be read, but have the fields of another version than their bytes name."
 )
+_UNCONVERTIBLE: Final = click.Option(
+    ["--unconvertible"], is_flag=True, help="Objects that the conversion webhook refuses to convert to the storage version; needs a server."
+)
+_NONE: Final = {
+    "unreadable": "All objects can be read.",
+    "mislabelled": "No object has the fields of another version.",
+    "unconvertible": "The conversion webhooks refuse no object.",
+}
+"""What the list prints if it is empty, by kind of objects."""
 _OUTPUT: Final = click.Option(
     ["-o", "--output"], metavar="FORMAT", type=click.Choice(["text", "json"]), default="text", help="text (default) or json."
 )
@@ -46,13 +55,16 @@ def rescue() -> None:
     """
 
 
-@rescue.command("list", params=[_ANY_CRD, _MISLABELLED, _OUTPUT, *SOURCE_FLAGS])
+@rescue.command("list", params=[_ANY_CRD, _MISLABELLED, _UNCONVERTIBLE, _OUTPUT, *SOURCE_FLAGS])
 @with_objects
-async def list_objects(objects: StoredObjects, crd: str, output: str, *, mislabelled: bool) -> int:
+async def list_objects(objects: StoredObjects, crd: str, output: str, *, mislabelled: bool, unconvertible: bool) -> int:
     """List the objects of all CRDs or of CRD that cannot be read, why, and which version they fit."""
+    if mislabelled and unconvertible:
+        raise click.UsageError("either --mislabelled or --unconvertible can be given")
+    kind = "mislabelled" if mislabelled else "unconvertible" if unconvertible else "unreadable"
     rows: list[Any] = []
     for definition in await _definitions(objects, crd):
-        cases = [case async for case in _cases(objects, definition, mislabelled=mislabelled)]
+        cases = [case async for case in _cases(objects, definition, kind)]
         rows += [_document(case) for case in cases]
         if cases and output == "text":
             waits = "; its deletion waits for these objects" if definition.is_terminating else ""
@@ -64,7 +76,7 @@ async def list_objects(objects: StoredObjects, crd: str, output: str, *, mislabe
 
         click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
     elif not rows:
-        click.echo("All objects can be read." if not mislabelled else "No object has the fields of another version.")
+        click.echo(_NONE[kind])
     return 0
 
 
@@ -199,10 +211,11 @@ async def _definitions(objects: StoredObjects, name: str) -> list[Definition]:
     return found
 
 
-async def _cases(objects: StoredObjects, definition: Definition, *, mislabelled: bool) -> AsyncIterator[Case]:
+async def _cases(objects: StoredObjects, definition: Definition, kind: str) -> AsyncIterator[Case]:
     from apiext.lab import rescue as tools
 
-    async for case in (tools.mislabelled if mislabelled else tools.unreadable)(objects, definition):
+    find = {"unreadable": tools.unreadable, "mislabelled": tools.mislabelled, "unconvertible": tools.unconvertible}[kind]
+    async for case in find(objects, definition):
         yield case
 
 
@@ -217,7 +230,7 @@ async def _chosen(objects: StoredObjects, crd: str, key: str, *, every: bool, mi
         yield await inspect(objects, definition, key)
         return
     # what is written while they are read must not change what is found
-    for case in [case async for case in _cases(objects, definition, mislabelled=mislabelled)]:
+    for case in [case async for case in _cases(objects, definition, "mislabelled" if mislabelled else "unreadable")]:
         yield case
 
 

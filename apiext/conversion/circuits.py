@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from apiext.conversion.webhook import Hook
+    from apiext.conversion.calls import Hook
 
 Listener = Callable[[str, CircuitBreaker], None]
 """Called with the name of a CRD and its circuit after the first answer of the webhook, and when the circuit opens or closes."""

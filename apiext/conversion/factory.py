@@ -14,7 +14,7 @@ from apiext.webhook.tls_errors import PeerCertificate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from apiext.conversion.interface import Converter
+    from apiext.conversion.interface import CopiedConverter
     from apiext.conversion.webhook import WebhookConverter
     from apiext.webhook.hook_client import HookClients
     from apiext.webhook.service_addresses import ServiceAddresses
@@ -32,7 +32,7 @@ class ConverterFactory:
         self._converters: WeakValueDictionary[str, WebhookConverter] = WeakValueDictionary()
         """Converters in use, by definition: all versions of a definition share one until its conversion changes."""
 
-    def converter(self, name: str, conversion: Mapping[str, Any]) -> Converter:
+    def converter(self, name: str, conversion: Mapping[str, Any]) -> CopiedConverter:
         """Return the converter for the spec.conversion of a definition.
 
         Raises:
@@ -47,6 +47,7 @@ class ConverterFactory:
 
     def _webhook(self, name: str, conversion: Mapping[str, Any]) -> WebhookConverter:
         # Imported with the first webhook: most servers call none.
+        from apiext.conversion.calls import CountedCalls
         from apiext.conversion.webhook import WebhookConverter
         from apiext.webhook.client_config import parse_client_config
         from apiext.webhook.hook_client import HookClients
@@ -54,7 +55,7 @@ class ConverterFactory:
         if self._clients is None:
             self._clients = HookClients(self._services, _read_certificate)
         hook = self._clients.client(parse_client_config(conversion["webhook"]["clientConfig"]))
-        return WebhookConverter(name, conversion, self.circuits.guard(name, conversion, hook), self.stats)
+        return WebhookConverter(name, conversion, CountedCalls(self.circuits.guard(name, conversion, hook), self.stats))
 
     async def close(self) -> None:
         """Close the connections to webhooks."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from apiext.meta.json_codec import Object
 
@@ -29,6 +29,14 @@ class Converter(Protocol):
         The objects belong to the converter: it may change them in place and return them. They may be of several versions, but
         none is of the named one. Callers convert at most a page of a list at a time.
         """
+        ...
+
+
+class CopiedConverter(Converter, Protocol):
+    """A converter of the server, with copies in worker processes."""
+
+    def answers(self) -> Mapping[str, Callable[..., Awaitable[Any]]]:
+        """Return what answers the questions of the copies (`conversion/remote.py`)."""
         ...
 
 

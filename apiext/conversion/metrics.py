@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Final
 
 CONVERSION_BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
@@ -34,6 +36,21 @@ class Histogram:
         self.seconds += seconds
 
 
+@dataclass(frozen=True, slots=True)
+class ConversionCall:
+    """The outcome of a call of the webhook of a definition."""
+
+    name: str
+    """The definition's."""
+    sources: Collection[str]
+    """The versions of the objects."""
+    target: str
+    """The version that was asked for."""
+    failure: str
+    """Empty for a successful call."""
+    seconds: float
+
+
 class ConversionStats:
     """The calls of all webhooks."""
 
@@ -43,6 +60,9 @@ class ConversionStats:
         self.calls: defaultdict[tuple[str, str], Histogram] = defaultdict(lambda: Histogram(CALL_BUCKETS))
         """By result and type of the failure."""
 
-    def observe_call(self, failure: str, seconds: float) -> None:
-        """Count a call; `failure` is empty for a successful one."""
+    def observe(self, call: ConversionCall) -> None:
+        """Count a call."""
+        failure, seconds = call.failure, call.seconds
         self.calls["failure" if failure else "success", failure].observe(seconds)
+        for source in call.sources:
+            self.conversions[call.name, source, call.target, str(not failure).lower()].observe(seconds)

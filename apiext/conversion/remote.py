@@ -1,27 +1,40 @@
-"""Conversion for worker processes: the server converts."""
+"""Conversion in worker processes: the server only calls the webhook, and counts the calls."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from apiext.conversion.calls import BEGIN, OBSERVE, POST
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Mapping
 
-    from apiext.conversion.interface import Converted
-    from apiext.meta.json_codec import Object
+    from apiext.conversion.calls import ConversionCalls
+    from apiext.conversion.metrics import ConversionCall
     from apiext.workers.link import ServerLink
 
-CONVERT = "convert"
-"""The question; its answer is the `convert` of the server's converter."""
+
+def answers_of(calls: ConversionCalls) -> Mapping[str, Callable[..., Awaitable[Any]]]:
+    """Return the server's answers to RemoteCalls."""
+    return {BEGIN: calls.begin, POST: calls.post, OBSERVE: calls.observe}
 
 
-class RemoteConverter:
-    """Implements Converter: asks the server."""
+class RemoteCalls:
+    """Implements ConversionCalls: the server calls."""
 
     def __init__(self, link: ServerLink) -> None:
         self._link = link
 
-    async def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Converted]:
-        """Implement Converter.convert."""
-        converted: Sequence[Converted] = self._link.ask(CONVERT, objects, api_version)
-        return converted
+    async def begin(self) -> tuple[str, float]:
+        """Implement ConversionCalls.begin."""
+        begun: tuple[str, float] = self._link.ask(BEGIN)
+        return begun
+
+    async def post(self, body: bytes) -> bytes:
+        """Implement Hook.post."""
+        data: bytes = self._link.ask(POST, body)
+        return data
+
+    async def observe(self, call: ConversionCall) -> None:
+        """Implement ConversionCalls.observe."""
+        self._link.ask(OBSERVE, call)

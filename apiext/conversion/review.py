@@ -82,6 +82,7 @@ async def decode(version: str, data: bytes) -> Object:
 
     Raises:
         ConversionReviewError: it is none; the call counts as failed.
+        HeavyWorkError: see `review_parser.parse`.
     """
     document = await _parsed(data)
     for member in ("apiVersion", "kind"):

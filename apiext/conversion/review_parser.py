@@ -8,6 +8,8 @@ import secrets
 from typing import Any, Final
 
 from apiext.meta import json_codec
+from apiext.meta.inline_work import HeavyWorkError, inline_work
+from apiext.meta.limits import MAX_INLINE_RENDERING_BYTES
 from apiext.meta.time_slice import Pace
 
 _MIN_BYTES: Final = 32 * 1024
@@ -26,9 +28,22 @@ async def parse(data: bytes) -> Any:
 
     Raises:
         ValueError: the answer is not JSON.
+        HeavyWorkError: it has a large object, and the current request runs on the event loop.
     """
     document = await _parse_parts(data) if len(data) >= _MIN_BYTES else None
-    return json_codec.loads(data) if document is None else document
+    return _loads(data) if document is None else document
+
+
+def _loads(data: bytes) -> Any:
+    """Return the value in an answer or a part of one. Raises ValueError or HeavyWorkError."""
+    _check_size(len(data))
+    return json_codec.loads(data)
+
+
+def _check_size(size: int) -> None:
+    """Raise HeavyWorkError if a part of this size takes too long for the event loop."""
+    if size > MAX_INLINE_RENDERING_BYTES and inline_work() is not None:
+        raise HeavyWorkError
 
 
 async def _parse_parts(data: bytes) -> Any:
@@ -45,15 +60,16 @@ async def _parse_parts(data: bytes) -> Any:
         while (place := data.find(head[0], place + 1)) >= 0:
             text = data[start:place].rstrip()
             if text.endswith(b","):
-                objects.append(json_codec.loads(text[:-1]))
+                objects.append(_loads(text[:-1]))
                 start = place
             if pace.due:
                 await pace.pause()
         if not objects:
             return None
+        _check_size(len(data) - start)
         last = data[start:].decode()
         end = _DECODER.raw_decode(last)[1]
-        objects.append(json_codec.loads(last[:end].encode()))
+        objects.append(_loads(last[:end].encode()))
         document = json_codec.loads(b'%b"%b"%b' % (data[: begin.end()], _MARK.encode(), last[end:].encode()))
         if document["response"]["convertedObjects"] != [_MARK]:
             return None

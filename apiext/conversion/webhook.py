@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import time
-import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from apiext.conversion import metrics, review
 from apiext.conversion.converted_object import check_converted, group_version_kind
 from apiext.conversion.interface import ConversionError
+from apiext.conversion.remote import answers_of
 from apiext.meta.limits import MAX_CONVERSION_FAILURES, MAX_HOOK_ERROR_CHARACTERS
 from apiext.meta.time_slice import Pace
 from apiext.webhook.hook_client import HookError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from apiext.conversion.calls import ConversionCalls
     from apiext.conversion.interface import Converted
-    from apiext.conversion.metrics import ConversionStats
     from apiext.meta.json_codec import Object
-
-
-class Hook(Protocol):
-    """Calls a webhook."""
-
-    async def post(self, body: bytes) -> bytes:
-        """Send a document and return the answer.
-
-        Raises:
-            HookError: the call failed.
-        """
-        ...
 
 
 class _CallError(Exception):
@@ -53,18 +41,21 @@ class _Refusals:
 
 
 class WebhookConverter:
-    """Implements Converter: sends objects to the webhook of their definition, all in one call.
+    """Implements CopiedConverter: sends objects to the webhook of their definition, all in one call.
 
     The results are those of a call for each object, as the reference makes them: if a call fails, its halves are sent again.
     """
 
-    def __init__(self, name: str, conversion: Mapping[str, Any], hook: Hook, stats: ConversionStats) -> None:
-        """Create the converter of the definition with a name and a spec.conversion, of which `hook` calls the webhook."""
+    def __init__(self, name: str, conversion: Mapping[str, Any], calls: ConversionCalls) -> None:
+        """Create the converter of the definition with a name and a spec.conversion, whose webhook `calls` calls."""
         self.conversion = conversion
         self._name = name
-        self._hook = hook
+        self._calls = calls
         self._review_version = review.review_version(conversion["webhook"].get("conversionReviewVersions") or ())
-        self._stats = stats
+
+    def answers(self) -> Mapping[str, Callable[..., Awaitable[Any]]]:
+        """Implement CopiedConverter.answers."""
+        return answers_of(self._calls)
 
     async def convert(self, objects: Sequence[Object], api_version: str) -> Sequence[Converted]:
         """Implement Converter.convert."""
@@ -85,11 +76,11 @@ class WebhookConverter:
         """Convert objects by one call, or by two that each get half of them."""
         if refusals.last is not None and refusals.count >= MAX_CONVERSION_FAILURES:
             return [_failed(obj, refusals.last) for obj in objects]
-        start = time.monotonic()
+        uid, start = await self._calls.begin()
         try:
-            results = await self._call(objects, api_version)
+            results = await self._call(uid, objects, api_version)
         except _CallError as error:
-            self._observe(objects, api_version, error.failure, start)
+            await self._observe(objects, api_version, error.failure, start)
             if len(objects) > 1 and error.divisible:
                 middle = len(objects) // 2
                 first = await self._divided(objects[:middle], api_version, refusals)
@@ -98,14 +89,14 @@ class WebhookConverter:
             refusals.last = error
             return [_failed(obj, error) for obj in objects]
         invalid = any(isinstance(result, ConversionError) for result in results)
-        self._observe(objects, api_version, metrics.INVALID_OBJECT if invalid else "", start)
+        await self._observe(objects, api_version, metrics.INVALID_OBJECT if invalid else "", start)
         return results
 
-    async def _call(self, objects: Sequence[Object], api_version: str) -> list[Converted]:
+    async def _call(self, uid: str, objects: Sequence[Object], api_version: str) -> list[Converted]:
         """Return the objects that the webhook answers with, checked. Raises _CallError."""
-        uid, version = str(uuid.uuid4()), self._review_version or ""
+        version = self._review_version or ""
         try:
-            data = await self._hook.post(review.encode(version, uid, objects, api_version))
+            data = await self._calls.post(review.encode(version, uid, objects, api_version))
             answer = await review.decode(version, data)
         except HookError as error:
             raise _CallError(f"failed: {error}", metrics.CALL_FAILURE, divisible=error.answered) from error
@@ -119,12 +110,10 @@ class WebhookConverter:
             raise _CallError(f"returned {len(found)} objects, expected {len(objects)}", metrics.PARTIAL_RESPONSE)
         return await _checked(objects, found, api_version)
 
-    def _observe(self, objects: Sequence[Object], api_version: str, failure: str, start: float) -> None:
+    async def _observe(self, objects: Sequence[Object], api_version: str, failure: str, start: float) -> None:
         seconds = time.monotonic() - start
-        self._stats.observe_call(failure, seconds)
-        target = api_version.rpartition("/")[2]
-        for source in {obj["apiVersion"].rpartition("/")[2] for obj in objects}:
-            self._stats.conversions[self._name, source, target, str(not failure).lower()].observe(seconds)
+        sources, target = {obj["apiVersion"].rpartition("/")[2] for obj in objects}, api_version.rpartition("/")[2]
+        await self._calls.observe(metrics.ConversionCall(self._name, sources, target, failure, seconds))
 
 
 def _is_empty(obj: Object) -> bool:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from apiext.definitions.catalog_follower import CatalogFollower
+from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE
 from apiext.definitions.definition_informer import FAILURES
 from apiext.definitions.finalizer import Finalizer, needs_cleanup
 from apiext.definitions.naming import accepted_names
@@ -72,6 +73,7 @@ class DefinitionControllers:
                 self._enqueue_waiting(old.group, except_for=old.name)
             return
         self._queue.add(new.name)
+        self._check_webhook(new)
         if needs_cleanup(new) and not (old is not None and old.uid == new.uid and needs_cleanup(old)):
             self._finalizer.add(new.name)
 
@@ -79,6 +81,13 @@ class DefinitionControllers:
         """Enqueue a definition whose webhook has stopped or begun to answer; implements circuits.Listener."""
         self._webhooks[name] = webhook_condition(circuit.error)
         self._queue.add(name)
+
+    def _check_webhook(self, definition: Definition) -> None:
+        """Let the next answer of a webhook that another server has found silent correct the condition: that server may be gone."""
+        circuit = self._circuits.of(definition.name)
+        reported = definition.condition(CONVERSION_WEBHOOK_AVAILABLE) if circuit is not None else None
+        if circuit is not None and reported is not None and reported["status"] == "False":
+            circuit.report_again()
 
     def _forget_webhook(self, old: Definition | None) -> None:
         if old is not None and old.conversion_strategy == "Webhook":

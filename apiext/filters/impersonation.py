@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Final
 
@@ -13,7 +12,7 @@ from apiext.authorization.authorizer import Authorize
 from apiext.authorization.impersonation import Impersonation
 from apiext.endpoints.request import INFO, USER, Handler
 from apiext.endpoints.responsewriters.status import status_reply
-from apiext.meta import errors, go_format
+from apiext.meta import errors, go_format, utf8
 from apiext.meta.request import UserInfo
 
 IMPERSONATOR: web.RequestKey[UserInfo] = web.RequestKey("requestor", UserInfo)
@@ -26,8 +25,6 @@ _USER: Final = "Impersonate-User"
 _UID: Final = "Impersonate-Uid"
 _GROUP: Final = "Impersonate-Group"
 _EXTRA: Final = "impersonate-extra-"
-_NOT_UTF8: Final = re.compile(r"[\ud800-\udfff]")
-"""Surrogates that stand for bytes that are not UTF-8."""
 
 
 class ImpersonationFilter:
@@ -66,20 +63,15 @@ def wanted_user(request: web.BaseRequest) -> UserInfo | None:
         StatusError: 400, for groups, a UID or extra fields without a user name.
     """
     headers = request.headers
-    name, uid = _valid_text(headers.get(_USER, "")), _valid_text(headers.get(_UID, ""))
-    groups = tuple(map(_valid_text, headers.getall(_GROUP, ())))
-    extra = {key: tuple(map(_valid_text, texts)) for key, texts in extra_fields(headers, (_EXTRA,)).items()}
+    name, uid = utf8.replaced(headers.get(_USER, "")), utf8.replaced(headers.get(_UID, ""))
+    groups = tuple(map(utf8.replaced, headers.getall(_GROUP, ())))
+    extra = {key: tuple(map(utf8.replaced, texts)) for key, texts in extra_fields(headers, (_EXTRA,)).items()}
     if name:
         return UserInfo(name=name, groups=groups, uid=uid, extra=extra)
     if uid or groups or extra:
         shown = f'Name:"", UID:{go_format.quote(uid)}, Groups:{_strings(groups)}, Extra:{_shown(extra)}'
         raise errors.bad_request(f"requested &user.DefaultInfo{{{shown}}} without impersonating a user name")
     return None
-
-
-def _valid_text(text: str) -> str:
-    """Replace bytes that are not UTF-8, so that authorization and answers use the same name."""
-    return text if text.isascii() else _NOT_UTF8.sub("\ufffd", text)
 
 
 def _strings(texts: Sequence[str]) -> str:

@@ -5,7 +5,6 @@ Mirrors apiserver pkg/endpoints/request/requestinfo.go, pkg/endpoints/filters/re
 
 from __future__ import annotations
 
-import re
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
@@ -15,6 +14,7 @@ from apiext.endpoints.handlers.query_parameters import flag, parse_query, text
 from apiext.endpoints.request import INFO, Handler
 from apiext.endpoints.responsewriters.status import internal_error_reply
 from apiext.filters.step import FilterStep, StepResult
+from apiext.meta import utf8
 from apiext.meta.host_annotations import IMPORT_PATH
 from apiext.meta.names import path_segment
 from apiext.meta.request import RequestInfo
@@ -41,8 +41,6 @@ class RequestInfoError(Exception):
     """A special verb of the path lacks its resource."""
 
 
-_NOT_UTF8: Final = re.compile(r"[\ud800-\udfff]")
-"""Surrogates that stand for bytes that are not UTF-8."""
 _CACHED_PATHS: Final = 4096
 """Entries."""
 _MAX_CACHED_PATH: Final = 256
@@ -135,7 +133,7 @@ def _path(request: web.BaseRequest) -> str:
     if path.isascii() and "%" not in path:
         return path
     raw = unquote_to_bytes(request.rel_url.raw_path.encode(errors="surrogateescape"))
-    return _NOT_UTF8.sub("\ufffd", raw.decode(errors="surrogateescape"))
+    return utf8.replaced(raw.decode(errors="surrogateescape"))
 
 
 def _name_resource(info: RequestInfo, parts: list[str]) -> None:

@@ -16,7 +16,7 @@ from apiext.serving.builder import version_schemas
 from apiext.serving.mirror_phases import check_write
 from apiext.storage.backend import BackendError, Guard
 from apiext.storage.interface import CorruptObjectError, StorageError
-from apiext.storage.pages import pages
+from apiext.storage.pages import PageLimit, pages
 from apiext.storage.rendering import Renderer
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from apiext.storage.repair import Repair, UnreadableObject
     from apiext.storage.stored_versions import StoredVersions
 
-_PAGE_KEYS: Final = 100
-"""Objects that are in memory at a time, and converted by one call."""
+_MAX_KEYS: Final = 100
+"""Objects that are in memory at a time, and converted by one call; fewer large ones."""
 _FAILURES: Final = (errors.StatusError, StorageError, BackendError)
 
 
@@ -45,7 +45,7 @@ class OfflineObjects:
         renderer, codec = Renderer(self._stores.key_prefix(RESOURCE)), CRDCodec()
         found: list[Definition] = []
         try:
-            async for page in pages(self._stores.backend, renderer.prefix, limit=_PAGE_KEYS):
+            async for page in pages(self._stores.backend, renderer.prefix):
                 for pair in page.items:
                     definition = _definition(renderer, codec, pair)
                     if definition is not None:
@@ -60,6 +60,14 @@ class OfflineObjects:
         async for pairs in self._pages(definition):
             for found in await repair.unreadable(pairs):
                 yield found
+
+    async def unconvertible(self, definition: Definition) -> AsyncGenerator[tuple[str, str]]:
+        """Implement StoredObjects.unconvertible."""
+        if definition.conversion_strategy == "Webhook":
+            raise RescueError(f"only a running server calls the conversion webhook of {definition.name}")
+        refused: tuple[tuple[str, str], ...] = ()
+        for each in refused:
+            yield each
 
     async def problem(self, definition: Definition, key: str) -> str:
         """Implement StoredObjects.problem."""
@@ -100,15 +108,16 @@ class OfflineObjects:
         await self._stores.backend.close()
 
     async def _pages(self, definition: Definition) -> AsyncGenerator[Sequence[KeyValue]]:
-        stored, after = self._stored(definition), ""
+        stored, size, after = self._stored(definition), PageLimit(), ""
         while True:
             try:
-                pairs, after = await stored.page(after, _PAGE_KEYS)
+                pairs, after = await stored.page(after, min(size.keys, _MAX_KEYS))
             except BackendError as error:
                 raise RescueError(f"cannot read the store: {error}") from error
             yield pairs
             if not after:
                 return
+            size.adapt(pairs)
 
     def _stored(self, definition: Definition) -> StoredVersions:
         return self._stores.stored_versions(definition.resource)

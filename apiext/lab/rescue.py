@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from apiext.lab.stored_objects import StoredObjects
     from apiext.lab.version_fit import VersionFit
     from apiext.meta.json_codec import Object
+    from apiext.storage.backend import KeyValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,19 @@ async def unreadable(objects: StoredObjects, definition: Definition) -> AsyncGen
             yield Case(definition, found, pair.value, _fits(fits, pair.value))
 
 
+async def unconvertible(objects: StoredObjects, definition: Definition) -> AsyncGenerator[Case]:
+    """Yield the objects of a definition that its webhook refuses to convert.
+
+    Raises:
+        RescueError: there is no server, or it does not answer.
+    """
+    fits = VersionFits(definition)
+    async for key, problem in objects.unconvertible(definition):
+        pair = await objects.get(definition, key)
+        if pair is not None:
+            yield _case(definition, fits, key, pair, problem)
+
+
 async def inspect(objects: StoredObjects, definition: Definition, key: str) -> Case:
     """Return one object of a definition, readable or not.
 
@@ -72,9 +86,7 @@ async def inspect(objects: StoredObjects, definition: Definition, key: str) -> C
     pair = await objects.get(definition, key)
     if pair is None:
         raise RescueError(f"{definition.name} has no object {key}")
-    problem = await objects.problem(definition, key)
-    found = UnreadableObject(key, pair.revision, len(pair.value), stored_object.api_version(pair.value), problem)
-    return Case(definition, found, pair.value, _fits(VersionFits(definition), pair.value))
+    return _case(definition, VersionFits(definition), key, pair, await objects.problem(definition, key))
 
 
 async def mislabelled(objects: StoredObjects, definition: Definition) -> AsyncGenerator[Case]:
@@ -91,6 +103,11 @@ async def mislabelled(objects: StoredObjects, definition: Definition) -> AsyncGe
         if own is not None and fits[0].fits:
             problem = f"has the fields of {fits[0].version} ({own})"
             yield Case(definition, UnreadableObject(key, pair.revision, len(pair.value), label, problem), pair.value, fits)
+
+
+def _case(definition: Definition, fits: VersionFits, key: str, pair: KeyValue, problem: str) -> Case:
+    found = UnreadableObject(key, pair.revision, len(pair.value), stored_object.api_version(pair.value), problem)
+    return Case(definition, found, pair.value, _fits(fits, pair.value))
 
 
 def relabelled(case: Case, version: str = "", *, encode: bool = False) -> NewBytes:

@@ -47,6 +47,15 @@ class ServerObjects:
         async for one in self._items(f"/stored/unreadable/{definition.name}"):
             yield UnreadableObject(one["key"], int(one["resourceVersion"]), one["size"], one["apiVersion"], one["message"])
 
+    async def unconvertible(self, definition: Definition) -> AsyncGenerator[tuple[str, str]]:
+        """Implement StoredObjects.unconvertible."""
+        if definition.conversion_strategy != "Webhook":
+            return
+        unreadable = {found.key async for found in self.unreadable(definition)}
+        async for one in self._items(f"/stored/invalid/{definition.name}"):
+            if one["state"] == "undecodable" and one["key"] not in unreadable:
+                yield one["key"], one["message"]
+
     async def problem(self, definition: Definition, key: str) -> str:
         """Implement StoredObjects.problem."""
         page = await self._ask("GET", f"/stored/unreadable/{definition.name}", {"key": key})

@@ -30,6 +30,14 @@ class StoredObjects(Protocol):
         """Yield the objects that cannot be read, in order."""
         ...
 
+    def unconvertible(self, definition: Definition) -> AsyncGenerator[tuple[str, str]]:
+        """Yield the keys of the objects that the conversion webhook refuses to convert to the storage version, with its reasons.
+
+        Raises:
+            RescueError: also without a server, which calls webhooks.
+        """
+        ...
+
     async def problem(self, definition: Definition, key: str) -> str:
         """Return why an object cannot be read; "" if it can, or does not exist."""
         ...

@@ -107,7 +107,7 @@ class FieldManager:
         if owned is not None:
             manager = self._manager(name, UPDATE)
             mine = fields.get(manager)
-            fields[manager] = owned if mine is None else owned._replace(fields=field_set.union(owned.fields, mine.fields))
+            fields[manager] = owned if mine is None else owned.with_fields(field_set.union(owned.fields, mine.fields))
             times = times | {manager: time.now()}
         return cap_update_managers(fields, times)
 
@@ -211,9 +211,9 @@ def _strip(fields: Managers, manager: Manager) -> None:
     owned = fields.get(manager)
     if owned is None:
         return
-    rest = field_set.difference(owned.fields, _UNOWNED)
+    rest = owned.fields if owned.fields.keys().isdisjoint(_UNOWNED) else field_set.difference(owned.fields, _UNOWNED)
     if rest:
-        fields[manager] = owned._replace(fields=rest)
+        fields[manager] = owned.with_fields(rest)
     else:
         del fields[manager]
 

@@ -50,6 +50,11 @@ class VersionedSet(NamedTuple):
     """apiVersion in which the paths are."""
     applied: bool
 
+    def with_fields(self, fields: FieldSet) -> VersionedSet:
+        """Return other fields of the manager."""
+        # several times faster than _replace
+        return self if fields is self.fields else VersionedSet(fields, self.version, self.applied)
+
 
 Managers = dict[Manager, VersionedSet]
 """The fields of each manager. Only the function that makes such a dict may change it."""

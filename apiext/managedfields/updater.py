@@ -18,7 +18,7 @@ from apiext.managedfields.value_fields import leaves
 from apiext.meta import json_codec
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TypedValue:
     """An object in one version, checked against the version's merge type (validation.check). Nobody changes the object."""
 
@@ -115,7 +115,7 @@ class Updater:
                 except MissingVersionError:
                     continue
             fields = reconcile(merge_type, managed.fields)
-            result[manager] = managed if fields is managed.fields else managed._replace(fields=fields)
+            result[manager] = managed.with_fields(fields)
         return result
 
     async def _convert(self, value: TypedValue, version: str) -> TypedValue:
@@ -139,7 +139,9 @@ class Updater:
             if manager != writer:
                 if version not in changes:
                     try:
-                        before, after = await self._convert(old, version), await self._convert(new, version)
+                        before = await self._convert(old, version)
+                        # a write that changes nothing, such as that of a migration, needs no second call of a webhook
+                        after = before if same(old.value, new.value) else await self._convert(new, version)
                     except MissingVersionError:
                         continue
                     theirs = compare(after.merge_type, before.value, after.value).without(self._reset(version))
@@ -149,7 +151,7 @@ class Updater:
                     conflicts[manager] = lost
                 fields = field_set.difference(field_set.difference(fields, lost), removed)
             if fields:
-                result[manager] = managed if fields is managed.fields else managed._replace(fields=fields)
+                result[manager] = managed.with_fields(fields)
         if conflicts and not force:
             raise ApplyConflictError(conflicts)
         return result, own

@@ -39,6 +39,8 @@ _NO_MEMORY = "Not enough memory"
 """The beginning of orjson's message when it cannot allocate."""
 # Random, so that no string of a value contains it.
 _MARK = secrets.token_hex(16)
+_BAD_BYTE = "\ufffd" + _MARK
+"""Marks a byte that is not UTF-8 until it is escaped; sorted as U+FFFD."""
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 _SEPARATORS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 
@@ -81,7 +83,7 @@ def _narrow(item: Any) -> Any:
 def dumps(obj: Any, *, sort_keys: bool = True) -> bytes:
     """Return compact JSON with sorted keys, numbers and escapes as Go's encoder writes them, without a final newline.
 
-    U+FFFD replaces each byte of a string that is not UTF-8 (surrogateescape).
+    The escape of U+FFFD replaces each byte of a string that is not UTF-8 (surrogateescape).
 
     Raises:
         TypeError: the value is no JSON value.
@@ -91,7 +93,8 @@ def dumps(obj: Any, *, sort_keys: bool = True) -> bytes:
         data = orjson.dumps(obj, option=option)
     except orjson.JSONEncodeError:
         if not json_values.is_deeper(obj, _MAX_WRITTEN):
-            return _html_safe(_unmarked(orjson.dumps(json_values.transform(obj, _valid), option=option)))
+            data = orjson.dumps(json_values.transform(obj, _valid), option=option)
+            return _html_safe(_unmarked(data.replace(_BAD_BYTE.encode(), b"\\ufffd")))
         marked = json.dumps(json_values.transform(obj, _marked), sort_keys=sort_keys, ensure_ascii=False, separators=(",", ":")).encode()
         return _html_safe(_unmarked(marked))
     if _has_odd_float(data):
@@ -118,7 +121,7 @@ def _html_safe(data: bytes) -> bytes:
 
 
 def _valid(item: Any) -> Any:
-    return _SURROGATE.sub("\ufffd", item) if type(item) is str else _marked(item)
+    return _SURROGATE.sub(_BAD_BYTE, item) if type(item) is str else _marked(item)
 
 
 def _marked(item: Any) -> Any:

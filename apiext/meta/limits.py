@@ -12,6 +12,10 @@ from typing import Final
 
 LISTEN_BACKLOG: Final = 1024
 """Connections that the kernel queues until the server accepts them."""
+MAX_RECEIVED_AHEAD_BYTES: Final = 64 * 1024
+"""Bytes that the kernel receives ahead of the server on each connection, and that the event loop therefore decrypts at once. This is where
+Linux begins; it would grow to megabytes while a client sends, and 150 such clients then hold the event loop for 0.1 s at a time.
+"""
 MAX_UNAUTHENTICATED_CONNECTIONS: Final = 512
 """Open connections that have not authenticated a request. Beyond, the one that waits longest for its client makes room for a new one."""
 MAX_PIPELINED_REQUESTS: Final = 2
@@ -27,6 +31,8 @@ MAX_LINE_BYTES: Final = 64 * 1024
 """Bytes of a line of a head. aiohttp enforces this limit."""
 MAX_HEAD_BYTES: Final = 256 * 1024
 """Bytes of a head; room for the groups of a user that a front proxy sends, and little memory for each open connection."""
+MAX_ACCEPTED_TYPES: Final = 1_000
+"""Clauses of an Accept header, and parameters of a clause, that are considered. They take 2 ms; a header of 64 KiB has 30,000."""
 MAX_QUERY_PARAMETERS: Final = 10_000
 """Parameters of a query. A query with more has none, as in Go's net/url."""
 MAX_HEAD_FIELDS: Final = 1000
@@ -173,12 +179,13 @@ MAX_INLINE_RULE_COST: Final = 10_000
 """Cost units of all rules of an object above which worker processes evaluate them."""
 
 MAX_INLINE_RENDERING_BYTES: Final = 128 * 1024
-"""Bytes of a stored object above which a worker process renders it for its first reader. Rendering takes about 4 ms from here on."""
+"""Bytes of a stored object above which a worker process renders it for its first reader, and of an object that a webhook has converted
+above which a worker process reads it. Either takes about 4 ms from here on."""
 
 # --- webhooks ---------------------------------------------------------------------------------------------------------
 
 MAX_HOOK_RESPONSE_BYTES: Final = 3 << 20
-"""Bytes of the answer of a webhook, which the event loop parses: the largest object that a client can write. A call for several objects
+"""Bytes of the answer of a webhook: the largest object that a client can write. A call for several objects
 whose answer would be larger is divided. The reference has no limit."""
 MAX_HOOK_ERROR_CHARACTERS: Final = 4096
 """Characters of the reason that a webhook gives for a failure: each of the objects of a batch is reported with it."""
@@ -197,6 +204,10 @@ MAX_JOB_SECONDS: Final = 60.0
 """Seconds of one job; the default of the request timeout. A request that ends earlier ends its job."""
 MAX_BLOCKED_WORKER_SECONDS: Final = 0.2
 """Seconds that a job may wait for another server, such as a webhook, before its turn goes to another job."""
+MAX_BLOCKED_RENDERING_SECONDS: Final = 0.05
+"""The same for a job that renders stored objects; it ends then, and starts again with the answer. Its work before takes about as long."""
+MAX_KEPT_ANSWER_BYTES: Final = 8 << 20
+"""Bytes of the answers that are kept for such a start. A job that gets more waits for further ones as other jobs do."""
 MAX_WORKERS_ASIDE: Final = 4
 """Worker processes beyond MAX_WORKERS whose jobs wait for other servers."""
 MAX_WORKER_BYTES: Final = 1 << 30

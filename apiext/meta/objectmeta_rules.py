@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from apiext.meta import field, go_format, json_codec, names
+from apiext.meta import field, go_format, json_codec, names, utf8
 from apiext.meta.gvk import GroupVersionKind, parse_group_version
 
 if TYPE_CHECKING:
@@ -235,10 +235,11 @@ def validate_field_manager(manager: str, path: Path) -> Iterator[FieldError]:
     """Yield the errors of a field manager's name: short and printable."""
     if names.size(manager) > MAX_MANAGER_LENGTH:
         yield field.too_long(path, MAX_MANAGER_LENGTH)
-    if manager.isprintable():
+    shown = utf8.replaced(manager)
+    if shown.isprintable():
         return
     position = 0
-    for char in manager:
+    for char in shown:
         if not char.isprintable():
             yield field.invalid(path, manager, f"invalid character U+{ord(char):04X} (at position {position})")
         position += names.size(char)

@@ -16,15 +16,17 @@ BYTES: Final = 2
 """Wire type of strings, bytes and messages: a length and as many bytes."""
 _FIXED32: Final = 5
 _UINT64: Final = 2**64 - 1
+_SHORT: Final = tuple(bytes((value,)) for value in range(0x80))
+"""Varints of one byte."""
 _MAX_SHIFT: Final = 70
 """Bits after which a varint is too long."""
 
 
 def varint(value: int) -> bytes:
     """Encode an integer; a negative one in two's complement of 64 bits."""
+    if 0 <= value < 0x80:
+        return _SHORT[value]
     value &= _UINT64
-    if value < 0x80:
-        return bytes((value,))
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)

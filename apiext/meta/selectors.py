@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from apiext.meta import utf8
+
 _INTEGER: Final = re.compile(r"([+-]?)0*([0-9]{1,19})")
 _MAX_INT64: Final = 2**63 - 1
 
@@ -235,5 +237,6 @@ class FieldSelector:
         return self._conditions.matches(fields)
 
     def requires_exact(self, name: str) -> str | None:
-        """Return the value that a field must equal, None if the selector does not require one."""
-        return self._conditions.required.get(name)
+        """Return the value that a field must equal, with U+FFFD for bytes that are not UTF-8; None if the selector does not require one."""
+        value = self._conditions.required.get(name)
+        return None if value is None else utf8.replaced(value)

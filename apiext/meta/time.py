@@ -36,6 +36,10 @@ _MICRO_PARTS: Final = (
     _ZONE,
 )
 
+_MIDNIGHT: Final = ("T", "00", ":", "00", ":", "00", "Z")
+"""What the parts of a date lack."""
+_DATE_PARTS: Final = 5
+
 _DURATION_UNITS: Final = {
     "ns": 1e-9,
     "us": 1e-6,
@@ -102,6 +106,17 @@ def parse(text: str) -> datetime:
     """
     found = _scan(text, _PARTS, _LAYOUT)
     return _moment(text, found)
+
+
+def local_fault(text: str, *, date_only: bool = False) -> str:
+    """Return why a text is no time without a zone, or no date, in the words of Go's time package; empty if it is one."""
+    parts = _UP_TO_MINUTE[:_DATE_PARTS] if date_only else (*_UP_TO_MINUTE, _SECOND)
+    try:
+        found = _scan(text, parts, _LAYOUT[:10] if date_only else _LAYOUT[:19])
+        _moment(text, [*found, *_MIDNIGHT[len(found) - _DATE_PARTS :]])
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def canonical_micro(text: str) -> str | None:

@@ -20,7 +20,7 @@ from apiext.meta import limits
 from apiext.meta.log import get_logger
 from apiext.meta.workqueue import WorkQueue
 from apiext.migration import schema_check
-from apiext.storage.interface import InvalidObjectError, KeyNotFoundError
+from apiext.storage.interface import CorruptObjectError, InvalidObjectError, KeyNotFoundError
 from apiext.storage.stored_versions import UNKNOWN
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from apiext.endpoints.handlers.scope import Scope
     from apiext.meta.json_codec import Object
     from apiext.storage.factory import StoreFactory
-    from apiext.storage.interface import Codec
+    from apiext.storage.interface import Codec, Item
     from apiext.storage.reencoder import Reencoded
     from apiext.storage.replica_lock import ReplicaLock
     from apiext.storage.replicas import Replicas
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 CONDITION: Final = "StorageMigrationProblems"
 """Condition of a definition with objects that could not be migrated, or that its schema rejects."""
 _FAILED: Final = "ConversionFailed"
+_INVALID: Final = "InvalidObjects"
 _NAMED: Final = 10
 """Objects that a condition names at most."""
 _MAX_CHARACTERS: Final = 200
@@ -53,18 +54,20 @@ _LAG_SECONDS: Final = 2.0
 _TURN_SECONDS: Final = 15.0
 """Pause while another server migrates."""
 _REPEAT_SECONDS: Final = 300.0
-"""Pause before failed objects are tried again."""
+"""Pause before failed objects are tried, and rejected ones checked again."""
 
 _LOG: Final = get_logger(__name__)
 
 
 @dataclass(slots=True)
 class _Report:
-    """What a pass has done; `failed` and `rejected` hold texts that name an object and a reason."""
+    """What a pass has done."""
 
     migrated: int = 0
     failed: list[str] = field(default_factory=list)
-    rejected: list[str] = field(default_factory=list)
+    """Texts that name an object and a reason."""
+    rejected: dict[str, str] = field(default_factory=dict)
+    """Why the schema rejects objects, by key."""
     is_complete: bool = False
 
 
@@ -94,6 +97,8 @@ class AutomaticMigration:
         self._workers = workers
         self._scope = scope
         self._guard = guard
+        self._invalid: dict[str, Sequence[str]] = {}
+        """The keys of objects that were invalid when this server checked them last, by definition."""
         self._queue = WorkQueue(
             self._sync, log=_LOG, event="storage migration failed, retrying", key_field="definition", retryable=FAILURES
         )
@@ -121,12 +126,18 @@ class AutomaticMigration:
     async def _sync(self, name: str) -> float | None:
         """Migrate the objects of a definition; return when to continue."""
         definition = self._catalog.get(name)
-        if definition is None or not definition.owns_objects or not await self._is_needed(definition):
+        if definition is None or not definition.owns_objects:
+            return None
+        if await self._is_needed(definition):
+            work = self._migrate
+        elif _is_about(definition.head, _INVALID):
+            work = self._check_again
+        else:
             return None
         if not await self._lock.acquire():
             return _TURN_SECONDS
         try:
-            return await self._migrate(definition)
+            return await work(definition)
         finally:
             await self._lock.release()
 
@@ -153,7 +164,42 @@ class AutomaticMigration:
         if not await self._is_written_everywhere(definition):
             return _LAG_SECONDS
         await self._finish(definition, report, left)
-        return _REPEAT_SECONDS if left else None
+        if report.rejected:
+            # those of earlier passes may be invalid still
+            self._invalid[definition.name] = [*dict.fromkeys((*self._invalid.get(definition.name, ()), *report.rejected))]
+        return _REPEAT_SECONDS if left or report.rejected else None
+
+    async def _check_again(self, definition: Definition) -> float | None:
+        """Correct the condition about invalid objects, which clients may have repaired; check all objects if their keys are not known."""
+        loop, report, scope = asyncio.get_running_loop(), _Report(), self._scope(definition)
+        begun, checked = loop.time(), 0
+        known = self._invalid.get(definition.name)
+        keys = known or [key async for key, _ in self._stores.stored_versions(definition.resource).revisions()]
+        for key in keys:
+            try:
+                item = await self._stores.store(definition.resource).get(key, cast("Codec", scope.codec))
+            except (KeyNotFoundError, CorruptObjectError):
+                continue
+            await self._validate(definition, scope, item, report)
+            checked += 1
+            await asyncio.sleep(begun + checked / limits.MIGRATED_PER_SECOND - loop.time())
+            if self._has_changed(definition):
+                return 0.0
+        self._invalid[definition.name] = [*report.rejected]
+
+        def change(existing: Object) -> Object:
+            if not _is_about(existing, _INVALID) or existing["metadata"].get("generation") != _generation(definition):
+                return existing
+            crd = dict(existing)
+            condition = _condition(definition.storage_version.name, report)
+            if condition is None:
+                conditions.remove(crd, CONDITION)
+            else:
+                conditions.put(crd, condition)
+            return existing if crd["status"] is existing["status"] else crd
+
+        await self._update(definition, change)
+        return _REPEAT_SECONDS if report.rejected else None
 
     async def _is_written_everywhere(self, definition: Definition) -> bool:
         """Report whether every live server writes the storage version."""
@@ -192,10 +238,14 @@ class AutomaticMigration:
             if len(report.failed) <= _NAMED:
                 _LOG.warning("object cannot be migrated", definition=definition.name, object=key, error=str(error))
         for item in batch.written:
-            if why := await schema_check.problems(self._workers, scope, item):
-                report.rejected.append(f"{item.key} ({why})")
-                if len(report.rejected) <= _NAMED:
-                    _LOG.warning("object migrated that its schema rejects", definition=definition.name, object=item.key, error=why)
+            await self._validate(definition, scope, item, report)
+
+    async def _validate(self, definition: Definition, scope: Scope, item: Item, report: _Report) -> None:
+        """Add an object to the report if its schema rejects it."""
+        if why := await schema_check.problems(self._workers, scope, item):
+            report.rejected[item.key] = why
+            if len(report.rejected) <= _NAMED:
+                _LOG.warning("object migrated that its schema rejects", definition=definition.name, object=item.key, error=why)
 
     async def _finish(self, definition: Definition, report: _Report, left: Sequence[str]) -> None:
         """Remove the versions in which nothing is stored from storedVersions, and report problems in a condition."""
@@ -223,11 +273,14 @@ class AutomaticMigration:
             condition = _condition(version, report)
             if condition is not None:
                 conditions.put(crd, condition)
-            elif not left and (report.migrated or _is_about_failures(existing)):
+            elif not left and (report.migrated or _is_about(existing, _FAILED)):
                 # without a rewrite, the condition about invalid objects still holds
                 conditions.remove(crd, CONDITION)
             return existing if crd["status"] is status else crd
 
+        await self._update(definition, change)
+
+    async def _update(self, definition: Definition, change: Callable[[Object], Object]) -> None:
         try:
             await self._writer.update(definition, change)
         except (KeyNotFoundError, InvalidObjectError):
@@ -245,8 +298,8 @@ def _reasons(definition: Definition) -> tuple[object, ...]:
     return definition.uid, _generation(definition), _others(definition), definition.owns_objects, webhook.get("status")
 
 
-def _is_about_failures(crd: Object) -> bool:
-    return (conditions.find(crd, CONDITION) or {}).get("reason") == _FAILED
+def _is_about(crd: Object, reason: str) -> bool:
+    return (conditions.find(crd, CONDITION) or {}).get("reason") == reason
 
 
 def _generation(definition: Definition) -> int:
@@ -262,8 +315,9 @@ def _condition(version: str, report: _Report) -> Condition | None:
         count = f"at least {len(report.failed)}" if len(report.failed) >= _MAX_FAILED else f"{len(report.failed)}"
         parts.append(f"objects that cannot be stored in {version} ({count}): {_named(report.failed)}")
     if report.rejected:
-        parts.append(f"objects stored in {version} that its schema rejects ({len(report.rejected)}): {_named(report.rejected)}")
-    return Condition(CONDITION, "True", _FAILED if report.failed else "InvalidObjects", "; ".join(parts))
+        rejected = [f"{key} ({why})" for key, why in report.rejected.items()]
+        parts.append(f"objects stored in {version} that its schema rejects ({len(report.rejected)}): {_named(rejected)}")
+    return Condition(CONDITION, "True", _FAILED if report.failed else _INVALID, "; ".join(parts))
 
 
 def _named(texts: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ import orjson
 from apiext.conversion.interface import InlineConverter
 from apiext.meta import errors, go_format, json_codec, json_values, objectmeta, unstructured
 from apiext.meta.gvk import GroupVersionKind, parse_group_version
+from apiext.meta.time_slice import Pace
 from apiext.storage import stored_object
 from apiext.storage.interface import Encoded
 
@@ -118,8 +119,11 @@ class _AwaitedConversion:
                 sent.append((place, obj, obj.get("metadata", {}).pop("resourceVersion", None)))
         if sent:
             converted = await self._converter.convert([obj for _, obj, _ in sent], api_version)
+            pace = Pace()
             for (place, _, revision), found in zip(sent, converted, strict=True):
                 result[place] = found if isinstance(found, ValueError) else self._coerced(found, revision)
+                if pace.due:
+                    await pace.pause()
         return result
 
     def _coerced(self, obj: Object, revision: str | None) -> Object | ValueError:

@@ -14,7 +14,10 @@ def keep_times(obj: Object, existing: Object) -> None:
     """Restore the existing managedFields of a new object if it differs from the existing one in nothing but their times, in place."""
     metadata, before = obj["metadata"], existing["metadata"]
     entries, known = metadata.get("managedFields"), before.get("managedFields")
-    if not entries or not known or len(entries) != len(known) or _times(entries) == _times(known):
+    # most updates change the generation, which is compared at once
+    if not entries or not known or len(entries) != len(known) or metadata.get("generation") != before.get("generation"):
+        return
+    if _times(entries) == _times(known):
         return
     same_entries = [_without("time", entry) for entry in entries] == [_without("time", entry) for entry in known]
     if same_entries and _without("managedFields", metadata) == _without("managedFields", before) and _same_rest(obj, existing):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from apiext.meta import objectmeta
 from apiext.meta.field import FieldError
@@ -13,7 +13,7 @@ from apiext.schema.defaulting.algorithm import default
 from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.list_type import list_errors
-from apiext.schema.model import Props, Structural
+from apiext.schema.model import RULES, Props, Structural
 from apiext.schema.objectmeta.algorithm import coerce
 from apiext.schema.objectmeta.validation import resource_errors
 from apiext.schema.pruning import prune
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from apiext.schema.cel.rules.deferred import Deferred
     from apiext.schema.cel.rules.evaluation import RuleResult
     from apiext.schema.cel.rules.tree import RuleNode
+
+
+_MEMBERWISE: Final = frozenset({"type", "description", "properties", "required", RULES})
+"""Keywords of an object whose members are valid independently of each other; rules are evaluated apart."""
 
 
 class CompiledSchema:
@@ -50,6 +54,13 @@ class CompiledSchema:
     @cached_property
     def _check(self) -> Check:
         return compile_check(self._spec)
+
+    @cached_property
+    def _members_check(self) -> Check | None:
+        """The check of some members of an object, of which the others are valid; None where members depend on each other."""
+        if not self._has_fast_path or not self._spec.raw.keys() <= _MEMBERWISE:
+            return None
+        return compile_check(Spec({name: keyword for name, keyword in self._spec.raw.items() if name != "required"}, served=True))
 
     @cached_property
     def _status_check(self) -> Check:
@@ -116,9 +127,12 @@ class CompiledSchema:
 
     def is_valid(self, obj: Object) -> bool:
         """Return whether an object violates no keyword of the schema; False when in doubt, as about floats in the place of integers."""
-        if _has_members_of(obj, self._valid):
-            return True
-        valid = self._check(obj)
+        known = self._valid
+        if known and obj.keys() >= known.keys() and (check := self._members_check) is not None:
+            # what the metadata contains is not described where members are independent
+            valid = check({name: member for name, member in obj.items() if known.get(name, known) is not member and name != "metadata"})
+        else:
+            valid = _has_members_of(obj, known) or self._check(obj)
         # without a fast path, rules about the metadata are possible, which may change
         if valid and self._has_fast_path:
             self._valid = obj.copy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final
 
 from apiext.definitions import rollback
@@ -10,6 +11,7 @@ from apiext.definitions.rollback import blocking_versions
 from apiext.definitions.sources.directory import BlockedError
 from apiext.endpoints.handlers.write_call import SERVER_USER, WriteCall, perform_own
 from apiext.meta import errors
+from apiext.meta.backoff import Backoff
 from apiext.meta.errors import StatusError
 from apiext.meta.host_annotations import HOST_UID
 from apiext.registry.request_context import CreateOptions, UpdateOptions
@@ -22,11 +24,42 @@ if TYPE_CHECKING:
     from apiext.endpoints.handlers.scope import Scope
     from apiext.meta.gvk import GroupResource
     from apiext.meta.json_codec import Object
-    from apiext.storage.stored_versions import StoredVersions
+    from apiext.storage.stored_versions import StoredCounts, StoredVersions
     from apiext.workers.pool import WorkerPool
 
 _MANAGER: Final = "apiext"
 """The manager of the fields that files set."""
+_FIRST_COUNT_SECONDS: Final = 10.0
+"""Seconds after which the objects that block a file are counted again, if that takes a scan of the store; they double each time."""
+_LONGEST_COUNT_SECONDS: Final = 300.0
+
+
+class _Rejected:
+    """The definition of a file that the present state of the existing one blocks."""
+
+    def __init__(self, definition: Object, revision: int, error: StatusError) -> None:
+        """Create it; `revision` is that of the existing definition."""
+        self.definition = definition
+        self.error = error
+        self._revision = revision
+        self._counts: StoredCounts | None = None
+        self._count_at = 0.0
+        self._backoff = Backoff(_FIRST_COUNT_SECONDS, _LONGEST_COUNT_SECONDS)
+
+    def is_about(self, definition: Object, existing: Definition) -> bool:
+        """Report whether the definition of the file and the existing one are the same as before."""
+        return (definition, existing.revision) == (self.definition, self._revision)
+
+    async def count(self, stored: StoredVersions) -> StoredCounts:
+        """Return the numbers of stored objects, which are older than the call if counting them takes a scan. Raises BackendError."""
+        now = asyncio.get_running_loop().time()
+        known = stored.known()
+        if known is not None:
+            return known
+        if self._counts is None or now >= self._count_at:
+            self._counts = await stored.counts()
+            self._count_at = now + self._backoff.take()
+        return self._counts
 
 
 class DefinitionFiles:
@@ -47,8 +80,7 @@ class DefinitionFiles:
         self._workers = workers
         self._catalog = catalog
         self._stored = stored
-        self._rejected: dict[str, tuple[Object, int, StatusError]] = {}
-        """The blocked definitions, with the revision of the definition that blocks each."""
+        self._rejected: dict[str, _Rejected] = {}
 
     async def apply(self, definition: Object) -> None:
         """Apply the definition of a file.
@@ -63,21 +95,21 @@ class DefinitionFiles:
             raise errors.bad_request(f"{name}: the annotation {HOST_UID} is reserved for mirrors of host definitions")
         existing = self._catalog.get(name)
         rejected = self._rejected.pop(name, None)
-        if existing is not None and rejected is not None and rejected[:2] == (definition, existing.revision):
-            raise await self._blocked(definition, existing, rejected[2])
+        if existing is not None and rejected is not None and rejected.is_about(definition, existing):
+            raise await self._blocked(existing, rejected)
         call = WriteCall(SERVER_USER, namespace="", subresource="", name=name, query=definition)
         try:
             await perform_own(self._workers, self._scope, _apply, call)
         except StatusError as error:
             if existing is None or not blocking_versions(existing.head, definition):
                 raise
-            raise await self._blocked(definition, existing, error) from error
+            raise await self._blocked(existing, _Rejected(definition, existing.revision, error)) from error
 
-    async def _blocked(self, definition: Object, existing: Definition, error: StatusError) -> BlockedError:
+    async def _blocked(self, existing: Definition, rejected: _Rejected) -> BlockedError:
         """Return the error with the steps for the present state. Raises BackendError."""
-        self._rejected[existing.name] = definition, existing.revision, error
-        counts = await self._stored(existing.resource).counts()
-        return BlockedError(error.message, rollback.steps(existing.head, definition, counts, migrates=self._migrates))
+        self._rejected[existing.name] = rejected
+        counts = await rejected.count(self._stored(existing.resource))
+        return BlockedError(rejected.error.message, rollback.steps(existing.head, rejected.definition, counts, migrates=self._migrates))
 
 
 async def _apply(scope: Scope, call: WriteCall) -> None:

@@ -25,8 +25,10 @@ MIGRATOR_GATE: Final = "StorageVersionMigrator"
 STORAGE_VERSION_GATE: Final = "StorageVersionAPI"
 """It requires APIServerIdentity, which has no effect without it: Leases are not served."""
 _OTHERS: Final = ("AllowUnsafeMalformedObjectDeletion", "ConstrainedImpersonation")
-_IMPLEMENTED: Final = frozenset({*_ALL_OF_STAGE, CBOR_GATE, MIGRATOR_GATE, STORAGE_VERSION_GATE, *_OTHERS})
-"""Gates that change what this server does."""
+_INEFFECTIVE: Final = "CRDObservedGenerationTracking"
+"""It changes no answer of the reference: without it, too, a status keeps the observedGeneration that was written to it."""
+_IMPLEMENTED: Final = frozenset({*_ALL_OF_STAGE, CBOR_GATE, MIGRATOR_GATE, STORAGE_VERSION_GATE, _INEFFECTIVE, *_OTHERS})
+"""Gates that this server follows."""
 
 
 class FeatureGatesError(Exception):

@@ -97,6 +97,8 @@ class _InstanceGuard:
     _any_version: bool
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Of many writes that a change overtakes, one reads the definition."""
+    _guard: Guard | None = None
+    """The precondition of the known definition."""
 
     def decide(self, value: bytes | None, /) -> Guard | None:
         """Check phase and storage version; return the precondition of the write, None if the definition was deleted.
@@ -110,11 +112,14 @@ class _InstanceGuard:
             if self._known.phase is None:
                 return None
             raise errors.path_not_found()
-        self._known = definition
+        if definition is not self._known:
+            self._known, self._guard = definition, None
         self._check(definition)
         if value is not None and not self._any_version:
             _check_version(definition, stored_object.api_version(value))
-        return Guard(self._key, definition.revision)
+        if self._guard is None:
+            self._guard = Guard(self._key, definition.revision)
+        return self._guard
 
     async def outdated(self, guard: Guard) -> None:
         """Read the definition again after a failed precondition, unless the catalog has a newer state already.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from apiext.admission.remote import RemoteAdmission
 from apiext.conversion.none import NoneConverter
-from apiext.conversion.remote import CONVERT, RemoteConverter
+from apiext.conversion.remote import RemoteCalls
 from apiext.definitions.codec import CRDCodec
 from apiext.definitions.definition import Definition
 from apiext.endpoints.handlers.open_watches import Watches
@@ -25,7 +25,7 @@ from apiext.storage.remote_store import RemoteStore
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from apiext.conversion.interface import Converter
+    from apiext.conversion.interface import Converter, CopiedConverter
     from apiext.definitions.definition import Version
     from apiext.endpoints.handlers.scope import Scope
     from apiext.meta.builtin_resources import BuiltinResource
@@ -81,7 +81,7 @@ class _RemoteDefinitions:
         self.link.ask("forget", name, revision)
 
 
-def with_remote_version(served: ServingVersion, info: ServingInfo, version: Version, converter: Converter) -> ServingVersion:
+def with_remote_version(served: ServingVersion, info: ServingInfo, version: Version, converter: CopiedConverter) -> ServingVersion:
     """Return a version whose scopes have copies in worker processes."""
     main, definition, codec = served.scopes[""], info.definition, cast("CustomResourceCodec", served.codec)
 
@@ -91,14 +91,14 @@ def with_remote_version(served: ServingVersion, info: ServingInfo, version: Vers
 
     place = VersionPlace(definition.name, definition.uid, definition.revision, version.name, _admitted(main), codec.cbor)
     # its answers refer to no codec: an unused one must be garbage at once
-    convert: Callable[..., Awaitable[Any]] = converter.convert
+    conversion = converter.answers()
     answers = {
         "definition": _answer(definition.item),
         "prefix": cast("ResourceRest", main.rest).answers()["prefix"],
-        CONVERT: convert,
+        **conversion,
     }
     codec.remote = RemoteCodec(_version_codec, place, answers)
-    return dataclasses.replace(served, scopes=_with_remote(served.scopes, version_scopes, place, definition=latest, convert=convert))
+    return dataclasses.replace(served, scopes=_with_remote(served.scopes, version_scopes, place, definition=latest, **conversion))
 
 
 def _answer(item: Item) -> Callable[..., Awaitable[Item]]:
@@ -168,8 +168,16 @@ def _made(link: ServerLink, place: VersionPlace) -> tuple[Definition, ServingVer
     store = RemoteStore(link, definition.resource)
     version = next(version for version in definition.versions if version.name == place.version)
     admission = RemoteAdmission(link, place.admitted)
-    converter = NoneConverter() if definition.conversion_strategy == "None" else RemoteConverter(link)
-    return definition, build_version(ServingInfo(definition), version, store, admission, converter, cbor=place.cbor)
+    return definition, build_version(ServingInfo(definition), version, store, admission, _converter(link, definition), cbor=place.cbor)
+
+
+def _converter(link: ServerLink, definition: Definition) -> Converter:
+    if definition.conversion_strategy == "None":
+        return NoneConverter()
+    # Imported with the first webhook: most servers call none.
+    from apiext.conversion.webhook import WebhookConverter
+
+    return WebhookConverter(definition.name, definition.head["spec"]["conversion"], RemoteCalls(link))
 
 
 def _builtin_scopes(link: ServerLink, place: _BuiltinPlace) -> Mapping[str, Scope]:

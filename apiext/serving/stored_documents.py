@@ -11,6 +11,7 @@
 | `/stored/objects/CRD/NAMESPACE/NAME` | the stored bytes of an object; of a cluster-scoped one without NAMESPACE |
 
 Documents with many entries come in pages: `limit` is the number of entries that are examined, `continue` the last one of the page before.
+A page of large objects has fewer.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from typing import TYPE_CHECKING, Final
 from apiext.definitions.stored_report import stored_report
 from apiext.meta import errors
 from apiext.meta.builtin_resources import CUSTOM_RESOURCE_DEFINITIONS
+from apiext.meta.time_slice import Pace
 from apiext.registry.errors import StorageFailure, interpret
 from apiext.serving.stored_repairs import StoredRepairs
 from apiext.serving.stored_validation import StoredProblem, find_problems_remotely
 from apiext.storage import stored_object
+from apiext.storage.pages import PageLimit
 
 if TYPE_CHECKING:
     from apiext.definitions.catalog import Catalog
@@ -44,7 +47,11 @@ MAX_ENTRIES: Final = 1000
 """Entries of a page."""
 _DEFAULT_ENTRIES: Final = 500
 _PIECE: Final = 50
-"""Objects that are in memory at a time."""
+"""Objects that are in memory at a time; fewer large ones."""
+_MAX_PAGE_BYTES: Final = 64 << 20
+"""Bytes of the objects that are examined for a page, but for the last piece; reading them takes a tenth of a second."""
+_ENCODED_BYTES: Final = 192 << 10
+"""Bytes of an object that are encoded at a time, in a fraction of a millisecond; a multiple of 3, so that the texts can be joined."""
 _JOB_BYTES: Final = 1 << 20
 """Bytes of objects that a worker process validates in one job; other users' jobs run between two. Decoded, they take some tens of MiB."""
 _TOGETHER: Final = 4
@@ -164,7 +171,14 @@ class StoredDocuments:
 
     async def _objects(self, definition: Definition, question: StoredQuestion) -> Object:
         prefix, pages = self._cache.stores.key_prefix(definition.resource), _Pages(question)
-        items = [_about(pair, prefix) async for pairs in pages.of(self._stored(definition)) for pair in pairs]
+        items: list[Object] = []
+        pace = Pace()
+        async for pairs in pages.of(self._stored(definition)):
+            for pair in pairs:
+                # an apiVersion that is not at the beginning takes milliseconds to find
+                if pace.due:
+                    await pace.pause()
+                items.append(_about(pair, prefix))
         return {"items": items, "continue": pages.after}
 
     async def _object(self, definition: Definition, key: str) -> Object:
@@ -172,10 +186,20 @@ class StoredDocuments:
         if pair is None:
             raise errors.not_found(definition.resource, key)
         about = _about(pair, self._cache.stores.key_prefix(definition.resource))
-        return about | {"data": base64.b64encode(pair.value).decode()}
+        return about | {"data": await _base64(pair.value)}
 
     def _stored(self, definition: Definition) -> StoredVersions:
         return self._cache.stores.stored_versions(definition.resource)
+
+
+async def _base64(data: bytes) -> str:
+    """Encode data in time slices."""
+    pace, view, parts = Pace(), memoryview(data), list[bytes]()
+    for at in range(0, len(data), _ENCODED_BYTES):
+        if pace.due:
+            await pace.pause()
+        parts.append(base64.b64encode(view[at : at + _ENCODED_BYTES]))
+    return b"".join(parts).decode("ascii")
 
 
 async def _described(roll_call: RollCall) -> Object:
@@ -210,15 +234,17 @@ class _Pages:
         """The last entry before the page; then its own last one, "" if no others follow."""
 
     async def of(self, stored: StoredVersions) -> AsyncGenerator[Sequence[KeyValue]]:
-        """Yield the objects of the page in pieces that memory has room for. The page ends early if it takes long."""
+        """Yield the objects of the page in pieces that memory has room for. The page ends early if it takes long, or many bytes."""
         loop = asyncio.get_running_loop()
-        end, left = loop.time() + _PAGE_SECONDS, self.limit
-        while left and loop.time() < end:
-            pairs, self.after = await stored.page(self.after, min(left, _PIECE))
+        end, left, room, size = loop.time() + _PAGE_SECONDS, self.limit, _MAX_PAGE_BYTES, PageLimit()
+        while left and room > 0 and loop.time() < end:
+            pairs, self.after = await stored.page(self.after, min(left, _PIECE, size.keys))
             yield pairs
             if not self.after:
                 return
             left -= len(pairs)
+            room -= sum(len(pair.value) for pair in pairs)
+            size.adapt(pairs)
 
 
 def _batches(pairs: Sequence[KeyValue]) -> Iterator[Sequence[KeyValue]]:

@@ -1,25 +1,51 @@
-"""Reads of a whole key prefix, page by page."""
+"""Reads of a whole key prefix, page by page. Pages are limited by number and, as far as sizes are known, by bytes."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final
 
 from apiext.meta.tasks import end_tasks
-from apiext.storage.backend import Backend, RangeResult
+from apiext.storage.backend import Backend, KeyValue, RangeResult
+
+_FIRST_KEYS: Final = 8
+"""Keys of the first page, whose sizes are unknown: 12 MiB of the largest objects that etcd takes by default."""
+_MAX_KEYS: Final = 1000
+"""Keys of a page; more bring no speed."""
+_GROWTH: Final = 8
+"""Factor by which a page may have more keys than the one before, since larger objects may follow small ones."""
+_PAGE_BYTES: Final = 4 << 20
+"""Bytes of the values of a page, if they are as large as those of the page before. The caller and the read ahead hold one each."""
 
 
-async def pages(backend: Backend, prefix: str, *, limit: int, start: str = "", revision: int = 0) -> AsyncGenerator[RangeResult]:
+class PageLimit:
+    """The number of keys of the next page, from the mean size of the values of the last one."""
+
+    __slots__ = ("keys",)
+
+    def __init__(self) -> None:
+        self.keys = _FIRST_KEYS
+
+    def adapt(self, page: Sequence[KeyValue]) -> None:
+        """Set the number of keys of the page that follows."""
+        fitting = len(page) * _PAGE_BYTES // max(1, sum(len(pair.value) for pair in page))
+        self.keys = max(1, min(_MAX_KEYS, _GROWTH * self.keys, fitting))
+
+
+async def pages(backend: Backend, prefix: str, *, start: str = "", revision: int = 0) -> AsyncGenerator[RangeResult]:
     """Yield pages of a prefix from a key on, all at one revision (0: that of the first page). Read ahead by one page.
 
     Raises:
         CompactedError: the revision was compacted meanwhile.
         BackendError: the backend does not answer.
     """
-    result = await backend.list(prefix, start=start, revision=revision, limit=limit)
+    size = PageLimit()
+    result = await backend.list(prefix, start=start, revision=revision, limit=size.keys)
     revision = revision or result.revision
     while result.more:
-        following = asyncio.create_task(backend.list(prefix, start=f"{result.items[-1].key}\0", revision=revision, limit=limit))
+        size.adapt(result.items)
+        following = asyncio.create_task(backend.list(prefix, start=f"{result.items[-1].key}\0", revision=revision, limit=size.keys))
         try:
             yield result
             result = await following
@@ -27,3 +53,19 @@ async def pages(backend: Backend, prefix: str, *, limit: int, start: str = "", r
             # the caller may stop, or be cancelled
             await end_tasks(following)
     yield result
+
+
+async def latest_pages(backend: Backend, prefix: str) -> AsyncGenerator[Sequence[KeyValue]]:
+    """Yield the pages of a prefix, each as it is when the caller asks for it.
+
+    Raises:
+        BackendError: the backend does not answer.
+    """
+    size, start = PageLimit(), ""
+    while True:
+        result = await backend.list(prefix, start=start, limit=size.keys)
+        yield result.items
+        if not result.more:
+            return
+        size.adapt(result.items)
+        start = f"{result.items[-1].key}\0"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
 from enum import StrEnum
 from typing import Final
 
 from apiext.storage.backend import Backend, KeyValue
+from apiext.storage.pages import latest_pages
 from apiext.storage.write_guards import GuardedWrites, WriteGuard
 
-_PAGE_KEYS: Final = 500
 _TOGETHER: Final = 128
 """Concurrent deletions: as many as share a transaction."""
 
@@ -65,19 +64,10 @@ class RawObjects:
 
     async def clear(self, scope: str) -> None:
         """Delete all objects below a prefix ("" for all, "namespace/")."""
-        async for page in self._pages(scope):
+        async for page in latest_pages(self._backend, self._prefix + scope):
             for first in range(0, len(page), _TOGETHER):
                 await asyncio.gather(*map(self._remove, page[first : first + _TOGETHER]))
 
     async def keys(self) -> list[str]:
         """Return the keys of all objects."""
-        return [pair.key[len(self._prefix) :] async for page in self._pages("") for pair in page]
-
-    async def _pages(self, scope: str) -> AsyncIterator[Sequence[KeyValue]]:
-        start = ""
-        while True:
-            result = await self._backend.list(self._prefix + scope, start=start, limit=_PAGE_KEYS)
-            yield result.items
-            if not result.more:
-                return
-            start = f"{result.items[-1].key}\0"
+        return [pair.key[len(self._prefix) :] async for page in latest_pages(self._backend, self._prefix) for pair in page]

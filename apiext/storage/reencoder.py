@@ -12,6 +12,7 @@ from apiext.storage import entry as entries
 from apiext.storage import stored_object
 from apiext.storage.backend import ValueTooLargeError
 from apiext.storage.interface import Item
+from apiext.storage.pages import latest_pages
 from apiext.storage.rendering import at_revision
 from apiext.storage.view import View
 from apiext.storage.write_guards import GuardedWrites, WriteGuard
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from apiext.storage.interface import Codec
     from apiext.storage.rendering import Renderer
 
-_PAGE_KEYS: Final = 500
 _BATCH: Final = 100
 """Objects that are converted together."""
 _TOGETHER: Final = 5
@@ -58,11 +58,10 @@ class Reencoder:
             BackendError: the store does not answer.
             StatusError: the guard refuses writes.
         """
-        view, prefix, start, pace = View(codec, self._renderer), self._renderer.prefix, "", Pace()
-        while True:
-            page = await self._backend.list(prefix, start=start, limit=_PAGE_KEYS)
+        view, pace = View(codec, self._renderer), Pace()
+        async for page in latest_pages(self._backend, self._renderer.prefix):
             todo = []
-            for pair in page.items:
+            for pair in page:
                 if pace.due:
                     await pace.pause()
                 if stored_object.api_version(pair.value) != codec.gvk.api_version:
@@ -70,9 +69,6 @@ class Reencoder:
             for first in range(0, len(todo), _BATCH):
                 async for part in self._rewrite(view, todo[first : first + _BATCH]):
                     yield part
-            if not page.more:
-                return
-            start = f"{page.items[-1].key}\0"
 
     async def _rewrite(self, view: View, pairs: Sequence[KeyValue]) -> AsyncGenerator[Reencoded]:
         prefix = self._renderer.prefix

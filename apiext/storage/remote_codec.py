@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from apiext.storage.rendering import RENDERING_ERRORS, Renderer
+from apiext.storage.batch_rendering import render_all
+from apiext.storage.interface import CorruptObjectError
+from apiext.storage.rendering import Renderer
+from apiext.workers.restarts import KeptAnswers, converse_again
 
 if TYPE_CHECKING:
+    from apiext.storage.batch_rendering import StoredBytes
     from apiext.storage.interface import Codec
     from apiext.storage.rendering import RenderResult
     from apiext.workers.link import ServerLink
@@ -25,20 +29,33 @@ class RemoteCodec:
     """Names the codec and its state; small."""
     answers: Mapping[str, Callable[..., Awaitable[Any]]]
 
-    async def render(self, workers: WorkerPool, prefix: str, key: str, data: bytes, revision: int) -> RenderResult:
-        """Render stored bytes as `Renderer.item`.
+    async def render(
+        self, workers: WorkerPool, prefix: str, stored: Sequence[StoredBytes], kept: KeptAnswers | None = None
+    ) -> list[RenderResult]:
+        """Render stored objects of a resource with a key prefix, as `render_all`; `kept` has answers to an earlier attempt.
 
         Raises:
             StatusError: the worker process failed.
         """
-        result: RenderResult = await workers.converse(_render, self.build, self.place, prefix, key, data, revision, answers=self.answers)
-        return result
+        kept = kept or KeptAnswers(workers, self.answers)
+        return await converse_again(workers, _render, self.build, self.place, prefix, stored, answers=kept)
+
+    async def check(self, workers: WorkerPool, prefix: str, stored: StoredBytes) -> CorruptObjectError | None:
+        """Return the error of a stored object that cannot be decoded. Raises as `render`."""
+        return await workers.converse(_check, self.build, self.place, prefix, stored, answers=self.answers)
 
 
 async def _render(
-    link: ServerLink, build: Callable[[ServerLink, Any], Codec], place: Any, prefix: str, key: str, data: bytes, revision: int
-) -> RenderResult:
+    link: ServerLink, build: Callable[[ServerLink, Any], Codec], place: Any, prefix: str, stored: Sequence[StoredBytes]
+) -> list[RenderResult]:
+    return await render_all(Renderer(prefix), build(link, place), stored)
+
+
+async def _check(
+    link: ServerLink, build: Callable[[ServerLink, Any], Codec], place: Any, prefix: str, stored: StoredBytes
+) -> CorruptObjectError | None:
     try:
-        return Renderer(prefix).item(build(link, place), key, data, revision)
-    except RENDERING_ERRORS as error:
+        Renderer(prefix).decode(build(link, place), *stored)
+    except CorruptObjectError as error:
         return error
+    return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from apiext.meta.limits import MAX_INLINE_RENDERING_BYTES
 from apiext.meta.time_slice import Pace
 from apiext.storage import entry as entries
 from apiext.storage import stored_object
@@ -70,15 +71,22 @@ class Repair:
         errors: list[CorruptObjectError | None] = []
         pace = Pace()
         for one in read:
-            try:
-                self._renderer.decode(self._codec, one.key, one.raw, one.revision)
-            except CorruptObjectError as error:
-                errors.append(error)
-            else:
-                errors.append(None)
+            errors.append(await self._error(one))
             if pace.due:
                 await pace.pause()
         return errors
+
+    async def _error(self, entry: Entry) -> CorruptObjectError | None:
+        """Return the error of an entry that cannot be decoded; a worker process decodes a large one."""
+        remote, workers = self._codec.remote, self._renderer.workers
+        try:
+            stored = (entry.key, entry.raw, entry.revision)
+            if remote is not None and workers is not None and entry.size > MAX_INLINE_RENDERING_BYTES:
+                return await remote.check(workers, self._renderer.prefix, stored)
+            self._renderer.decode(self._codec, *stored)
+        except CorruptObjectError as error:
+            return error
+        return None
 
     async def replace(self, key: str, data: bytes, *, revision: int, encode: bool = False) -> int:
         """Replace an object if it still has a revision; return the new one. With `encode`, write it in the storage version.

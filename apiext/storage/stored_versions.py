@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 UNKNOWN: Final = ""
 """Stands for the version of objects that are encrypted, cannot be parsed, or have an apiVersion of another group."""
 
-_PAGE_KEYS: Final = 250
-
 
 @dataclass(frozen=True, slots=True)
 class StoredCounts:
@@ -110,7 +108,7 @@ class StoredVersions:
         start = ""
         while True:
             try:
-                async for page in pages(self._backend, self._prefix, start=start, limit=_PAGE_KEYS):
+                async for page in pages(self._backend, self._prefix, start=start):
                     for pair in page.items:
                         if pace.due:
                             await pace.pause()
@@ -137,7 +135,7 @@ class StoredVersions:
     async def _scan(self) -> StoredCounts:
         """Count in the backend. Raises CompactedError."""
         pace, counts, revision = Pace(), dict[str, int](), 0
-        async for page in pages(self._backend, self._prefix, limit=_PAGE_KEYS):
+        async for page in pages(self._backend, self._prefix):
             revision = revision or page.revision
             for pair in page.items:
                 api_version = stored_object.api_version(pair.value)

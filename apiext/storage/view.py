@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from apiext.meta import errors, limits
+from apiext.meta import limits
 from apiext.meta.gvk import GroupVersionKind
-from apiext.meta.json_codec import Object
+from apiext.meta.inline_work import HeavyWorkError, InlineWork
 from apiext.meta.time_slice import Pace
+from apiext.storage.batch_rendering import StoredBytes, render_all
 from apiext.storage.entry import Entry
 from apiext.storage.interface import Codec, CorruptObjectError, Item
 from apiext.storage.render_queue import RenderQueue
 from apiext.storage.rendering import RENDERING_ERRORS, Renderer, RenderResult, at_revision, with_revision
+from apiext.workers.restarts import KeptAnswers
 
 _KEPT_FAILURES: Final = 100
 """Entries that a view knows to be unreadable: as many as the error of a list names."""
@@ -32,12 +34,12 @@ class View:
         self.inline: bool = codec.conversion is None
         """Whether `item` can be used for small entries at once; otherwise all entries are rendered by `items` first."""
         self._renderer = renderer
-        self._remote = codec.remote if self.inline and renderer.workers is not None else None
         self._queue: RenderQueue | None = None
         self.use(codec, released)
 
     def use(self, codec: Codec, released: Callable[[View], None] | None) -> None:
         """Render with a codec, instead of one that renders equally; `released` is called when it is garbage."""
+        self._remote = codec.remote if self._renderer.workers is not None else None
         self._codec = weakref.ref(codec, None if released is None else lambda _: released(self))
         self.failures: dict[Entry, CorruptObjectError] = {}
         """The errors of the last entries that could not be decoded, in an inline view; a conversion may succeed later."""
@@ -104,45 +106,44 @@ class View:
         return [entry.cached(self) or results[entry] for entry in entries]
 
     async def _render_batch(self, codec: Codec, entries: Sequence[Entry]) -> dict[Entry, RenderResult]:
-        """Render entries after one conversion of them all."""
+        """Render entries after one conversion of them all; with a large one, they are rendered in a worker process."""
         pace = Pace()
         shown: dict[Entry, RenderResult] = {}
-        decoded: dict[Entry, Object] = {}
+        stored: dict[Entry, StoredBytes] = {}
         for entry in entries:
-            if self._is_large(entry):
-                shown[entry] = await self._render_remotely(entry)
-                continue
             try:
-                decoded[entry] = self._renderer.decode(codec, entry.key, entry.raw, entry.revision)
-            except RENDERING_ERRORS as error:
-                shown[entry] = error
-            if pace.due:
-                await pace.pause()
-        objects: Sequence[Object | ValueError] = list(decoded.values())
-        if codec.conversion is not None and decoded:
-            try:
-                objects = await codec.conversion.from_storage(list(decoded.values()))
-            except errors.StatusError as error:
-                return shown | dict.fromkeys(decoded, error)
-        for entry, obj in zip(decoded, objects, strict=True):
-            if isinstance(obj, ValueError):
-                shown[entry] = self._renderer.corrupt(entry.key, entry.revision, obj)
-                continue
-            try:
-                shown[entry] = entry.adopt(self, self._renderer.render(codec, entry.key, obj, entry.revision))
+                stored[entry] = (entry.key, entry.raw, entry.revision)
             except CorruptObjectError as error:
                 shown[entry] = error
             if pace.due:
                 await pace.pause()
-        return shown
+        large = [entry for entry in stored if self._is_large(entry)]
+        if large and not self.inline:
+            return shown | await self._render_remotely(stored)
+        for entry in large:
+            shown |= await self._render_remotely({entry: stored.pop(entry)})
+        if self.inline or self._remote is None or self._renderer.workers is None:
+            return shown | self._adopted(stored, await render_all(self._renderer, codec, list(stored.values())))
+        kept = KeptAnswers(self._renderer.workers, self._remote.answers)
+        try:
+            with kept.recording(), InlineWork(trusting=True):
+                results = await render_all(self._renderer, codec, list(stored.values()))
+        except HeavyWorkError:
+            return shown | await self._render_remotely(stored, kept)
+        return shown | self._adopted(stored, results)
 
-    async def _render_remotely(self, entry: Entry) -> RenderResult:
-        """Render an entry in a worker process."""
+    async def _render_remotely(self, stored: Mapping[Entry, StoredBytes], kept: KeptAnswers | None = None) -> dict[Entry, RenderResult]:
+        """Render entries in a worker process."""
         remote, workers = self._remote, self._renderer.workers
         if remote is None or workers is None:
-            raise AssertionError("only large entries of a view with workers are rendered remotely")
+            raise AssertionError("only a view with workers renders remotely")
         try:
-            result = await remote.render(workers, self._renderer.prefix, entry.key, entry.raw, entry.revision)
+            results = await remote.render(workers, self._renderer.prefix, list(stored.values()), kept)
         except RENDERING_ERRORS as error:
-            return error
-        return entry.adopt(self, result) if isinstance(result, Item) else result
+            return dict.fromkeys(stored, error)
+        return self._adopted(stored, results)
+
+    def _adopted(self, entries: Iterable[Entry], results: Sequence[RenderResult]) -> dict[Entry, RenderResult]:
+        return {
+            entry: entry.adopt(self, result) if isinstance(result, Item) else result for entry, result in zip(entries, results, strict=True)
+        }

@@ -78,7 +78,8 @@ def check_preconditions(preconditions: Preconditions | None, obj: Object, key: s
 
 
 def _check_size(state: ObjectState, options: WriteOptions) -> None:
-    if options.limit is not None and len(state.raw) > options.limit:
+    size = max(len(state.raw), len(state.item.data) if state.item is not None else 0)
+    if options.limit is not None and size > options.limit:
         raise LargeObjectError
 
 

@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
+from yarl import URL
 
 from apiext.webhook.credentials import EXPIRY_MARGIN, Credential, CredentialError, basic_authorization
 from apiext.webhook.exec_plugin import run_command, seconds_since_epoch
+from apiext.webhook.proxy_environment import proxy_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -105,10 +107,10 @@ class _OpenID:
         async with aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=self._tls), timeout=aiohttp.ClientTimeout(total=_TIMEOUT), raise_for_status=True
         ) as session:
-            async with session.get(f"{issuer}/.well-known/openid-configuration") as response:
+            async with session.get(f"{issuer}/.well-known/openid-configuration", proxy=proxy_of(URL(issuer))) as response:
                 url = str((await response.json(content_type=None))["token_endpoint"])
             form = {"grant_type": "refresh_token", "refresh_token": self._refresh_token}
-            async with session.post(url, data=form, headers={"Authorization": client}) as response:
+            async with session.post(url, data=form, headers={"Authorization": client}, proxy=proxy_of(URL(url))) as response:
                 answer: dict[str, Any] = await response.json(content_type=None)
                 return answer
 

@@ -40,7 +40,7 @@ class CircuitBreaker:
         """Create a closed circuit.
 
         `is_failure` tells the exceptions of a webhook that does not answer; any other outcome is an answer. `changed` is called after
-        the first answer, and when the circuit was opened or closed.
+        the first answer, also after `report_again`, and when the circuit was opened or closed.
         """
         self._is_failure = is_failure
         self._changed = changed
@@ -53,8 +53,8 @@ class CircuitBreaker:
         self._probe: asyncio.Task[Any] | None = None
         self._failed_call: Callable[[], Awaitable[Any]] | None = None
         self._backoff = Backoff(_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
-        self.answered = False
-        """Whether the webhook has ever answered."""
+        self._reported = False
+        """Whether `changed` was called after an answer."""
         self.error: Exception | None = None
         """The latest failure while the circuit is open, else None."""
 
@@ -67,6 +67,10 @@ class CircuitBreaker:
         """Repeat the latest failed call if a probe is due, for a reader that needs no call."""
         if self.probe_due and self._failed_call is not None:
             self._probe = shared_task(self.call(self._failed_call))
+
+    def report_again(self) -> None:
+        """Call `changed` after the next answer, since somebody else has found the webhook silent."""
+        self._reported = False
 
     async def call(self, function: Callable[[], Awaitable[T]]) -> T:
         """Return the result of a call.
@@ -101,8 +105,8 @@ class CircuitBreaker:
                 self._probing = False
 
     def _succeeded(self) -> None:
-        was_open, first = self.error is not None, not self.answered
-        self._count, self.error, self.answered, self._failed_call = 0, None, True, None
+        was_open, first = self.error is not None, not self._reported
+        self._count, self.error, self._reported, self._failed_call = 0, None, True, None
         self._silent_since = self._clock()
         self._backoff.reset()
         if was_open or first:

@@ -71,6 +71,7 @@ class HookClients:
         self._addresses = {service_host(*service): address for service, address in services.items()}
         self.errors = CallErrors(self._addresses, read)
         self._session: aiohttp.ClientSession | None = None
+        self._closed = False
         self._contexts: WeakValueDictionary[tuple[bytes, ...], ssl.SSLContext] = WeakValueDictionary()
         """The contexts of clients, by trusted certificates; one with those of the system takes about a megabyte."""
 
@@ -91,14 +92,21 @@ class HookClients:
         return host in self._addresses
 
     def session(self) -> aiohttp.ClientSession:
-        """Return the session of all connections, opened with the first call."""
-        if self._session is None or self._session.closed:
+        """Return the session of all connections, opened with the first call.
+
+        Raises:
+            HookError: the clients were closed.
+        """
+        if self._closed:
+            raise HookError("the server is shutting down")
+        if self._session is None:
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS, resolver=ServiceResolver(self._addresses))
             self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), headers=_HEADERS)
         return self._session
 
     async def close(self) -> None:
-        """Close the connections; calls that run fail."""
+        """Close the connections; calls that run fail, and so do later ones."""
+        self._closed = True
         if self._session is not None:
             await self._session.close()
 

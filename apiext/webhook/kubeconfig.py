@@ -18,6 +18,7 @@ from yarl import URL
 from apiext.meta.configuration import parse_configuration
 from apiext.webhook.credentials import CachedCredential, Credential, basic_authorization
 from apiext.webhook.kubeconfig_schema import KUBECONFIG
+from apiext.webhook.proxy_environment import proxy_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,6 +90,19 @@ def load(path: Path) -> Endpoint:
         raise KubeconfigError(f"{path}: {error}") from error
 
 
+def proxy_for(url: str, configured: str = "", environ: Mapping[str, str] = os.environ) -> URL | None:
+    """Return the proxy for a server: the configured one, else that of the environment, as client-go.
+
+    Raises:
+        ValueError: the proxy is not supported.
+    """
+    proxy = URL(configured) if configured else proxy_of(URL(url), environ)
+    if proxy is not None and (proxy.scheme not in _PROXY_SCHEMES or not proxy.host):
+        origin = "cluster's proxy-url" if configured else "environment's proxy"
+        raise ValueError(f"the {origin} has scheme {proxy.scheme!r}; only http and https proxies are supported")
+    return proxy
+
+
 def _endpoint(config: Mapping[str, Any], folder: Path) -> Endpoint:
     context = _named(config, "contexts", config.get("current-context") or "", "context")
     cluster = _named(config, "clusters", context.get("cluster") or "", "cluster")
@@ -104,7 +118,7 @@ def _endpoint(config: Mapping[str, Any], folder: Path) -> Endpoint:
         url=url,
         context=_tls(cluster, user, folder) if url.startswith("https://") else None,
         server_name=cluster.get("tls-server-name") or "",
-        proxy=_proxy(cluster.get("proxy-url") or ""),
+        proxy=proxy_for(url, cluster.get("proxy-url") or ""),
         authorization=authorization,
         token_file=folder / token_file if token_file else None,
         # as in client-go, a plugin runs only where nothing else sets the Authorization header
@@ -139,13 +153,6 @@ def _named(config: Mapping[str, Any], kind: str, name: str, member: str) -> Mapp
         if entry.get("name") == name:
             return entry.get(member) or {}
     raise ValueError(f"{kind} has no {name!r}")
-
-
-def _proxy(text: str) -> URL | None:
-    url = URL(text)
-    if text and (url.scheme not in _PROXY_SCHEMES or not url.host):
-        raise ValueError(f"the cluster's proxy-url has scheme {url.scheme!r}; only http and https proxies are supported")
-    return url or None
 
 
 def _authorization(user: Mapping[str, Any]) -> str:

@@ -19,8 +19,9 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def proxy_of(url: URL, environ: Mapping[str, str] = os.environ) -> URL | None:
-    """Return the proxy for an HTTPS URL, None if it is called directly: HTTPS_PROXY and NO_PROXY, or their lower-case forms."""
-    proxy, exceptions = (environ.get(name) or environ.get(name.lower()) or "" for name in ("HTTPS_PROXY", "NO_PROXY"))
+    """Return the proxy for a URL, None if it is called directly: HTTPS_PROXY or HTTP_PROXY, and NO_PROXY, or their lower-case forms."""
+    names = "HTTP_PROXY" if url.scheme == "http" else "HTTPS_PROXY", "NO_PROXY"
+    proxy, exceptions = (environ.get(name) or environ.get(name.lower()) or "" for name in names)
     host = (url.host or "").lower()
     if not proxy or host == "localhost":
         return None

@@ -7,7 +7,7 @@ import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from apiext.webhook.kubeconfig import Endpoint, KubeconfigError
+from apiext.webhook.kubeconfig import Endpoint, KubeconfigError, proxy_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +33,9 @@ def load(environ: Mapping[str, str] = os.environ, folder: Path = FOLDER) -> Endp
     try:
         token.open("rb").close()
         context = ssl.create_default_context(cafile=authority)
+        url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+        return Endpoint(url=url, context=context, proxy=proxy_for(url, environ=environ), token_file=token)
     except OSError as error:
         raise KubeconfigError(f"{error.filename or authority}: {error.strerror or error}") from error
-    return Endpoint(url=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}", context=context, token_file=token)
+    except ValueError as error:
+        raise KubeconfigError(str(error)) from error

@@ -6,6 +6,8 @@ import pytest
 
 from apiext.meta.limits import MAX_STORED_BYTES
 from apiext.storage.backend import Backend, BackendError, KeyValue, ValueTooLargeError
+from apiext.storage.etcd import messages
+from apiext.storage.etcd.aetcd_messages import rpc
 
 
 async def test_creates_an_absent_key(backend: Backend, prefix: str) -> None:
@@ -213,3 +215,25 @@ async def test_refuses_large_values(backend: Backend, prefix: str) -> None:
     assert await backend.get(prefix + "b") == (None, before.revision)
     assert (await backend.get(prefix + "a"))[0] == KeyValue(prefix + "a", almost, before.revision)
     assert (await backend.create(prefix + "b", b"small")).succeeded
+
+
+async def test_names_the_size_of_the_largest_values(backend: Backend, prefix: str) -> None:
+    """Refuse values with the message of the reference's etcd client if its request has more than 2 MiB, else with etcd's."""
+    key, limit = prefix + "a", 2 << 20
+    length = limit - 2 * len(key) - 50
+    while _request_size(key, length + 1) <= limit:
+        length += 1
+
+    with pytest.raises(ValueTooLargeError, match=r"^etcdserver: request is too large$"):
+        await backend.create(key, b"x" * length)
+    for more in (1, 1000):
+        size = _request_size(key, length + more)
+        with pytest.raises(ValueTooLargeError, match=rf"^rpc error: code = .* larger than max \({size} vs\. {limit}\)$"):
+            await backend.create(key, b"x" * (length + more))
+
+
+def _request_size(key: str, length: int) -> int:
+    """Return the bytes of the reference's request that creates a value of some length."""
+    request = rpc.TxnRequest.FromString(messages.conditional(messages.encode(key), b"x" * length, 0, None))
+    request.ClearField("failure")
+    return int(request.ByteSize())

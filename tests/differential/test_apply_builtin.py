@@ -67,6 +67,31 @@ def test_events(served: Pair) -> None:
     )
 
 
+def test_managers_of_other_event_versions(served: Pair) -> None:
+    """Drop the managers of an event that wrote it in events.k8s.io/v1 when it is written in v1."""
+    path = "/api/v1/namespaces/default/events/written"
+    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "written"}, "involvedObject": {"namespace": "default"}}
+
+    def manager(name: str, version: str, operation: str = "Update") -> dict[str, Any]:
+        fields = {"fieldsType": "FieldsV1", "fieldsV1": {"f:reason": {}, "f:metadata": {"f:labels": {"f:a": {}}}}}
+        return {"manager": name, "operation": operation, "apiVersion": version, "time": "2020-01-01T00:00:00Z", **fields}
+
+    other = "events.k8s.io/v1"
+    entries = [manager("a", other), manager("b", other, "Apply"), manager("c", "v1", "Apply"), manager("d", "v1")]
+    body = event | {"metadata": {"name": "written", "labels": {"a": "b"}, "managedFields": entries}, "reason": "Written"}
+    compared(
+        served,
+        [
+            Step("POST", "/api/v1/namespaces/default/events?fieldManager=c", body),
+            Step("PUT", f"{path}?fieldManager=c", body),
+            Step("PUT", f"{path}?fieldManager=c", body | {"reason": "Other"}),
+            applied(path, event | {"reason": "Applied"}, "fieldManager=a"),
+            Step("GET", path),
+            Step("DELETE", path),
+        ],
+    )
+
+
 def test_definitions(served: Pair) -> None:
     """Apply definitions, and their status."""
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": {"type": "string", "maxLength": 5}}}}}

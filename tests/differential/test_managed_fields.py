@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
 WRITER: Final = "?fieldManager=writer"
 SPEC: Final[dict[str, Any]] = {"size": 1, "text": "x"}
 NAMESPACE: Final = "/api/v1/namespaces/managed-fields"
+_NAMESPACED: Final = {"f:metadata": {"f:annotations": {"f:a": {}, "f:absent": {}}}, "f:status": {"f:phase": {}}}
 
 
 def _entry(manager: str, **more: Any) -> dict[str, Any]:
@@ -169,3 +170,17 @@ def test_of_a_namespace(served: Pair, sent: Any, tail: str) -> None:
     ]
     for step in steps:
         assert _survivors(served.ours, step) == _survivors(served.reference, step), str(step)
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_of_a_new_namespace(served: Pair, name: str) -> None:
+    """Keep, drop or refuse the sent entries of a new namespace alike: those of another kind, and the same about a namespace."""
+    entries = SENT[name]
+    fitting = entries
+    if isinstance(entries, list):
+        fitting = [one | {"apiVersion": "v1", "fieldsV1": _NAMESPACED} if isinstance(one, dict) and one else one for one in entries]
+    for sent in (entries, fitting):
+        metadata = {"name": "new-managed-fields", "annotations": {"a": "b"}, "managedFields": sent}
+        for query in ("?dryRun=All", f"{WRITER}&dryRun=All"):
+            step = Step("POST", f"/api/v1/namespaces{query}", {"metadata": metadata})
+            assert _survivors(served.ours, step) == _survivors(served.reference, step), str(step)

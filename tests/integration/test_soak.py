@@ -12,7 +12,19 @@ from hack.lib.soak.crash import Crashes
 from hack.lib.soak.inputs import catalogue
 
 _OBJECTS: Final = 200
-_OF_STORES: Final = ["names", "*revisions", "continue-tokens", "growth*", "*-objects", "objects-*", "watchers*", "selectors-of-watches"]
+_OF_STORES: Final = [
+    "names",
+    "*revisions",
+    "continue-tokens",
+    "growth*",
+    "*-objects",
+    "objects-*",
+    "watchers*",
+    "selectors-of-watches",
+    "*-of-what-is-stored",
+    "migrations-*",
+    "many-objects-through-a-webhook",
+]
 """Inputs that reach the store; the others are the same on every store."""
 _ROUNDS: Final = 3
 STORES: Final = pytest.mark.parametrize("store", ["sqlite", "etcd"])

@@ -138,7 +138,7 @@ def decode_body(scope: Scope, data: bytes, media_type: str, validation: str, war
         text = json_decoder.with_sent_number(str(error), data) if media_type == JSON and scope.typed else str(error)
         raise _undecodable(scope, kind or scope.kind, text) from error
     _report_strict(scope, kind, strict, validation, warnings)
-    if kind.group_version != scope.kind.group_version:
+    if kind[:2] != scope.kind[:2]:
         raise _other_version(kind, scope)
     return obj
 
@@ -228,6 +228,8 @@ def identify(scope: Scope, parsed: Any, data: bytes) -> tuple[Object, GroupVersi
     Raises:
         BodyDecodeError: the value is no object, or has no valid apiVersion and kind.
     """
+    if type(parsed) is dict and parsed.get("kind") == scope.kind.kind and parsed.get("apiVersion") == scope.kind.api_version:
+        return parsed, scope.kind
     obj, version, kind = type_meta(parsed)
     try:
         group_version = parse_group_version(version)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import Any, Final
 
 from aiohttp import web
@@ -68,20 +69,24 @@ async def read_delete_options(request: web.BaseRequest, query: Query, limit: int
     Raises:
         StatusError: 400 or 415 for a body that can not be decoded, 413 for one above the limit in bytes, 422 for invalid options.
     """
-    data = await read_body(request, limit)
-    if data:
-        media_type = input_type(request, protobuf=True)
-        large = len(data) > (MAX_INLINE_YAML_BYTES if media_type == YAML else MAX_INLINE_BYTES)
-        options = await request[WORKERS].call(_decoded, data, media_type, user=request[USER].name) if large else _decoded(data, media_type)
-    else:
-        options = delete_query(query)
-    if options.ignore_read_error and AUTHORIZE not in request:
+    data, authorized = await read_body(request, limit), AUTHORIZE in request
+    if not data:
+        return _checked(delete_query(query), authorized=authorized)
+    media_type = input_type(request, protobuf=True)
+    work = partial(_decoded, data, media_type, authorized=authorized)
+    large = len(data) > (MAX_INLINE_YAML_BYTES if media_type == YAML else MAX_INLINE_BYTES)
+    return await request[WORKERS].call(work, user=request[USER].name) if large else work()
+
+
+def _checked(options: DeleteQuery, *, authorized: bool) -> DeleteQuery:
+    """Return valid options; without authorization none for unreadable objects. A valid dryRun may have very many values, all the same."""
+    if options.ignore_read_error and not authorized:
         options = dataclasses.replace(options, ignore_read_error=False)
     check_delete(options)
-    return options
+    return dataclasses.replace(options, dry_run=options.dry_run[:1]) if len(options.dry_run) > 1 else options
 
 
-def _decoded(data: bytes, media_type: str) -> DeleteQuery:
+def _decoded(data: bytes, media_type: str, *, authorized: bool) -> DeleteQuery:
     try:
         parsed, _ = parse_body(data, media_type, _PROTOBUF)
     except NumberError as error:
@@ -90,10 +95,11 @@ def _decoded(data: bytes, media_type: str) -> DeleteQuery:
         prefix = TYPE_META_ERROR if media_type == JSON else ""
         raise errors.bad_request(f"{prefix}{error}") from error
     try:
-        return _decode(parsed)
+        options = _decode(parsed)
     except ValueError as error:
         text = with_sent_number(str(error), data) if media_type == JSON else str(error)
         raise errors.bad_request(text) from error
+    return _checked(options, authorized=authorized)
 
 
 def _decode(parsed: Any) -> DeleteQuery:

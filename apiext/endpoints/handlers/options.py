@@ -12,7 +12,7 @@ from typing import Final
 
 from apiext.endpoints.handlers.query_parameters import Query, flag, integer, text
 from apiext.endpoints.serializers.negotiation import META_GROUP
-from apiext.meta import errors, field, go_format
+from apiext.meta import errors, field, go_format, utf8
 from apiext.meta.gvk import GroupKind
 from apiext.meta.objectmeta_rules import validate_field_manager
 from apiext.meta.selector_parser import field_selector_steps, label_selector_steps
@@ -217,7 +217,7 @@ def write_query(query: Query, kind: str, *, apply: bool = False) -> WriteQuery:
     if validation not in {"", IGNORE, WARN, STRICT}:
         found.append(field.not_supported(field.Path("fieldValidation"), validation, ["", IGNORE, STRICT, WARN]))
     _raise_invalid(kind, found)
-    return WriteQuery(bool(dry_run), validation or WARN, manager, apply and bool(flag(query, "force")))
+    return WriteQuery(bool(dry_run), validation or WARN, utf8.replaced(manager), apply and bool(flag(query, "force")))
 
 
 def _check_dry_run(values: Sequence[str]) -> list[field.FieldError]:

@@ -42,7 +42,7 @@ def _parse(raw: str) -> Query:
 
 
 def _unescaped(text: str) -> str:
-    return unquote_plus(text, errors="replace") if "%" in text or "+" in text else text
+    return unquote_plus(text, errors="surrogateescape") if "%" in text or "+" in text else text
 
 
 def text(query: Query, name: str) -> str:

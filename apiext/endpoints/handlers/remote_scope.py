@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from apiext.conversion.remote import CONVERT
+from apiext.conversion.calls import POST
 from apiext.endpoints.responsewriters.warning_headers import shortened
 from apiext.meta.errors import StatusError
 
@@ -41,9 +41,9 @@ class RemoteScope:
             StatusError: the write failed, or the process did.
         """
         user, answers = call.user.name, dict(self.answers())
-        convert = answers.get(CONVERT)
-        if convert is not None:
-            answers[CONVERT] = lambda *args: workers.wait_aside(convert(*args), user)
+        post = answers.get(POST)
+        if post is not None:
+            answers[POST] = lambda body: workers.wait_aside(post(body), user)
         outcome: _Outcome[T] = await workers.converse(_run, self.build, self.place, execute, call, answers=answers, user=user)
         call.warnings[:] = outcome.warnings
         if outcome.error is not None:

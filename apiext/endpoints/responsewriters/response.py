@@ -75,6 +75,8 @@ class Reply(web.StreamResponse):
             await writer.write(b"".join((head, *self.parts)))
         else:
             pace = Pace()
+            # requests that shared the work on a list go on together
+            await pace.pause()
             for piece in pieces((head, *self.parts)):
                 await writer.write(piece)
                 # a fast client never fills the transport's buffer

@@ -16,6 +16,7 @@ from aiohttp import web
 
 from apiext.endpoints.request import SERVES_CBOR
 from apiext.meta import errors
+from apiext.meta.limits import MAX_ACCEPTED_TYPES
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -113,8 +114,9 @@ class Clause(NamedTuple):
 
 
 def clauses(header: str) -> list[Clause]:
-    """Return the clauses of an Accept header by preference, without malformed ones."""
-    parsed = [clause for part in header.split(",") if (clause := _clause(part.strip(" "))) is not None]
+    """Return the first MAX_ACCEPTED_TYPES clauses of an Accept header by preference, without malformed ones."""
+    parts = header.split(",", MAX_ACCEPTED_TYPES)[:MAX_ACCEPTED_TYPES]
+    parsed = [clause for part in parts if (clause := _clause(part.strip(" "))) is not None]
     if len(parsed) > _INSERTION_SORT_MAX:
         return sorted(parsed, key=lambda clause: (-clause.quality, clause.type == "*", clause.subtype == "*"))
     # The reference's comparison is no strict order (a specific clause precedes a wildcard of higher quality), so the algorithm matters.
@@ -140,7 +142,7 @@ def _clause(part: str) -> Clause | None:
     if more:
         return None
     quality, params = 1.0, {}
-    for param in rest.split(";"):
+    for param in rest.split(";", MAX_ACCEPTED_TYPES)[:MAX_ACCEPTED_TYPES]:
         name, _, tail = param.partition("=")
         text, _, more = tail.partition("=")
         if more or not tail:

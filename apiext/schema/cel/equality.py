@@ -13,6 +13,7 @@ from apiext.schema.cel.associative import AssociativeList
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import NAN_UNORDERED, NO_SUCH_OVERLOAD, CelError
 from apiext.schema.cel.json_values import MistypedJson, ObjectValue, UnknownJson
+from apiext.schema.cel.mixed_map import MixedMap
 from apiext.schema.cel.types import CelType
 from apiext.schema.cel.values import Duration, OpaqueValue, OptionalValue, Timestamp
 
@@ -54,7 +55,8 @@ def _equal(left: object, right: object, pending: list[tuple[object, object]]) ->
             return False
         if isinstance(left, AssociativeList):
             return _equal_by_key(left, right, pending)
-        pending.extend(zip(left, right, strict=True))
+        # the first elements are compared first
+        pending.extend(zip(reversed(left), reversed(right), strict=True))
         return True
     if isinstance(left, dict):
         return isinstance(right, dict) and _equal_maps(left, right, pending)
@@ -113,7 +115,12 @@ def find(entries: Mapping[object, object], key: object) -> object:
         found = entries.get(key, MISSING)
     except TypeError:  # a list or a map cannot be a key
         return MISSING
-    if found is MISSING or type(key) is str or isinstance(next(iter(entries)), bool) is isinstance(key, bool):
+    if (
+        found is MISSING
+        or type(key) is str
+        or isinstance(entries, MixedMap)
+        or isinstance(next(iter(entries)), bool) is isinstance(key, bool)
+    ):
         return found
     return MISSING
 

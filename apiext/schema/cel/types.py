@@ -50,6 +50,16 @@ def optional_of(value: CelType) -> CelType:
     return CelType("optional_type", (value,))
 
 
+def wrapper_of(value: CelType) -> CelType:
+    """Return the type of Protobuf's messages that hold one scalar."""
+    return CelType("wrapper", (value,))
+
+
+def unwrapped(kind: CelType) -> CelType:
+    """Return the type of the scalar for a wrapper; other types are returned as they are."""
+    return kind.parameters[0] if kind.name == "wrapper" else kind
+
+
 def type_of(kind: CelType) -> CelType:
     """Return the type of a type's name."""
     return CelType("type", (kind,))

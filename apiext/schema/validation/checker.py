@@ -29,14 +29,14 @@ def _reject(_: Any) -> bool:
     return False
 
 
-class _WholeFloatError(Exception):
-    """A float stands in the place of an integer: it may be valid, but it is no integer."""
+class _DoubtError(Exception):
+    """A float stands in the place of an integer, or a list in the place of a formatted string: it may be valid, but has another type."""
 
 
 def compile_check(spec: Spec) -> Check:
     """Return the check of a schema; nodes below are compiled when a value first reaches them.
 
-    It is True if a value surely is valid, and False when in doubt: floats in the place of integers are left to the report.
+    It is True if a value surely is valid, and False when in doubt: what only the report permits in the place of integers and strings.
 
     Raises:
         HeavyWorkError: the compilation takes too long for the event loop.
@@ -46,7 +46,7 @@ def compile_check(spec: Spec) -> Check:
     def check(value: Any) -> bool:
         try:
             return test(value)
-        except _WholeFloatError:
+        except _DoubtError:
             return False
 
     return check
@@ -67,7 +67,7 @@ def compile_spec(spec: Spec) -> Check:
         str: _typed(spec, "", [*common, *_string_checks(spec)]),
         int: _typed(spec, 0, [*common, *_number_checks(spec)]),
         float: _float_check(spec, [*common, *_number_checks(spec)]),
-        list: _typed(spec, [], [*common, *_list_checks(spec)]),
+        list: _doubt if _takes_lists_for_strings(spec) else _typed(spec, [], [*common, *_list_checks(spec)]),
         dict: _typed(spec, {}, [*common, *_object_checks(spec)]),
     }
     possible = [(kind, check) for kind, check in table.items() if check is not _reject]
@@ -96,9 +96,17 @@ def _float_check(spec: Spec, tests: list[Check]) -> Check:
     return _reject
 
 
+def _takes_lists_for_strings(spec: Spec) -> bool:
+    return bool(spec.types) and "array" not in spec.types and type_violation(spec, [], "") is None
+
+
+def _doubt(_: Any) -> bool:
+    raise _DoubtError
+
+
 def _reject_fraction(value: float) -> bool:
     if is_json_integer(value):
-        raise _WholeFloatError
+        raise _DoubtError
     return False
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from aiohttp import web
 
 from apiext.endpoints.request import PEER, Handler
-from apiext.meta.limits import LISTEN_BACKLOG, MAX_BODY_BYTES
+from apiext.meta.limits import LISTEN_BACKLOG, MAX_BODY_BYTES, MAX_RECEIVED_AHEAD_BYTES
 from apiext.server.http.connection import HTTPConnection, Request
 from apiext.server.http.parse_turns import ParseTurns
 from apiext.server.http.unauthenticated import UnauthenticatedConnections
@@ -45,6 +45,8 @@ def listen(address: str, port: int) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # connections inherit it; set later, it would not change the window that the handshake announces
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, MAX_RECEIVED_AHEAD_BYTES)
         listener.bind((address, port))
         listener.listen(LISTEN_BACKLOG)
         listener.setblocking(False)  # noqa: FBT003 -- the standard library's signature

@@ -30,7 +30,6 @@ from apiext.storage.pages import pages
 from apiext.storage.rendering import Renderer
 from apiext.storage.view import View
 
-_PAGE_KEYS: Final = 1000
 _STEP: Final = 64
 """Changes that are applied or undone at once."""
 _MIN_INCREMENTAL: Final = 64
@@ -149,7 +148,7 @@ class WatchCache:
             state: dict[str, Entry] = {}
             at = revision
             try:
-                async for result in pages(self._backend, prefix, revision=revision, limit=_PAGE_KEYS):
+                async for result in pages(self._backend, prefix, revision=revision):
                     at = at or result.revision
                     pairs = [(pair.key[len(prefix) :], pair) for pair in result.items]
                     page = [entries.read(self._renderer, key, pair.value, pair.revision) for key, pair in pairs]

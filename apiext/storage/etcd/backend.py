@@ -21,10 +21,11 @@ from apiext.storage.etcd import messages
 from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.etcd.calls import COMPACT, RANGE, Calls
 from apiext.storage.etcd.config import EtcdConfig
-from apiext.storage.etcd.errors import RevisionAhead, RevisionCompacted
+from apiext.storage.etcd.errors import MessageTooLargeError, RevisionAhead, RevisionCompacted
 from apiext.storage.etcd.progress_support import ProgressSupport
 from apiext.storage.etcd.servers import Servers
 from apiext.storage.etcd.watch import Watcher
+from apiext.storage.oversized_value import value_too_large
 
 _HEALTH_SECONDS: Final = 2.0
 """Limit of a health check, as in kube-apiserver."""
@@ -126,7 +127,10 @@ class EtcdBackend:
 
     async def _write(self, key: str, value: bytes | None, expected: int, guard: Guard | None) -> WriteResult:
         request = messages.conditional(messages.encode(key), value, expected, guard)
-        return messages.write_result(await self._calls.write(request), expected)
+        try:
+            return messages.write_result(await self._calls.write(request), expected)
+        except MessageTooLargeError as error:
+            raise value_too_large(key, value or b"", expected, error.limit) from error
 
     async def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
         """See `Backend.watch`. The stream's window blocks etcd while the reader is slow; etcd then reads from its log."""
@@ -208,7 +212,7 @@ class _CompactionClock:
             success=(rpc.RequestOp(request_put=rpc.PutRequest(key=_COMPACT_KEY, value=b"%d" % aged)),),
             failure=(rpc.RequestOp(request_range=rpc.RangeRequest(key=_COMPACT_KEY)),),
         )
-        response = await calls.write(request)
+        response = await calls.write(request.SerializeToString())
         self._revision = response.header.revision
         if response.succeeded:
             self._time += 1

@@ -40,8 +40,8 @@ class Calls:
         self._attempt_timeout = attempt_timeout
         self._loop = asyncio.get_running_loop()
 
-    async def write(self, request: Any) -> Any:
-        """Send a transaction to a connected server. Send it again only if no server has received it completely.
+    async def write(self, request: bytes) -> Any:
+        """Send an encoded transaction to a connected server. Send it again only if no server has received it completely.
 
         No answer of etcd proves that a write was not proposed: a proposal that waits for a leader may be taken after the
         server's time is over ("context deadline exceeded"). A repeated create could then restore an object that was deleted
@@ -60,10 +60,9 @@ class Calls:
             RevisionCompacted: the revision asked for was compacted.
             RevisionAhead: the revision asked for has not been reached.
         """
-        return await self._call(method, request, deadline or self._deadline, idempotent=True)
+        return await self._call(method, request.SerializeToString(), deadline or self._deadline, idempotent=True)
 
-    async def _call(self, method: Method, request: Any, seconds: float, *, idempotent: bool) -> Any:
-        message = request.SerializeToString()
+    async def _call(self, method: Method, message: bytes, seconds: float, *, idempotent: bool) -> Any:
         end = self._loop.time() + seconds
         backoff = Backoff(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)
         while True:

@@ -5,6 +5,7 @@ Mirrors go.etcd.io/etcd/api/v3/v3rpc/rpctypes: etcd's errors differ by their tex
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from apiext.storage.backend import BackendError, UnavailableError, ValueTooLargeError
@@ -23,9 +24,7 @@ _UNAVAILABLE: Final = frozenset({
     grpc_status.ABORTED,
 })  # fmt: skip
 _TOO_LARGE: Final = "etcdserver: request is too large"
-_MESSAGE_TOO_LARGE: Final = "grpc: received message larger than max"
-_TEXT_OF_CLIENT: Final = "trying to send message larger than max"
-"""What the reference says instead: its client has the limit of etcd's default configuration."""
+_MESSAGE_TOO_LARGE: Final = re.compile(r"grpc: received message larger than max \(\d+ vs\. (\d+)\)")
 
 
 class RevisionCompacted(Exception):  # noqa: N818 -- callers turn it into CompactedError, which needs more than etcd says here
@@ -34,6 +33,14 @@ class RevisionCompacted(Exception):  # noqa: N818 -- callers turn it into Compac
 
 class RevisionAhead(Exception):  # noqa: N818 -- callers turn it into FutureRevisionError, likewise
     """The requested revision has not been reached."""
+
+
+class MessageTooLargeError(ValueTooLargeError):
+    """etcd refuses requests above `limit` bytes; the reference's client does that itself, in other words."""
+
+    def __init__(self, message: str, limit: int) -> None:
+        super().__init__(message)
+        self.limit = limit
 
 
 def translate(error: RpcError) -> Exception:
@@ -47,6 +54,7 @@ def translate(error: RpcError) -> Exception:
     if details == _TOO_LARGE:
         return ValueTooLargeError(details)
     message = details if details.startswith("etcdserver:") else f"rpc error: code = {grpc_status.name_of(error.code)} desc = {details}"
-    if _MESSAGE_TOO_LARGE in details:
-        return ValueTooLargeError(message.replace(_MESSAGE_TOO_LARGE, _TEXT_OF_CLIENT))
+    refused = _MESSAGE_TOO_LARGE.search(details)
+    if refused:
+        return MessageTooLargeError(message, int(refused[1]))
     return UnavailableError(message) if error.code in _UNAVAILABLE else BackendError(message)

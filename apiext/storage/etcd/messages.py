@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
+from apiext.storage import transaction
 from apiext.storage.backend import BackendError, BackendEvent, Guard, KeyValue, WriteResult
-from apiext.storage.etcd.aetcd_messages import rpc
 from apiext.storage.keys import LAST, prefix_end
+
+_CACHED_GUARDS: Final = 256
 
 
 def encode(key: str) -> bytes:
@@ -37,23 +40,19 @@ def key_value(message: Any) -> KeyValue:
     return KeyValue(message.key.decode(), message.value, message.mod_revision)
 
 
-def conditional(key: bytes, value: bytes | None, expected: int, guard: Guard | None) -> Any:
-    """Build a transaction that writes the key (None: deletes it) if it has the expected revision (0: absent), else reads it.
+def conditional(key: bytes, value: bytes | None, expected: int, guard: Guard | None) -> bytes:
+    """Encode a transaction that writes the key (None: deletes it) if it has the expected revision (0: absent), else reads it.
 
     With a guard, the guard's key must have its revision too.
     """
-    if value is None:
-        operation = rpc.RequestOp(request_delete_range=rpc.DeleteRangeRequest(key=key))
-    else:
-        operation = rpc.RequestOp(request_put=rpc.PutRequest(key=key, value=value))
-    compare = [_compare_revision(key, expected)]
-    if guard is not None:
-        compare.append(_compare_revision(encode(guard.key), guard.expected))
-    return rpc.TxnRequest(compare=compare, success=(operation,), failure=(rpc.RequestOp(request_range=rpc.RangeRequest(key=key)),))
+    write = (transaction.delete(key),) if value is None else transaction.put(key, value)
+    unguarded = transaction.compare(key, expected), *write, transaction.read(key)
+    return b"".join(unguarded if guard is None else (_guarded(guard), *unguarded))
 
 
-def _compare_revision(key: bytes, revision: int) -> Any:
-    return rpc.Compare(result=rpc.Compare.EQUAL, target=rpc.Compare.MOD, key=key, mod_revision=revision)
+@lru_cache(maxsize=_CACHED_GUARDS)  # all writes of a resource have the same one until its definition changes
+def _guarded(guard: Guard) -> bytes:
+    return transaction.compare(encode(guard.key), guard.expected)
 
 
 def write_result(response: Any, expected: int) -> WriteResult:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from apiext.meta import protobuf_wire
 from apiext.meta.limits import MAX_ETCD_MESSAGE_BYTES, MAX_STORED_BYTES, MAX_STORED_GROWTH_BYTES
-from apiext.storage.backend import BackendEvent, Guard, KeyValue, ValueTooLargeError, WriteResult
+from apiext.storage.backend import BackendEvent, Guard, KeyValue, WriteResult
+from apiext.storage.oversized_value import value_too_large
 from apiext.storage.sqlite import schema
 
 
@@ -43,7 +43,7 @@ def apply(connection: sqlite3.Connection, write: Write, latest: int) -> tuple[Wr
         if (0 if row is None else row[0]) != guard.expected:
             return WriteResult(False, latest, None, guard_failed=True), None  # noqa: FBT003 -- field order of the result
     if value is not None and len(value) > _longest(found):
-        raise _too_large(key, value, existing)
+        raise value_too_large(key, value, existing, MAX_ETCD_MESSAGE_BYTES)
     revision = latest + 1
     connection.execute(schema.APPEND, (revision, key, existing, value is not None, value))
     if value is None:
@@ -57,21 +57,3 @@ def _longest(found: KeyValue | None) -> int:
     """Return the bytes that a new value may have; a little more than those of a value that an older version stored without a limit."""
     size = 0 if found is None else len(found.value)
     return size + MAX_STORED_GROWTH_BYTES if size > MAX_STORED_BYTES else MAX_STORED_BYTES
-
-
-def _too_large(key: str, value: bytes, existing: int) -> ValueTooLargeError:
-    size = len(_etcd_request(key.encode(), value, existing))
-    if size <= MAX_ETCD_MESSAGE_BYTES:
-        return ValueTooLargeError("etcdserver: request is too large")
-    limit = f"trying to send message larger than max ({size} vs. {MAX_ETCD_MESSAGE_BYTES})"
-    return ValueTooLargeError(f"rpc error: code = ResourceExhausted desc = {limit}")
-
-
-def _etcd_request(key: bytes, value: bytes, existing: int) -> bytes:
-    """Return the TxnRequest with which the reference does a write: if the key has the revision, put it; else an update reads it."""
-    named = protobuf_wire.field(1, key)
-    revision = protobuf_wire.tag(6, protobuf_wire.VARINT) + protobuf_wire.varint(existing)
-    compare = protobuf_wire.tag(2, protobuf_wire.VARINT) + protobuf_wire.varint(2) + protobuf_wire.field(3, key) + revision
-    put = protobuf_wire.field(2, protobuf_wire.field(2, named + protobuf_wire.field(2, value)))
-    read = protobuf_wire.field(3, protobuf_wire.field(1, named)) if existing else b""
-    return protobuf_wire.field(1, compare) + put + read

@@ -92,8 +92,8 @@ class InProcess:
     ) -> None:
         """Prepare the server; `backend` may be shared, `max_wait` is the seconds that reads wait for stale caches."""
         self.backend = backend or MemoryBackend()
-        self.stores = StoreFactory(self.backend, max_wait=max_wait)
         self.workers = WorkerPool()
+        self.stores = StoreFactory(self.backend, max_wait=max_wait, workers=self.workers)
         self.catalog = Catalog()
         phase = functools.partial(namespace_phase, namespace_rest(self.stores))
         plugins = [NamespaceLifecycle(phase)] if lifecycle else []

@@ -169,6 +169,7 @@ def test_deletes(run: Run, folder: Path) -> None:
         (("delete", "none.example.com", "--all"), "there is no definition none.example.com"),
         (("show", CRD, "default/none"), "widgets.example.com has no object default/none"),
         (("rewrite", CRD, "--all", "--from", "x"), "--from: x: No such file or directory"),
+        (("list", "--mislabelled", "--unconvertible"), "either --mislabelled or --unconvertible"),
         (("list", "--etcd-servers=http://127.0.0.1:1"), "either --data-dir or --etcd-servers is needed, not both"),
     ],
 )

@@ -6,9 +6,10 @@ import pytest
 
 from apiext.definitions import conditions, finalizer
 from apiext.definitions.catalog import Catalog
-from apiext.definitions.conditions import CLEANUP_FINALIZER
+from apiext.definitions.conditions import CLEANUP_FINALIZER, Condition
 from apiext.definitions.definition import Definition
 from apiext.meta.errors import StatusError
+from apiext.registry.customresourcedefinition import CustomResourceDefinitionStatusStrategy
 from apiext.registry.request_context import CreateOptions, DeleteOptions
 from apiext.storage.backend import UnavailableError
 from apiext.storage.interface import Preconditions, Store
@@ -347,3 +348,25 @@ async def test_a_webhook_that_always_answers_has_no_condition(controlled: Contro
 
     assert found is not None
     assert found.revision == updated.revision
+
+
+async def test_corrects_the_condition_of_a_server_that_is_gone(controlled: ControlledDefinitions) -> None:
+    """Report a webhook that answers this server, after another one has found it silent and is gone."""
+    conversion = {
+        "strategy": "Webhook",
+        "webhook": {"clientConfig": {"url": "https://127.0.0.1/"}, "conversionReviewVersions": ["v1"]},
+    }
+    await controlled.create()
+    await controlled.established(FOOS)
+    await controlled.update(FOOS, lambda crd: crd["spec"].update(conversion=conversion))
+    hook = FakeHook()
+    hook.dead = False
+    guarded = controlled.circuits.guard(FOOS, conversion, hook)
+    await guarded.post(b"")
+    silent = Condition(conditions.CONVERSION_WEBHOOK_AVAILABLE, "False", "CallsFailed", "connection refused")
+    controlled.rest.strategy = CustomResourceDefinitionStatusStrategy()
+    await controlled.update(FOOS, lambda crd: conditions.put(crd, silent))
+    await controlled.until(FOOS, lambda found: _reason(found, conditions.CONVERSION_WEBHOOK_AVAILABLE) == "CallsFailed")
+    await guarded.post(b"")
+
+    await controlled.until(FOOS, lambda found: _reason(found, conditions.CONVERSION_WEBHOOK_AVAILABLE) == "CallsSucceeded")

@@ -133,3 +133,16 @@ async def test_refused_conversions_do_not_make_objects_unreadable(objects: Serve
     assert older.object.problem == ""
     with pytest.raises(RescueError, match="the object can be read"):
         await objects.delete(definition, "default/older", revision=older.object.revision)
+
+
+async def test_finds_what_the_webhook_refuses(objects: ServerObjects, webhook: ConversionWebhook) -> None:
+    """List the objects that the webhook refuses, with its reason, apart from those that cannot be read; none if it converts all."""
+    definition = await _definition(objects)
+    assert [case async for case in rescue.unconvertible(objects, definition)] == []
+    webhook.answer = failing("too old")
+    cases = [case async for case in rescue.unconvertible(objects, definition)]
+
+    assert [case.object.key for case in cases] == ["default/older"]
+    assert "too old" in cases[0].object.problem
+    assert cases[0].best is not None
+    assert cases[0].best.version == "v1beta1"

@@ -229,6 +229,32 @@ async def test_rewrites_invalid_objects(server: InProcess, migrate: Callable[...
     assert condition["message"].endswith("; and 2 more")
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_notices_repaired_objects(
+    server: InProcess, migrate: Callable[..., AutomaticMigration], monkeypatch: pytest.MonkeyPatch, *, restarted: bool
+) -> None:
+    """Name the invalid objects that are left after clients have repaired some, and none at last; also after a restart."""
+    await _create(server, "one", "two", size="too long")
+    await _create(server, "short")
+    await _flip(server)
+    migration = migrate()
+    await until(lambda: _condition(server))
+    monkeypatch.setattr(automatic_migration, "_REPEAT_SECONDS", 0.01)
+    if restarted:
+        await migration.close()
+        monkeypatch.setattr(automatic_migration, "_FIRST_CHECK_SECONDS", 0.01)
+        migration = migrate()
+    else:
+        migration._queue.add(NAME)
+    patch = {"size": "m"}
+    assert (await server.ask("PATCH", f"{BASE}/one", patch, Content_Type=MERGE)).status == 200
+    await until(lambda: "rejects (1): default/two (" in (_condition(server) or {})["message"])
+    assert migration._invalid == {NAME: ["default/two"]}
+    assert (await server.ask("PATCH", f"{BASE}/two", patch, Content_Type=MERGE)).status == 200
+
+    await until(lambda: _condition(server) is None)
+
+
 async def test_keeps_the_version_of_what_cannot_be_converted(server: InProcess, migrate: Callable[..., AutomaticMigration]) -> None:
     """Leave an object alone that cannot be decoded, keep the old version in storedVersions, and name the object."""
     await _create(server, "a", "b")

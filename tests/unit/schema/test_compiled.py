@@ -1,5 +1,6 @@
 """The interface of the compiled schema."""
 
+from itertools import combinations, product
 from typing import Any
 
 import pytest
@@ -115,6 +116,50 @@ def test_validates_replaced_members_again() -> None:
     assert not schema.is_valid({name: member for name, member in obj.items() if name != "spec"})
     assert strict.is_valid(obj | {"metadata": {"name": "a"}})
     assert not strict.is_valid(obj | {"metadata": {"name": "b"}})
+
+
+_PARTS: list[dict[str, Any]] = [
+    {"spec": {"size": 1}},
+    {"spec": {"size": "x"}},
+    {"status": {"ready": True}},
+    {"status": {"ready": 1}},
+    {"status": None},
+    {"other": 1},
+    {"other": "x"},
+    {"kind": 1},
+]
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {},
+        {"required": ["status"]},
+        {"maxProperties": 4},
+        {"minProperties": 5},
+        {"not": {"required": ["spec", "status"]}},
+        {"anyOf": [{"required": ["status"]}, {"required": ["other"]}]},
+        {"additionalProperties": {"type": "integer"}, "properties": None},
+        {"enum": [1]},
+    ],
+    ids=lambda keywords: next(iter(keywords), "none"),
+)
+def test_valid_members_do_not_hide_others(keywords: dict[str, Any]) -> None:
+    """Judge an object alike whatever object was valid before it, also one with which it shares members."""
+    properties = {
+        "kind": {"type": "string"},
+        "metadata": {"type": "object"},
+        "spec": {"type": "object", "properties": {"size": {"type": "integer"}}},
+        "status": {"type": "object", "properties": {"ready": {"type": "boolean"}}},
+        "other": {"type": "integer"},
+    }
+    raw = {"type": "object", "properties": properties} | keywords
+    objects = [resource() | {name: member for part in chosen for name, member in part.items()} for chosen in combinations(_PARTS, 2)]
+    alone = [CompiledSchema(raw).is_valid(obj) for obj in objects]
+    for before, (after, valid) in product(objects, zip(objects, alone, strict=True)):
+        schema = CompiledSchema(raw)
+        schema.is_valid(before)
+        assert schema.is_valid(after) == valid, (before, after)
 
 
 def test_lists_with_keys_are_checked_for_merging() -> None:

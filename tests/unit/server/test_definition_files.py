@@ -11,6 +11,8 @@ from apiext.definitions.definition import Definition
 from apiext.definitions.sources.directory import BlockedError, DirectorySource
 from apiext.meta.json_codec import Object
 from apiext.server.definition_files import DefinitionFiles
+from apiext.storage.factory import StoreFactory
+from apiext.storage.stored_versions import StoredCounts, StoredVersions
 from tests.support.builders.crds import crd, version, widget
 from tests.support.captured_logs import logged
 from tests.support.event_loop import until
@@ -97,6 +99,34 @@ async def test_validates_a_blocked_definition_once(source: DirectorySource, widg
 
     assert len(calls) == 1
     assert source.remarks == []
+
+
+@pytest.mark.usefixtures("source")
+async def test_counts_again_after_a_while(widgets: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scan the store for objects that block a file once, and later again."""
+    scans: list[str] = []
+    stores, scan = StoreFactory(widgets.backend, watch_cache=False, compaction_interval=0), StoredVersions._scan
+    writer = DefinitionFiles(widgets.definitions.scopes[""], widgets.workers, widgets.catalog, stores.stored_versions, migrates=False)
+
+    async def counted(stored: StoredVersions) -> StoredCounts:
+        scans.append(stored._prefix)
+        return await scan(stored)
+
+    monkeypatch.setattr(StoredVersions, "_scan", counted)
+    definition = canonical(_crd("v1", "v1"))
+
+    async def blocked() -> str:
+        with pytest.raises(BlockedError) as error:
+            await writer.apply(definition)
+        return "".join(error.value.steps)
+
+    for _ in range(3):
+        assert "(1 of v2)" in await blocked()
+    assert len(scans) == 1
+    (rejected,) = writer._rejected.values()
+    rejected._count_at = 0.0
+    await blocked()
+    assert len(scans) == 2
 
 
 async def test_logs_what_a_file_strands(source: DirectorySource, widgets: InProcess, caplog: pytest.LogCaptureFixture) -> None:

@@ -61,7 +61,13 @@ def test_rejects_gates(pairs: list[str], problems: list[str]) -> None:
 def test_logs_gates_without_effect(caplog: pytest.LogCaptureFixture) -> None:
     """Log gates that are not implemented and differ from the default, and gates that will be removed."""
     parse_feature_gates(
-        ["WatchList=false", "OpenAPIEnums=true", "CBORServingAndStorage=true", "CRDValidationRatcheting=true"]
+        [
+            "WatchList=false",
+            "OpenAPIEnums=true",
+            "CBORServingAndStorage=true",
+            "CRDValidationRatcheting=true",
+            "CRDObservedGenerationTracking=false",
+        ]
     ).log_warnings()
 
     assert logged(caplog) == [

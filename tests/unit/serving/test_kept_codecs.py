@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -99,3 +100,18 @@ async def test_changes_that_matter_drop_conversions(served: Served, edit: Callab
     before = len(webhook.calls)
     assert (await server.ask("GET", V2)).status == 200
     assert len(webhook.calls) == before + 1
+
+
+async def test_a_write_that_changes_nothing_converts_once_for_its_managers(served: Served) -> None:
+    """Store an object in the new storage version with one call for all managers of the old one, which own the same fields as before."""
+    server, webhook = served
+    await change(server, flip)
+    found = (await server.ask("GET", f"{V2}/a")).json
+    before, patch = len(webhook.calls), {"metadata": {"resourceVersion": found["metadata"]["resourceVersion"]}}
+    answer = await server.ask("PATCH", f"{V2}/a", patch, Content_Type="application/merge-patch+json")
+
+    assert answer.json["metadata"]["resourceVersion"] != found["metadata"]["resourceVersion"]
+    assert answer.json["metadata"]["managedFields"] == found["metadata"]["managedFields"]
+    assert [entry["apiVersion"] for entry in found["metadata"]["managedFields"]] == ["example.com/v1"]
+    targets = [json.loads(call.body)["request"]["desiredAPIVersion"] for call in webhook.calls[before:]]
+    assert targets == ["example.com/v1"]

@@ -10,6 +10,7 @@ import pytest
 from apiext.authorization.authorizer import ALLOWED, NO_OPINION, Verdict
 from apiext.meta import json_codec
 from apiext.meta.request import RequestInfo, UserInfo
+from apiext.serving import stored_documents
 from tests.support.builders.crds import crd, version, widget
 from tests.support.conversion_webhook import BREAK, conversion_webhook, converting
 from tests.support.servers.in_process import CRDS, InProcess
@@ -117,6 +118,24 @@ async def test_shows_stored_bytes(server: InProcess) -> None:
     assert (listed["items"][0], len(listed["items"]), listed["continue"]) == (one, 2, "default/b")
     rest = (await server.ask("GET", f"/stored/objects/{NAME}?continue=default/b")).json
     assert [item["key"] for item in rest["items"]] == ["default/c", "default/d", "default/x", "default/y"]
+
+
+async def test_pages_are_limited_by_bytes(server: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """End a page when its objects have many bytes; the next one continues. Show the bytes of a large object."""
+    monkeypatch.setattr(stored_documents, "_MAX_PAGE_BYTES", 3 << 20)
+    for number in range(20):
+        await server.backend.create(f"{PREFIX}large-{number:02}", b"%03d" % number * 400_000)
+    pages: list[list[str]] = []
+    after = "default/d"
+    while after:
+        page = (await server.ask("GET", f"/stored/objects/{NAME}?limit=1000&continue={after}")).json
+        pages.append([item["key"] for item in page["items"]])
+        after = page["continue"]
+
+    assert [key for page in pages for key in page] == [*(f"default/large-{number:02}" for number in range(20)), "default/x", "default/y"]
+    assert [len(page) for page in pages] == [8, 8, 6]
+    one = (await server.ask("GET", f"/stored/objects/{NAME}/default/large-07")).json
+    assert base64.b64decode(one["data"]) == b"007" * 400_000
 
 
 @pytest.mark.parametrize(

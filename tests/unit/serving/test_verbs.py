@@ -283,6 +283,15 @@ async def test_rejects_invalid_delete_options(widgets: InProcess, query: str, bo
     assert (await widgets.ask("GET", f"{BASE}/a")).status == 200
 
 
+@pytest.mark.parametrize("body, code", [({"dryRun": ["All"] * 10_000}, 200), ({"dryRun": ["All", "x"] * 5_000}, 422)])
+async def test_checks_large_delete_options(widgets: InProcess, body: object, code: int) -> None:
+    """Validate options in a large body, which a worker process reads."""
+    await widgets.ask("POST", BASE, widget())
+
+    assert (await widgets.ask("DELETE", f"{BASE}/a", body)).status == code
+    assert (await widgets.ask("GET", f"{BASE}/a")).status == 200
+
+
 @pytest.mark.parametrize("api_version", ["v1", "meta.k8s.io/v1", "example.com/v1", "apps/v1"])
 async def test_accepts_delete_options_of_any_group(widgets: InProcess, api_version: str) -> None:
     """Accept DeleteOptions of any group."""

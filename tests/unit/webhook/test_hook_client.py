@@ -236,3 +236,14 @@ async def test_server_without_tls(connect: Connect) -> None:
         failure = await _failure(connect(url=f"https://127.0.0.1:{port}/"))
 
     assert failure == f'Post "https://127.0.0.1:{port}/?timeout=30s": http: server gave HTTP response to HTTPS client'
+
+
+async def test_closed_clients_refuse_calls(webhook: ConversionWebhook) -> None:
+    """Refuse calls after the connections were closed, instead of opening new ones that nobody closes."""
+    clients = HookClients({}, _read)
+    client = clients.client(parse_client_config(webhook.client_config()))
+    await client.post(b"{}")
+    await clients.close()
+
+    assert await _failure(client) == "the server is shutting down"
+    assert len(webhook.calls) == 1

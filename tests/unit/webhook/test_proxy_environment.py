@@ -40,8 +40,10 @@ def test_exceptions(host: str, exceptions: str, used: bool) -> None:  # noqa: FB
 
 
 def test_form_of_the_proxy() -> None:
-    """Assume http for a proxy without a scheme; use none without HTTPS_PROXY."""
+    """Assume http for a proxy without a scheme; use none without the variable of the URL's scheme."""
     url = URL("https://hook.example.com")
 
     assert proxy_of(url, {"https_proxy": "proxy:80"}) == URL("http://proxy:80")
     assert proxy_of(url, {"HTTP_PROXY": PROXY, "HTTPS_PROXY": ""}) is None
+    assert proxy_of(URL("http://hook.example.com"), {"HTTP_PROXY": PROXY}) == URL(PROXY)
+    assert proxy_of(URL("http://hook.example.com"), {"HTTPS_PROXY": PROXY}) is None

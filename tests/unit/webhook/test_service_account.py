@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from yarl import URL
 
 from apiext.webhook.kubeconfig import KubeconfigError
 from apiext.webhook.service_account import in_cluster, load
@@ -24,6 +25,18 @@ async def test_reads_the_service_account(tmp_path: Path, host: str, url: str) ->
     assert endpoint.context is not None
     assert len(endpoint.context.get_ca_certs()) == 1
     assert (await endpoint.credential()).authorization == "Bearer two"
+
+
+def test_uses_the_proxy_of_the_environment(tmp_path: Path) -> None:
+    """Reach the API server through the proxy that the environment names, if it is supported."""
+    (tmp_path / "ca.crt").write_bytes(Authority(tmp_path / "pki").cert.read_bytes())
+    (tmp_path / "token").touch()
+
+    assert load(POD, tmp_path).proxy is None
+    assert load(POD | {"HTTPS_PROXY": "http://proxy:3128"}, tmp_path).proxy == URL("http://proxy:3128")
+    assert load(POD | {"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "10.0.0.0/8"}, tmp_path).proxy is None
+    with pytest.raises(KubeconfigError, match="the environment's proxy has scheme 'socks5'"):
+        load(POD | {"HTTPS_PROXY": "socks5://proxy"}, tmp_path)
 
 
 def test_fails_outside_a_pod(tmp_path: Path) -> None:

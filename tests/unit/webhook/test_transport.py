@@ -105,6 +105,20 @@ async def test_sends_plain_requests_to_the_proxy(tmp_path: Path) -> None:
     assert proxy.requests == [("GET http://no.such.host/a", "")]
 
 
+async def test_prefers_the_proxy_of_the_kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use the environment's proxy for a kubeconfig without proxy-url, as client-go."""
+    own, common = Proxy(), Proxy()
+    async with own.running() as first, common.running() as second:
+        monkeypatch.setenv("HTTP_PROXY", second)
+        for name, cluster in (("a", {"proxy-url": f"http://{first}"}), ("b", {})):
+            client = WebhookClient(_endpoint(tmp_path, server=f"http://{name}.no.such.host", **cluster))
+            assert await client.get("/") == {"a": 1}
+            await client.close()
+
+    assert own.requests == [("GET http://a.no.such.host/", "")]
+    assert common.requests == [("GET http://b.no.such.host/", "")]
+
+
 async def test_reports_a_refusing_proxy(tmp_path: Path) -> None:
     """Raise the proxy's status code where it opens no tunnel."""
     async with Proxy(accepts=False).running() as address:

@@ -23,8 +23,24 @@ from apiext.schema.cel.ast import (
 from apiext.schema.cel.checking.type_inference import Inference, display_type, is_less_specific, is_variable, unwrap_optional
 from apiext.schema.cel.deep_recursion import deep_recursion
 from apiext.schema.cel.environment import Environment
+from apiext.schema.cel.protobuf_messages import MESSAGES
 from apiext.schema.cel.syntax.source import CompileError, Issue, display_issues
-from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DYN, ERROR, INT, NULL, STRING, UINT, CelType, list_of, map_of, optional_of
+from apiext.schema.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DYN,
+    ERROR,
+    INT,
+    NULL,
+    STRING,
+    UINT,
+    CelType,
+    list_of,
+    map_of,
+    optional_of,
+    unwrapped,
+)
 
 _LIBRARY_TYPES: Final = "kubernetes."
 """Beginning of the names of types that the reference declares as objects without fields."""
@@ -227,7 +243,7 @@ class _Checker:
         if previous is None:
             return current
         if self.inference.assign(previous, current):
-            return previous if is_less_specific(previous, current) else current
+            return previous if is_less_specific(unwrapped(previous), unwrapped(current)) else current
         return DYN
 
     def _element_type(self, node: int, *, optional: bool) -> CelType:
@@ -274,15 +290,19 @@ class _Checker:
             return node
         self.names[node.id] = name
         (result,) = kind.parameters
-        if not self.environment.is_object(result):
+        if name not in MESSAGES and not self.environment.is_object(result):
             self._report(node.id, f"'{result.name}' is not a message type")
             result = ERROR
         self.types[node.id] = result
-        return replace(node, type_name=name, entries=tuple([self._object_field(result, entry) for entry in node.entries]))
+        return replace(node, type_name=name, entries=tuple([self._object_field(name, result, entry) for entry in node.entries]))
 
-    def _object_field(self, kind: CelType, entry: LiteralEntry) -> LiteralEntry:
+    def _object_field(self, name: str, kind: CelType, entry: LiteralEntry) -> LiteralEntry:
         value = self.check(entry.value)
-        expected = self.environment.field(kind, str(entry.key)) if self.environment.is_object(kind) else None
+        if name in MESSAGES:
+            scalar = MESSAGES[name].fields.get(str(entry.key))
+            expected = scalar and scalar.kind
+        else:
+            expected = self.environment.field(kind, str(entry.key)) if self.environment.is_object(kind) else None
         if expected is None:
             self._report(entry.id, f"undefined field '{entry.key}'")
         actual = self._element_type(entry.value.id, optional=entry.optional)

@@ -7,7 +7,7 @@ from typing import Final
 
 from apiext.schema.cel.ast import Call, CheckedAst, Constant, Expression, ListLiteral, StructLiteral
 from apiext.schema.cel.libraries.format_clauses import CLAUSE, RULES, parse_clause
-from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, NULL, STRING, TIMESTAMP, TYPE, UINT
+from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, NULL, STRING, TIMESTAMP, TYPE, UINT, unwrapped
 
 _PRINTED: Final = frozenset(
     {"list", "map", *(kind.name for kind in (INT, UINT, DOUBLE, BOOL, STRING, TIMESTAMP, BYTES, DURATION, TYPE, NULL, DYN))}
@@ -66,7 +66,7 @@ def _clauses(text: str, arguments: int) -> Iterator[str]:
 
 
 def _check_argument(letter: str, argument: Expression, ast: CheckedAst) -> None:
-    kind = ast.types[argument.id]
+    kind = unwrapped(ast.types[argument.id])
     if letter == "s":
         unprintable = _unprintable(argument, ast)
         if unprintable is not None:
@@ -81,7 +81,7 @@ def _unprintable(node: Expression, ast: CheckedAst) -> int | None:
     stack = [node]
     while stack:
         node = stack.pop()
-        if ast.types[node.id].name not in _PRINTED:
+        if unwrapped(ast.types[node.id]).name not in _PRINTED:
             return node.id
         if isinstance(node, ListLiteral):
             stack.extend(reversed(node.elements))

@@ -8,7 +8,7 @@ from apiext.schema.cel.checking.type_inference import display_type, unwrap_optio
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.standard.conversions import int_to_timestamp, text_to_duration, text_to_timestamp
 from apiext.schema.cel.syntax.source import Issue
-from apiext.schema.cel.types import CelType
+from apiext.schema.cel.types import CelType, unwrapped
 from apiext.schema.pattern import PatternError, check_pattern
 
 
@@ -78,5 +78,5 @@ def _different(typed: list[tuple[int, CelType]], ast: CheckedAst) -> list[Issue]
     return [
         Issue(ast.positions[node], f"expected type '{display_type(typed[0][1])}' but found '{display_type(kind)}'")
         for node, kind in typed
-        if kind != typed[0][1]
+        if unwrapped(kind) != unwrapped(typed[0][1])
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from apiext.schema.cel.types import DYN, ERROR, NULL, CelType
+from apiext.schema.cel.types import DYN, ERROR, NULL, CelType, unwrapped
 
 _VARIABLE_PREFIX: Final = "_var"
 _NOT_NULLABLE: Final = frozenset({"bool", "int", "uint", "double", "string", "bytes", "list", "map", "type", "null_type"})
@@ -118,6 +118,7 @@ class Inference:
             return _accepts_null(target)
         if target.name == "type":
             return value.name == "type"
+        target, value = unwrapped(target), unwrapped(value)
         return target.name == value.name and self._all_assignable(target.parameters, value.parameters)
 
     def _bind(self, kind: CelType, variable: CelType) -> tuple[bool, bool]:

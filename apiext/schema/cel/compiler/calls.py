@@ -60,7 +60,8 @@ def _compile_equality(compiler: Compiler, node: Call) -> CodeValue:
     left, right = (compiler.visit(each) for each in node.arguments)
     writer = compiler.writer
     negated = node.function == "_!=_"
-    if left.is_plain and right.is_plain and (left.type == right.type or _is_same_shape(left, right)):
+    same_type = (left.type == right.type and not left.is_dyn) or _is_same_shape(left, right)
+    if left.is_plain and right.is_plain and same_type:
         left, right = compiler.atom(left), compiler.atom(right)
         charge_equality(compiler, left, right, negated=negated)
         return CodeValue(f"({left.code} {'!=' if negated else '=='} {right.code})", BOOL, may_fail=left.may_fail or right.may_fail)

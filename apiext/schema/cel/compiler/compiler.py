@@ -20,14 +20,14 @@ from apiext.schema.cel.ast import (
 )
 from apiext.schema.cel.compiler.calls import compile_call
 from apiext.schema.cel.compiler.code_value import CodeValue
-from apiext.schema.cel.compiler.literals import compile_list, compile_map
+from apiext.schema.cel.compiler.literals import compile_list, compile_map, compile_object
 from apiext.schema.cel.compiler.loops import compile_comprehension
-from apiext.schema.cel.compiler.selections import QUALIFIERS, compile_index, compile_select
+from apiext.schema.cel.compiler.selections import QUALIFIERS, compile_index, compile_select, read
 from apiext.schema.cel.compiler.writer import MAX_DEPTH, FunctionWriter
 from apiext.schema.cel.errors import no_such_attribute
 from apiext.schema.cel.libraries.library import Overload
 from apiext.schema.cel.standard.kinds import type_of
-from apiext.schema.cel.types import BOOL, DYN, INT, NULL, STRING, CelType
+from apiext.schema.cel.types import BOOL, DYN, INT, NULL, STRING, CelType, unwrapped
 
 _LITERALS: Final = (bool, int, str, type(None))
 """Types whose `repr` is the literal itself."""
@@ -95,7 +95,7 @@ class Compiler:
                 case ListLiteral():
                     return compile_list(self, node)
                 case StructLiteral():
-                    return compile_map(self, node)
+                    return compile_object(self, node) if node.type_name else compile_map(self, node)
 
     def _outline(self, node: Expression) -> CodeValue:
         """Compile a node to a function of its own, and write its call."""
@@ -119,7 +119,10 @@ class Compiler:
             self.writer.line(f"raise {self.bind(no_such_attribute)}({name!r})")
             return CodeValue("None", DYN, may_fail=True)
         # A leading dot means the variable of the environment, whatever a loop calls its own.
-        return self._scope[name][0 if full_name.startswith(".") else -1]
+        operand = self._scope[name][0 if full_name.startswith(".") else -1]
+        if operand.shape is None or not operand.shape.strict or operand.shape.optional:
+            return operand
+        return read(self, self.assign(operand.code, operand.type, may_fail=False).code, operand.shape)
 
     def constant(self, value: object, declared: CelType | None = None) -> CodeValue:
         """Return a constant."""
@@ -196,8 +199,8 @@ class Compiler:
         return CodeValue(self.value(operand), operand.type, None, operand.may_fail or not operand.shape.is_plain, operand.is_plain)
 
     def type_of(self, node: Expression) -> CelType:
-        """Return the type that the checker found."""
-        return self.checked.types.get(node.id, DYN)
+        """Return the type that the checker found; values of wrappers are those of their scalars."""
+        return unwrapped(self.checked.types.get(node.id, DYN))
 
     def candidates(self, node: Call) -> tuple[Overload, ...]:
         """Return the overloads of libraries that come into question for a call."""

@@ -18,6 +18,9 @@ from apiext.schema.cel.ast import (
     StructLiteral,
     post_order,
 )
+from apiext.schema.cel.errors import CelError
+from apiext.schema.cel.mixed_map import MixedMap
+from apiext.schema.cel.protobuf_messages import MESSAGES
 from apiext.schema.cel.standard.functions import CONVERSIONS, DYNAMIC
 from apiext.schema.cel.types import CelType
 from apiext.schema.cel.values import OptionalValue
@@ -43,17 +46,33 @@ def _fold(node: Expression, checked: CheckedAst, values: dict[int, object]) -> N
         case Constant():
             values[node.id] = node.value
         case Identifier() | Select() if checked.types.get(node.id, CelType("")).name == "type" and node.id in checked.names:
-            values[node.id] = CelType(checked.names[node.id].removeprefix("."))
+            values[node.id] = _type_value(checked.names[node.id].removeprefix("."))
         case ListLiteral() if all(element.id in values for element in node.elements) and not node.optional_indices:
             values[node.id] = [values[element.id] for element in node.elements]
         case StructLiteral() if not node.type_name and all(_is_constant_entry(entry, values) for entry in node.entries):
-            values[node.id] = {values[entry.key.id]: values[entry.value.id] for entry in node.entries}  # type: ignore[union-attr]
+            entries = [(values[entry.key.id], values[entry.value.id]) for entry in node.entries]  # type: ignore[union-attr]
+            values[node.id] = _map(entries)
         case Call() if node.function in _CONVERSIONS and len(node.arguments) == 1 and node.arguments[0].id in values:
             values[node.id] = DYNAMIC[node.function](values[node.arguments[0].id])
         case Call() if node.function == "@in" and values.get(node.arguments[1].id) == []:
             values[node.id] = False
         case _:
             pass
+
+
+def _type_value(name: str) -> CelType:
+    if name in MESSAGES and MESSAGES[name].type.name != name:
+        raise CelError(f"reference to undefined type: {name}")
+    return CelType(name)
+
+
+def _map(entries: list[tuple[object, object]]) -> dict[object, object]:
+    if len({type(key) for key, _ in entries}) <= 1:
+        return dict(entries)
+    mixed = MixedMap()
+    for key, value in entries:
+        mixed[key] = value
+    return mixed
 
 
 def _is_constant_entry(entry: object, values: dict[int, object]) -> bool:

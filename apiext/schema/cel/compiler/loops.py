@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.schema.cel.ast import Call, Comprehension, Constant, Expression, Identifier, ListLiteral, StructLiteral, children
-from apiext.schema.cel.compiler.code_value import CodeValue
+from apiext.schema.cel.compiler.code_value import PRIMITIVES, CodeValue
 from apiext.schema.cel.compiler.logic import AND, OR, require_bool
 from apiext.schema.cel.compiler.selections import CONDITIONAL, read
 from apiext.schema.cel.errors import BudgetError, CelError
+from apiext.schema.cel.mixed_map import MixedMap
 from apiext.schema.cel.standard.kinds import LIST, MAP, type_of
 from apiext.schema.cel.types import BOOL, DYN, INT, STRING, CelType, list_of, map_of
 
@@ -146,7 +147,7 @@ def _compile_fold(compiler: Compiler, node: Comprehension, source: CodeValue) ->
     writer = compiler.writer
     result = compiler.name("t")
     if isinstance(node.accu_init, ListLiteral | StructLiteral) and not compiler.folded.get(node.accu_init.id):
-        writer.line(f"{result} = {'[]' if isinstance(node.accu_init, ListLiteral) else '{}'}")
+        writer.line(f"{result} = {_empty(compiler, node.accu_init)}")
     else:
         writer.line(f"{result} = {compiler.value(compiler.visit(node.accu_init))}")
     reset, depth = writer.placeholder(), writer.depth
@@ -162,6 +163,13 @@ def _compile_fold(compiler: Compiler, node: Comprehension, source: CodeValue) ->
         operand = compiler.visit(node.result)
     may_fail = fails or operand.may_fail or source.may_fail or _range_fails(source)
     return CodeValue(operand.code, operand.type, operand.shape, may_fail)
+
+
+def _empty(compiler: Compiler, literal: ListLiteral | StructLiteral) -> str:
+    """Return the code of an empty list or map."""
+    if isinstance(literal, ListLiteral):
+        return "[]"
+    return "{}" if compiler.type_of(literal).parameters[0] in PRIMITIVES else f"{compiler.bind(MixedMap)}()"
 
 
 @dataclass

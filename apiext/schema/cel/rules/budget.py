@@ -32,16 +32,14 @@ class Budget:
     Cheap expressions are charged their worst case. Only if an object exceeds a limit that way, all costs are counted.
     """
 
-    __slots__ = ("_exact", "_reserve", "_strict", "left")
+    __slots__ = ("_exact", "_reserve", "left", "strict")
 
-    def __init__(self, limit: int, *, exact: bool, strict: bool) -> None:
-        """Begin with a limit.
-
-        Values may exceed limits of the schema if `exact`, so that worst cases do not hold; their types may be wrong if `strict`.
-        """
+    def __init__(self, limit: int, *, exact: bool) -> None:
+        """Begin with a limit. Values may exceed limits of the schema if `exact`, so that worst cases do not hold."""
         self._exact = exact
-        self._strict = strict
         self.left = limit
+        self.strict = False
+        """Whether the next values may exceed limits of the schema, or be of other types."""
         # the event loop may only use a part of the budget
         self._reserve = max(limit - MAX_INLINE_RULE_COST, 0) if inline_work() is not None else 0
 
@@ -65,7 +63,7 @@ class Budget:
             InexactError: the costs must be counted.
             HeavyWorkError: the evaluation takes too long for the event loop.
         """
-        if self._exact or expression.is_counted:
+        if self._exact or self.strict or expression.is_counted:
             return self._count(expression, values)
         self.left -= expression.worst_case
         if self.left < self._reserve:
@@ -76,7 +74,7 @@ class Budget:
         work = inline_work()
         limit = MAX_CALL_COST if work is None else min(MAX_INLINE_EVALUATION_COST, self.left - self._reserve)
         meter = CostMeter(min(limit, self.left))
-        program = expression.program.strict if self._strict else expression.program
+        program = expression.program.strict if self.strict else expression.program
         result: object = None
         failure: CelError | BudgetError | None = None
 

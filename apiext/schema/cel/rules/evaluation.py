@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from apiext.meta.field import OMITTED, FieldError, duplicate, forbidden, invalid, required
 from apiext.meta.limits import MAX_ERROR_CHARACTERS, MAX_VIOLATIONS
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, BudgetError, CelError
-from apiext.schema.cel.mistyped import type_mismatch
 from apiext.schema.cel.rules.budget import MAX_OBJECT_COST, Budget, InexactError, SpentError
 from apiext.schema.cel.rules.correlation import is_unchanged
 from apiext.schema.cel.rules.messages import CostlyMessageError, failure_message
@@ -74,7 +73,7 @@ def evaluate(
     Raises:
         HeavyWorkError: the evaluation takes too long for the event loop.
     """
-    budget = Budget(limit, exact=exact or not is_valid, strict=not is_valid)
+    budget = Budget(limit, exact=exact or not is_valid)
     evaluation = _Evaluation(budget, correlated, is_valid=is_valid)
     try:
         evaluation.visit(root, value, old, None if base is None else (None, base), None)
@@ -139,15 +138,15 @@ class _Evaluation:
             self._budget.require_some()
         except SpentError:
             self._end(node, place, _SPENT)
-        compiled, mismatch = node.rules, "" if self._is_valid else type_mismatch(node.schema.raw, value)
+        compiled = node.rules
+        # an old value was perhaps written before the schema changed
+        self._budget.strict = not self._is_valid or (compiled.uses_old_self and old is not None and not node.permits(old))
         for rule in compiled.rules:
             if rule.error:
                 self._report(node, place, f"rule compile error: {rule.error}")
             if rule.expression is None or (rule.uses_old_self and old is None and not rule.is_optional):
                 continue
-            if mismatch:
-                self._report(node, place, _evaluation_detail(mismatch, rule.text))
-            elif not self._holds(node, rule, rule.expression, value, old, place):
+            if not self._holds(node, rule, rule.expression, value, old, place):
                 ratchets = not rule.uses_old_self and self._is_unchanged(place, clause)
                 # as in the reference, a message sees the old value only beside rules that use it
                 self._report_failure(node, rule, value, old if compiled.uses_old_self else None, place, ratchets=ratchets)

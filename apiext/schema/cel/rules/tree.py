@@ -16,12 +16,15 @@ from apiext.schema.cel.rules.deferred import Deferred
 from apiext.schema.cel.rules.expression import ExpressionCompiler
 from apiext.schema.cel.rules.rule import CompiledRule, compile_rule
 from apiext.schema.model import RULES
+from apiext.schema.validation.checker import compile_check
 from apiext.schema.validation.correlated import is_keyed_list
+from apiext.schema.validation.spec import Spec
 
 if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
     from apiext.schema.cel.declarations import Declaration
     from apiext.schema.model import Props, Structural
+    from apiext.schema.validation.checker import Check
 
 _EMPTY: Final[Props] = {}
 
@@ -54,6 +57,11 @@ class RuleNode:
         self.additional = self._child(schema.additional, clause.get("additionalProperties"), with_rules)
         clauses = clause.get("allOf") or ()
         self.all_of = [RuleNode(schema, nested, declaration, with_rules) for nested in clauses if id(nested) in with_rules]
+
+    @cached_property
+    def permits(self) -> Check:
+        """The check whether the schema surely permits a value. It raises HeavyWorkError if its compilation takes too long."""
+        return compile_check(Spec(self.schema.raw, served=True))
 
     @cached_property
     def rules(self) -> NodeRules:

@@ -18,8 +18,14 @@ _OTHER_WORDS: Final = (
     (re.compile(r"has\(\) argument must be a field selection"), "invalid argument to has() macro"),
     (re.compile(r"(?:all|exists|exists_one)\(\) variable name must be a simple identifier"), "argument must be a simple name"),
     (re.compile(r"\w+\(\) (?:first|second) variable name must be a simple identifier"), "argument must be a simple name"),
+    (re.compile(r"Invalid string literal: Illegal escape sequence: .*"), "invalid unicode code point"),
+    (re.compile(r"Invalid bytes literal: Illegal escape sequence: .*"), "unable to unescape string"),
     (re.compile(r"(?:map|filter)\(\) variable name must be a simple identifier"), "argument is not an identifier"),
 )
+_FOREIGN: Final = re.compile(
+    r"Syntax error: More than 12 parse errors\.|invalid constant literal expression|Invalid \w+ literal: String must end with .*"
+)
+"""Errors beside others where cel-go has none: it stops later, accepts raw strings that end with a backslash, and skips missing literals."""
 _WITHOUT_NAME: Final = re.compile(r"no viable alternative at input '\.(true|false|null)'")
 _NO_FIELD: Final = re.compile(r"Syntax error: mismatched input .* expecting \{IDENTIFIER, ESC_IDENTIFIER\}")
 _ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -51,7 +57,7 @@ def _translate(source: str, text: str) -> list[Issue]:
     starts = [0, *(match.end() for match in re.finditer("\n", source))]
     issues = []
     for line, column, shown in _ERROR.findall(text):
-        if int(line) > len(starts):
+        if int(line) > len(starts) or _FOREIGN.fullmatch(shown):
             continue
         offset = starts[int(line) - 1] + int(column) - 1
         message = _WITHOUT_NAME.sub(r"mismatched input '\1' expecting IDENTIFIER", shown.replace(r"'\u003F'", "'?'"))

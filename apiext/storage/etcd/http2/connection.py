@@ -27,7 +27,8 @@ class Connection(asyncio.Protocol):
     """The client's side of a connection. `on_retired` is called once, with the reason, when it accepts no more calls."""
 
     def __init__(self, on_retired: Callable[[Connection, str], None]) -> None:
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
+        """The event loop; asking for the current one would be a system call for each use."""
         self._on_retired = on_retired
         self._transport: asyncio.Transport | None = None
         self._buffer = b""
@@ -42,7 +43,7 @@ class Connection(asyncio.Protocol):
         self._max_streams = _UNLIMITED_STREAMS
         self._ungranted = 0
         self._reason = ""
-        self.ready: asyncio.Future[None] = self._loop.create_future()
+        self.ready: asyncio.Future[None] = self.loop.create_future()
         """Done after the server's SETTINGS; fails with ConnectionError when the connection ends before them."""
         self.accepts_calls = False
 
@@ -102,11 +103,11 @@ class Connection(asyncio.Protocol):
         """
         if len(self._streams) < self._max_streams:
             return seconds
-        end = self._loop.time() + seconds
+        end = self.loop.time() + seconds
         try:
             async with asyncio.timeout_at(end):
                 while self.accepts_calls and len(self._streams) >= self._max_streams:
-                    waiter: asyncio.Future[None] = self._loop.create_future()
+                    waiter: asyncio.Future[None] = self.loop.create_future()
                     self._slot_waiters.append(waiter)
                     try:
                         await waiter
@@ -116,7 +117,7 @@ class Connection(asyncio.Protocol):
                         raise
         except TimeoutError as error:
             raise RpcError(DEADLINE_EXCEEDED, "too many open calls", unprocessed=True) from error
-        return end - self._loop.time()
+        return end - self.loop.time()
 
     def _wake_waiter(self) -> None:
         while self._slot_waiters:
@@ -177,7 +178,7 @@ class Connection(asyncio.Protocol):
         else:
             transport.write(frames.goaway(code))
             transport.close()
-            self._loop.call_later(_GOAWAY_SECONDS, transport.abort)
+            self.loop.call_later(_GOAWAY_SECONDS, transport.abort)
 
     def _retire(self, reason: str) -> None:
         """Accept no new calls; open ones continue."""

@@ -21,9 +21,9 @@ _PREFIX_BYTES: Final = 5
 async def unary(connection: Connection, header: bytes, message: bytes, seconds: float) -> bytes:
     """See `Channel.unary`. `seconds` includes the wait for a free stream."""
     seconds = await connection.wait_for_slot(seconds)
-    stream = UnaryStream()
+    stream = UnaryStream(connection.loop)
     connection.open(stream, header + headers.timeout(seconds), pack(message), last=True)
-    timer = asyncio.get_running_loop().call_later(seconds, _expire, connection, stream)
+    timer = connection.loop.call_later(seconds, _expire, connection, stream)
     try:
         return await stream.response
     finally:
@@ -54,9 +54,9 @@ class UnaryStream(Http2Stream):
 
     __slots__ = ("_received", "_ungranted", "response")
 
-    def __init__(self) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
-        self.response: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.response: asyncio.Future[bytes] = loop.create_future()
         self._received: list[bytes] = []
         self._ungranted = 0
 
@@ -117,7 +117,7 @@ class DuplexStream(Http2Stream):
         while not self._messages:
             if self._error is not None:
                 raise self._error.copy()
-            self._waiter = asyncio.get_running_loop().create_future()
+            self._waiter = self._connection.loop.create_future()
             try:
                 await self._waiter
             finally:

@@ -1,7 +1,9 @@
 """Content encoding of JSON: pieces, compression, other formats."""
 
+import asyncio
 import gzip
 import zlib
+from itertools import pairwise
 from unittest import mock
 
 import pytest
@@ -87,3 +89,21 @@ async def test_pauses_between_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     reply = Reply([b"x" * PIECE_BYTES] * 10)
 
     assert await turns_of(reply.prepare(make_mocked_request("GET", "/", writer=writer))) >= 10
+
+
+async def test_huge_responses_begin_in_turn() -> None:
+    """Write one of several huge responses at a time, although all are ready together."""
+    written: list[int] = []
+
+    async def send(number: int) -> None:
+        writer = mock.create_autospec(AbstractStreamWriter, instance=True)
+        writer.write.side_effect = lambda _data: written.append(number)
+        await Reply([b"x" * PIECE_BYTES] * 2).prepare(make_mocked_request("GET", "/", writer=writer))
+
+    tasks = [asyncio.create_task(send(number)) for number in range(5)]
+    begun = []
+    while not all(task.done() for task in tasks):
+        await asyncio.sleep(0)
+        begun.append(len(set(written)))
+
+    assert all(after - before <= 1 for before, after in pairwise([0, *begun]))

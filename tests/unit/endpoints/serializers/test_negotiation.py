@@ -124,6 +124,14 @@ def test_sorts_hundreds_of_clauses() -> None:
     assert negotiate(header, RESOURCE_OFFERS).type == "application/yaml"
 
 
+def test_considers_a_bounded_number_of_types() -> None:
+    """Consider the first 1,000 clauses of a header, and as many parameters of a clause."""
+    assert negotiate("a/b," * 999 + "application/yaml", RESOURCE_OFFERS).type == "application/yaml"
+    with pytest.raises(StatusError):
+        negotiate("a/b," * 1_000 + "application/yaml", RESOURCE_OFFERS)
+    assert not negotiate("application/json;" + "a=b;" * 1_000 + "pretty=1", RESOURCE_OFFERS).pretty
+
+
 @pytest.mark.parametrize(
     "path, agent, accept, pretty",
     [

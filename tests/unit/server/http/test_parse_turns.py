@@ -45,3 +45,18 @@ async def test_the_event_loop_turns_between_slices(monkeypatch: pytest.MonkeyPat
         seen.append(len(parsed))
 
     assert seen == [1, 2, 3]
+
+
+async def test_few_connections_continue_to_receive_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave some connections to the next iteration although parsing takes no time: what they receive next is decrypted at once."""
+    monkeypatch.setattr(parse_turns, "_SLICE", 60.0)
+    turns = ParseTurns(asyncio.get_running_loop())
+    parsed: list[int] = []
+    for number in range(10):
+        turns.take(lambda number=number: parsed.append(number))  # type: ignore[misc]
+    seen = []
+    while len(parsed) < 10:
+        await asyncio.sleep(0)
+        seen.append(len(parsed))
+
+    assert seen == [4, 8, 10]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
 
 from apiext.meta import errors, limits
+from apiext.storage.batch_rendering import StoredBytes, render_all
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import CorruptObjectError, Item, ListOptions
@@ -32,13 +33,14 @@ class Remote:
         self.rendered: list[str] = []
         self.error: errors.StatusError | None = None
 
-    async def render(self, _: WorkerPool, prefix: str, key: str, data: bytes, revision: int) -> RenderResult:
+    async def render(self, _: WorkerPool, prefix: str, stored: Sequence[StoredBytes], kept: object = None) -> list[RenderResult]:
         """Render as a worker does."""
+        assert kept is None
         await self.may_render.wait()
         if self.error is not None:
             raise self.error
-        self.rendered.append(key)
-        return Renderer(prefix).item(WidgetCodec(), key, data, revision)
+        self.rendered += [key for key, _, _ in stored]
+        return await render_all(Renderer(prefix), WidgetCodec(), stored)
 
 
 @asynccontextmanager
@@ -133,8 +135,7 @@ async def test_renders_in_a_worker_process() -> None:
     codec, data = WidgetCodec(), WidgetCodec().encode(widget("a/x", text=LARGE)).data
     expected = Renderer("/p/").item(codec, "a/x", data, 7)
     try:
-        item = await remote.render(workers, "/p/", "a/x", data, 7)
-        error = await remote.render(workers, "/p/", "a/x", b"garbage", 7)
+        item, error = await remote.render(workers, "/p/", [("a/x", data, 7), ("a/x", b"garbage", 7)])
     finally:
         await workers.close()
 

@@ -16,7 +16,7 @@ from apiext.storage.etcd.servers import Servers
 from tests.unit.storage.etcd.peer import HEADERS, Peer
 
 END = frames.END_HEADERS | frames.END_STREAM
-TXN = rpc.TxnRequest()
+TXN = rpc.TxnRequest().SerializeToString()
 
 
 class _Member(Peer):

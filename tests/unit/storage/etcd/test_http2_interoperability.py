@@ -23,7 +23,7 @@ from apiext.storage.etcd.servers import Servers
 from hack.lib.servers.certificates import Authority
 from tests.unit.storage.etcd.h2_server import H2Server, H2Stream, Handler, echo, h2_server
 
-TXN = rpc.TxnRequest()
+TXN = rpc.TxnRequest().SerializeToString()
 DONE = rpc.TxnResponse(succeeded=True).SerializeToString()
 
 
@@ -218,7 +218,7 @@ async def test_retries_a_write_whose_message_was_not_sent() -> None:
 
     settings: dict[SettingCodes, int] = {SettingCodes.INITIAL_WINDOW_SIZE: 1000}
     async with h2_server(close_first, settings) as (port, connections), calls(f"http://127.0.0.1:{port}") as to:
-        assert (await to.write(request)).succeeded
+        assert (await to.write(request.SerializeToString())).succeeded
 
 
 async def test_tries_the_next_address(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,134 @@
+"""Protobuf's messages for durations, times and scalars, which expressions may create (cel-go common/types/pb)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any, Final
+
+from apiext.schema.cel.ast import Uint
+from apiext.schema.cel.errors import INT_OVERFLOW, UINT_OVERFLOW, CelError
+from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, CelType, wrapper_of
+from apiext.schema.cel.values import INT_MAX, INT_MIN, NANOSECONDS, Duration, Timestamp, checked_timestamp
+
+_PACKAGE: Final = "google.protobuf."
+_INT32: Final = 1 << 31
+_UINT32: Final = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Scalar:
+    """A type of fields."""
+
+    kind: CelType
+    python: type
+    go: str
+    default: object
+
+
+_INT64: Final = _Scalar(INT, int, "int64", 0)
+_NANOS: Final = _Scalar(INT, int, "int32", 0)
+_SCALARS: Final[dict[str, _Scalar]] = {
+    "Int64Value": _INT64,
+    "Int32Value": _NANOS,
+    "UInt64Value": _Scalar(UINT, Uint, "uint64", Uint(0)),
+    "UInt32Value": _Scalar(UINT, Uint, "uint32", Uint(0)),
+    "DoubleValue": _Scalar(DOUBLE, float, "float64", 0.0),
+    "FloatValue": _Scalar(DOUBLE, float, "float32", 0.0),
+    "BoolValue": _Scalar(BOOL, bool, "bool", False),  # noqa: FBT003
+    "StringValue": _Scalar(STRING, str, "string", ""),
+    "BytesValue": _Scalar(BYTES, bytes, "[]uint8", b""),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MessageType:
+    """A message."""
+
+    name: str
+    type: CelType
+    """The type of expressions that create it."""
+    fields: Mapping[str, _Scalar]
+    value: Callable[..., object]
+    """Returns the run-time value for the fields."""
+
+    def new(self, fields: Mapping[str, object]) -> object:
+        """Return the run-time value for some fields.
+
+        Raises:
+            CelError: a field cannot hold its value, or the message has none.
+        """
+        given = {name: self._converted(name, value) for name, value in fields.items()}
+        return self.value(**{name: given.get(name, scalar.default) for name, scalar in self.fields.items()})
+
+    def _converted(self, name: str, value: Any) -> object:
+        scalar, kind = self.fields[name], type(value)
+        fault = ""
+        if kind is not scalar.python:
+            fault = _mismatch(value, scalar.go)
+        elif scalar.go == "int32" and not -_INT32 <= value < _INT32:
+            fault = INT_OVERFLOW
+        elif scalar.go == "uint32" and value >= _UINT32:
+            fault = UINT_OVERFLOW
+        if fault:
+            raise CelError(f"field type conversion error for {self.name}.{name} value type: {fault}")
+        return _single(value) if scalar.go == "float32" else value
+
+
+def _mismatch(value: object, go: str) -> str:
+    match value:
+        case str():
+            return f"unsupported native conversion from string to '{go}'"
+        case Uint():
+            return f"unsupported type conversion from 'uint' to {go}"
+        case CelType():
+            return "type conversion not supported for 'type'"
+        case int() if not isinstance(value, bool):
+            return f"unsupported type conversion from 'int' to {go}"
+    found = next((name for kind, name in _NAMES.items() if isinstance(value, kind)), f"'{type(value).__name__}'")
+    return f"type conversion error from {found} to '{go}'"
+
+
+_NAMES: Final[dict[type, str]] = {
+    bool: "bool",
+    float: "Double",
+    bytes: "Bytes",
+    list: "list",
+    dict: "map",
+    NoneType: "'null_type'",
+    Duration: "'Duration'",
+    Timestamp: "'Timestamp'",
+}
+
+
+def _single(value: float) -> float:
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        return value * float("inf")
+
+
+def _duration(seconds: int, nanos: int) -> Duration:
+    return Duration(min(max(seconds * NANOSECONDS + nanos, INT_MIN), INT_MAX))
+
+
+def _timestamp(seconds: int, nanos: int) -> Timestamp:
+    return checked_timestamp(seconds * NANOSECONDS + nanos)
+
+
+def _scalar_value(value: object) -> object:
+    return value
+
+
+_TIME_FIELDS: Final = {"seconds": _INT64, "nanos": _NANOS}
+MESSAGES: Final[Mapping[str, MessageType]] = {
+    message.name: message
+    for message in (
+        MessageType(DURATION.name, DURATION, _TIME_FIELDS, _duration),
+        MessageType(TIMESTAMP.name, TIMESTAMP, _TIME_FIELDS, _timestamp),
+        *(MessageType(_PACKAGE + name, wrapper_of(scalar.kind), {"value": scalar}, _scalar_value) for name, scalar in _SCALARS.items()),
+    )
+}
+"""The messages by name. cel-go also knows Any, Empty, Struct, Value and ListValue."""

@@ -1,0 +1,30 @@
+"""Encoded transactions."""
+
+import pytest
+
+from apiext.storage.backend import Guard
+from apiext.storage.etcd.aetcd_messages import rpc
+from apiext.storage.etcd.messages import conditional
+
+READ = rpc.RequestOp(request_range=rpc.RangeRequest(key=b"a"))
+PUT = rpc.RequestOp(request_put=rpc.PutRequest(key=b"a", value=b"v" * 200))
+DELETE = rpc.RequestOp(request_delete_range=rpc.DeleteRangeRequest(key=b"a"))
+
+
+def at(key: bytes, revision: int) -> object:
+    """Return the condition that a key was last written at a revision."""
+    return rpc.Compare(result=rpc.Compare.EQUAL, target=rpc.Compare.MOD, key=key, mod_revision=revision)
+
+
+@pytest.mark.parametrize("revision", [0, 1, 127, 128, 2**40, 2**63 - 1])
+@pytest.mark.parametrize("value, operation", [(b"v" * 200, PUT), (None, DELETE)], ids=["put", "delete"])
+@pytest.mark.parametrize("guard", [None, Guard("guard", 0), Guard("g" * 300, 2**40)], ids=["plain", "absent", "guarded"])
+def test_encodes_transactions(revision: int, value: bytes | None, operation: object, guard: Guard | None) -> None:
+    """Encode what etcd's own message type reads as the same transaction."""
+    guards = [] if guard is None else [at(guard.key.encode(), guard.expected)]
+    expected = rpc.TxnRequest(compare=[*guards, at(b"a", revision)], success=[operation], failure=[READ])
+
+    read = rpc.TxnRequest.FromString(conditional(b"a", value, revision, guard))
+
+    assert read == expected
+    assert all(compare.WhichOneof("target_union") == "mod_revision" for compare in read.compare)
