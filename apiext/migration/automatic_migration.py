@@ -245,7 +245,7 @@ class AutomaticMigration:
         if why := await schema_check.problems(self._workers, scope, item):
             report.rejected[item.key] = why
             if len(report.rejected) <= _NAMED:
-                _LOG.warning("object migrated that its schema rejects", definition=definition.name, object=item.key, error=why)
+                _LOG.warning("stored object is rejected by its schema", definition=definition.name, object=item.key, error=why)
 
     async def _finish(self, definition: Definition, report: _Report, left: Sequence[str]) -> None:
         """Remove the versions in which nothing is stored from storedVersions, and report problems in a condition."""

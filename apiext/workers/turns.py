@@ -13,7 +13,7 @@ _RETRY_AFTER: Final = 1
 
 
 class Turns:
-    """Slots that users get in turn: a user who has just got one comes after all other waiting users."""
+    """A number of slots, given to waiting users round-robin."""
 
     def __init__(self, *, slots: int, waiting: int) -> None:
         """Create the slots. One user has all of them but one at a time (at least one), and at most `waiting` jobs in the queue.

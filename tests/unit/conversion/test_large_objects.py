@@ -17,7 +17,7 @@ from apiext.conversion import review
 from apiext.conversion.metrics import ConversionStats
 from apiext.meta import limits
 from apiext.meta.json_codec import Object
-from tests.support.builders.crds import widget, widget_crd
+from tests.support.builders.crds import versions_like, widget, widget_crd
 from tests.support.conversion_webhook import Answer as WebhookAnswer
 from tests.support.conversion_webhook import Call, ConversionWebhook, Json, Reply, conversion_webhook, converting, failing, reviewed
 from tests.support.event_loop import until
@@ -49,11 +49,10 @@ def webhook(tmp_path: Path) -> Iterator[ConversionWebhook]:
 async def widgets(webhook: ConversionWebhook) -> AsyncIterator[InProcess]:
     """Serve widgets of any form in v1, which is stored, and v2."""
     async with InProcess() as server:
-        crd = widget_crd()
+        crd = widget_crd(conversion=webhook.conversion())
         first = crd["spec"]["versions"][0]
         first["schema"]["openAPIV3Schema"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-        crd["spec"]["versions"] = [first, {**first, "name": "v2", "storage": False}]
-        crd["spec"]["conversion"] = webhook.conversion()
+        crd["spec"]["versions"] = versions_like("v1", "v2")(first)
         await server.define(crd)
         yield server
 

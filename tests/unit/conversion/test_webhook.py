@@ -10,7 +10,7 @@ import pytest
 
 from apiext.meta import limits
 from apiext.meta.json_codec import Object
-from tests.support.builders.crds import widget, widget_crd
+from tests.support.builders.crds import versions_like, widget, widget_crd
 from tests.support.conversion_webhook import BREAK, Call, ConversionWebhook, Json, Reply, conversion_webhook, converting, failing, reviewed
 from tests.support.servers.in_process import InProcess
 
@@ -36,10 +36,8 @@ def webhook(tmp_path: Path) -> Iterator[ConversionWebhook]:
 async def widgets(webhook: ConversionWebhook) -> AsyncIterator[InProcess]:
     """Serve widgets in v1, which is stored, and v2."""
     async with InProcess() as server:
-        crd = widget_crd()
-        first = crd["spec"]["versions"][0]
-        crd["spec"]["versions"] = [first, {**first, "name": "v2", "storage": False}]
-        crd["spec"]["conversion"] = webhook.conversion()
+        crd = widget_crd(conversion=webhook.conversion())
+        crd["spec"]["versions"] = versions_like("v1", "v2")(*crd["spec"]["versions"])
         await server.define(crd)
         yield server
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from apiext.conversion.circuits import ConversionCircuits
 from apiext.definitions.conditions import CONVERSION_WEBHOOK_AVAILABLE
 from apiext.meta import limits
 from apiext.server.routes.conversion_metrics import ConversionMetrics
-from tests.support.builders.crds import widget, widget_crd
+from tests.support.builders.crds import versions_like, widget, widget_crd
 from tests.support.conversion_webhook import BREAK, HANG, ConversionWebhook, conversion_webhook, converting
 from tests.support.event_loop import until
 from tests.support.servers.in_process import Answer, InProcess
@@ -79,8 +78,7 @@ async def served(webhook: ConversionWebhook) -> AsyncIterator[Served]:
     clock = [100.0]
     async with InProcess(circuits=ConversionCircuits(clock=lambda: clock[0])) as server:
         crd = widget_crd(conversion=webhook.conversion())
-        (first,) = crd["spec"]["versions"]
-        crd["spec"]["versions"] = [first, {**copy.deepcopy(first), "name": "v2", "storage": False}]
+        crd["spec"]["versions"] = versions_like("v1", "v2")(*crd["spec"]["versions"])
         await server.define(crd)
         await server.define(widget_crd("others", "Other"))
         found = Served(server, webhook, clock)
