@@ -36,12 +36,6 @@ _MISLABELLED: Final = click.Option(
 _UNCONVERTIBLE: Final = click.Option(
     ["--unconvertible"], is_flag=True, help="Objects that the conversion webhook refuses to convert to the storage version; needs a server."
 )
-_NONE: Final = {
-    "unreadable": "All objects can be read.",
-    "mislabelled": "No object has the fields of another version.",
-    "unconvertible": "The conversion webhooks refuse no object.",
-}
-"""What the list prints if it is empty, by kind of objects."""
 _OUTPUT: Final = click.Option(
     ["-o", "--output"], metavar="FORMAT", type=click.Choice(["text", "json"]), default="text", help="text (default) or json."
 )
@@ -61,10 +55,12 @@ async def list_objects(objects: StoredObjects, crd: str, output: str, *, mislabe
     """List the objects of all CRDs or of CRD that cannot be read, why, and which version they fit."""
     if mislabelled and unconvertible:
         raise click.UsageError("either --mislabelled or --unconvertible can be given")
-    kind = "mislabelled" if mislabelled else "unconvertible" if unconvertible else "unreadable"
+    from apiext.lab.rescue import SEARCHES
+
+    search = SEARCHES["mislabelled" if mislabelled else "unconvertible" if unconvertible else "unreadable"]
     rows: list[Any] = []
     for definition in await _definitions(objects, crd):
-        cases = [case async for case in _cases(objects, definition, kind)]
+        cases = [case async for case in search.find(objects, definition)]
         rows += [_document(case) for case in cases]
         if cases and output == "text":
             waits = "; its deletion waits for these objects" if definition.is_terminating else ""
@@ -76,7 +72,7 @@ async def list_objects(objects: StoredObjects, crd: str, output: str, *, mislabe
 
         click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
     elif not rows:
-        click.echo(_NONE[kind])
+        click.echo(search.none)
     return 0
 
 
@@ -211,17 +207,9 @@ async def _definitions(objects: StoredObjects, name: str) -> list[Definition]:
     return found
 
 
-async def _cases(objects: StoredObjects, definition: Definition, kind: str) -> AsyncIterator[Case]:
-    from apiext.lab import rescue as tools
-
-    find = {"unreadable": tools.unreadable, "mislabelled": tools.mislabelled, "unconvertible": tools.unconvertible}[kind]
-    async for case in find(objects, definition):
-        yield case
-
-
 async def _chosen(objects: StoredObjects, crd: str, key: str, *, every: bool, mislabelled: bool = False) -> AsyncIterator[Case]:
     """Yield the object that the arguments name, or all. Raise UsageError if they name both or neither, or there is no such object."""
-    from apiext.lab.rescue import inspect
+    from apiext.lab.rescue import SEARCHES, inspect
 
     if bool(key) == every:
         raise click.UsageError("either OBJECT or --all is needed")
@@ -230,7 +218,8 @@ async def _chosen(objects: StoredObjects, crd: str, key: str, *, every: bool, mi
         yield await inspect(objects, definition, key)
         return
     # what is written while they are read must not change what is found
-    for case in [case async for case in _cases(objects, definition, "mislabelled" if mislabelled else "unreadable")]:
+    search = SEARCHES["mislabelled" if mislabelled else "unreadable"]
+    for case in [case async for case in search.find(objects, definition)]:
         yield case
 
 

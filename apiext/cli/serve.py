@@ -14,9 +14,10 @@ from apiext.cli.flags import FLAGS
 if TYPE_CHECKING:
     from apiext.server.options import ServerOptions
 
-_GC_THRESHOLDS: Final = (1_000, 10, 5_000)
+_GC_THRESHOLDS: Final = (250, 10, 20_000)
 """Allocations, and collections of younger generations. Requests create few reference cycles. A collection of objects that stay takes 0.3 ms
-for every 1,000 of them, and the second generation has up to 10,000. A full one, which takes longest, is as good as never needed.
+for every 1,000 of them, and the second generation has up to 2,500: smaller collections hold the event loop for less time, and take no more
+of it in all. A full one, which takes longest, is as good as never needed.
 """
 
 

@@ -11,17 +11,22 @@ from apiext.meta import errors
 
 
 class ErrorRendering:
-    """Answers with the Status of a StatusError. If an answer has begun, it closes the connection."""
+    """Answers with the Status of a StatusError, `plain` with that of a server without the feature AllowUnsafeMalformedObjectDeletion.
 
-    def __init__(self, handler: Handler) -> None:
+    If an answer has begun, it closes the connection.
+    """
+
+    def __init__(self, handler: Handler, *, plain: bool = False) -> None:
         self._handler = handler
+        self._plain = plain
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Return the handler's answer, or that of its error."""
         try:
             return await self._handler(request)
         except errors.StatusError as error:
-            return AbortedResponse() if has_begun(request) else status_reply(request, error)
+            # a variable of the error would be a reference cycle through its traceback
+            return AbortedResponse() if has_begun(request) else status_reply(request, (self._plain and error.plain) or error)
         except web.HTTPRequestEntityTooLarge:
             return AbortedResponse() if has_begun(request) else status_reply(request, _TOO_LARGE)
         except web.HTTPException as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from apiext.lab.stored_objects import RescueError
 from apiext.lab.version_fit import VersionFits
@@ -13,7 +13,7 @@ from apiext.storage import stored_object
 from apiext.storage.repair import UnreadableObject
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
     from apiext.definitions.definition import Definition
     from apiext.lab.stored_objects import StoredObjects
@@ -103,6 +103,22 @@ async def mislabelled(objects: StoredObjects, definition: Definition) -> AsyncGe
         if own is not None and fits[0].fits:
             problem = f"has the fields of {fits[0].version} ({own})"
             yield Case(definition, UnreadableObject(key, pair.revision, len(pair.value), label, problem), pair.value, fits)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How objects of one kind are found."""
+
+    find: Callable[[StoredObjects, Definition], AsyncGenerator[Case]]
+    none: str
+    """The text about a store without any."""
+
+
+SEARCHES: Final[Mapping[str, Search]] = {
+    "unreadable": Search(unreadable, "All objects can be read."),
+    "mislabelled": Search(mislabelled, "No object has the fields of another version."),
+    "unconvertible": Search(unconvertible, "The conversion webhooks refuse no object."),
+}
 
 
 def _case(definition: Definition, fits: VersionFits, key: str, pair: KeyValue, problem: str) -> Case:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 class StatusError(Exception):
     """An error answer; carries the members of the Status object. A message of more than MAX_ERROR_CHARACTERS is cut."""
 
+    plain: StatusError | None = None
+    """The answer of a server without the feature AllowUnsafeMalformedObjectDeletion, if that is another one."""
+
     def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
         if len(message) > MAX_ERROR_CHARACTERS:
             message = f"{message[:MAX_ERROR_CHARACTERS]}... ({len(message) - MAX_ERROR_CHARACTERS} more characters)"

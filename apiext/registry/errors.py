@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.meta import errors
 from apiext.storage.backend import BackendError
+from apiext.storage.corrupt_objects import plain_status
 from apiext.storage.interface import (
     CorruptObjectError,
     EncryptedObjectError,
@@ -36,9 +37,16 @@ def interpret(error: StorageError | BackendError, *, resource: GroupResource, op
         # the outcome of a write is unknown: a retry could repeat it
         return errors.unknown(str(error))
     if isinstance(error, CorruptObjectError):
-        if operation == "update":
-            return errors.internal(error.message) if isinstance(error, EncryptedObjectError) else errors.unknown(error.message)
-        error.key = relative_key(error.key, resource)
+        status = _corrupt(error, resource, operation)
+        status.plain = plain_status(error)
+        return status
+    return errors.internal(error.describe())
+
+
+def _corrupt(error: CorruptObjectError, resource: GroupResource, operation: str) -> errors.StatusError:
+    if operation == "update":
+        return errors.internal(error.message) if isinstance(error, EncryptedObjectError) else errors.unknown(error.message)
+    error.key = relative_key(error.key, resource)
     return errors.internal(error.describe())
 
 

@@ -68,6 +68,7 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
     limits, modes = options.limits, _modes(options.authorization, parts.review)
     hsts = [partial(HSTS, directives=options.hsts_directives)] if options.hsts_directives else []
     cors = [partial(CORS, origins=[re.compile(pattern) for pattern in options.cors_origins])] if options.cors_origins else []
+    unsafe_deletion = options.feature_gates.enabled("AllowUnsafeMalformedObjectDeletion")
     tracing: list[Callable[[Handler], Handler]] = []
     if parts.tracer is not None:
         from apiext.filters.tracing import Tracing
@@ -83,7 +84,7 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
         CacheControl,
         WarningRecorder,
         partial(RequestLogging, everything=options.verbosity >= _LOG_ALL_VERBOSITY),
-        ErrorRendering,
+        partial(ErrorRendering, plain=not unsafe_deletion),
         partial(RequestDeadline, maximum=limits.request_timeout, stats=parts.stats),
         *cors,
         _authentication(options.authentication, parts),
@@ -99,7 +100,7 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
         partial(
             Authorization,
             modes=modes,
-            unsafe_deletion=options.feature_gates.enabled("AllowUnsafeMalformedObjectDeletion"),
+            unsafe_deletion=unsafe_deletion,
         ),
         partial(RequestMetrics, stats=parts.stats),
     ]

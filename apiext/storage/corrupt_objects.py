@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.meta import errors
+from apiext.meta import errors, go_format
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupResource
-from apiext.storage.interface import CorruptObjectError
+from apiext.storage.interface import CorruptObjectError, EncryptedObjectError
 
 _MAX_REPORTED_OBJECTS: Final = 100
 
@@ -31,7 +31,9 @@ class Corruption:
 
     def unavailable(self) -> StatusError:
         """Return the error of a watch (429): the reference's cache cannot be filled while an object is unreadable."""
-        return errors.too_many_requests(f"storage is (re)initializing: failed to list <unspecified>: {self.summary()}", 1)
+        status = _unavailable(self.summary())
+        status.plain = _unavailable(self._plain().message)
+        return status
 
     @property
     def found(self) -> bool:
@@ -56,4 +58,27 @@ class Corruption:
         causes = [{"reason": "UnexpectedServerResponse", "message": error.describe(), "field": error.key} for error in self._errors]
         details = {"name": "list", "group": self._resource.group, "kind": self._resource.resource}
         shown = {name: value for name, value in details.items() if value}
-        return StatusError(500, "StorageReadError", self.summary(), {**shown, "causes": [*causes, *more]})
+        status = StatusError(500, "StorageReadError", self.summary(), {**shown, "causes": [*causes, *more]})
+        status.plain = self._plain()
+        return status
+
+    def _plain(self) -> StatusError:
+        """Return the list's error of a server that does not recognize corrupt objects: it ends the list at the first one."""
+        first = self._errors[0]
+        if isinstance(first, EncryptedObjectError):
+            return errors.internal(f"unable to transform key {go_format.quote(first.key)}: {_problem(first)}")
+        return plain_status(first)
+
+
+def plain_status(error: CorruptObjectError) -> StatusError:
+    """Return the answer about an object of a server that does not recognize corrupt objects."""
+    return errors.internal(_problem(error)) if isinstance(error, EncryptedObjectError) else errors.unknown(_problem(error))
+
+
+def _problem(error: CorruptObjectError) -> str:
+    """Return the error's message without its beginning, which names the revision."""
+    return error.message.partition(": ")[2] or error.message
+
+
+def _unavailable(why: str) -> StatusError:
+    return errors.too_many_requests(f"storage is (re)initializing: failed to list <unspecified>: {why}", 1)

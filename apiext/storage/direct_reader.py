@@ -39,13 +39,7 @@ class DirectReader:
             raise errors.too_large_resource_version(minimum, revision, 0)
         if pair is None:
             raise KeyNotFoundError(self.prefix + key, "key not found")
-        found, view = entry.read(self._renderer, key, pair.value, pair.revision), View(codec, self._renderer)
-        if view.is_ready(found):
-            return view.render(found, found.revision)
-        (item,) = await view.items([found])
-        if isinstance(item, Item):
-            return item
-        raise item
+        return await View(codec, self._renderer).shown(entry.read(self._renderer, key, pair.value, pair.revision))
 
     async def list(self, plan: ListPlan, codec: Codec) -> ListResult:
         """Return the result of a planned list."""

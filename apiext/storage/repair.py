@@ -9,7 +9,7 @@ from apiext.meta.limits import MAX_INLINE_RENDERING_BYTES
 from apiext.meta.time_slice import Pace
 from apiext.storage import entry as entries
 from apiext.storage import stored_object
-from apiext.storage.interface import CorruptObjectError, InvalidObjectError, Item, KeyNotFoundError
+from apiext.storage.interface import CorruptObjectError, InvalidObjectError, KeyNotFoundError
 from apiext.storage.rendering import Renderer, at_revision
 from apiext.storage.view import View
 from apiext.storage.write_guards import GuardedWrites, WriteGuard
@@ -102,14 +102,8 @@ class Repair:
         if error is not None:
             raise error
         full = self._renderer.prefix + key
-        stored = await self._encoded(entry) if encode else data
+        stored = at_revision(await View(self._codec, self._renderer).shown(entry), 0).data + b"\n" if encode else data
         return _revision(full, await self._writes.update(full, stored, revision), revision)
-
-    async def _encoded(self, entry: Entry) -> bytes:
-        (shown,) = await View(self._codec, self._renderer).items([entry])
-        if not isinstance(shown, Item):
-            raise shown
-        return at_revision(shown, 0).data + b"\n"
 
     async def delete(self, key: str, *, revision: int) -> None:
         """Delete an unreadable object if it still has a revision.

@@ -92,6 +92,20 @@ class View:
             raise AssertionError("an entry is used before it was converted")
         return self._renderer.item(self._held(), entry.key, entry.raw, revision)
 
+    async def shown(self, entry: Entry) -> Item:
+        """Return the rendering of an entry, which keeps it.
+
+        Raises:
+            CorruptObjectError: the entry cannot be decoded or converted.
+            StatusError: the converter cannot be used, or the worker process failed.
+        """
+        if self.is_ready(entry):
+            return self.item(entry)
+        (shown,) = await self.items([entry])
+        if isinstance(shown, Item):
+            return shown
+        raise shown
+
     async def items(self, entries: Sequence[Entry]) -> list[RenderResult]:
         """Return the renderings of entries; in the place of one that fails stands its error.
 

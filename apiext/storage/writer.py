@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 
 from apiext.meta.json_codec import Object
 from apiext.meta.object_metadata import read_metadata
+from apiext.storage import entry as entries
 from apiext.storage.backend import Backend, KeyValue, ValueTooLargeError, WriteResult
+from apiext.storage.entry import Entry
 from apiext.storage.interface import (
     DEFAULT_WRITE,
     Codec,
@@ -28,6 +30,7 @@ from apiext.storage.interface import (
     WriteOptions,
 )
 from apiext.storage.rendering import Draft, Renderer, at_revision, compact, with_revision, without_revision
+from apiext.storage.view import View
 from apiext.storage.write_guards import GuardedWrites, WriteGuard
 
 T = TypeVar("T")
@@ -251,8 +254,9 @@ class Writer:
         while True:
             _check_size(state, options)
             try:
-                if codec.conversion is not None and state.item is None:
-                    state = replace(state, item=await self.renderer.read_item(codec, key, state.raw, state.revision))
+                view, entry = View(codec, self.renderer), Entry(key, state.revision, state.raw)
+                if state.item is None and not view.is_ready(entry):
+                    state = replace(state, item=await view.shown(entry))
                 if state.item is not None:
                     # the rest of a large object need not be parsed
                     obj: Object = {
@@ -292,7 +296,7 @@ class Writer:
         pair, _ = await self._backend.get(self._backend_key(key))
         while pair is not None:
             with suppress(CorruptObjectError):
-                await self.renderer.read(codec, key, self.renderer.open(key, pair.value), pair.revision)
+                await View(codec, self.renderer).shown(entries.read(self.renderer, key, pair.value, pair.revision))
                 message = "unsafe deletion is not allowed because the object is decodable from storage"
                 raise InvalidObjectError(self._backend_key(key), message)
             if options.dry_run:

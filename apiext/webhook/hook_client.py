@@ -193,6 +193,8 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     async for chunk in response.content.iter_any():
         data += chunk
         if len(data) > MAX_HOOK_RESPONSE_BYTES:
+            # the error's traceback would keep them
+            data.clear()
             raise HookError(f"the response of the webhook is larger than {MAX_HOOK_RESPONSE_BYTES} bytes", answered=True)
     return bytes(data)
 

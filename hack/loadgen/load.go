@@ -21,6 +21,7 @@ type worker struct {
 	number    int
 	revisions []string
 	body      bytes.Buffer
+	buffer    [64 << 10]byte
 	page      string
 
 	latencies []time.Duration
@@ -149,8 +150,7 @@ func (w *worker) send(object int, n int64) {
 		w.fail(err)
 		return
 	}
-	w.body.Reset()
-	read, err := w.body.ReadFrom(response.Body)
+	read, err := w.receive(response)
 	response.Body.Close()
 	if err != nil {
 		w.fail(err)
@@ -169,6 +169,15 @@ func (w *worker) send(object int, n int64) {
 	if w.run.Pages {
 		w.page = text(w.body.Bytes(), `"continue":"`)
 	}
+}
+
+// receive takes a body to its end. Only one that is needed is kept: writing large ones to memory would be a part of what is measured.
+func (w *worker) receive(response *http.Response) (int64, error) {
+	w.body.Reset()
+	if w.run.Pages || w.run.Revisions != "" || response.StatusCode >= 300 {
+		return w.body.ReadFrom(response.Body)
+	}
+	return io.CopyBuffer(io.Discard, struct{ io.Reader }{response.Body}, w.buffer[:])
 }
 
 func (w *worker) fail(err error) {

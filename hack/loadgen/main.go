@@ -4,6 +4,8 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -49,6 +51,8 @@ type Result struct {
 	EventP50 float64        `json:"event_p50"`
 	EventP99 float64        `json:"event_p99"`
 }
+
+const readBytes = 128 << 10
 
 func main() {
 	var run Run
@@ -106,9 +110,26 @@ func (r *Run) transport() (*http.Transport, error) {
 		MaxIdleConnsPerHost: connections,
 		DisableCompression:  true,
 		ReadBufferSize:      64 << 10,
-		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		DialContext:         dial,
 	}, nil
 }
+
+// dial connects. Of what has arrived, one read of the kernel takes many TLS records.
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	connection, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return buffered{connection, bufio.NewReaderSize(connection, readBytes)}, nil
+}
+
+// buffered reads a connection through a buffer.
+type buffered struct {
+	net.Conn
+	reader *bufio.Reader
+}
+
+func (b buffered) Read(into []byte) (int, error) { return b.reader.Read(into) }
 
 // percentile of sorted durations, in milliseconds.
 func percentile(sorted []time.Duration, share float64) float64 {

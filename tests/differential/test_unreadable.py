@@ -4,6 +4,8 @@ import http
 import json
 import re
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -124,6 +126,25 @@ def test_unreadable(both: Pair, control_plane: ControlPlane) -> None:
     assert not found, f"{len(found)} differences:\n" + "\n".join(found)
 
 
+def test_unreadable_without_the_feature(tmp_path: Path) -> None:
+    """Report unreadable objects alike without AllowUnsafeMalformedObjectDeletion, and ignore the option for them."""
+    flag = "--feature-gates=AllowUnsafeMalformedObjectDeletion=false"
+    found: list[str] = []
+    with (
+        ControlPlane(tmp_path / "reference", durable=False, extra_args=[flag]) as plane,
+        ApiextServer(tmp_path / "apiext", etcd_url=plane.etcd_url, etcd_prefix=PREFIX, extra_args=[flag]) as server,
+        closing(Pair(plane, server)) as pair,
+        pair.served(crd("notes", "Note")),
+    ):
+        pair.differences(Step("GET", NOTES))
+        for name, data in UNREADABLE.items():
+            _store(plane, name, data)
+            found += _differing(pair, [*_unreadable_steps(name), Step("GET", f"{NOTES}?limit=500"), Step("DELETE", NOTES)])
+            _remove(plane, name)
+
+    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+
+
 def _unavailable(side: Side) -> tuple[int, str | None, str]:
     """Return the answer to a watch, once it is refused because of an unreadable object: status, Retry-After and message."""
     answers: list[tuple[int, str | None, str]] = []
@@ -143,6 +164,11 @@ def _unavailable(side: Side) -> tuple[int, str | None, str]:
 def _store(control_plane: ControlPlane, name: str, data: bytes) -> None:
     for prefix in (control_plane.etcd_prefix, PREFIX):
         gateway(control_plane.etcd_url, "kv/put", key=f"{prefix}/{GROUP}/notes/default/{name}".encode(), value=data)
+
+
+def _remove(control_plane: ControlPlane, name: str) -> None:
+    for prefix in (control_plane.etcd_prefix, PREFIX):
+        gateway(control_plane.etcd_url, "kv/deleterange", key=f"{prefix}/{GROUP}/notes/default/{name}".encode())
 
 
 def test_reads_of_a_collection(both: Pair, control_plane: ControlPlane) -> None:

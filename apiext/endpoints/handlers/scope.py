@@ -10,6 +10,7 @@ from apiext.admission.attributes import Admission
 from apiext.endpoints.handlers.open_watches import Watches
 from apiext.endpoints.handlers.options import FieldLabel
 from apiext.endpoints.handlers.remote_scope import RemoteScope
+from apiext.endpoints.responsewriters.shared_encodings import SharedEncodings
 from apiext.endpoints.responsewriters.table import TableConvertor
 from apiext.endpoints.serializers.negotiation import RESOURCE_OFFERS, Offers
 from apiext.managedfields.field_manager import FieldManager
@@ -118,7 +119,8 @@ class Scope:
     """Merge keys of lists by the names of parent and field, for strategic merge patches of built-in kinds."""
     max_body: int = MAX_BODY_BYTES
     """Limit of a body in bytes."""
-
+    encodings: SharedEncodings = field(default_factory=SharedEncodings)
+    """The lists that are being sent."""
     remote: RemoteScope | None = None
     """The copies of this endpoint in worker processes; None for a copy."""
 

@@ -6,7 +6,7 @@ Mirrors apiserver pkg/endpoints/handlers (response.go).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
@@ -104,19 +104,26 @@ async def list_reply(request: web.BaseRequest, scope: Scope, media: MediaType, r
         if media.type == PROTOBUF:
             parts = [await asyncio.to_thread(protobuf_encoder.list_bytes, scope, metadata, result.items)]
         else:
-            parts = await _list_parts(scope, metadata, result)
+            encode = partial(encode_items, result.items, partial(_without_type_meta, scope=scope) if scope.typed else _DATA)
+            encoded = await scope.encodings.encoded(result.items, None, encode)
+            parts = _list_parts(scope, metadata, encoded)
     elif convert.kind == "PartialObjectMetadataList":
         if media.type == PROTOBUF:
             parts = [await asyncio.to_thread(protobuf_encoder.partial_list_bytes, convert.version, metadata, result.items)]
         else:
             head = partial_list_head(convert.version, metadata)
-            made = await encode_items(result.items, lambda item: partial_bytes(item.data, convert.version))
-            parts = [head, *made, TABLE_TAIL] if result.items else _null(head)
+            encode = partial(encode_items, result.items, lambda item: partial_bytes(item.data, convert.version))
+            encoded = await scope.encodings.encoded(result.items, convert, encode)
+            parts = [head, *encoded, TABLE_TAIL] if result.items else _null(head)
     elif convert.kind == "Table" and scope.table is not None:
         form = table_form(request, convert)
         head = table_head(form, metadata, scope.table.headers)
-        empty = scope.null_rows and not result.items
-        parts = _null(head) if empty else [head, *await rows(scope.table, result.items, form), TABLE_TAIL]
+        now = datetime.now(UTC)
+        # ages change every second
+        encoded = await scope.encodings.encoded(
+            result.items, (form, int(now.timestamp())), partial(rows, scope.table, result.items, form, now)
+        )
+        parts = _null(head) if scope.null_rows and not result.items else [head, *encoded, TABLE_TAIL]
     else:
         name = f"*{scope.package}.{scope.list_kind}" if scope.typed else "*unstructured.UnstructuredList"
         raise errors.not_acceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({name})")
@@ -133,10 +140,9 @@ def _metadata(result: ListResult, *, typed: bool) -> dict[str, Any]:
     return metadata
 
 
-async def _list_parts(scope: Scope, metadata: dict[str, Any], result: ListResult) -> list[bytes]:
-    """Return the JSON of a list, made of the stored JSON of its items."""
+def _list_parts(scope: Scope, metadata: dict[str, Any], items: Sequence[bytes]) -> list[bytes]:
+    """Return the JSON of a list, made of the JSON of its items."""
     head = b'{"apiVersion":%b,"items":[' % json_codec.dumps(str(scope.resource.group_version))
-    items = await encode_items(result.items, partial(_without_type_meta, scope=scope) if scope.typed else _DATA)
     tail = b'],"kind":%b,"metadata":%b}\n' % (json_codec.dumps(scope.list_kind), json_codec.dumps(metadata))
     return [head, *items, tail]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ from apiext.storage.interface import Item
 METADATA: Final = "Metadata"
 NONE: Final = "None"
 OBJECT: Final = "Object"
-_STEP_BYTES: Final = 64 * 1024
+_STEP_BYTES: Final = 16 * 1024
 """Bytes of objects that are encoded between two looks at the clock."""
 _NAME_DESCRIPTION: Final = (
     "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
@@ -210,9 +210,9 @@ def row_bytes(convertor: TableConvertor, obj: Object, form: TableForm, now: date
     return b'{"cells":%b,"object":%b}' % (cells, shown)
 
 
-async def rows(convertor: TableConvertor, items: Iterable[Item], form: TableForm) -> list[bytes]:
+async def rows(convertor: TableConvertor, items: Iterable[Item], form: TableForm, now: datetime) -> list[bytes]:
     """Return the rows of items as `encode_items` does."""
-    ages, head, include = AgeCache(datetime.now(UTC)), partial_head(form.version), form.include
+    ages, head, include = AgeCache(now), partial_head(form.version), form.include
 
     def encode(item: Item) -> bytes:
         row = item.row

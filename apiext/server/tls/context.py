@@ -73,6 +73,8 @@ def server_context(keys: CertKey, *, authorities: bytes, min_version: str) -> ss
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = _VERSIONS[min_version]
     context.set_alpn_protocols(["http/1.1"])
+    # clients know which cipher their processors compute fastest; Go prefers AES-128, OpenSSL's order has AES-256 first
+    context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
     # a resumed session would lack the intermediate certificates of the client
     context.num_tickets = 0
     try:

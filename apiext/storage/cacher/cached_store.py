@@ -88,13 +88,7 @@ class CachedStore(Writer):
         entry = cache.entries.get(key)
         if entry is None:
             raise KeyNotFoundError(self._direct.prefix + key, "key not found")
-        view = cache.view(codec)
-        if view.is_ready(entry):
-            return view.item(entry)
-        (shown,) = await view.items([entry])
-        if isinstance(shown, Item):
-            return shown
-        raise shown
+        return await cache.view(codec).shown(entry)
 
     async def _wait(self, revision: int) -> bool:
         """Wait until the cache reaches a revision; return False if the store does not report progress, so that it may never know.

@@ -19,6 +19,8 @@ MAX_AGED_BYTES: Final = 4 << 20
 """Bytes of changes above which those older than KEPT_SECONDS are dropped, also of the last MIN_CHANGES."""
 KEPT_SECONDS: Final = 75.0
 _COMPACT_AFTER_CHANGES: Final = 1024
+_DROPPED: Final = Change(key="", revision=0, entry=None, previous=None)
+"""Stands in the place of a change that was dropped."""
 
 
 class History:
@@ -63,6 +65,8 @@ class History:
         while len(self) and self._is_over(aged=self._times[self._first] < kept_from):
             self.floor = self._changes[self._first].revision
             self._bytes -= self._sizes[self._first]
+            # its objects are released at once, its place in the list later
+            self._changes[self._first] = _DROPPED
             self._first += 1
         if self._first >= _COMPACT_AFTER_CHANGES and self._first * 2 >= len(self._changes):
             for column in (self._changes, self._times, self._sizes):

@@ -19,12 +19,11 @@ from apiext.storage.view import View
 
 async def from_sorted_view(plan: ListPlan, sorted_view: SortedView, *, limit: int, revision: int) -> ListResult:
     """List from the sorted view as it is at the call; walk many items in slices."""
+    if is_everything(plan.selection):
+        shown, total = sorted_view.page(plan.scope, plan.start, limit)
+        return list_plan.page(plan, shown, revision=revision, total=total, more=total > len(shown), unfiltered=True)
     items = sorted_view.items
     here = place(items, plan.scope, plan.start)
-    if is_everything(plan.selection):
-        total = here.stop - here.start
-        shown = items[here.start : min(here.start + limit, here.stop)] if limit else between(items, plan.scope, plan.start)
-        return list_plan.page(plan, shown, revision=revision, total=total, more=total > len(shown), unfiltered=True)
     selected = between(await sorted_view.selected(plan.scope, plan.selection), plan.scope, plan.start)
     if not limit or len(selected) < limit:
         return ListResult(items=selected, revision=revision)

@@ -18,11 +18,13 @@ from apiext.storage.view import View
 
 _STEP: Final = 512
 """Items that one step takes."""
+_LEAST_REMEMBERED: Final = 100
+"""Items of a page that is worth remembering; responses share the encoding of as many."""
 _MAX_REMEMBERED: Final = 1 << 18
-"""Items of all remembered selections, and a tenth of the characters of their selectors."""
+"""Items of all remembered selections and pages, and a tenth of the characters of their selectors."""
 
-_What = tuple[str, str, str]
-"""A scope of keys, and the texts of selectors."""
+_What = tuple[str, str, str | int]
+"""A scope of keys, and the texts of selectors; or a scope, a start key, and a limit."""
 
 
 class SortedView:
@@ -87,6 +89,25 @@ class SortedView:
         if subject is not None:
             await self._indexes.make(subject, self.items)
 
+    def page(self, scope: str, start: str, limit: int) -> tuple[Sequence[Item], int]:
+        """Return the items of a scope from a start key relative to it, at most `limit` (0: all), and how many there are without a limit.
+
+        Until the next update, equal pages of many items are the same sequence.
+        """
+        items = self.items
+        here = place(items, scope, start)
+        total = here.stop - here.start
+        count = min(limit, total) if limit else total
+        if count == len(items):
+            return items, total
+        what = (scope, start, limit)
+        found = self._selections.get(what)
+        if found is None:
+            found = items[here.start : here.start + count]
+            if count >= _LEAST_REMEMBERED:
+                self._remember(what, found)
+        return found, total
+
     async def selected(self, scope: str, selection: Selection) -> Sequence[Item]:
         """Return the selected items of a scope, as they are at the call. Equal concurrent selections share the work."""
         candidates = self._indexes.candidates(selection)
@@ -134,4 +155,4 @@ def select(items: Sequence[Item], selection: Selection) -> Steps[Sequence[Item]]
 
 
 def _cost(what: _What, found: Sequence[Item]) -> int:
-    return len(found) + sum(map(len, what)) // 10
+    return len(found) + sum(len(text) for text in what if isinstance(text, str)) // 10

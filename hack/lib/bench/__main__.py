@@ -2,6 +2,7 @@
 
 import argparse
 import functools
+import os
 import sys
 import tempfile
 from dataclasses import dataclass, field
@@ -21,8 +22,7 @@ class Measured:
     """The measurements of one target, by row."""
 
     results: dict[str, loadgen.Result] = field(default_factory=dict)
-    cpu: dict[str, float] = field(default_factory=dict)
-    """Milliseconds of processor time of the server for each request or event."""
+    cpu: dict[str, report.Processors] = field(default_factory=dict)
     figures: dict[str, float] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
 
@@ -62,17 +62,23 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
 
 
 def _measure_row(target: targets.Target, binary: Path, row: workload.Row, measured: Measured) -> None:
-    before = resources.cpu_seconds(target.pids())
+    before = _used(target)
     try:
         result = loadgen.run(binary, **target.access(), Clients=workload.CLIENTS, **row.run)
     except loadgen.LoadError as error:
         measured.failed[row.name] = str(error)
         print(f"  {target.name}: {row.name}: {error}", file=sys.stderr, flush=True)
         return
-    used = resources.cpu_seconds(target.pids()) - before
+    count = max(1, result.events or result.requests)
     measured.results[row.name] = result
-    measured.cpu[row.name] = used * 1000 / max(1, result.events or result.requests)
+    measured.cpu[row.name] = report.Processors(*((now - then) * 1000 / count for now, then in zip(_used(target), before, strict=True)))
     print(f"  {target.name}: {row.name}: {result.rate:,.0f}/s", file=sys.stderr, flush=True)
+
+
+def _used(target: targets.Target) -> tuple[float, float, float]:
+    """Return the processor time in seconds of the server, its store and the load generators that have ended."""
+    ended = os.times()
+    return resources.cpu_seconds(target.pids()), resources.cpu_seconds(target.store_pids()), ended.children_user + ended.children_system
 
 
 def _measure_validation(target: targets.Target, client: Client, binary: Path, seconds: float, measured: Measured) -> None:

@@ -52,3 +52,8 @@ class Cluster:
         """Return the process ids; see Target."""
         host = self._cluster.plane.apiserver.pid
         return [host] if self._plain else [host, *process_tree(self._cluster.apiext.pid)]
+
+    def store_pids(self) -> list[int]:
+        """Return the process id of the etcd that stores the objects; see Target."""
+        etcd = self._cluster.plane.etcd if self._plain else self._cluster.etcd
+        return [etcd.process.pid] if etcd else []

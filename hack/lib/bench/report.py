@@ -1,16 +1,27 @@
-"""Renders the measurements as a Markdown table: rates, latencies and the ratio to the first target."""
+"""Renders the measurements as a Markdown table: rates, latencies, processor time and the ratio to the first target.
+
+The processor time is that of the server, its store and the load generator.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from hack.lib.bench.loadgen import Result
+
+
+class Processors(NamedTuple):
+    """Milliseconds of processor time for each request or event."""
+
+    server: float
+    store: float
+    load: float
 
 
 class Figures(Protocol):
     """The measurements of one target."""
 
     results: dict[str, Result]
-    cpu: dict[str, float]
+    cpu: dict[str, Processors]
     figures: dict[str, float]
     failed: dict[str, str]
 
@@ -41,7 +52,8 @@ def _cell(found: Figures, row: str) -> str:
     if result is None:
         return f"failed: {found.failed.get(row, 'not run')[:60]}"
     volume = f", {result.bytes / result.seconds / 1e6:,.0f} MB/s" if row.startswith("list") else ""
-    return f"{result.rate:,.0f}/s{volume}, p50 {result.p50:.1f} p99 {result.p99:.1f} ms, {found.cpu[row]:.2f} ms CPU"
+    cpu = " + ".join(f"{used:.2f}" for used in found.cpu[row])
+    return f"{result.rate:,.0f}/s{volume}, p50 {result.p50:.1f} p99 {result.p99:.1f} ms, {cpu} ms CPU"
 
 
 def _rate_ratio(found: Figures, first: Figures, row: str) -> str:

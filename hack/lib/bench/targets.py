@@ -39,6 +39,10 @@ class Target(Protocol):
         """Return the process ids of the servers, without their stores."""
         ...
 
+    def store_pids(self) -> list[int]:
+        """Return the process ids of the stores."""
+        ...
+
 
 class Reference:
     """The real kube-apiserver on etcd."""
@@ -82,6 +86,10 @@ class Reference:
         """Return the process ids; see Target."""
         return [self._plane.apiserver.pid]
 
+    def store_pids(self) -> list[int]:
+        """Return the process id of etcd; see Target."""
+        return [self._plane.etcd.process.pid] if self._plane.etcd else []
+
 
 class Apiext:
     """apiext on etcd, or on its embedded store."""
@@ -119,6 +127,10 @@ class Apiext:
     def pids(self) -> list[int]:
         """Return the process ids; see Target."""
         return process_tree(self._server.pid)
+
+    def store_pids(self) -> list[int]:
+        """Return the process id of etcd; see Target."""
+        return [self._etcd.process.pid] if self._etcd else []
 
 
 def access(plane: ControlPlane) -> dict[str, str]:

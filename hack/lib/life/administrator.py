@@ -2,27 +2,28 @@
 
 import http
 import itertools
+from collections.abc import Callable
 from typing import Any, Final
 
 from hack.lib.life.chapters import Chapter
 from hack.lib.life.clients import Fields
 from hack.lib.life.definition import GROUP, NAME, PLURAL, path
 from hack.lib.life.deployments import Deployment
+from hack.lib.life.patience import Patience
 from hack.lib.life.transcript import BELL
 from hack.lib.servers.aggregated_cluster import CRDS
 from hack.lib.soak.attack import MERGE_PATCH
 from hack.lib.waiting import until
 
 _MIGRATIONS: Final = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
-_PATIENCE: Final = 600.0
-"""Seconds that a change or a migration may take; a migration of 10,000 objects under kills takes minutes."""
 
 
 class Administrator:
     """Brings the definition of a deployment into the state of a chapter."""
 
-    def __init__(self, deployment: Deployment) -> None:
+    def __init__(self, deployment: Deployment, patience: Patience) -> None:
         self._deployment = deployment
+        self._patience = patience
         self._migrations = itertools.count(1)
         self._rings = itertools.count(1)
 
@@ -33,9 +34,9 @@ class Administrator:
             AssertionError: The definition is refused, or its objects are not served in time.
         """
         wanted = chapter.crd(self._deployment.webhook.client_config())
-        until(lambda: self._write(wanted), f"definition of: {chapter.title}", patience=_PATIENCE)
-        until(lambda: self._deployment.follows(self._found()["spec"]), "the mirror", patience=_PATIENCE)
-        until(lambda: all(self._serves(version) for version in chapter.served), f"versions of: {chapter.title}", patience=_PATIENCE)
+        self._wait(lambda: self._write(wanted), f"definition of: {chapter.title}")
+        self._wait(lambda: self._deployment.follows(self._found()["spec"]), "the mirror")
+        self._wait(lambda: all(self._serves(version) for version in chapter.served), f"versions of: {chapter.title}")
 
     def finish(self, chapter: Chapter) -> None:
         """Migrate if the chapter says so, and return when the stored versions are those of the chapter.
@@ -45,8 +46,10 @@ class Administrator:
         """
         if chapter.migrates:
             self._migrate(chapter.storage)
-        what = f"stored versions of: {chapter.title}"
-        until(lambda: tuple(self._found()["status"]["storedVersions"]) == chapter.stored, what, patience=_PATIENCE)
+        self._wait(lambda: tuple(self._found()["status"]["storedVersions"]) == chapter.stored, f"stored versions of: {chapter.title}")
+
+    def _wait(self, condition: Callable[[], bool], what: str) -> None:
+        until(condition, what, patience=self._patience.left())
 
     def _write(self, wanted: Any) -> bool:
         code, found = self._deployment.admin.ask("GET", f"{CRDS}/{NAME}")
@@ -61,14 +64,14 @@ class Administrator:
         spec = {"resource": {"group": GROUP, "resource": PLURAL}}
         body = {"apiVersion": "storagemigration.k8s.io/v1", "kind": "StorageVersionMigration", "metadata": {"name": name}, "spec": spec}
         ask = self._deployment.admin.ask
-        until(lambda: _accepted(*ask("POST", _MIGRATIONS, body), also=http.HTTPStatus.CONFLICT), "the migration")
+        self._wait(lambda: _accepted(*ask("POST", _MIGRATIONS, body), also=http.HTTPStatus.CONFLICT), "the start of the migration")
 
         def has_succeeded() -> bool:
             ask("PATCH", path(version, BELL), {"spec": {"counter": next(self._rings)}}, MERGE_PATCH.items())
             code, found = ask("GET", f"{_MIGRATIONS}/{name}")
             return code == http.HTTPStatus.OK and _succeeded(found)
 
-        until(has_succeeded, "the migration", patience=_PATIENCE)
+        self._wait(has_succeeded, "the migration")
 
     def _found(self) -> Any:
         code, found = self._deployment.admin.ask("GET", f"{CRDS}/{NAME}")

@@ -1,7 +1,8 @@
 """Plays the chapters on a deployment, with clients and kills, and compares what is stored with what was acknowledged."""
 
 import http
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,7 @@ from hack.lib.life.clients import APPLY, Client, Fields, Findings, Owner, Reader
 from hack.lib.life.definition import path
 from hack.lib.life.deployments import Deployment, reference
 from hack.lib.life.faults import Faults
+from hack.lib.life.patience import Patience
 from hack.lib.life.transcript import Line
 from hack.lib.soak.follower import Follower
 from hack.lib.waiting import until
@@ -29,13 +31,15 @@ _SAMPLES: Final = frozenset({transcript.SAMPLE, transcript.HIGH, transcript.BELL
 class Story:
     """The life on one deployment, with `objects` that stay, and `kills` in a chapter. `findings` counts what the clients saw.
 
-    Without objects there are no clients.
+    Without objects there are no clients. `progress` gets a line after each chapter.
     """
 
-    def __init__(self, deployment: Deployment, objects: int, kills: int = 5) -> None:
+    def __init__(self, deployment: Deployment, objects: int, kills: int = 5, progress: Callable[[str], None] = lambda _line: None) -> None:
         self._deployment = deployment
         self._objects = objects
-        self._administrator = Administrator(deployment)
+        self._progress = progress
+        self._patience = Patience(objects)
+        self._administrator = Administrator(deployment, self._patience)
         self._served: tuple[str, ...] = ()
         self.findings = Findings()
         access = deployment.access
@@ -49,19 +53,22 @@ class Story:
         """Play all chapters, and return the answers to the questions of each.
 
         Raises:
-            AssertionError: A chapter cannot be finished.
+            AssertionError: A chapter cannot be finished in time.
         """
         lines = []
+        self._patience.begin()
         side = Side(f"https://127.0.0.1:{self._deployment.access.port}", self._deployment.access.authenticated)
         with closing(side):
             try:
                 for number, chapter in enumerate(CHAPTERS):
+                    start = time.monotonic()
                     if number == 0:
                         self._begin(chapter, side)
                     else:
                         self._play(chapter)
                     self._compare(chapter)
                     lines += transcript.ask_all(side, chapter)
+                    self._progress(f"{chapter.title}: {time.monotonic() - start:.0f} s")
             finally:
                 self._pause()
                 for version in tuple(self._followers):
@@ -79,7 +86,7 @@ class Story:
 
     def _play(self, chapter: Chapter) -> None:
         """Change the definition while clients work and programs are killed."""
-        before, kills = self.findings.writes, self.faults.kills
+        before, kills, left = self.findings.writes, self.faults.kills, self._patience.left
         self._change_served(tuple(version for version in self._served if version in chapter.served))
         for client in self._clients:
             client.start()
@@ -87,11 +94,11 @@ class Story:
         self._administrator.begin(chapter)
         self._change_served(chapter.served)
         self._administrator.finish(chapter)
-        until(lambda: not self._clients or self.findings.writes >= before + _WRITES, f"writes in: {chapter.title}")
+        until(lambda: not self._clients or self.findings.writes >= before + _WRITES, f"writes in: {chapter.title}", patience=left())
         if self._deployment.victims:
-            until(lambda: self.faults.kills > kills or bool(self.faults.problems), f"a kill in: {chapter.title}")
+            until(lambda: self.faults.kills > kills or bool(self.faults.problems), f"a kill in: {chapter.title}", patience=left())
         self._pause()
-        until(lambda: all(self._answers(version) for version in chapter.served), f"answers after: {chapter.title}")
+        until(lambda: all(self._answers(version) for version in chapter.served), f"answers after: {chapter.title}", patience=left())
 
     def _pause(self) -> None:
         self.faults.pause()

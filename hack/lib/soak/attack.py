@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from hack.lib.soak.access import Access
@@ -30,6 +31,7 @@ _PATIENCE: Final = 100.0
 _SERVED_WITHIN: Final = 10
 """Seconds until an accepted definition is served, or is gone."""
 _POLL: Final = 0.05
+_CREATORS: Final = 8
 _MESSAGE: Final = 4_000_000
 """Bytes of an error that are read to find its message."""
 
@@ -99,6 +101,18 @@ class Attack:
                 pass
         self.record(status, message)
         return status
+
+    def create(self, path: str, objects: Sequence[Mapping[str, Any]]) -> None:
+        """Create objects in a collection over a few connections."""
+        self.together([partial(self._create, path, objects[first::_CREATORS]) for first in range(_CREATORS)])
+
+    def _create(self, path: str, objects: Iterable[Mapping[str, Any]]) -> None:
+        with self.front.connection(_PATIENCE) as connection:
+            for obj in objects:
+                connection.request("POST", path, json.dumps(obj), JSON)
+                response = connection.getresponse()
+                data = response.read()
+                self.record(response.status, _message(data) if response.status >= 500 else "")
 
     def record(self, status: int, message: str = "") -> None:
         """Count an answer; a message is kept only if the answer is a defect."""

@@ -1,24 +1,19 @@
 """The servers under attack: apiext alone or behind kube-apiserver, on SQLite or etcd."""
 
 import http.client
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Final
 
 from hack.lib.servers.aggregated_cluster import SELECTOR, AggregatedCluster
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.certificates import Authority, KeyPair
 from hack.lib.servers.etcd import Etcd
 from hack.lib.soak.access import Access
-from hack.lib.soak.attack import JSON, Attack
+from hack.lib.soak.attack import Attack
 from hack.lib.soak.collection import API_VERSION, CRDS, GROUP, KEPT, NAMESPACE, NAMESPACES, definition, ordinary
 from hack.lib.waiting import until
-
-_WRITERS: Final = 8
 
 
 @dataclass(frozen=True)
@@ -50,15 +45,8 @@ class Target:
             created = client.ask("POST", path, obj)
             assert created in {http.HTTPStatus.CREATED, http.HTTPStatus.CONFLICT}, client.answers
         until(lambda: client.ask("POST", f"{KEPT}?dryRun=All", ordinary(0)) == http.HTTPStatus.CREATED)
-        client.together([partial(self._create, range(first, objects, _WRITERS)) for first in range(_WRITERS)])
+        client.create(KEPT, [ordinary(number) for number in range(objects)])
         assert client.ask("GET", f"{KEPT}/kept-{objects - 1}") == http.HTTPStatus.OK, client.answers
-
-    def _create(self, numbers: Iterable[int]) -> None:
-        """Create objects that stay, over one connection."""
-        with self.front.connection() as connection:
-            for number in numbers:
-                connection.request("POST", KEPT, json.dumps(ordinary(number)), JSON)
-                connection.getresponse().read()
 
 
 def standalone(server: ApiextServer, proxies: Authority) -> Target:

@@ -1,10 +1,15 @@
-"""A conversion webhook that answers as the path says: well, slowly, wrongly, or with far too much."""
+"""A conversion webhook that answers as the path says: well, slowly, wrongly, or with far too much.
+
+Large parts of answers are prepared once and put in the place of short marks, so that the webhook is not slower than the server.
+"""
 
 import gzip
 import json
+import re
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
@@ -19,6 +24,9 @@ _DRIP: Final = 0.01
 """Seconds between two bytes of a slow answer."""
 _LEVELS: Final = 100_000
 _MANY: Final = 10_000
+_LABELS: Final = 2_000
+_MARK: Final = re.compile(rb'"<(\w+):(\d+)>"')
+"""What stands for prepared JSON."""
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -39,7 +47,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif how in {"drip", "chunks"}:
             self._send(_answer(data, _nothing), slowly=how == "drip")
         elif how == "bomb":
-            self._send(gzip.compress(_answer(data, _grow(_LARGE * 16)), 1), encoding="gzip")
+            self._send(_bomb(), encoding="gzip")
         elif how in {"refusal", "retry"}:
             self._send(_answer(data, _grow(_LARGE)), status=HTTPStatus.SERVICE_UNAVAILABLE, retry=how == "retry")
         else:
@@ -73,7 +81,35 @@ def _answer(data: bytes, change: Change) -> bytes:
     converted = [{**obj, "apiVersion": request["desiredAPIVersion"]} for obj in request["objects"]]
     response = {"uid": request["uid"], "convertedObjects": converted, "result": {"status": "Success"}}
     change(response)
-    return json.dumps(review | {"response": response}).encode()
+    return _MARK.sub(lambda mark: _prepared(*mark.groups()), json.dumps(review | {"response": response}).encode())
+
+
+def _mark(kind: str, size: int) -> str:
+    """Return the text that stands for prepared JSON."""
+    return f"<{kind}:{size}>"
+
+
+@cache
+def _prepared(kind: bytes, size: bytes) -> bytes:
+    """Return JSON of a size: bytes, objects, or members of an object."""
+    count = int(size)
+    match kind:
+        case b"list":
+            return b"[%b]" % b", ".join([b'{"a": "b"}'] * (count // len('{"a": "b"}, ')))
+        case b"lines":
+            return b'"%b"' % (b"<\\n" * (count // 4))
+        case b"controls":
+            return b'"%b"' % (b"\\u0001" * (count // 8))
+        case b"objects":
+            return json.dumps([{"metadata": {"name": "gadget-0"}, "spec": {"payload": "x" * 100}}] * count).encode()
+        case _:
+            return json.dumps({f"label-{number}": "!" * 100 for number in range(count)}).encode()
+
+
+@cache
+def _bomb() -> bytes:
+    """Return a compressed answer that is far larger than all others."""
+    return gzip.compress(b'{"response": {"convertedObjects": [' + b'{"a": "b"}, ' * (4 * _LARGE // len('{"a": "b"}, ')) + b"{}]}}", 1)
 
 
 def _nothing(_response: dict[str, Any]) -> None:
@@ -84,8 +120,7 @@ def _grow(size: int) -> Change:
     """Return a change that makes the first object as large as this."""
 
     def change(response: dict[str, Any]) -> None:
-        spec = response["convertedObjects"][0].setdefault("spec", {})
-        spec["grown"] = [{"a": "b"}] * (size // len('{"a": "b"}, '))
+        response["convertedObjects"][0].setdefault("spec", {})["grown"] = _mark("list", size)
 
     return change
 
@@ -93,11 +128,11 @@ def _grow(size: int) -> Change:
 def _grow_all(response: dict[str, Any]) -> None:
     objects = response["convertedObjects"]
     for obj in objects:
-        obj["spec"] = {"grown": [{"a": "b"}] * (_LARGE // 2 // len('{"a": "b"}, ') // len(objects))}
+        obj["spec"] = {"grown": _mark("list", _LARGE // 2 // len(objects))}
 
 
 def _multiply(response: dict[str, Any]) -> None:
-    response["convertedObjects"] = response["convertedObjects"][:1] * _MANY
+    response["convertedObjects"] = _mark("objects", _MANY)
 
 
 def _lose(response: dict[str, Any]) -> None:
@@ -106,11 +141,11 @@ def _lose(response: dict[str, Any]) -> None:
 
 def _label(response: dict[str, Any]) -> None:
     for obj in response["convertedObjects"]:
-        obj["metadata"]["labels"] = {f"label-{number}": "!" * 100 for number in range(2_000)}
+        obj["metadata"]["labels"] = _mark("labels", _LABELS)
 
 
 def _explain(response: dict[str, Any]) -> None:
-    response["result"] = {"status": "Failure", "message": "<\n" * (_LARGE // 4)}
+    response["result"] = {"status": "Failure", "message": _mark("lines", _LARGE)}
 
 
 def _rename(response: dict[str, Any]) -> None:
@@ -119,7 +154,7 @@ def _rename(response: dict[str, Any]) -> None:
 
 
 def _identify(response: dict[str, Any]) -> None:
-    response["uid"] = "\u0001" * (_LARGE // 8)
+    response["uid"] = _mark("controls", _LARGE)
 
 
 _CHANGES: Final[dict[str, Change]] = {

@@ -87,13 +87,14 @@ class InProcess:
         unsafe_deletion: bool = True,
         backend: MemoryBackend | None = None,
         max_wait: float = MAX_WAIT,
+        watch_cache: bool = True,
         guard_stored_versions: bool = False,
         circuits: ConversionCircuits | None = None,
     ) -> None:
         """Prepare the server; `backend` may be shared, `max_wait` is the seconds that reads wait for stale caches."""
         self.backend = backend or MemoryBackend()
         self.workers = WorkerPool()
-        self.stores = StoreFactory(self.backend, max_wait=max_wait, workers=self.workers)
+        self.stores = StoreFactory(self.backend, max_wait=max_wait, watch_cache=watch_cache, workers=self.workers)
         self.catalog = Catalog()
         phase = functools.partial(namespace_phase, namespace_rest(self.stores))
         plugins = [NamespaceLifecycle(phase)] if lifecycle else []
@@ -122,7 +123,7 @@ class InProcess:
         modes = AuthorizationModes(before=[] if authorize else [is_master], delegate=authorize)
         authorization = Authorization(routes, modes=modes, unsafe_deletion=unsafe_deletion)
         chain: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = _Identity(authorization)
-        for wrap in (WarningRecorder, ErrorRendering, WithRequestInfo, _Headers):
+        for wrap in (WarningRecorder, functools.partial(ErrorRendering, plain=not unsafe_deletion), WithRequestInfo, _Headers):
             chain = wrap(chain)
         self._server = RawTestServer(chain)
         self._session: ClientSession | None = None

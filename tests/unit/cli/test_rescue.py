@@ -159,6 +159,8 @@ def test_deletes(run: Run, folder: Path) -> None:
     assert sorted(_stored(folder)) == ["good", "shaped"]
     assert (folder / "out" / CRD / "default" / "gone").read_bytes() == STORED[f"{PREFIX}default/gone"]
     assert run("list").output == "All objects can be read.\n"
+    assert run("rewrite", CRD, "--all", "--mislabelled", "--yes").return_value == 0
+    assert run("list", "--mislabelled").output == "No object has the fields of another version.\n"
 
 
 @pytest.mark.parametrize(

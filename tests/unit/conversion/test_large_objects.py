@@ -46,9 +46,15 @@ def webhook(tmp_path: Path) -> Iterator[ConversionWebhook]:
 
 
 @pytest.fixture
-async def widgets(webhook: ConversionWebhook) -> AsyncIterator[InProcess]:
+def watch_cache() -> bool:
+    """Tell whether the server has a watch cache."""
+    return True
+
+
+@pytest.fixture
+async def widgets(webhook: ConversionWebhook, watch_cache: bool) -> AsyncIterator[InProcess]:  # noqa: FBT001 -- a fixture
     """Serve widgets of any form in v1, which is stored, and v2."""
-    async with InProcess() as server:
+    async with InProcess(watch_cache=watch_cache) as server:
         crd = widget_crd(conversion=webhook.conversion())
         first = crd["spec"]["versions"][0]
         first["schema"]["openAPIV3Schema"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -231,6 +237,30 @@ async def test_a_slow_webhook_holds_no_process(widgets: InProcess, webhook: Conv
     assert sum(calls.buckets) == 1
     assert calls.seconds >= limits.MAX_BLOCKED_RENDERING_SECONDS
     assert not decoded
+
+
+@pytest.mark.parametrize("watch_cache", [True, False])
+async def test_workers_convert_what_is_deleted(widgets: InProcess, webhook: ConversionWebhook, decoded: list[int]) -> None:
+    """Convert the large objects of a collection outside the server when they are deleted, and one that is readable after all."""
+    for name in "ab":
+        assert (await widgets.ask("POST", V1, _body(name, "v1", DENSE))).status == 201
+    unsafe = await widgets.ask("DELETE", f"{V2}/a", {"ignoreStoreReadErrorWithClusterBreakingPotential": True})
+    assert webhook.calls
+    deleted = await widgets.ask("DELETE", V2)
+
+    assert not decoded
+    assert unsafe.status == 409
+    assert [item["spec"] for item in deleted.json["items"]] == [DENSE | {"seen": "example.com/v2"}] * 2
+    assert not (await widgets.ask("GET", V1)).json["items"]
+
+
+async def test_workers_decode_what_may_be_unreadable(widgets: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for unreadable objects among large ones outside the server."""
+    assert (await widgets.ask("POST", V1, _body("a", "v1", DENSE))).status == 201
+    monkeypatch.setattr("apiext.registry.customresource_codec.CustomResourceCodec.decode", None)
+    found = await widgets.ask("GET", "/stored/unreadable/widgets.example.com")
+
+    assert found.json["items"] == []
 
 
 async def test_workers_decode_what_replaces_an_object(widgets: InProcess, decoded: list[int], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,4 +117,10 @@ async def test_ignores_the_option_if_disabled() -> None:
         unreadable = await server.ask("DELETE", f"{BASE}/none", {IGNORE: True, "gracePeriodSeconds": 1})
         readable = await server.ask("DELETE", f"{BASE}/a", {IGNORE: True, "gracePeriodSeconds": 1})
 
+        errors = [await server.ask(verb, f"{BASE}/other", *body) for verb, *body in (("GET",), ("DELETE",), ("PUT", widget("other")))]
+        listed = await server.ask("GET", BASE)
+
     assert (unreadable.status, readable.status) == (500, 200)
+    assert {error.message for error in errors} == {"request to convert CR from an invalid group/version: example.com/v9"}
+    assert all("reason" not in error.json for error in (*errors, listed))
+    assert listed.message == "Object 'Kind' is missing in '{\"a\":1}'"

@@ -83,7 +83,7 @@ class Connection(asyncio.Protocol):
         self._next_id += 2
         self._streams[stream_id] = stream
         size = len(data)
-        opening = self._keepalive.take_acks() + HEADER.pack(0, len(header), frames.HEADERS, frames.END_HEADERS, stream_id) + header
+        opening = HEADER.pack(0, len(header), frames.HEADERS, frames.END_HEADERS, stream_id) + header
         if last and self._send_queue.fits(stream, size):
             self._send_queue.spend(stream, size)
             data_header = HEADER.pack(size >> 16, size & 0xFFFF, frames.DATA, frames.END_STREAM, stream_id)

@@ -11,7 +11,9 @@ from apiext.storage.etcd.http2.frames import ENHANCE_YOUR_CALM, Http2ProtocolErr
 
 _INTERVAL_SECONDS: Final = 10.0
 """Silence before a ping. etcd allows one ping in 5 seconds, and none while no call is open."""
-_ACK_DELAY_SECONDS: Final = 0.02
+_ACK_DELAY_SECONDS: Final = 0.2
+"""Delay of acknowledgements. etcd sends a ping with the first request after each of them, to measure bandwidth: acknowledged at once,
+a ping would follow nearly every write, with a wake-up and a system call on both sides."""
 _MAX_ACK_BYTES: Final = 1024
 _PAYLOAD: Final = b"apiext.."
 
@@ -42,7 +44,7 @@ class Keepalive:
                 timer.cancel()
 
     def acknowledge(self, payload: bytes) -> None:
-        """Acknowledge a ping, together with the next call if one follows soon: etcd sends a ping for each call to measure bandwidth.
+        """Acknowledge a ping a little later, together with those that follow.
 
         Raises:
             Http2ProtocolError: the length is wrong, or too many pings have not been acknowledged.
@@ -55,15 +57,10 @@ class Keepalive:
         if len(self._acks) > _MAX_ACK_BYTES:
             raise Http2ProtocolError("too many pings", ENHANCE_YOUR_CALM)
 
-    def take_acks(self) -> bytes:
-        """Return the acknowledgements that have not been sent; the caller sends them."""
-        acks, self._acks = self._acks, b""
-        return acks
-
     def _send_acks(self) -> None:
         self._ack_timer = None
-        if self._acks:
-            self._write(self.take_acks())
+        acks, self._acks = self._acks, b""
+        self._write(acks)
 
     def _tick(self) -> None:
         if self._pinged and not self.heard:

@@ -40,12 +40,11 @@ def _versioned(attack: Attack, objects: int, client_config: dict[str, Any] | Non
     if client_config:
         crd["spec"]["conversion"] = _conversion(client_config)
     with attack.defined(crd) as path:
-        bodies = [widget(f"gadget-{number}", kind=_KIND, payload="x" * length) for number in range(objects)]
-        attack.together([partial(attack.ask, "POST", path, body) for body in bodies])
+        attack.create(path, [widget(f"gadget-{number}", kind=_KIND, payload="x" * length) for number in range(objects)])
         yield path
 
 
-def _read_and_write(attack: Attack, patience: int = 20, *, watches: bool = True) -> None:
+def _read_and_write(attack: Attack, patience: int = 5, *, watches: bool = True) -> None:
     """Read and write objects in the version that needs conversion, all at the same time; requests end after some seconds."""
     timeout = f"timeout={patience}s"
     obj = {**widget("gadget-1", kind=_KIND), "apiVersion": f"{GROUP}/v2"}
@@ -65,7 +64,7 @@ def _read_and_write(attack: Attack, patience: int = 20, *, watches: bool = True)
     attack.together([partial(attack.ask, *call) for call in calls], len(calls))
 
 
-def _convert(attack: Attack, hows: tuple[str, ...], objects: int, patience: int = 20, *, watches: bool = True) -> None:
+def _convert(attack: Attack, hows: tuple[str, ...], objects: int, patience: int = 5, *, watches: bool = True) -> None:
     with _webhook() as webhook:
         for how in attack.some(hows):
             with _versioned(attack, objects, webhook.client_config(f"/{how}")):
@@ -74,7 +73,7 @@ def _convert(attack: Attack, hows: tuple[str, ...], objects: int, patience: int 
 
 def large_answers_of_webhooks(attack: Attack) -> None:
     """Convert by webhooks that answer with up to 16 MiB, or compressed far more."""
-    _convert(attack, LARGE, attack.size(600, 20), attack.size(20, 3))
+    _convert(attack, LARGE, attack.size(600, 20), attack.size(5, 3))
 
 
 def odd_answers_of_webhooks(attack: Attack) -> None:
@@ -84,7 +83,7 @@ def odd_answers_of_webhooks(attack: Attack) -> None:
 
 def slow_webhooks(attack: Attack) -> None:
     """Convert by webhooks that never answer, or byte by byte."""
-    _convert(attack, SLOW, attack.size(300, 20), attack.size(40, 1), watches=not attack.reduced)
+    _convert(attack, SLOW, attack.size(300, 20), attack.size(35, 1), watches=not attack.reduced)
 
 
 def many_objects_through_a_webhook(attack: Attack) -> None:

@@ -200,7 +200,7 @@ async def test_encodes_rows() -> None:
     data = json_codec.dumps(OBJECT)
     item = Item(key="a", revision=1, data=data, labels={}, fields={})
 
-    parts = await rows(convertor, [item] * 150, TableForm(include="None"))
+    parts = await rows(convertor, [item] * 150, TableForm(include="None"), NOW)
 
     table = json_codec.loads(table_head(TableForm(), {"resourceVersion": "1"}, convertor.headers) + b"".join(parts) + b"]}")
     assert len(table["rows"]) == 150
@@ -221,7 +221,7 @@ async def test_pauses_between_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[bytes] = []
 
     async def encode() -> None:
-        made.extend(await rows(TableConvertor([NAME, AGE]), [item] * 150, TableForm()))
+        made.extend(await rows(TableConvertor([NAME, AGE]), [item] * 150, TableForm(), NOW))
 
     assert await turns_of(encode()) >= 100
     assert len(json_codec.loads(b"[%b]" % b"".join(made))) == 150

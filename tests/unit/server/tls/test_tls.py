@@ -3,6 +3,7 @@
 import os
 import ssl
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,27 @@ def test_names_invalid_files(tmp_path: Path) -> None:
 def test_imports_the_library_lazily() -> None:
     """Import no library to issue certificates if all are present."""
     assert "cryptography" not in vars(server_pki)
+
+
+@pytest.mark.parametrize("wanted", ["ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"])
+def test_takes_the_cipher_that_the_client_prefers(tmp_path: Path, wanted: str) -> None:
+    """Take the first of the client's ciphers, although OpenSSL's own order has AES-256 first."""
+    server = server_context(CertKey.read(ensure_pki(tmp_path, HOSTS).serving), authorities=b"", min_version="VersionTLS12")
+    client = ssl.create_default_context(cafile=tmp_path / "apiext-ca.crt")
+    client.maximum_version = ssl.TLSVersion.TLSv1_2
+    client.set_ciphers(f"{wanted}:ECDHE+AESGCM:ECDHE+CHACHA20")
+
+    assert _negotiated(client, server) == wanted
+
+
+def _negotiated(client: ssl.SSLContext, server: ssl.SSLContext) -> str:
+    """Shake hands in memory and return the cipher."""
+    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [client.wrap_bio(to_client, to_server, server_hostname="localhost"), server.wrap_bio(to_server, to_client, server_side=True)]
+    for _ in range(3):
+        for end in ends:
+            with suppress(ssl.SSLWantReadError):
+                end.do_handshake()
+    cipher = ends[0].cipher()
+    assert cipher is not None
+    return cipher[0]

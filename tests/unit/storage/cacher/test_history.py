@@ -1,5 +1,7 @@
 """The history of a cache."""
 
+import weakref
+
 import pytest
 
 from apiext.meta.errors import StatusError
@@ -8,6 +10,10 @@ from apiext.storage.cacher.history import KEPT_SECONDS, MIN_CHANGES, History
 from apiext.storage.change import Change
 from apiext.storage.entry import Entry
 from tests.support.event_loop import Clock
+
+
+class Watched(Entry):
+    """An entry that a weak reference can watch."""
 
 
 def changed(key: str, revision: int, size: int = 10) -> Change:
@@ -90,3 +96,18 @@ def test_limits_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     gone = Entry("b", 5000, b"x" * 1500)
     history.add(Change(key="b", revision=5001, entry=None, previous=gone))
     assert len(history) == 51
+
+
+def test_releases_dropped_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hold no object of a dropped change, even if few changes were dropped."""
+    monkeypatch.setattr(histories, "MAX_BYTES", 100)
+    history = History(clock=Clock())
+    history.begin(0)
+    large = Watched("large", 1, b"x" * 1000)
+    dropped = weakref.ref(large)
+    history.add(Change(key="large", revision=1, entry=large, previous=None))
+    del large
+    history.add(changed("a", 2))
+
+    assert dropped() is None
+    assert revisions(history, 1) == [2]

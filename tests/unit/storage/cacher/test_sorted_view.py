@@ -96,3 +96,23 @@ async def test_a_range_of_items() -> None:
     assert keys("", "b/3") == ["b/3", "c/1"]
     assert keys("d/") == []
     assert between(sorted_view.items, "") is sorted_view.items
+
+
+def test_equal_pages_are_the_same_sequence() -> None:
+    """Return the items of a page and the number without its limit; the same sequence until a change, if the page is long."""
+    sorted_view = SortedView(VIEW)
+    at_once(sorted_view.fill([item(f"{space}/{number:03}", {}, {}) for space in "ab" for number in range(200)], 0))
+
+    page, total = sorted_view.page("a/", "050", 120)
+
+    assert [one.key for one in page] == [f"a/{number:03}" for number in range(50, 170)]
+    assert total == 150
+    assert sorted_view.page("a/", "050", 120)[0] is page
+    assert sorted_view.page("b/", "050", 120)[0] is not page
+    assert sorted_view.page("a/", "190", 0)[0] is not sorted_view.page("a/", "190", 0)[0]
+    assert sorted_view.page("", "", 0) == (sorted_view.items, 400)
+    assert sorted_view.page("", "", 0)[0] is sorted_view.items
+    assert sorted_view.page("c/", "", 5) == ([], 0)
+    new = item("a/100", {}, {})
+    assert sorted_view.update([Change(key="a/100", revision=1, entry=new, previous=None)])
+    assert sorted_view.page("a/", "050", 120)[0][50] is VIEW.item(new)

@@ -152,10 +152,15 @@ async def test_closes_the_connection_after_invalid_bytes(invalid: bytes) -> None
 
 
 async def test_acknowledges_pings() -> None:
-    """Acknowledge a ping although no call follows."""
-    async with connected() as (_, peer):
+    """Acknowledge pings together, after a delay: calls that follow at once do not carry an acknowledgement."""
+    async with connected() as (channel, peer):
         peer.send(frames.frame(frames.PING, 0, 0, b"12345678"))
+        peer.send(frames.frame(frames.PING, 0, 0, b"abcdefgh"))
+        call = asyncio.ensure_future(channel.unary("/a", b"", 10))
+        await peer.frame(frames.DATA)
         assert await peer.frame(frames.PING) == (frames.ACK, 0, b"12345678")
+        assert await peer.frame(frames.PING) == (frames.ACK, 0, b"abcdefgh")
+        call.cancel()
 
 
 async def test_takes_all_arrived_messages() -> None:
