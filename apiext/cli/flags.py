@@ -44,8 +44,11 @@ _SINGLE: Final = {
     # limits, tracing, shutdown
     "request-timeout": ("DURATION", "Timeout of requests except watches (default 1m)."),
     "min-request-timeout": ("SECONDS", "Minimum duration of watches without timeoutSeconds (default 1800)."),
-    "max-requests-inflight": ("N", "Concurrent read requests; 0 disables the limit (default 400)."),
-    "max-mutating-requests-inflight": ("N", "Concurrent write requests; 0 disables the limit (default 200)."),
+    "max-requests-inflight": (
+        "N",
+        "Concurrent read requests (0: no limit). Priority and fairness shares the sum of both limits (default 100; 400 without it).",
+    ),
+    "max-mutating-requests-inflight": ("N", "Concurrent write requests (0: no limit; default 50, 200 without priority and fairness)."),
     "tracing-config-file": ("FILE", "TracingConfiguration of OpenTelemetry spans; requires apiext[tracing]."),
     "shutdown-delay-duration": ("DURATION", "Time to serve after SIGTERM with a failing readyz (default 0s)."),
 }
@@ -82,7 +85,7 @@ _SWITCHES: Final = {
     "anonymous-auth": "Accept anonymous requests, to the health endpoints only (default true).",
     "authentication-skip-lookup": "Ignore the ConfigMap extension-apiserver-authentication (default false).",
     "authentication-tolerate-lookup-failure": "Start even if that ConfigMap cannot be read (default false).",
-    "enable-priority-and-fairness": "Accepted for compatibility; --max-requests-inflight sets the limits.",
+    "enable-priority-and-fairness": "Limit requests by FlowSchemas and priority levels (default true).",
 }
 
 FLAGS: Final = [

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 _GC_THRESHOLDS: Final = (250, 10, 20_000)
 """Allocations, and collections of younger generations. Requests create few reference cycles. A collection of objects that stay takes 0.3 ms
-for every 1,000 of them, and the second generation has up to 2,500: smaller collections hold the event loop for less time, and take no more
-of it in all. A full one, which takes longest, is as good as never needed.
+for every 1,000 of them, and the second generation has up to 2,500. Smaller collections take more time in all, but hold the event loop for
+less: while many watches begin 209 instead of 136 ms, the longest one 4.7 instead of 9.4 ms. A full one, which takes longest, is as good as
+never needed.
 """
 
 

@@ -37,7 +37,8 @@ class _Refusals:
     """The objects that calls of one conversion could not convert."""
 
     count: int = 0
-    last: _CallError | None = None
+    last: str = ""
+    """The text of the latest error: the error itself would be a reference cycle through its traceback."""
 
 
 class WebhookConverter:
@@ -74,7 +75,7 @@ class WebhookConverter:
 
     async def _divided(self, objects: Sequence[Object], api_version: str, refusals: _Refusals) -> list[Converted]:
         """Convert objects by one call, or by two that each get half of them."""
-        if refusals.last is not None and refusals.count >= MAX_CONVERSION_FAILURES:
+        if refusals.count >= MAX_CONVERSION_FAILURES:
             return [_failed(obj, refusals.last) for obj in objects]
         uid, start = await self._calls.begin()
         try:
@@ -86,8 +87,8 @@ class WebhookConverter:
                 first = await self._divided(objects[:middle], api_version, refusals)
                 return first + await self._divided(objects[middle:], api_version, refusals)
             refusals.count += len(objects)
-            refusals.last = error
-            return [_failed(obj, error) for obj in objects]
+            refusals.last = str(error)
+            return [_failed(obj, refusals.last) for obj in objects]
         invalid = any(isinstance(result, ConversionError) for result in results)
         await self._observe(objects, api_version, metrics.INVALID_OBJECT if invalid else "", start)
         return results
@@ -134,5 +135,5 @@ async def _checked(objects: Sequence[Object], found: Sequence[Any], api_version:
     return results
 
 
-def _failed(obj: Object, error: _CallError) -> ConversionError:
-    return ConversionError(f"conversion webhook for {group_version_kind(obj)} {error}")
+def _failed(obj: Object, problem: str) -> ConversionError:
+    return ConversionError(f"conversion webhook for {group_version_kind(obj)} {problem}")

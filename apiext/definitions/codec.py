@@ -12,7 +12,7 @@ from apiext.definitions import types, v1beta1
 from apiext.meta import json_codec
 from apiext.meta.go_types import Decoder, Struct
 from apiext.meta.gvk import GroupResource, GroupVersionKind
-from apiext.storage.interface import Encoded
+from apiext.storage.encoded import Encoded
 
 if TYPE_CHECKING:
     from apiext.meta.json_codec import Object
@@ -44,6 +44,7 @@ class CRDCodec:
 
     __slots__ = ("__weakref__",)
     gvk: Final = GVK
+    cbor: Final = False
     conversion: Final = None
     """The codec converts by itself."""
     remote: Final = None
@@ -81,6 +82,9 @@ class CRDCodec:
         if obj.get("apiVersion") == v1beta1.API_VERSION:
             obj = v1beta1.from_storage(obj)
         return _complete(v1beta1.READ, obj)
+
+    def recall(self, obj: Object) -> None:
+        """Implement Codec.recall: nothing is remembered."""
 
     def decode_unchanged(self, data: bytes) -> None:
         """Implement Codec.decode_unchanged: unknown."""

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from apiext.authorization.authorizer import Authorize
+from apiext.flowcontrol.classifier import Classification
+from apiext.flowcontrol.estimate import WorkEstimate
 from apiext.meta.request import Peer, RequestInfo, UserInfo
 from apiext.workers.pool import WorkerPool
 
@@ -22,10 +24,17 @@ WARNINGS: web.RequestKey[list[str]] = web.RequestKey("warnings", list)
 WORKERS: web.RequestKey[WorkerPool] = web.RequestKey("workers", WorkerPool)
 """The processes for work that would hold the event loop for more than a few milliseconds."""
 
+WATCH_INITIALIZED: web.RequestKey[Callable[[], None]] = web.RequestKey("watch_initialized", object)  # type: ignore[arg-type]
+"""Called when a watch has sent its initial events; missing if flow control does not wait for them."""
+
+FLOW: web.RequestKey[tuple[Classification, WorkEstimate]] = web.RequestKey("flow", tuple)
+"""What flow control found; missing if it does not limit the request."""
 SERVES_CBOR: web.RequestKey[bool] = web.RequestKey("serves_cbor", bool)
 """Present if the server reads and writes CBOR."""
 QUERY: web.RequestKey[dict[str, list[str]]] = web.RequestKey("query", dict)
 """The parsed query; missing before it is first used."""
+TIMEOUT: web.RequestKey[float] = web.RequestKey("timeout", float)
+"""Seconds after which the request times out; missing if the client does not ask for a timeout."""
 HEADERS: web.RequestKey[dict[str, str]] = web.RequestKey("headers", dict)
 """Headers that filters add to every response (Audit-Id, Cache-Control, ...)."""
 PEER: web.RequestKey[Peer] = web.RequestKey("peer", Peer)

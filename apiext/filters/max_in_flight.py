@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
 
 from aiohttp import web
 
 from apiext.endpoints.request import INFO, USER, Handler
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.filters.metrics import RequestStats
-from apiext.meta.request import MASTERS
-
-_READING: Final = frozenset({"get", "list", "watch"})
-
+from apiext.meta.request import MASTERS, MUTATING, READ_ONLY
 
 InFlight = Counter[str]
-"""The number of current requests: `readOnly` and `mutating` ones."""
+"""The number of current requests by kind: READ_ONLY or MUTATING."""
 
 
 class MaxInFlight:
@@ -28,7 +24,7 @@ class MaxInFlight:
     def __init__(self, handler: Handler, *, read_only: int, mutating: int, in_flight: InFlight, stats: RequestStats) -> None:
         self._handler = handler
         self._stats = stats
-        self._limits = {"readOnly": read_only, "mutating": mutating}
+        self._limits = {READ_ONLY: read_only, MUTATING: mutating}
         self._now = in_flight
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -36,7 +32,7 @@ class MaxInFlight:
         info, now = request[INFO], self._now
         if info.long_running:
             return await self._handler(request)
-        kind = "readOnly" if info.verb in _READING else "mutating"
+        kind = info.kind
         if 0 < self._limits[kind] <= now[kind]:
             if MASTERS in request[USER].groups:
                 return await self._handler(request)

@@ -13,7 +13,7 @@ from typing import Final
 from aiohttp import web
 
 from apiext.endpoints.handlers import query_parameters
-from apiext.endpoints.request import INFO, Handler
+from apiext.endpoints.request import HEADERS, INFO, TIMEOUT, Handler
 from apiext.endpoints.responsewriters.response import AbortedResponse, Reply, has_begun
 from apiext.filters.metrics import DEADLINE_EXCEEDED, RequestStats
 from apiext.meta import errors, json_codec
@@ -51,16 +51,16 @@ class RequestDeadline:
         info = request[INFO]
         if info.long_running:
             return await self._handler(request)
-        writes = info.verb in _WRITES
+        headers, writes = request[HEADERS], info.verb in _WRITES
         if "timeout" not in request.rel_url.raw_query_string:
             response = await self._within((self._writes if writes else self._reads).group(), request)
-            return self._timed_out(request, self._maximum, writes=writes) if response is None else response
-        asked = self._timeout(request)
+            return self._timed_out(request, self._maximum, headers, writes=writes) if response is None else response
+        asked = request[TIMEOUT] = self._timeout(request)
         end = time.monotonic() + asked
         response = await self._within(_Group(min(asked, self._writing) if writes else asked, span=0.0), request)
         # a handler that never awaits is not cancelled
         if response is None or (time.monotonic() >= end and not has_begun(request)):
-            return self._timed_out(request, asked, writes=writes)
+            return self._timed_out(request, asked, headers, writes=writes)
         return response
 
     async def _within(self, group: _Group, request: web.BaseRequest) -> web.StreamResponse | None:
@@ -76,14 +76,18 @@ class RequestDeadline:
         finally:
             group.discard(task)
 
-    def _timed_out(self, request: web.BaseRequest, allotted: float, *, writes: bool) -> web.StreamResponse:
-        """Return the reference's answer: a Status without kind and apiVersion, with the media type that Go detects."""
+    def _timed_out(self, request: web.BaseRequest, allotted: float, headers: dict[str, str], *, writes: bool) -> web.StreamResponse:
+        """Return the reference's answer: a Status without kind and apiVersion, with the media type that Go detects.
+
+        It has only the headers of the filters before this one.
+        """
         if has_begun(request):
             self._stats.record_termination(request, 504)
             return AbortedResponse()
         if writes and self._writing < allotted:
             raise errors.timeout("request did not complete within requested timeout - context deadline exceeded")
         self._stats.record_termination(request, 504)
+        request[HEADERS] = headers
         status = errors.timeout("request did not complete within the allotted timeout").status()
         del status["kind"], status["apiVersion"]
         return Reply(json_codec.dumps(status, sort_keys=False) + b"\n", status=504, content_type=_TEXT)

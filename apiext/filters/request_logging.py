@@ -8,13 +8,15 @@ from typing import Final
 
 from aiohttp import web
 
-from apiext.endpoints.request import HEADERS, INFO, USER, Handler
+from apiext.endpoints.request import FLOW, HEADERS, INFO, USER, Handler
 from apiext.endpoints.responsewriters.response import has_begun
 from apiext.filters.audit_id import HEADER
 from apiext.filters.impersonation import IMPERSONATOR
 from apiext.meta.log import get_logger
 
 _LOG: Final = get_logger(__name__)
+_MAX_NAME: Final = 64
+"""Characters of the name of a FlowSchema or priority level in a log line."""
 
 
 class RequestLogging:
@@ -57,6 +59,22 @@ def _log(request: web.BaseRequest, code: int, seconds: float) -> None:
         "user_agent": request.headers.get("User-Agent", ""),
         "source": request.remote or "",
         "audit_id": request[HEADERS][HEADER],
+        **_flow_fields(request),
     }
     log = _LOG.warning if code >= 500 else _LOG.info
     log("request", **fields)
+
+
+def _flow_fields(request: web.BaseRequest) -> dict[str, object]:
+    """Return the names and seats that flow control found."""
+    flow = request.get(FLOW)
+    if flow is None:
+        return {}
+    found, estimate = flow
+    return {
+        "apf_pl": found.level.name[:_MAX_NAME],
+        "apf_fs": found.schema.name[:_MAX_NAME],
+        "apf_iseats": estimate.initial_seats,
+        "apf_fseats": estimate.final_seats,
+        "apf_additional_latency_ms": estimate.additional_latency / 1e6,
+    }

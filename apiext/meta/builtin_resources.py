@@ -12,6 +12,7 @@ from typing import Final
 from apiext.meta.gvk import GroupVersion, GroupVersionKind, GroupVersionResource
 
 _ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_READING_VERBS: Final = ("get", "list", "watch")
 _STATUS_VERBS: Final = ("get", "patch", "update")
 
 
@@ -73,6 +74,8 @@ class BuiltinGroupVersion:
 _NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
 _CRD: Final = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 _STORAGE_VERSION: Final = GroupVersionKind("internal.apiserver.k8s.io", "v1alpha1", "StorageVersion")
+_FLOW_SCHEMA: Final = GroupVersionKind("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema")
+_PRIORITY_LEVEL: Final = _FLOW_SCHEMA._replace(kind="PriorityLevelConfiguration")
 _MIGRATION: Final = GroupVersionKind("storagemigration.k8s.io", "v1", "StorageVersionMigration")
 
 EVENTS: Final = BuiltinResource(
@@ -126,12 +129,33 @@ STORAGE_VERSIONS: Final = BuiltinResource(
     subresources=(BuiltinSubresource("status", _STATUS_VERBS, _STORAGE_VERSION),),
 )
 
+FLOW_SCHEMAS: Final = BuiltinResource(
+    kind=_FLOW_SCHEMA,
+    plural="flowschemas",
+    singular="flowschema",
+    namespaced=False,
+    verbs=_READING_VERBS,
+    subresources=(BuiltinSubresource("status", ("get",), _FLOW_SCHEMA),),
+)
+
+PRIORITY_LEVEL_CONFIGURATIONS: Final = BuiltinResource(
+    kind=_PRIORITY_LEVEL,
+    plural="prioritylevelconfigurations",
+    singular="prioritylevelconfiguration",
+    namespaced=False,
+    verbs=_READING_VERBS,
+    subresources=(BuiltinSubresource("status", ("get",), _PRIORITY_LEVEL),),
+)
+
 CORE_V1: Final = BuiltinGroupVersion(GroupVersion("", "v1"), 18000, 1, (EVENTS, NAMESPACES))
 APIEXTENSIONS_V1: Final = BuiltinGroupVersion(GroupVersion("apiextensions.k8s.io", "v1"), 16700, 15, (CUSTOM_RESOURCE_DEFINITIONS,))
 STORAGEMIGRATION_V1: Final = BuiltinGroupVersion(GroupVersion("storagemigration.k8s.io", "v1"), 15800, 15, (STORAGE_VERSION_MIGRATIONS,))
+FLOWCONTROL_V1: Final = BuiltinGroupVersion(
+    GroupVersion("flowcontrol.apiserver.k8s.io", "v1"), 16100, 21, (FLOW_SCHEMAS, PRIORITY_LEVEL_CONFIGURATIONS)
+)
 INTERNAL_V1ALPHA1: Final = BuiltinGroupVersion(GroupVersion("internal.apiserver.k8s.io", "v1alpha1"), 16000, 9, (STORAGE_VERSIONS,))
 
-BUILTINS: Final = (CORE_V1, APIEXTENSIONS_V1, STORAGEMIGRATION_V1)
+BUILTINS: Final = (CORE_V1, APIEXTENSIONS_V1, FLOWCONTROL_V1, STORAGEMIGRATION_V1)
 """Built-in groups of a standalone server with the default feature gates."""
 AGGREGATED_BUILTINS: Final = (APIEXTENSIONS_V1,)
 """Built-in groups behind a kube-apiserver, which has the other ones itself."""

@@ -80,10 +80,11 @@ def _narrow(item: Any) -> Any:
     return item
 
 
-def dumps(obj: Any, *, sort_keys: bool = True) -> bytes:
+def dumps(obj: Any, *, sort_keys: bool = True, typed: bool = False) -> bytes:
     """Return compact JSON with sorted keys, numbers and escapes as Go's encoder writes them, without a final newline.
 
-    The escape of U+FFFD replaces each byte of a string that is not UTF-8 (surrogateescape).
+    The escape of U+FFFD replaces each byte of a string that is not UTF-8 (surrogateescape). With `typed`, floats have a fraction or an
+    exponent, so that `loads` returns the same types; `untyped` turns this form into the other.
 
     Raises:
         TypeError: the value is no JSON value.
@@ -93,16 +94,25 @@ def dumps(obj: Any, *, sort_keys: bool = True) -> bytes:
         data = orjson.dumps(obj, option=option)
     except orjson.JSONEncodeError:
         if not json_values.is_deeper(obj, _MAX_WRITTEN):
-            data = orjson.dumps(json_values.transform(obj, _valid), option=option)
+            data = orjson.dumps(json_values.transform(obj, _valid if not typed else _valid_text), option=option)
             return _html_safe(_unmarked(data.replace(_BAD_BYTE.encode(), b"\\ufffd")))
-        marked = json.dumps(json_values.transform(obj, _marked), sort_keys=sort_keys, ensure_ascii=False, separators=(",", ":")).encode()
+        shown = obj if typed else json_values.transform(obj, _marked)
+        marked = json.dumps(shown, sort_keys=sort_keys, ensure_ascii=False, separators=(",", ":")).encode()
         return _html_safe(_unmarked(marked))
-    if _has_odd_float(data):
+    if not typed and may_be_typed(data):
         data = _unmarked(orjson.dumps(json_values.transform(obj, _marked), option=option))
     return _html_safe(data)
 
 
-def _has_odd_float(data: bytes) -> bool:
+def untyped(data: bytes) -> bytes:
+    """Return what `dumps` wrote with `typed` as it is without, with the final newline if there is one; other JSON stays as it is."""
+    if not may_be_typed(data):
+        return data
+    return dumps(loads(data), sort_keys=False) + data[len(data.rstrip(b"\n")) :]
+
+
+def may_be_typed(data: bytes) -> bool:
+    """Return whether compact JSON may have a float that Go writes in another form: as an integer, or with another exponent."""
     return any(
         _NUMBER_BEFORE.search(data, max(0, found.start() - _NUMBER_BYTES), found.start())
         for pattern in (_WHOLE_FLOAT, _EXPONENT)
@@ -121,7 +131,11 @@ def _html_safe(data: bytes) -> bytes:
 
 
 def _valid(item: Any) -> Any:
-    return _SURROGATE.sub(_BAD_BYTE, item) if type(item) is str else _marked(item)
+    return _valid_text(item) if type(item) is str else _marked(item)
+
+
+def _valid_text(item: Any) -> Any:
+    return _SURROGATE.sub(_BAD_BYTE, item) if type(item) is str else item
 
 
 def _marked(item: Any) -> Any:

@@ -11,6 +11,8 @@ from typing import Any, Final
 import orjson
 
 _NESTED: Final = frozenset({dict, list})
+_SHARED_LEVELS: Final = 8
+"""Levels of objects whose members are shared one by one; deeper objects are shared as a whole."""
 
 
 def is_deeper(value: Any, levels: int) -> bool:
@@ -80,6 +82,25 @@ def _same_types(left: Any, right: Any) -> bool:
         elif type(one) is list:
             pending += zip(one, other, strict=True)
     return True
+
+
+def share(new: dict[str, Any], old: dict[str, Any], levels: int = _SHARED_LEVELS) -> bool:
+    """Replace values below an object that equal those of another one by the others themselves; return whether all are equal.
+
+    What compares the two objects afterwards, or knows something of the old one, is done sooner with values that are the same.
+    """
+    is_same = len(new) == len(old)
+    for key, member in new.items():
+        known, kind = old.get(key, old), type(member)
+        if known is member:
+            continue
+        if known is old or kind is not type(known):
+            is_same = False
+        elif share(member, known, levels - 1) if kind is dict and levels else equal(member, known) if kind in _NESTED else member == known:
+            new[key] = known
+        else:
+            is_same = False
+    return is_same
 
 
 def identity(value: Any) -> Hashable:

@@ -182,6 +182,23 @@ MAX_INLINE_RENDERING_BYTES: Final = 128 * 1024
 """Bytes of a stored object above which a worker process renders it for its first reader, and of an object that a webhook has converted
 above which a worker process reads it. Either takes about 4 ms from here on."""
 
+# --- flow control -----------------------------------------------------------------------------------------------------
+
+MAX_CLASSIFICATIONS: Final = 4096
+"""Classifications of requests by FlowSchemas that are remembered; all are forgotten when there are more."""
+MAX_CLASSIFICATION_CHARACTERS: Final = 1024
+"""Characters of a request's user, groups and path above which its classification is not remembered: with the number of those that are,
+this limits their memory to a few megabytes.
+"""
+MAX_CACHED_HANDS: Final = 4_096
+"""Flows of a priority level whose queues are remembered, some 300 bytes each; dealing them takes several microseconds."""
+MAX_FLOW_QUEUES: Final = 1024
+"""Queues of a priority level, of half a kilobyte each: so many are made within 5 ms. The reference allows ten million; with fewer than are
+configured, flows share a queue more often.
+"""
+MAX_QUEUE_WAIT_SECONDS: Final = 60.0
+"""Seconds that a request may wait for seats, whatever its deadline; the reference's limit."""
+
 # --- webhooks ---------------------------------------------------------------------------------------------------------
 
 MAX_HOOK_RESPONSE_BYTES: Final = 3 << 20

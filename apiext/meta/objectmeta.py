@@ -6,6 +6,7 @@ whole seconds of UTC, null members of maps and lists become empty. Canonical met
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta import time, unstructured
@@ -22,6 +23,7 @@ _INT64: Final = Int(64)
 _TIME: Final = Pointer(Time())
 _BOOL: Final = Pointer(Bool())
 _MAX_INT64: Final = 2**63
+_NO_MEMBERS: Final[Mapping[str, Any]] = {}
 
 OWNER_REFERENCE: Final = Struct("OwnerReference").define(
     Field("apiVersion", _STRING, omit_empty=False),
@@ -61,11 +63,18 @@ OBJECT_META: Final = Struct("ObjectMeta").define(
 )
 
 
-def coerce(obj: Object, *, drop_malformed: bool = False, report: bool = False, path: object = "metadata") -> tuple[list[str], bool]:
+def coerce(
+    obj: Object,
+    *,
+    drop_malformed: bool = False,
+    report: bool = False,
+    path: object = "metadata",
+    known: Mapping[str, Any] = _NO_MEMBERS,
+) -> tuple[list[str], bool]:
     """Bring `obj["metadata"]` into its stored form.
 
     With `drop_malformed`, fields of a wrong type are dropped. With `report`, the first result has the paths of unknown fields,
-    below `path`. The second result is whether the metadata changed; then it is a new dict.
+    below `path`. The second result is whether the metadata changed; then it is a new dict. `known` is as for `is_canonical`.
 
     Raises:
         DecodeError: a field has the wrong type (without `drop_malformed`), or the metadata is no object; the text is Go's.
@@ -73,7 +82,7 @@ def coerce(obj: Object, *, drop_malformed: bool = False, report: bool = False, p
     if "metadata" not in obj:
         return [], False
     metadata = obj["metadata"]
-    if is_canonical(metadata):
+    if is_canonical(metadata, known):
         return [], False
     decoded, unknown = _decode(metadata, drop_malformed=drop_malformed, report=report)
     obj["metadata"] = decoded
@@ -118,14 +127,15 @@ def _remarshal(value: Any) -> Any:
 # --- fast path --------------------------------------------------------------------------------------------------------
 
 
-def is_canonical(metadata: Any) -> bool:
-    """Return whether metadata is in its stored form already."""
+def is_canonical(metadata: Any, known: Mapping[str, Any] = _NO_MEMBERS) -> bool:
+    """Return whether metadata is in its stored form already; members that are the same ones in `known`, such metadata, are not checked."""
     if type(metadata) is not dict:
         return False
     for name, member in metadata.items():
-        check = _CHECKS.get(name)
-        if check is None or not check(member):
-            return False
+        if known.get(name, _NO_MEMBERS) is not member:
+            check = _CHECKS.get(name)
+            if check is None or not check(member):
+                return False
     return True
 
 

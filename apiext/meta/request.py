@@ -17,6 +17,9 @@ MASTERS: Final = "system:masters"
 """Group that is allowed everything."""
 AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
+READ_ONLY: Final = "readOnly"
+MUTATING: Final = "mutating"
+_READ_ONLY_VERBS: Final = frozenset({"get", "list", "watch"})
 CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
 
 
@@ -81,6 +84,11 @@ class RequestInfo:
     label_selector: str = ""
     long_running: bool = False
     """Whether the request is exempt from timeouts and concurrency limits."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of the request in limits and metrics: READ_ONLY or MUTATING."""
+        return READ_ONLY if self.verb in _READ_ONLY_VERBS else MUTATING
 
 
 def authenticated(user: UserInfo) -> UserInfo:

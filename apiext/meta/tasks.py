@@ -52,3 +52,5 @@ class SharedWork(Generic[T]):
             if not self._callers[task]:
                 del self._callers[task], self._tasks[key]
                 task.cancel()
+            # the variable would be a reference cycle through the traceback of the task's exception
+            del task

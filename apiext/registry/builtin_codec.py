@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from apiext.meta import json_codec
 from apiext.meta.go_types import Decoder
 from apiext.registry import protobuf
-from apiext.storage.interface import Encoded
+from apiext.storage.encoded import Encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +34,7 @@ class TypedCodec:
     default: Callable[[Object], None] | None = None
     stored_version: str = ""
     """The apiVersion of stored objects, which have the same form in all versions; empty for the kind's."""
+    cbor: ClassVar[bool] = False
     conversion: ClassVar[None] = None
     remote: ClassVar[None] = None
 
@@ -72,6 +73,9 @@ class TypedCodec:
         for name in ("resourceVersion", "selfLink"):
             typed["metadata"].pop(name, None)
         return Encoded(json_codec.dumps(typed, sort_keys=False) + b"\n")
+
+    def recall(self, obj: Object) -> None:
+        """Implement Codec.recall: nothing is remembered."""
 
     def decode_unchanged(self, data: bytes) -> None:
         """Implement Codec.decode_unchanged: unknown."""

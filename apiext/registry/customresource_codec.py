@@ -16,7 +16,7 @@ from apiext.meta import errors, go_format, json_codec, json_values, objectmeta, 
 from apiext.meta.gvk import GroupVersionKind, parse_group_version
 from apiext.meta.time_slice import Pace
 from apiext.storage import stored_object
-from apiext.storage.interface import Encoded
+from apiext.storage.encoded import Encoded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,6 +54,14 @@ class _VersionSchemas:
         api_version = obj.get("apiVersion")
         schema = self._by_api_version.get(api_version) if type(api_version) is str else None
         return schema is not None and obj.get("kind") == self._kind and schema.is_canonical(obj)
+
+    def is_checked(self, obj: Object) -> bool:
+        """Report whether a canonical object was found valid just now."""
+        return self._by_api_version[obj["apiVersion"]].is_checked(obj)
+
+    def recall(self, obj: Object) -> None:
+        """See Codec.recall."""
+        self._by_api_version[obj["apiVersion"]].recall(obj)
 
     def coerce(self, obj: Object, *, defaults: bool, drop_malformed: bool, report: bool) -> list[str]:
         """Coerce metadata, prune unknown fields and set `defaults`, in place; return the paths of the fields if `report` is set.
@@ -274,11 +282,17 @@ class CustomResourceCodec:
         if reads_back and self._schemas.is_canonical(obj):
             metadata["resourceVersion"] = _REVISION_MARK
         try:
-            data = json_codec.dumps(stored) + b"\n"
+            data = json_codec.dumps(stored, typed=self.cbor) + b"\n"
         except orjson.JSONEncodeError as error:
             raise errors.bad_request(f"the object cannot be written as JSON: {error}") from error
         before, mark, after = data.partition(_REVISION_MEMBER)
-        return Encoded(before + after, len(before) if mark else -1, cbor)
+        if not mark:
+            return Encoded(data, cbor=cbor)
+        return Encoded(before + after, len(before), cbor, is_checked=self._schemas.is_checked(obj))
+
+    def recall(self, obj: Object) -> None:
+        """Implement Codec.recall."""
+        self._schemas.recall(obj)
 
     def fields(self, obj: Object) -> dict[str, str]:
         """Return metadata.name, metadata.namespace if namespaced, and the CRD's selectable fields."""

@@ -44,6 +44,7 @@ class ScaleCodec:
     """Decodes autoscaling/v1 Scale bodies."""
 
     gvk: Final = KIND
+    cbor: Final = False
 
     def decode_body(self, obj: Object, report: bool) -> list[str]:  # noqa: FBT001
         """Bring a parsed body into the form of the type, in place; return the strict decoding errors if `report` is set.

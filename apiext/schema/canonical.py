@@ -38,31 +38,29 @@ def is_canonical(obj: dict[str, Any], schema: Structural, known: Mapping[str, An
     """Return whether pruning, the removal of nulls and defaulting would change nothing of an object outside its metadata.
 
     False also where that takes a closer check: for fractions, which are written in another form than they are read, for nulls, and
-    below x-kubernetes-preserve-unknown-fields. Members that are identical to those of `known`, a canonical object, are not checked.
+    below x-kubernetes-preserve-unknown-fields. Values at the places of the same ones in `known`, a canonical object, are not checked.
     """
-    if any(name not in obj for name, _, _ in defaults_of(schema)):
-        return False
-    changed = {key: member for key, member in obj.items() if key not in META_FIELDS and known.get(key, _NO_MEMBERS) is not member}
-    return not changed or _members(changed, schema, _Absent.DIFFERENCE, is_part=True)
+    content = {key: member for key, member in obj.items() if key not in META_FIELDS}
+    return _members(content, schema, _Absent.DIFFERENCE, known)
 
 
-def complete(obj: dict[str, Any], schema: Structural, *, defaults: bool) -> bool:
+def complete(obj: dict[str, Any], schema: Structural, known: Mapping[str, Any] = _NO_MEMBERS, *, defaults: bool) -> bool:
     """Return whether pruning and the removal of nulls would change nothing of an object outside its metadata; False as `is_canonical`.
 
-    With `defaults`, sets all defaults in place; some of them, if the result is False.
+    With `defaults`, sets all defaults in place; some of them, if the result is False. `known` has defaults then.
     """
     content = {key: member for key, member in obj.items() if key not in META_FIELDS}
     size = len(content)
-    result = _members(content, schema, _SET if defaults else _NOTHING)
+    result = _members(content, schema, _SET if defaults else _NOTHING, known)
     if len(content) > size:
         obj |= content
     return result
 
 
-def _members(value: dict[str, Any], schema: Structural, absent: _Absent, *, is_part: bool = False) -> bool:
+def _members(value: dict[str, Any], schema: Structural, absent: _Absent, known: Mapping[str, Any] = _NO_MEMBERS) -> bool:
     if schema.preserve:
         return False
-    if absent is not _NOTHING and not is_part:
+    if absent is not _NOTHING:
         for name, default, _ in defaults_of(schema):
             if name not in value:
                 if absent is not _SET:
@@ -74,14 +72,16 @@ def _members(value: dict[str, Any], schema: Structural, absent: _Absent, *, is_p
         if child is None:
             return False
         kind = type(member)
-        if kind is not str and kind is not int and kind is not bool and not _below(member, child, absent):
-            return False
+        if kind is not str and kind is not int and kind is not bool:
+            same = known.get(key, _NO_MEMBERS)
+            if same is not member and not _below(member, child, absent, same):
+                return False
     return True
 
 
-def _below(value: Any, schema: Structural, absent: _Absent) -> bool:
+def _below(value: Any, schema: Structural, absent: _Absent, known: Any = _NO_MEMBERS) -> bool:
     if type(value) is dict:
-        return _members(value, schema, absent)
+        return _members(value, schema, absent, known if type(known) is dict else _NO_MEMBERS)
     items = schema.items
     if type(value) is not list or items is None:
         return False

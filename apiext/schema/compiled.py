@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from apiext.meta import objectmeta
 from apiext.meta.field import FieldError
@@ -13,10 +13,11 @@ from apiext.schema.defaulting.algorithm import default
 from apiext.schema.defaulting.prune_nulls import prune_non_nullable_nulls_without_defaults
 from apiext.schema.lazy_path import DottedPath
 from apiext.schema.list_type import list_errors
-from apiext.schema.model import RULES, Props, Structural
+from apiext.schema.model import Props, Structural
 from apiext.schema.objectmeta.algorithm import coerce
 from apiext.schema.objectmeta.validation import resource_errors
 from apiext.schema.pruning import prune
+from apiext.schema.validation.change_checker import ChangeCheck, compile_change_check
 from apiext.schema.validation.checker import Check, compile_check
 from apiext.schema.validation.correlated import Correlated
 from apiext.schema.validation.report import report_change
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
     from apiext.schema.cel.rules.deferred import Deferred
     from apiext.schema.cel.rules.evaluation import RuleResult
     from apiext.schema.cel.rules.tree import RuleNode
-
-
-_MEMBERWISE: Final = frozenset({"type", "description", "properties", "required", RULES})
-"""Keywords of an object whose members are valid independently of each other; rules are evaluated apart."""
 
 
 class CompiledSchema:
@@ -48,6 +45,8 @@ class CompiledSchema:
         self._spec = Spec(schema, served=True)
         self._canonical: Object = {}
         """The object that was last decoded, if it is canonical. What its members contain never changes (registry/strategy.py)."""
+        self._metadata: Object = {}
+        """The metadata of the object that was last recalled, which is canonical."""
         self._valid: Object = {}
         """The object that was last found valid."""
 
@@ -56,11 +55,8 @@ class CompiledSchema:
         return compile_check(self._spec)
 
     @cached_property
-    def _members_check(self) -> Check | None:
-        """The check of some members of an object, of which the others are valid; None where members depend on each other."""
-        if not self._has_fast_path or not self._spec.raw.keys() <= _MEMBERWISE:
-            return None
-        return compile_check(Spec({name: keyword for name, keyword in self._spec.raw.items() if name != "required"}, served=True))
+    def _change_check(self) -> ChangeCheck | None:
+        return compile_change_check(self._spec) if self._has_fast_path else None
 
     @cached_property
     def _status_check(self) -> Check:
@@ -101,8 +97,8 @@ class CompiledSchema:
             CoercionError: an embedded resource has a wrong type (unless drop_invalid drops it). Both are ValueErrors with the
                 reference's text.
         """
-        unknown, _ = objectmeta.coerce(obj, drop_malformed=drop_invalid, report=report)
-        if self._has_fast_path and complete(obj, self.structural, defaults=defaults):
+        unknown, _ = objectmeta.coerce(obj, drop_malformed=drop_invalid, report=report, known=self._metadata)
+        if self._has_fast_path and complete(obj, self.structural, self._canonical, defaults=defaults):
             if defaults:
                 self._canonical = obj.copy()
             return unknown
@@ -121,22 +117,35 @@ class CompiledSchema:
 
     def is_canonical(self, obj: Object) -> bool:
         """Return whether writing an object, reading it again, `coerce` and `default` would leave it unchanged; False when in doubt."""
-        return self._has_fast_path and is_canonical(obj, self.structural, self._canonical) and objectmeta.is_canonical(obj.get("metadata"))
+        return (
+            self._has_fast_path
+            and is_canonical(obj, self.structural, self._canonical)
+            and objectmeta.is_canonical(obj.get("metadata"), self._metadata)
+        )
+
+    def recall(self, obj: Object) -> None:
+        """Take an object as canonical and valid, which `is_checked` was true of: what changes of it is all that is checked then."""
+        self._canonical = self._valid = obj.copy()
+        self._metadata = obj["metadata"].copy()
 
     # --- validation ---------------------------------------------------------------------------------------------------
 
     def is_valid(self, obj: Object) -> bool:
         """Return whether an object violates no keyword of the schema; False when in doubt, as about floats in the place of integers."""
         known = self._valid
-        if known and obj.keys() >= known.keys() and (check := self._members_check) is not None:
+        if known and (check := self._change_check) is not None:
             # what the metadata contains is not described where members are independent
-            valid = check({name: member for name, member in obj.items() if known.get(name, known) is not member and name != "metadata"})
+            valid = check(obj, known | {"metadata": obj.get("metadata")})
         else:
             valid = _has_members_of(obj, known) or self._check(obj)
         # without a fast path, rules about the metadata are possible, which may change
         if valid and self._has_fast_path:
             self._valid = obj.copy()
         return valid
+
+    def is_checked(self, obj: Object) -> bool:
+        """Return whether a canonical object was found valid just now."""
+        return _has_members_of(obj, self._valid)
 
     def is_surely_typed(self, obj: Object) -> bool:
         """Return whether a decoded object surely has the types of the schema, without lists of type set or map."""

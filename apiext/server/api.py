@@ -1,5 +1,6 @@
 """Composition of the API: built-in resources, definitions and custom resources over one backend.
 
+Changes of definitions take one path: store -> informer -> catalog -> serving cache, then controllers, then other listeners.
 Mirrors apiextensions-apiserver pkg/apiserver/apiserver.go.
 """
 
@@ -24,6 +25,7 @@ from apiext.meta.builtin_resources import (
     BUILTINS,
     CORE_V1,
     CUSTOM_RESOURCE_DEFINITIONS,
+    FLOWCONTROL_V1,
     INTERNAL_V1ALPHA1,
     STORAGE_VERSION_MIGRATIONS,
     STORAGE_VERSIONS,
@@ -35,6 +37,7 @@ from apiext.registry.prune_guard import PruneGuard
 from apiext.server.admission import open_admission
 from apiext.server.automatic_migration import start_automatic_migration
 from apiext.server.feature_gates import CBOR_GATE, MIGRATOR_GATE, STORAGE_VERSION_GATE
+from apiext.server.flow_control import hold_bootstrap_objects
 from apiext.server.lazy_imports import LazyHandler
 from apiext.server.routes.version import GIT_VERSION
 from apiext.server.storage_version_migrations import start_migrations
@@ -43,6 +46,7 @@ from apiext.serving.builtin import (
     BuiltinEndpoints,
     core_endpoints,
     definitions_endpoint,
+    flow_control_endpoints,
     storage_version_migrations_endpoint,
     storage_versions_endpoint,
 )
@@ -177,8 +181,6 @@ async def open_api(
 ) -> API:
     """Compose and start the API of the server at `url`; `stack` stops it.
 
-    Changes of definitions take one path: store -> informer -> catalog -> serving cache, then controllers, then other listeners.
-
     Raises:
         StartError: the host's address or credentials are invalid.
         StatusError, BackendError, StorageError: the store cannot be read.
@@ -205,7 +207,9 @@ async def open_api(
     await start_storage_versions(own, options.storage, url, catalog, cache, stack)
     start_migrations(own, catalog, cache, workers, replicas, options.storage, stack)
     return API(
-        resources=ResourceHandler(catalog, cache, BuiltinEndpoints(own), workers),
+        resources=ResourceHandler(
+            catalog, cache, BuiltinEndpoints([*own, *_fixed_endpoints(builtins, stores, admission, watches)]), workers
+        ),
         discovery=DiscoveryHandler(catalog, builtins),
         others={
             "openapi": LazyHandler(functools.partial(_openapi_handler, catalog, builtins)),
@@ -244,6 +248,16 @@ def _gated_endpoints(
     ):
         if group in builtins:
             yield endpoint(stores.store(resource.resource.group_resource), admission, watches)
+
+
+def _fixed_endpoints(
+    builtins: tuple[BuiltinGroupVersion, ...], stores: StoreFactory, admission: Admission, watches: Watches
+) -> list[BuiltinEndpoint]:
+    """Return the endpoints of the resources whose objects are not stored."""
+    if FLOWCONTROL_V1 not in builtins:
+        return []
+    hold_bootstrap_objects(stores)
+    return flow_control_endpoints(stores, admission, watches)
 
 
 def _openapi_handler(catalog: Catalog, builtins: tuple[BuiltinGroupVersion, ...]) -> Handler:

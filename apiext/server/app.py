@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Final
 from apiext.meta.builtin_resources import STORAGEMIGRATION_V1
 from apiext.meta.errors import StatusError
 from apiext.server.api import API, open_api
+from apiext.server.flow_control import open_flow_control
 from apiext.server.handler_chain import ChainParts, build_chain
 from apiext.server.host.clients import HostClients, open_authorizer
 from apiext.server.routes.conversion_metrics import ConversionMetrics
+from apiext.server.routes.flowcontrol_debug import FlowControlDebug
+from apiext.server.routes.flowcontrol_metrics import FlowControlMetrics
 from apiext.server.routes.healthz import PING, CachedProbe, HealthCheck, HealthEndpoint, UnhealthyError
 from apiext.server.routes.metrics import Metrics
 from apiext.server.routes.router import Router
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AsyncExitStack
     from pathlib import Path
+
+    from prometheus_client.registry import Collector
 
     from apiext.definitions.sources.directory import DirectorySource
     from apiext.endpoints.request import Handler
@@ -67,19 +72,24 @@ class App:
         self._files: DirectorySource | None = None
         self._host: HostDefinitions | None = None
         self._loaded = options.crd_dir is None
+        collectors: list[Collector] = [ConversionMetrics(api.converters)]
+        debug: dict[str, Handler] = {}
+        if parts.flow_control is not None:
+            collectors.append(FlowControlMetrics(parts.flow_control.controller))
+            debug["debug"] = FlowControlDebug(parts.flow_control.controller)
         router = Router(
             resources=api.resources,
             discovery=api.discovery,
-            others=api.others,
+            others={**api.others, **debug},
             health=self._health(),
             metrics=Metrics(
                 stats=parts.stats,
-                in_flight=parts.in_flight,
+                requests=parts.current_requests,
                 objects=api.count_objects,
                 stored=api.count_stored,
                 workers=workers,
                 certificates=certificates,
-                more=[ConversionMetrics(api.converters)],
+                more=collectors,
             ),
             api_paths=api.paths,
             has_core=api.has_core,
@@ -133,9 +143,13 @@ class App:
             broken = [*broken, *self._host.source.problems]
         return rows | {f"  broken {number}": textwrap.shorten(text, _MAX_PROBLEM) for number, text in enumerate(broken, 1)}
 
-    def end_watches(self) -> None:
-        """End all watches gracefully, and later ones at once."""
-        self._api.watches.close()
+    def refuse_watches(self) -> None:
+        """Answer later watches with 429."""
+        self._api.watches.drain()
+
+    async def end_watches(self, seconds: float) -> None:
+        """End all watches gracefully, spread over so many seconds at most."""
+        await self._api.watches.end(seconds)
 
     def _health(self) -> list[HealthEndpoint]:
         store = "etcd" if self._options.storage.etcd else "sqlite"
@@ -215,6 +229,7 @@ async def open_app(
         raise StartError(f"cannot read the store: {error}{hint}") from error
     parts = ChainParts(
         tokens=credentials.tokens,
+        flow_control=open_flow_control(options, stores, clients, stack),
         delegation=delegation,
         review=open_authorizer(options.authorization, clients),
         tracer=open_tracing(options.tracing_config_file, stack),

@@ -15,6 +15,8 @@ from apiext.meta.selector_parser import parse_label_selector
 from apiext.server.admission_plugins import AdmissionPlugins
 from apiext.server.feature_gates import FeatureGates, FeatureGatesError, parse_feature_gates
 from apiext.server.options import (
+    FAIR_LIMITS,
+    REJECTING_LIMITS,
     AuthenticationOptions,
     AuthorizationOptions,
     KubeconfigSource,
@@ -69,8 +71,6 @@ def read_options(flags: Mapping[str, Any]) -> ServerOptions:
         verbosity=reader.number("v", 0),
         tracing_config_file=reader.file("tracing_config_file"),
     )
-    # a flag of the reference that has no effect here
-    reader.flag("enable_priority_and_fairness", default=False)
     if reader.problems:
         raise OptionsError(reader.problems)
     return options
@@ -246,11 +246,20 @@ def _migrates(reader: FlagReader) -> bool:
 
 
 def _limits(reader: FlagReader) -> LimitOptions:
+    fair = reader.flag("enable_priority_and_fairness", default=True)
+    default = FAIR_LIMITS if fair else REJECTING_LIMITS
+    reading = reader.number("max_requests_inflight", default.reading)
+    writing = reader.number("max_mutating_requests_inflight", default.writing)
+    if fair and not reading + writing:
+        reader.add_problem(
+            "enable_priority_and_fairness", "--max-requests-inflight and --max-mutating-requests-inflight must not both be 0"
+        )
     return LimitOptions(
         request_timeout=reader.seconds("request_timeout", 60.0, least=0.001),
         min_request_timeout=reader.number("min_request_timeout", 1800),
-        max_in_flight=reader.number("max_requests_inflight", 400),
-        max_mutating_in_flight=reader.number("max_mutating_requests_inflight", 200),
+        priority_and_fairness=fair,
+        max_in_flight=reading,
+        max_mutating_in_flight=writing,
         event_ttl=reader.seconds("event_ttl", 3600.0),
         shutdown_delay=reader.seconds("shutdown_delay_duration", 0.0),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,11 +21,13 @@ from apiext.filters.impersonation import ImpersonationFilter
 from apiext.filters.max_in_flight import InFlight, MaxInFlight
 from apiext.filters.metrics import RequestMetrics, RequestStats
 from apiext.filters.panic_recovery import PanicRecovery
+from apiext.filters.priority_and_fairness import PriorityAndFairness
 from apiext.filters.request_deadline import RequestDeadline
 from apiext.filters.request_info import WithRequestInfo
 from apiext.filters.request_logging import RequestLogging
 from apiext.filters.serve_cbor import ServeCBOR
 from apiext.filters.warning import WarningRecorder
+from apiext.flowcontrol.flow_queue import Phase
 from apiext.server.feature_gates import CBOR_GATE
 
 if TYPE_CHECKING:
@@ -34,9 +37,10 @@ if TYPE_CHECKING:
 
     from apiext.authorization.authorizer import Authorize
     from apiext.endpoints.request import Handler
+    from apiext.flowcontrol.flow_control import FlowControl
     from apiext.meta.request import UserInfo
     from apiext.server.host.delegated_authentication import Delegation
-    from apiext.server.options import AuthenticationOptions, AuthorizationOptions, ServerOptions
+    from apiext.server.options import AuthenticationOptions, AuthorizationOptions, LimitOptions, ServerOptions
 
 _LOG_ALL_VERBOSITY = 3
 """`-v` from which every request is logged, as in the reference."""
@@ -49,12 +53,21 @@ class ChainParts:
     tokens: Mapping[str, UserInfo]
     stats: RequestStats = field(default_factory=RequestStats)
     in_flight: InFlight = field(default_factory=InFlight)
+    """Requests that run without flow control."""
+    flow_control: FlowControl | None = None
+    """None: --max-requests-inflight and --max-mutating-requests-inflight limit requests."""
     delegation: Delegation | None = None
     """The authentication by another server."""
     review: Authorize | None = None
     """Sends the SubjectAccessReviews of `--authorization-mode Webhook`."""
     tracer: Tracer | None = None
     """The tracer of `--tracing-config-file`."""
+
+    def current_requests(self) -> Counter[tuple[Phase, str]]:
+        """Return the number of requests by phase and kind."""
+        if self.flow_control is not None:
+            return self.flow_control.controller.count_requests()
+        return Counter({(Phase.EXECUTING, kind): count for kind, count in self.in_flight.items()})
 
 
 def build_chain(handler: Handler, options: ServerOptions, parts: ChainParts) -> Handler:
@@ -90,13 +103,7 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
         _authentication(options.authentication, parts),
         *tracing,
         partial(ImpersonationFilter, authorize=modes.authorize, constrained=options.feature_gates.enabled("ConstrainedImpersonation")),
-        partial(
-            MaxInFlight,
-            read_only=limits.max_in_flight,
-            mutating=limits.max_mutating_in_flight,
-            in_flight=parts.in_flight,
-            stats=parts.stats,
-        ),
+        _limit(limits, parts),
         partial(
             Authorization,
             modes=modes,
@@ -104,6 +111,24 @@ def _filters(options: ServerOptions, parts: ChainParts) -> list[Callable[[Handle
         ),
         partial(RequestMetrics, stats=parts.stats),
     ]
+
+
+def _limit(limits: LimitOptions, parts: ChainParts) -> Callable[[Handler], Handler]:
+    """Return the filter that limits concurrent requests."""
+    if parts.flow_control is not None:
+        return partial(
+            PriorityAndFairness,
+            flow_control=parts.flow_control,
+            maximum=limits.request_timeout,
+            stats=parts.stats,
+        )
+    return partial(
+        MaxInFlight,
+        read_only=limits.max_in_flight,
+        mutating=limits.max_mutating_in_flight,
+        in_flight=parts.in_flight,
+        stats=parts.stats,
+    )
 
 
 def _authentication(options: AuthenticationOptions, parts: ChainParts) -> Callable[[Handler], Handler]:

@@ -7,12 +7,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from apiext.authentication.request_header import RequestHeaders
 from apiext.server.admission_plugins import AdmissionPlugins
 from apiext.server.feature_gates import FeatureGates
 from apiext.storage.etcd.config import EtcdConfig
 from apiext.webhook.service_addresses import ServiceAddresses
+
+
+class RequestLimits(NamedTuple):
+    """Concurrent requests."""
+
+    reading: int
+    writing: int
+
+
+FAIR_LIMITS: Final = RequestLimits(100, 50)
+"""The default with priority and fairness, which shares the sum. With more, a server serves no more requests of any kind, and they wait in
+its event loop instead of their fair queues; with much fewer, they do not fill the time in which the store writes.
+"""
+REJECTING_LIMITS: Final = RequestLimits(400, 200)
+"""The reference's defaults, beyond which requests are rejected without priority and fairness."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +129,11 @@ class LimitOptions:
     request_timeout: float = 60.0
     min_request_timeout: int = 1800
     """The minimum duration of a watch without timeoutSeconds."""
-    max_in_flight: int = 400
+    priority_and_fairness: bool = True
+    """Whether FlowSchemas and priority levels limit requests, by as many seats as both limits together."""
+    max_in_flight: int = FAIR_LIMITS.reading
     """Concurrent read requests; 0 disables the limit."""
-    max_mutating_in_flight: int = 200
+    max_mutating_in_flight: int = FAIR_LIMITS.writing
     """Concurrent write requests; 0 disables the limit."""
     event_ttl: float = 3600.0
     """How long events live after their last write; 0 keeps them."""

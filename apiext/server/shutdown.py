@@ -1,4 +1,4 @@
-"""Graceful shutdown: fail readyz, end each connection with its next answer, then close the idle ones.
+"""Graceful shutdown: fail readyz, end each connection with its next answer, end the watches, then close idle connections.
 
 Mirrors the order of apiserver pkg/server/genericapiserver.go. kube-apiserver closes idle connections right after the delay, and loses a
 request that a client is sending. Here the last answer of a connection carries `Connection: close`, so that only long idle ones are closed.
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from apiext.server.http.server import HTTPServer
     from apiext.server.options import LimitOptions
 
+_LAST_WATCHES: Final = 1.1
+"""Seconds before the end of watches in which none begins: client-go lists again after a watch of less than a second without an event."""
+_WATCHES_END: Final = 20.0
+"""Seconds over which watches end at most, if there is a delay and thus another server. Each client then needs a TLS handshake there, which
+takes 1 to 3 ms: all at once they would wait for more than 10 s on a loaded machine. kube-apiserver would give up, and informers list again.
+"""
 _LINGER: Final = 2.0
 """Seconds for clients whose watches ended to see that the connection ends as well."""
 _POLL_INTERVAL: Final = 0.01
@@ -38,9 +44,12 @@ async def shut_down(app: App, http: HTTPServer, acceptor: Acceptor, limits: Limi
 
 
 async def _finish(app: App, http: HTTPServer, acceptor: Acceptor, limits: LimitOptions) -> None:
-    await asyncio.sleep(limits.shutdown_delay)
+    last = min(limits.shutdown_delay, _LAST_WATCHES)
+    await asyncio.sleep(limits.shutdown_delay - last)
+    app.refuse_watches()
+    await asyncio.sleep(last)
     acceptor.close()
-    app.end_watches()
+    await app.end_watches(_WATCHES_END if limits.shutdown_delay else 0.0)
     http.drain()
     await asyncio.sleep(min(limits.shutdown_delay, _LINGER))
     await _wait_while(http.close_idle, limits.request_timeout)

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from aiohttp import web
 
+from apiext.definitions.floats import set_floats
 from apiext.definitions.types import DEFINITION
 from apiext.endpoints.handlers.options import FieldLabel, known_field_labels, meta_field_label
 from apiext.endpoints.handlers.scope import BUILTIN_PATCHES, BodyCodec, Scope
 from apiext.endpoints.handlers.strategic_merge import OBJECT_META_KEYS
 from apiext.endpoints.request import INFO
-from apiext.endpoints.responsewriters.table import Column, TableConvertor
+from apiext.endpoints.responsewriters.table import TableConvertor
 from apiext.endpoints.serializers.negotiation import BUILTIN_OFFERS, TABLELESS_OFFERS, check_route, route_types
 from apiext.managedfields.field_manager import FieldManager
 from apiext.managedfields.field_set import from_paths
@@ -28,7 +29,9 @@ from apiext.meta import errors, json_values
 from apiext.meta.builtin_resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     EVENTS,
+    FLOW_SCHEMAS,
     NAMESPACES,
+    PRIORITY_LEVEL_CONFIGURATIONS,
     STORAGE_VERSION_MIGRATIONS,
     STORAGE_VERSIONS,
     BuiltinResource,
@@ -38,6 +41,14 @@ from apiext.registry.core_types import EVENT, EVENT_WIRE, NAMESPACE, NAMESPACE_W
 from apiext.registry.customresourcedefinition import CustomResourceDefinitionRest, CustomResourceDefinitionStatusStrategy
 from apiext.registry.customresourcedefinition_protobuf import DEFINITION_WIRE
 from apiext.registry.event import FIELD_LABELS, event_codec, event_rest
+from apiext.registry.flowcontrol import (
+    FLOW_SCHEMA,
+    FLOW_SCHEMA_WIRE,
+    PRIORITY_LEVEL,
+    PRIORITY_LEVEL_WIRE,
+    flow_schema_rest,
+    priority_level_rest,
+)
 from apiext.registry.namespace import (
     NamespaceFinalizeStrategy,
     NamespaceRest,
@@ -55,9 +66,12 @@ from apiext.registry.storageversionmigration import (
 from apiext.serving.builtin_printers import (
     DEFINITION_COLUMNS,
     EVENT_COLUMNS,
+    FLOW_SCHEMA_COLUMNS,
     NAMESPACE_COLUMNS,
+    PRIORITY_LEVEL_COLUMNS,
     STORAGE_VERSION_COLUMNS,
     STORAGE_VERSION_MIGRATION_COLUMNS,
+    flow_schema_order,
 )
 from apiext.serving.verbs import RESOURCE_VERBS
 
@@ -155,7 +169,7 @@ def namespaces_endpoint(store: Store, admission: Admission, watches: Watches) ->
         admission=admission,
         watches=watches,
         message=NAMESPACE_WIRE,
-        columns=NAMESPACE_COLUMNS,
+        table=TableConvertor(NAMESPACE_COLUMNS),
     )
     main = dataclasses.replace(scope, returns_deleted=True, strategic_keys={**OBJECT_META_KEYS, "status.conditions": "type"})
     status = dataclasses.replace(rest, strategy=NamespaceStatusStrategy())
@@ -183,7 +197,7 @@ def events_endpoint(store: Store, admission: Admission, watches: Watches) -> Bui
         admission=admission,
         watches=watches,
         message=EVENT_WIRE,
-        columns=EVENT_COLUMNS,
+        table=TableConvertor(EVENT_COLUMNS),
     )
     return BuiltinEndpoint(EVENTS, {"": dataclasses.replace(scope, creates_on_update=True)})
 
@@ -199,9 +213,30 @@ def storage_versions_endpoint(store: Store, admission: Admission, watches: Watch
         admission=admission,
         watches=watches,
         message=STORAGE_VERSION_WIRE,
-        columns=STORAGE_VERSION_COLUMNS,
+        table=TableConvertor(STORAGE_VERSION_COLUMNS),
     )
     return _with_status(STORAGE_VERSIONS, STORAGE_VERSION, main, dataclasses.replace(rest, strategy=StorageVersionStatusStrategy()))
+
+
+def flow_control_endpoints(stores: StoreFactory, admission: Admission, watches: Watches) -> list[BuiltinEndpoint]:
+    """Return the endpoints of FlowSchemas and PriorityLevelConfigurations, which are read-only, each with the subresource status."""
+    found = []
+    for resource, rest, struct, message, table in (
+        (FLOW_SCHEMAS, flow_schema_rest, FLOW_SCHEMA, FLOW_SCHEMA_WIRE, TableConvertor(FLOW_SCHEMA_COLUMNS, order=flow_schema_order)),
+        (PRIORITY_LEVEL_CONFIGURATIONS, priority_level_rest, PRIORITY_LEVEL, PRIORITY_LEVEL_WIRE, TableConvertor(PRIORITY_LEVEL_COLUMNS)),
+    ):
+        main = _scope(
+            resource,
+            rest=rest(stores.store(resource.resource.group_resource)),
+            struct=struct,
+            field_label=meta_field_label,
+            admission=admission,
+            watches=watches,
+            message=message,
+            table=table,
+        )
+        found.append(BuiltinEndpoint(resource, {"": main, "status": dataclasses.replace(main, subresource="status")}))
+    return found
 
 
 def storage_version_migrations_endpoint(store: Store, admission: Admission, watches: Watches) -> BuiltinEndpoint:
@@ -215,7 +250,7 @@ def storage_version_migrations_endpoint(store: Store, admission: Admission, watc
         admission=admission,
         watches=watches,
         message=STORAGE_VERSION_MIGRATION_WIRE,
-        columns=STORAGE_VERSION_MIGRATION_COLUMNS,
+        table=TableConvertor(STORAGE_VERSION_MIGRATION_COLUMNS),
     )
     main = dataclasses.replace(scope, other_versions=("v1beta1",), strategic_keys={**OBJECT_META_KEYS, "status.conditions": "type"})
     status = dataclasses.replace(rest, strategy=StorageVersionMigrationStatusStrategy())
@@ -264,12 +299,14 @@ def definitions_endpoint(definitions: ObservedDefinitions, guard: PruneGuard, ad
         admission=admission,
         watches=watches,
         message=DEFINITION_WIRE,
-        columns=DEFINITION_COLUMNS,
+        table=TableConvertor(DEFINITION_COLUMNS),
     )
-    main = dataclasses.replace(scope, other_versions=("v1beta1",), null_rows=True)
+    offers = dataclasses.replace(BUILTIN_OFFERS, set_floats=set_floats)
+    main = dataclasses.replace(scope, other_versions=("v1beta1",), null_rows=True, offers=offers)
     status = dataclasses.replace(rest, strategy=CustomResourceDefinitionStatusStrategy())
     fields = _fields(CUSTOM_RESOURCE_DEFINITIONS, DEFINITION, codec, ("spec",), "status")
-    status_scope = dataclasses.replace(main, subresource="status", rest=status, offers=TABLELESS_OFFERS, fields=fields)
+    offers = dataclasses.replace(TABLELESS_OFFERS, set_floats=set_floats)
+    status_scope = dataclasses.replace(main, subresource="status", rest=status, offers=offers, fields=fields)
     return BuiltinEndpoint(CUSTOM_RESOURCE_DEFINITIONS, {"": main, "status": status_scope})
 
 
@@ -299,7 +336,7 @@ def _scope(
     admission: Admission,
     watches: Watches,
     message: Message,
-    columns: Sequence[Column],
+    table: TableConvertor,
 ) -> Scope:
     """Return the scope of a resource with what all built-in resources have in common."""
     codec = cast("BodyCodec", rest.codec)
@@ -318,7 +355,7 @@ def _scope(
         offers=BUILTIN_OFFERS,
         message=message,
         package=resource.kind.group.partition(".")[0] or "core",
-        table=TableConvertor(columns),
+        table=table,
         patch_types=BUILTIN_PATCHES,
         strategic_keys=OBJECT_META_KEYS,
     )

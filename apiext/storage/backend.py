@@ -63,7 +63,7 @@ class BackendEvent:
     value: bytes | None
     """The new value; None for a deletion."""
     previous: KeyValue | None
-    """The replaced value (None: created). Set for watches with `previous`, unless compacted."""
+    """The replaced value (None: created). Set for watches with `previous`."""
 
     @property
     def size(self) -> int:
@@ -165,7 +165,7 @@ class Backend(Protocol):
         Batches without events report progress: after `request_progress`, and periodically.
 
         Raises:
-            CompactedError: `start`, or the revision to resume from, is compacted.
+            CompactedError: `start`, the revision to resume from, or a replaced value that is requested is compacted.
         """
         ...
 

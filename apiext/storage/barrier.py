@@ -1,25 +1,34 @@
-"""One shared request for the store's revision, for reads that must see all acknowledged writes."""
+"""Shared requests for the store's revision, for reads that must see all acknowledged writes."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from apiext.meta.tasks import end_tasks
 from apiext.storage.backend import Backend, BackendError
+
+_PATIENCE_SECONDS: Final = 0.001
+"""How long readers wait for the request under way to end before they have one of their own; most requests take less."""
+_MAX_REQUESTS: Final = 4
+"""Requests under way: a store that answers late does not get more of them."""
 
 
 class Barrier:
     """Asks the backend for its revision once for many readers.
 
-    A reader that arrives during a request shares the next one, because the answer under way may be older than the reader. The
+    A reader that arrives during a request shares the next one, because the answer under way may be older than the reader. A
     request is sent after the current callbacks of the event loop, so that simultaneous readers share it.
     """
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._waiting: list[asyncio.Future[int]] = []
-        self._asking = False
-        self._task: asyncio.Task[None] | None = None
+        """Readers of the next request."""
+        self._requests: set[asyncio.Task[None]] = set()
+        self._is_collecting = False
+        """Whether a task is about to send the next request."""
+        self._timer: asyncio.TimerHandle | None = None
         self._closed = False
 
     async def revision(self) -> int:
@@ -35,42 +44,55 @@ class Barrier:
         # one future a reader: a cancelled reader does not cancel the others
         answer: asyncio.Future[int] = loop.create_future()
         self._waiting.append(answer)
-        if not self._asking:
-            self._asking = True
-            loop.call_soon(self._ask)
+        if self._closed:
+            answer.cancel()
+        elif not self._requests:
+            self._ask()
+        elif not self._is_collecting and self._timer is None:
+            self._timer = loop.call_later(_PATIENCE_SECONDS, self._ask_beside)
         return await answer
 
     def _ask(self) -> None:
-        """Send the request for the readers that wait now."""
-        waiting, self._waiting = self._waiting, []
-        readers = [reader for reader in waiting if not reader.done()]
-        if self._closed or not readers:
-            _cancel(readers)
-            self._asking = False
-        else:
-            self._task = asyncio.get_running_loop().create_task(self._answer(readers))
+        """Send a request for the readers that wait when its task starts."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._is_collecting = True
+        request = asyncio.get_running_loop().create_task(self._answer())
+        self._requests.add(request)
+        request.add_done_callback(self._requests.discard)
 
-    async def _answer(self, readers: list[asyncio.Future[int]]) -> None:
+    def _ask_beside(self) -> None:
+        """Send a request although others are under way."""
+        self._timer = None
+        if self._waiting and not self._is_collecting and len(self._requests) < _MAX_REQUESTS:
+            self._ask()
+
+    async def _answer(self) -> None:
+        waiting, self._waiting, self._is_collecting = self._waiting, [], False
+        readers = [reader for reader in waiting if not reader.done()]
         try:
-            revision = await self._backend.revision()
+            if readers:
+                revision = await self._backend.revision()
+                for reader in readers:
+                    if not reader.done():
+                        reader.set_result(revision)
         except BackendError as error:
             for reader in readers:
                 if not reader.done():
                     reader.set_exception(error)
-        else:
-            for reader in readers:
-                if not reader.done():
-                    reader.set_result(revision)
         finally:
             _cancel(readers)
-            asyncio.get_running_loop().call_soon(self._ask)
+            if self._waiting and not self._is_collecting and not self._closed:
+                self._ask()
 
     async def close(self) -> None:
         """Stop, and cancel the waiting readers."""
         self._closed = True
         _cancel(self._waiting)
-        if self._task is not None:
-            await end_tasks(self._task)
+        if self._timer is not None:
+            self._timer.cancel()
+        await end_tasks(*self._requests)
 
 
 def _cancel(readers: list[asyncio.Future[int]]) -> None:

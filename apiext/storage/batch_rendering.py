@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from apiext.meta import errors
 from apiext.meta.time_slice import Pace
+from apiext.meta.tracebacks import without_frames
 from apiext.storage.rendering import RENDERING_ERRORS
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ async def render_all(renderer: Renderer, codec: Codec, stored: Sequence[StoredBy
             else:
                 decoded[place] = renderer.decode(codec, key, data, revision)
         except RENDERING_ERRORS as error:
-            results[place] = error
+            # with this frame it would be a reference cycle
+            results[place] = without_frames(error)
         if pace.due:
             await pace.pause()
     if codec.conversion is not None and decoded:

@@ -40,7 +40,7 @@ class DirectWatch(WatchQueue[Event]):
         bookmark_interval: float,
         closed: Callable[[WatchQueue[Event]], None],
     ) -> None:
-        super().__init__(closed=self._stop)
+        super().__init__(closed=self._stop, initialized=options.initialized)
         self._on_closed = closed
         self._backend = backend
         self._renderer = renderer
@@ -163,9 +163,6 @@ class DirectWatch(WatchQueue[Event]):
     def _change(self, event: BackendEvent) -> Change:
         key = event.key[len(self._renderer.prefix) :]
         now, before = None, None
-        if event.value is None and event.previous is None:
-            # the previous value is compacted: unknown whether it was selected
-            raise CompactedError(event.revision)
         if event.value is not None:
             now = entry.read(self._renderer, key, event.value, event.revision)
         if event.previous is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apiext.storage import stored_object
 from apiext.storage.interface import CorruptObjectError, EncryptedObjectError, Item
-from apiext.storage.rendering import Renderer, without_revision
+from apiext.storage.rendering import Renderer, stored_size, without_revision
 
 
 class Entry:
@@ -44,6 +44,13 @@ class Entry:
         if raw is None:
             raise AssertionError("an entry without stored bytes has a rendering that holds them")
         return raw
+
+    @property
+    def stored_bytes(self) -> int:
+        """Return the length of the stored bytes; 0 if they are encrypted."""
+        if self._raw is None and self._item is not None:
+            return stored_size(self._item)
+        return len(self._raw or b"")
 
     @property
     def size(self) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from apiext.meta.gvk import GroupResource
@@ -19,6 +19,7 @@ from apiext.storage.barrier import Barrier
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.cacher.feed import MAX_WAIT, BackendFeed
 from apiext.storage.direct_store import DirectStore
+from apiext.storage.fixed_backend import FixedBackend
 from apiext.storage.interface import Codec, Store
 from apiext.storage.raw_objects import RawObjects
 from apiext.storage.reencoder import Reencoder
@@ -106,6 +107,15 @@ class StoreFactory:
             self._stores[resource] = store
         return store
 
+    def hold(self, resource: GroupResource, objects: Mapping[str, bytes], *, revision: int) -> None:
+        """Let a resource have objects by name that are never stored and never change, all of one revision."""
+        prefix = self.key_prefix(resource)
+        backend = FixedBackend({prefix + name: data for name, data in objects.items()}, revision=revision)
+        renderer = Renderer(prefix, self._workers)
+        self._stores[resource] = DirectStore(
+            backend=backend, renderer=renderer, resource=resource, bookmark_interval=self._bookmark_interval
+        )
+
     def stored_versions(self, resource: GroupResource) -> StoredVersions:
         """Return the reader of the versions in which the objects of a resource are stored."""
         store = self._stores.get(resource)
@@ -115,6 +125,13 @@ class StoreFactory:
             resource=resource,
             store=store if isinstance(store, CachedStore) else None,
         )
+
+    def known_size(self, resource: GroupResource) -> tuple[int, int] | None:
+        """Return the number of objects of a resource and their stored bytes as its watch cache knows them; None if it is not loaded."""
+        store = self._stores.get(resource)
+        if not isinstance(store, CachedStore) or not store.cache.loaded:
+            return None
+        return len(store.cache.entries), store.cache.totals.stored_bytes
 
     async def count_stored(self, resource: GroupResource) -> StoredCounts:
         """Return the number of stored objects of a resource by version, as StoredVersions.counts."""

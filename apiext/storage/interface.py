@@ -13,27 +13,11 @@ from apiext.meta.gvk import GroupVersionKind
 from apiext.meta.inline_work import HeavyWorkError
 from apiext.meta.json_codec import Object
 from apiext.meta.selectors import FieldSelector, LabelSelector
+from apiext.storage.encoded import Encoded
 from apiext.storage.write_guards import WriteGuard
 
 if TYPE_CHECKING:
     from apiext.storage.remote_codec import RemoteCodec
-
-
-@dataclass(slots=True)
-class Encoded:
-    """An object ready to be stored."""
-
-    data: bytes
-    """The object in JSON."""
-    revision_at: int = -1
-    """Offset at which a resourceVersion member turns the bytes into what `decode` and rendering would give; -1 for unknown."""
-    cbor: bytes = b""
-    """The object in CBOR where it is stored so."""
-
-    @property
-    def stored(self) -> bytes:
-        """Return the bytes to store."""
-        return self.cbor or self.data
 
 
 class Conversion(Protocol):
@@ -65,24 +49,24 @@ class Codec(Protocol):
     @property
     def gvk(self) -> GroupVersionKind:
         """Group, version and kind of the objects."""
-        ...
+
+    @property
+    def cbor(self) -> bool:
+        """Whether objects are stored in CBOR. Renderings are then JSON with typed numbers (`json_codec.dumps`)."""
 
     @property
     def conversion(self) -> Conversion | None:
         """The conversion that follows `decode` and precedes `encode`; None where these two convert by themselves."""
-        ...
 
     @property
     def remote(self) -> RemoteCodec | None:
         """The copy in worker processes, which renders large objects; None where there is none."""
-        ...
 
     def encode(self, obj: Object) -> Encoded:
         """Return an object as it is stored: in the storage version, without resourceVersion, with a final newline.
 
         The object is of this codec's version, or of the storage version when there is a `conversion`.
         """
-        ...
 
     def decode(self, data: bytes) -> Object:
         """Return a stored object, pruned and defaulted: in this codec's version, or in its own when there is a `conversion`.
@@ -90,22 +74,22 @@ class Codec(Protocol):
         Raises:
             ValueError: the data is no object of this kind, or of a version that the CRD does not have.
         """
-        ...
+
+    def recall(self, obj: Object) -> None:
+        """Take an object as one that is decoded and valid: its Item `is_checked`. Of an update, only what changes is checked then."""
 
     def decode_unchanged(self, data: bytes) -> Object | None:
         """Return what `decode` returns if that is the JSON in the data, without additional spaces; None if it is not, or in doubt."""
-        ...
 
     def fields(self, obj: Object) -> dict[str, str]:
         """Return the selectable fields of an object of this codec's version, metadata.name and metadata.namespace included."""
-        ...
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Item:
     """A rendered object: its JSON in the codec's version, shared by all readers.
 
-    `data` has a resourceVersion and no final newline.
+    `data` has a resourceVersion and no final newline; its numbers are typed if the codec stores CBOR.
     """
 
     key: str
@@ -115,6 +99,8 @@ class Item:
     fields: dict[str, str]
     row: Any = None
     """The cached table row of the object."""
+    is_checked: bool = False
+    """See Encoded."""
 
     def object(self) -> Object:
         """Return the decoded object; each call parses a new one."""
@@ -197,6 +183,8 @@ class WatchOptions:
     allow_bookmarks: bool = False
     timeout: float = 0.0
     """Seconds after which the caller ends the watch (0: unknown). A bookmark is sent shortly before."""
+    initialized: Callable[[], None] | None = None
+    """Called once, when the reader has taken the initial events, or those since its revision."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

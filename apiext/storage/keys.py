@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from apiext.meta.builtin_resources import STORAGE_VERSION_MIGRATIONS, STORAGE_VERSIONS
+from apiext.meta.builtin_resources import FLOW_SCHEMAS, PRIORITY_LEVEL_CONFIGURATIONS, STORAGE_VERSION_MIGRATIONS, STORAGE_VERSIONS
 from apiext.meta.gvk import GroupResource
 from apiext.storage.interface import Selection
 
 LAST: Final = "\U0010ffff"
 """A bound above every key."""
-_WITHOUT_GROUP: Final = frozenset({STORAGE_VERSION_MIGRATIONS.resource.group_resource, STORAGE_VERSIONS.resource.group_resource})
+_WITHOUT_GROUP: Final = frozenset(
+    builtin.resource.group_resource
+    for builtin in (STORAGE_VERSION_MIGRATIONS, STORAGE_VERSIONS, FLOW_SCHEMAS, PRIORITY_LEVEL_CONFIGURATIONS)
+)
 """Resources of other groups than the core group that are kube-apiserver's own."""
 
 

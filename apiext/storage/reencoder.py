@@ -13,7 +13,7 @@ from apiext.storage import stored_object
 from apiext.storage.backend import ValueTooLargeError
 from apiext.storage.interface import Item
 from apiext.storage.pages import latest_pages
-from apiext.storage.rendering import at_revision
+from apiext.storage.rendering import as_stored
 from apiext.storage.view import View
 from apiext.storage.write_guards import GuardedWrites, WriteGuard
 
@@ -42,8 +42,7 @@ class Reencoder:
     """Rewrites the objects of one resource that are stored in other versions than the storage version.
 
     The bytes are those of an update that changes nothing: decoded by the schema of the old version, converted, and neither validated nor
-    recorded in managedFields. They are JSON, also where clients' writes are stored in CBOR. Each write requires the revision that was
-    read, so that no write of a client is lost.
+    recorded in managedFields. Each write requires the revision that was read, so that no write of a client is lost.
     """
 
     def __init__(self, *, backend: Backend, renderer: Renderer, guard: WriteGuard) -> None:
@@ -67,10 +66,10 @@ class Reencoder:
                 if stored_object.api_version(pair.value) != codec.gvk.api_version:
                     todo.append(pair)
             for first in range(0, len(todo), _BATCH):
-                async for part in self._rewrite(view, todo[first : first + _BATCH]):
+                async for part in self._rewrite(codec, view, todo[first : first + _BATCH]):
                     yield part
 
-    async def _rewrite(self, view: View, pairs: Sequence[KeyValue]) -> AsyncGenerator[Reencoded]:
+    async def _rewrite(self, codec: Codec, view: View, pairs: Sequence[KeyValue]) -> AsyncGenerator[Reencoded]:
         prefix = self._renderer.prefix
         found = [entries.read(self._renderer, pair.key[len(prefix) :], pair.value, pair.revision) for pair in pairs]
         shown = await view.items(found)
@@ -78,16 +77,15 @@ class Reencoder:
         items = [result for result in shown if isinstance(result, Item)]
         for first in range(0, len(items), _TOGETHER):
             group = items[first : first + _TOGETHER]
-            outcomes = list(zip(group, await asyncio.gather(*map(self._write, group)), strict=True))
+            outcomes = list(zip(group, await asyncio.gather(*(self._write(codec, item) for item in group)), strict=True))
             yield Reencoded(
                 [item for item, outcome in outcomes if outcome is True],
                 [(item.key, outcome) for item, outcome in outcomes if isinstance(outcome, Exception)],
             )
 
-    async def _write(self, item: Item) -> bool | Exception:
+    async def _write(self, codec: Codec, item: Item) -> bool | Exception:
         """Write an item if its object has not changed; return whether it was written, or why it cannot be."""
-        data = at_revision(item, 0).data + b"\n"
         try:
-            return (await self._writes.update(self._renderer.prefix + item.key, data, item.revision)).succeeded
+            return (await self._writes.update(self._renderer.prefix + item.key, as_stored(codec, item), item.revision)).succeeded
         except ValueTooLargeError as error:
             return error

@@ -78,6 +78,21 @@ class RenderQueue:
 
     async def results(self, codec: Codec, entries: Sequence[Entry]) -> Results:
         """Return the renderings, or the errors, of entries that are not rendered yet."""
+        pending = await self._batched(codec, entries)
+        if self._waiting >= _MAX_WAITING and time.monotonic() - self._silent_since > PATIENCE_SECONDS:
+            return dict.fromkeys(entries, too_many_waiting())
+        results: Results = {}
+        self._waiting += 1
+        try:
+            while pending:
+                # no variable: it would be a reference cycle through the traceback of the exception
+                results |= await asyncio.shield(pending.popleft())
+        finally:
+            self._waiting -= 1
+        return results
+
+    async def _batched(self, codec: Codec, entries: Sequence[Entry]) -> deque[asyncio.Future[Results]]:
+        """Put entries into batches, and return the results of these."""
         pace = Pace()
         queue = self._few if len(entries) <= _FEW else self._bulk
         batches: dict[Batch, None] = {}
@@ -96,16 +111,7 @@ class RenderQueue:
         finally:
             # also when the reader is cancelled: its batches would keep the codec in use
             self._start()
-        if self._waiting >= _MAX_WAITING and time.monotonic() - self._silent_since > PATIENCE_SECONDS:
-            return dict.fromkeys(entries, too_many_waiting())
-        results: Results = {}
-        self._waiting += 1
-        try:
-            for batch in batches:
-                results |= await asyncio.shield(batch.done)
-        finally:
-            self._waiting -= 1
-        return results
+        return deque(batch.done for batch in batches)
 
     def _add(self, codec: Codec, entry: Entry, queue: deque[Batch]) -> Batch:
         """Add an entry to the last batch of a queue, or to a new one."""
@@ -142,6 +148,8 @@ class RenderQueue:
             self._running -= 1
             self._running_bulk -= bulk
             self._start()
+            # the variable would be a reference cycle through the traceback of the exception
+            del batch
 
     def _adapt(self, count: int, seconds: float) -> None:
         """Make later batches smaller after one that took long, and larger again after a quick one."""

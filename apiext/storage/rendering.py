@@ -10,16 +10,9 @@ from apiext.meta import errors, json_codec
 from apiext.meta.gvk import GroupVersionKind
 from apiext.meta.json_codec import Object
 from apiext.meta.object_metadata import find_metadata
-from apiext.storage.interface import (
-    Codec,
-    CorruptObjectError,
-    Encoded,
-    EncryptedObjectError,
-    Event,
-    EventType,
-    Item,
-    UnknownPastError,
-)
+from apiext.storage import stored_object
+from apiext.storage.encoded import Encoded
+from apiext.storage.interface import Codec, CorruptObjectError, EncryptedObjectError, Event, EventType, Item, UnknownPastError
 
 if TYPE_CHECKING:
     from apiext.workers.pool import WorkerPool
@@ -50,7 +43,9 @@ class Draft:
         position, data = self.encoded.revision_at, self.encoded.data
         token = _token(revision) if revision else b""
         rendered = b"%b%b%b" % (data[:position], token, data[position:-1])
-        return Item(key=self.key, revision=revision, data=rendered, labels=self.labels, fields=self.fields)
+        return Item(
+            key=self.key, revision=revision, data=rendered, labels=self.labels, fields=self.fields, is_checked=self.encoded.is_checked
+        )
 
 
 class Renderer:
@@ -143,7 +138,7 @@ class Renderer:
             CorruptObjectError: its JSON, labels or fields cannot be made.
         """
         try:
-            rendered, fields = compact(json_codec.dumps(obj)), codec.fields(obj)
+            rendered, fields = compact(json_codec.dumps(obj, typed=codec.cbor)), codec.fields(obj)
             labels = _labels(obj["metadata"])
         except DECODING_ERRORS as error:
             raise self.corrupt(key, revision, error) from error
@@ -168,13 +163,19 @@ def at_revision(item: Item, revision: int) -> Item:
     if place is None:
         obj = item.object()
         _set_revision(obj, revision)
-        data = compact(json_codec.dumps(obj))
+        data = compact(json_codec.dumps(obj, typed=json_codec.untyped(item.data) != item.data))
     else:
         # the rest of a large object need not be parsed
         metadata = json_codec.loads(item.data[place])
         _set_revision({"metadata": metadata}, revision)
         data = b"%b%b%b" % (item.data[: place.start], json_codec.dumps(metadata), item.data[place.stop :])
     return Item(key=item.key, revision=revision, data=data, labels=item.labels, fields=item.fields)
+
+
+def as_stored(codec: Codec, item: Item) -> bytes:
+    """Return what is stored for an object that a codec has rendered in the storage version."""
+    shown = at_revision(item, 0)
+    return stored_object.cbor(shown.object()) if codec.cbor else shown.data + b"\n"
 
 
 def compact(data: bytes) -> bytes:
@@ -212,6 +213,11 @@ def without_revision(item: Item) -> bytes | None:
     token = _token(item.revision)
     position = item.data.find(token)
     return item.data[:position] + item.data[position + len(token) :] + b"\n" if position >= 0 else None
+
+
+def stored_size(item: Item) -> int:
+    """Return the length of what `without_revision` returns for an item that has a resourceVersion."""
+    return len(item.data) - len(_token(item.revision)) + 1
 
 
 def with_revision(item: Item, revision: int) -> Item:

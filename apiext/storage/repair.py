@@ -10,7 +10,7 @@ from apiext.meta.time_slice import Pace
 from apiext.storage import entry as entries
 from apiext.storage import stored_object
 from apiext.storage.interface import CorruptObjectError, InvalidObjectError, KeyNotFoundError
-from apiext.storage.rendering import Renderer, at_revision
+from apiext.storage.rendering import Renderer, as_stored
 from apiext.storage.view import View
 from apiext.storage.write_guards import GuardedWrites, WriteGuard
 
@@ -102,7 +102,7 @@ class Repair:
         if error is not None:
             raise error
         full = self._renderer.prefix + key
-        stored = at_revision(await View(self._codec, self._renderer).shown(entry), 0).data + b"\n" if encode else data
+        stored = as_stored(self._codec, await View(self._codec, self._renderer).shown(entry)) if encode else data
         return _revision(full, await self._writes.update(full, stored, revision), revision)
 
     async def delete(self, key: str, *, revision: int) -> None:

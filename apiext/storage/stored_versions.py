@@ -65,7 +65,7 @@ class StoredVersions:
         """Return the exact numbers, at a revision not older than the call."""
         cache = await self._store.latest_cache() if self._store is not None else None
         if cache is not None:
-            return self._counts(cache.api_versions, cache.revision)
+            return self._counts(cache.totals.api_versions, cache.revision)
         while True:
             try:
                 return await self._scan()
@@ -76,7 +76,7 @@ class StoredVersions:
         """Return the numbers of the watch cache, which may be stale; None if it is not loaded."""
         if self._store is None or not self._store.cache.loaded:
             return None
-        return self._counts(self._store.cache.api_versions, self._store.cache.revision)
+        return self._counts(self._store.cache.totals.api_versions, self._store.cache.revision)
 
     async def keys(self, version: str) -> AsyncGenerator[str]:
         """Yield the keys ("namespace/name" or "name") of the objects stored in a version, in order; UNKNOWN is one, too.

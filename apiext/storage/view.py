@@ -104,7 +104,11 @@ class View:
         (shown,) = await self.items([entry])
         if isinstance(shown, Item):
             return shown
-        raise shown
+        try:
+            raise shown
+        finally:
+            # the variable would be a reference cycle through the traceback
+            del shown
 
     async def items(self, entries: Sequence[Entry]) -> list[RenderResult]:
         """Return the renderings of entries; in the place of one that fails stands its error.

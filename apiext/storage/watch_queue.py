@@ -36,8 +36,17 @@ class WatchQueue(Generic[T]):
     ended without an error, as in the reference; its client resumes.
     """
 
-    def __init__(self, *, backlog: Iterable[T | None] = (), closed: Callable[[WatchQueue[T]], None] | None = None) -> None:
-        """Create a queue. The backlog has None where its maker may be interrupted without an event."""
+    def __init__(
+        self,
+        *,
+        backlog: Iterable[T | None] = (),
+        closed: Callable[[WatchQueue[T]], None] | None = None,
+        initialized: Callable[[], None] | None = None,
+    ) -> None:
+        """Create a queue. The backlog has None where its maker may be interrupted without an event.
+
+        `initialized` is called when the reader has taken the backlog.
+        """
         self._backlog: Iterator[T | None] | None = iter(backlog)
         self._batches: deque[tuple[list[T], int]] = deque()
         self._events = 0
@@ -46,6 +55,7 @@ class WatchQueue(Generic[T]):
         self.finished = False
         """Whether the queue accepts no more events."""
         self._closed = closed
+        self._initialized = initialized
 
     def push(self, batch: list[T], size: int) -> None:
         """Add a batch and its size in bytes; end the watch if its queue is over a limit. The list must not change later."""
@@ -139,6 +149,8 @@ class WatchQueue(Generic[T]):
             self._batches.clear()
             self.finish()
         self._backlog = None
+        if self._initialized is not None:
+            self._initialized()
         return chunk
 
 

@@ -15,12 +15,12 @@ from apiext.meta.json_codec import Object
 from apiext.meta.object_metadata import read_metadata
 from apiext.storage import entry as entries
 from apiext.storage.backend import Backend, KeyValue, ValueTooLargeError, WriteResult
+from apiext.storage.encoded import Encoded
 from apiext.storage.entry import Entry
 from apiext.storage.interface import (
     DEFAULT_WRITE,
     Codec,
     CorruptObjectError,
-    Encoded,
     InvalidObjectError,
     Item,
     KeyExistsError,
@@ -115,15 +115,20 @@ class Writer:
 
     async def _object(self, codec: Codec, key: str, state: ObjectState) -> Object:
         """Return the state's object, which the caller may change; an empty one when there is none."""
-        if state.item is not None:
-            return state.item.object()
+        item = state.item
+        if item is not None:
+            obj = item.object()
+            if item.is_checked:
+                codec.recall(obj)
+            return obj
         return await self.renderer.read(codec, key, state.raw, state.revision) if state.revision else {}
 
     async def _encode(self, codec: Codec, key: str, obj: Object) -> WriteEncoding:
         """Encode an object. With a conversion, render it too: a converter that fails prevents the write."""
         if codec.conversion is None:
             encoded = codec.encode(obj)
-            return WriteEncoding(Encoded(compact(encoded.data), encoded.revision_at, encoded.cbor), obj)
+            encoded.data = compact(encoded.data)
+            return WriteEncoding(encoded, obj)
         encoded = codec.encode(await codec.conversion.to_storage(obj))
         return WriteEncoding(encoded, obj, await self.renderer.read_item(codec, key, encoded.data, 0))
 

@@ -16,6 +16,7 @@ from yarl import URL
 
 from apiext.meta import go_format
 from apiext.meta.limits import MAX_HOOK_RESPONSE_BYTES, MAX_HOOK_STATUS_BYTES
+from apiext.meta.tracebacks import without_frames
 from apiext.webhook.call_errors import CallErrors
 from apiext.webhook.client_config import ClientConfig, service_host, tls_context
 from apiext.webhook.proxy_environment import proxy_of
@@ -149,7 +150,9 @@ class HookClient:
                 return response, await _read(response)
         except _ERRORS as error:
             cause = await describe(error)
-            raise HookError(f"unexpected error when reading response body. Please retry. Original error: {cause}") from error
+            # the connection keeps its error
+            without_frames(error)
+            raise HookError(f"unexpected error when reading response body. Please retry. Original error: {cause}") from None
 
     async def _redirected(self, body: bytes, deadline: float) -> aiohttp.ClientResponse:
         """Return an answer that is no redirect. Raises HookError if there is none."""
@@ -164,7 +167,9 @@ class HookClient:
                 response.release()
                 url = url.join(URL(location))
             except _ERRORS as error:
-                raise HookError(_failed(str(url), await self._clients.errors.describe(error))) from error
+                cause = await self._clients.errors.describe(error)
+                without_frames(error)
+                raise HookError(_failed(str(url), cause)) from None
             if response.status not in _SAME_METHOD:
                 method, data = "GET", b""
         raise HookError(_failed(location, f"stopped after {_MAX_REDIRECTS} redirects"), answered=True)

@@ -52,6 +52,9 @@ class Follower(Protocol):
 class Link:
     """Hooks for the state of the connection; by default they do nothing."""
 
+    logs_failures = False
+    """Whether `lost` logs failures; otherwise the reflector does."""
+
     async def confirm(self) -> None:
         """Verify the server before each list and watch.
 
@@ -144,7 +147,8 @@ class Reflector:
         self._backoff.take()
         if error.code not in {0, HTTPStatus.TOO_MANY_REQUESTS}:
             self._revision = ""
-        _LOG.warning("list or watch failed, retrying", url=self._url, error=str(error))
+        if not self._link.logs_failures:
+            _LOG.warning("list or watch failed, retrying", url=self._url, error=str(error))
         self._link.lost(error)
 
     async def _fetch(self, path: str) -> tuple[Found, int]:

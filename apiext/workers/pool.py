@@ -98,8 +98,8 @@ class WorkerPool:
         """
         task = shared_task(_awaited(waiting))
         try:
-            done, _ = await asyncio.wait([task], timeout=limits.MAX_BLOCKED_WORKER_SECONDS)
-            if not done:
+            await asyncio.wait([task], timeout=limits.MAX_BLOCKED_WORKER_SECONDS)
+            if not task.done():
                 if self._aside >= limits.MAX_WORKERS_ASIDE:
                     raise errors.too_many_requests("too many large requests wait for other servers, please try again later", 1)
                 self._aside += 1
@@ -112,6 +112,8 @@ class WorkerPool:
             return task.result()
         finally:
             task.cancel()
+            # the variable would be a reference cycle through the traceback of the task's exception
+            del task
 
     async def _run(self, job: Job, answers: Answers, user: str) -> Any:
         await self._turns.acquire(user)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple
 
 from apiext.meta import limits
 from apiext.meta.tasks import shared_task
+from apiext.meta.tracebacks import without_frames
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator
@@ -26,13 +29,27 @@ class LateAnswerError(Exception):
     """The answer to a question of a job takes long."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A value, or the error that was raised instead."""
+
+    value: Any = None
+    error: Exception | None = None
+
+    def given(self) -> Any:
+        """Return the value, or raise a copy of the error: what is kept must not refer to those who got it."""
+        if self.error is not None:
+            raise copy.copy(self.error)
+        return self.value
+
+
 class KeptAnswers:
     """The answers to each question of a job, in the order in which a run asks. The first run may be in the server (`recording`)."""
 
     def __init__(self, workers: WorkerPool, answers: Answers) -> None:
         self._workers = workers
         self._answers = answers
-        self._tasks: dict[str, list[asyncio.Task[Any]]] = {question: [] for question in answers}
+        self._tasks: dict[str, list[asyncio.Task[_Answer]]] = {question: [] for question in answers}
         self._room = limits.MAX_KEPT_ANSWER_BYTES
 
     def of_run(self) -> Answers:
@@ -52,19 +69,19 @@ class KeptAnswers:
             done, _ = await asyncio.wait([task], timeout=limits.MAX_BLOCKED_RENDERING_SECONDS)
             if not done:
                 raise LateAnswerError
-            return task.result()
+            return task.result().given()
 
         return answer
 
-    async def _kept(self, finding: Awaitable[Any]) -> Any:
+    async def _kept(self, finding: Awaitable[Any]) -> _Answer:
+        # the context of the task would refer to the one who keeps the task
+        _RECORDING.set(None)
         try:
             found = await finding
-        except Exception as error:
-            # an error would keep the frames that it has left, and with them the answer that it is about
-            error.__cause__ = error.__context__ = error.__traceback__ = None
-            raise
+        except Exception as error:  # noqa: BLE001 -- the job decides what to do about it
+            return _Answer(error=without_frames(error))
         self._room -= len(found) if isinstance(found, bytes) else 0
-        return found
+        return _Answer(found)
 
     @contextmanager
     def recording(self) -> Iterator[None]:
@@ -79,9 +96,10 @@ class KeptAnswers:
         """Return an answer and keep it."""
         if self._room < 0:
             return await finding
-        task: asyncio.Task[T] = shared_task(self._kept(finding))
+        task = shared_task(self._kept(finding))
         self._tasks[question].append(task)
-        return await task
+        found: T = (await task).given()
+        return found
 
     async def wait(self) -> None:
         """Return when all answers are there."""

@@ -189,9 +189,22 @@ async def test_rejects_a_compacted_start(backend: Backend, prefix: str) -> None:
     with pytest.raises(CompactedError) as caught:
         await first(backend.watch(prefix, start=result.revision - 1))
     assert caught.value.compact_revision == result.revision
-    async with watching(backend, prefix, start=result.revision) as batches:
+    async with watching(backend, prefix, start=result.revision, previous=False) as batches:
         (event,) = (await first(batches)).events
         assert (event.revision, event.value) == (result.revision, b"3")
+
+
+async def test_rejects_a_compacted_previous_value(backend: Backend, prefix: str) -> None:
+    """Raise CompactedError if a replaced value that is requested is compacted; a created key has none."""
+    created = await backend.create(prefix + "a", b"1")
+    await backend.compact(created.revision)
+    async with watching(backend, prefix, start=created.revision) as batches:
+        (event,) = (await first(batches)).events
+        assert (event.value, event.previous) == (b"1", None)
+    updated = await backend.update(prefix + "a", b"2", expected=created.revision)
+    await backend.compact(updated.revision)
+    with pytest.raises(CompactedError):
+        await first(backend.watch(prefix, start=updated.revision, previous=True))
 
 
 async def test_starts_at_a_compacted_deletion(backend: Backend, prefix: str) -> None:
@@ -200,7 +213,7 @@ async def test_starts_at_a_compacted_deletion(backend: Backend, prefix: str) -> 
     deleted = await backend.delete(prefix + "a", expected=created.revision)
     await backend.create(prefix + "b", b"1")
     await backend.compact(deleted.revision)
-    async with watching(backend, prefix, start=deleted.revision) as batches:
+    async with watching(backend, prefix, start=deleted.revision, previous=False) as batches:
         events = await collect(batches, lambda events: len(events) == 2)
     assert [(event.key[-1], event.value) for event in events] == [("a", None), ("b", b"1")]
 

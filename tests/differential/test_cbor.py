@@ -1,6 +1,8 @@
-"""Both servers with CBORServingAndStorage: bodies, responses, watches, discovery, and what is stored."""
+"""Both servers with CBORServingAndStorage: bodies, responses, watches, discovery, numbers, and what is stored."""
 
 import base64
+import json
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -84,6 +86,39 @@ SCHEMA: Final = {
         "status": {"type": "object", "properties": {"replicas": {"type": "integer"}}},
     },
 }
+_NUMBER: Final = {"type": "number"}
+_ANYTHING: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+NUMBERS_SCHEMA: Final = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "properties": {
+                "n": _NUMBER,
+                "m": _NUMBER,
+                "i": {"type": "integer"},
+                "default": {"type": "number", "default": 1.0},
+                "defaults": {**_ANYTHING, "default": {"whole": 2.0, "zero": -0.0, "large": 1e21}},
+                "any": _ANYTHING,
+                "set": {"type": "array", "items": _NUMBER, "x-kubernetes-list-type": "set"},
+                "map": {
+                    "type": "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["k"],
+                    "items": {"type": "object", "required": ["k"], "properties": {"k": _NUMBER, "v": _NUMBER}},
+                },
+            },
+        },
+        "status": _ANYTHING,
+    },
+}
+NUMBERS_COLUMNS: Final = [
+    {"name": f"{name} {kind}", "type": kind, "jsonPath": f".spec.{name}"}
+    for name in ("n", "i", "any")
+    for kind in ("number", "integer", "string")
+]
+NUMBERS: Final = b"""{"n":1.0,"m":1e3,"i":1.0,"set":[1.0,2,3.5],"map":[{"k":1.0,"v":2.0},{"k":2,"v":3}],
+"any":{"a":1.0,"b":1e3,"c":-0.0,"d":1e21,"e":0.5,"f":9007199254740993,"g":9007199254740993.0,"h":100000000.0,"j":-0,"k":1,"l":[1.0,2],"s":"x.0"}}"""
 
 
 @pytest.fixture(scope="module")
@@ -184,6 +219,113 @@ def test_applies(both: Pair) -> None:
     steps = [Step("PATCH", f"{one}{manager}", body, headers) for manager in ("a", "b", "b&force=true") for body in bodies]
 
     assert [line for step in (*steps, Step("PATCH", f"{one}a", b"x", {"Content-Type": "x"})) for line in both.differences(step)] == []
+
+
+def _number_steps(base: str) -> Iterator[Step]:
+    """Write whole floats in every way, and read them in every form."""
+
+    def body(name: str, spec: bytes = NUMBERS, **more: Any) -> dict[str, Any]:
+        return {"apiVersion": "cbor.example.com/v1", "kind": "Bar", "metadata": {"name": name}, "spec": json.loads(spec)} | more
+
+    accepted, merge = {"Accept": CBOR}, {"Accept": CBOR, "Content-Type": "application/merge-patch+json"}
+    yield Step("POST", base, body("json"), accepted)
+    yield Step("POST", base, json.dumps(body("yaml")).encode(), {**accepted, "Content-Type": "application/yaml"})
+    yield Step("POST", base, cbor2.dumps(body("cbor")), {**accepted, "Content-Type": CBOR})
+    yield Step("POST", f"{base}?dryRun=All", body("dry"), accepted)
+    for name in ("json", "yaml", "cbor"):
+        yield Step("GET", f"{base}/{name}", headers=accepted)
+        yield Step("GET", f"{base}/{name}", headers={"Accept": f"application/json;{TABLE}"})
+        yield Step("GET", f"{base}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name={name}", headers=accepted)
+    for path in (base, f"{base}?resourceVersion=0", f"{base}?fieldSelector=spec.i%3D1"):
+        yield Step("GET", path, headers=accepted)
+    same = {"metadata": {"name": "cbor", "resourceVersion": f"{{rv:{base}/cbor}}"}}
+    yield Step("PUT", f"{base}/cbor", body("cbor", b'{"n":1,"m":1000.0,"any":{"a":1,"b":2.0}}', **same), accepted)
+    yield Step("PUT", f"{base}/cbor/status", body("cbor", b"{}", status={"q": 1.0, "r": 1}, **same), accepted)
+    yield Step("PATCH", f"{base}/cbor/status", {"status": {"z": 5.0}}, merge)
+    yield Step("PATCH", f"{base}/cbor", {"spec": {"m": 2.0}}, merge)
+    yield Step("PATCH", f"{base}/json", {}, merge)
+    for test in (b"1", b"1.0"):
+        operations = b'[{"op":"test","path":"/spec/n","value":%b},{"op":"add","path":"/spec/any/new","value":3.0}]' % test
+        yield Step("PATCH", f"{base}/yaml", operations, {**accepted, "Content-Type": "application/json-patch+json"})
+    for form, encode in (("yaml", lambda obj: json.dumps(obj).encode()), ("cbor", cbor2.dumps)):
+        headers = {**accepted, "Content-Type": f"application/apply-patch+{form}"}
+        yield Step("PATCH", f"{base}/applied-{form}?fieldManager=a", encode(body(f"applied-{form}")), headers)
+        yield Step("PATCH", f"{base}/applied-cbor?fieldManager=a", encode(body("applied-cbor")), headers)
+        for spec in (b'{"n":1,"m":1000}', b'{"set":[1,7.0],"map":[{"k":1,"v":2}]}', b'{"map":[{"k":1.0,"v":4}]}'):
+            yield Step("PATCH", f"{base}/applied-cbor?fieldManager=b", encode(body("applied-cbor", spec)), headers)
+    yield Step("GET", base, headers=accepted)
+    yield Step("DELETE", f"{base}/cbor", headers=accepted)
+    yield Step("DELETE", base, headers=accepted)
+
+
+def test_numbers(both: Pair) -> None:
+    """Keep the types of numbers wherever the reference does: a JSON or merge patch, YAML and defaults make whole floats integers."""
+    more = {"additionalPrinterColumns": NUMBERS_COLUMNS, "selectableFields": [{"jsonPath": ".spec.i"}], "subresources": {"status": {}}}
+    bars = crd("bars", version("v1", storage=True, schema=NUMBERS_SCHEMA, **more), kind="Bar", group="cbor.example.com")
+    base = "/apis/cbor.example.com/v1/namespaces/default/bars"
+
+    with both.served(bars):
+        assert [line for step in _number_steps(base) for line in both.differences(step)] == []
+
+
+def test_definitions(both: Pair) -> None:
+    """Encode the limits of numbers in schemas as floats, and defaults with the types that they have in JSON."""
+    limits = {"maximum": 10, "minimum": -5.0, "multipleOf": 2, "default": 4.0, "enum": [4.0, 2, 1.5]}
+    number = {"type": "number", **limits}
+    any_of = [{"minimum": 1}, {"not": {"maximum": 2}}]
+    schema = {
+        "type": "object",
+        "properties": {
+            "maximum": number,
+            "list": {"type": "array", "items": number, "default": [2.0]},
+            "map": {"type": "object", "additionalProperties": number, "maxProperties": 4, "anyOf": any_of},
+            "any": {**_ANYTHING, "default": {"maximum": 1.0, "minimum": 2}, "example": {"properties": {"a": {"maximum": 1}}}},
+        },
+    }
+    made = crd("bazs", version("v1", storage=True, schema=schema, subresources={"status": {}}), kind="Baz", group="cbor.example.com")
+    path, accepted = f"{CRDS}/bazs.cbor.example.com", {"Accept": CBOR}
+    steps = [
+        Step("POST", f"{CRDS}?dryRun=All", body, {**accepted, "Content-Type": form})
+        for body, form in ((made, "application/json"), (cbor2.dumps(made), CBOR))
+    ]
+
+    assert [line for step in steps for line in both.differences(step)] == []
+    with both.served(made):
+        for accept in (CBOR, f"{CBOR};{METADATA_OF}"):
+            steps += [
+                Step("GET", url, headers={"Accept": accept}, retry=True)
+                for url in (path, f"{path}/status", f"{CRDS}?fieldSelector=metadata.name=bazs.cbor.example.com")
+            ]
+        steps.append(Step("GET", f"{CRDS}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name=bazs.cbor.example.com", headers=accepted))
+        assert [line for step in steps[2:] for line in both.differences(step)] == []
+
+
+def test_numbers_in_json(both: Pair) -> None:
+    """Spell numbers as the reference in JSON and YAML, and write an object of which a patch changes only the types of numbers."""
+    made = b'{"apiVersion":"cbor.example.com/v1","kind":"Foo","metadata":{"name":"n"},"spec":{"x":%b}}' % NUMBERS
+    steps = [
+        Step("POST", BASE, made),
+        *(Step("GET", f"{BASE}/n", headers={"Accept": accept}) for accept in ("application/json", "application/yaml")),
+        Step("GET", BASE),
+        Step("GET", f"{BASE}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name=n"),
+    ]
+    spelled, unchanged = [], []
+    for side in (both.reference, both.ours):
+        spelled.append([_numbers(side.raw(step)[1]) for step in steps])
+        before, *after = (
+            json.loads(side.raw(step)[1])["metadata"]["resourceVersion"]
+            for step in (Step("GET", f"{BASE}/n"), *[Step("PATCH", f"{BASE}/n", {})] * 2)
+        )
+        unchanged.append([before == after[0], after[0] == after[1]])
+
+    assert spelled[0] == spelled[1]
+    assert all(spelled[0])
+    assert unchanged == [[False, True]] * 2
+
+
+def _numbers(data: bytes) -> list[bytes]:
+    """Return the members of the object `x` with their numbers as they are spelled."""
+    return re.findall(rb'"?\b[a-ln-s]"?: ?-?[0-9][-+.0-9e]*', data)
 
 
 def test_large_lists(both: Pair) -> None:

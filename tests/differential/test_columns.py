@@ -1,5 +1,6 @@
 """Tests of printer columns of every type, with every kind of path and value."""
 
+import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -162,3 +163,20 @@ def test_paths(pair: Pair) -> None:
     """Render every path alike in a column of every type; a malformed one leaves only the name column."""
     with pair.served(columns({"name": "start", "type": "string", "jsonPath": ".spec.s"})):
         check(pair, paths())
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/api/v1/namespaces", "/api/v1/events", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"),
+        *(f"/apis/flowcontrol.apiserver.k8s.io/v1/{name}" for name in ("flowschemas", "prioritylevelconfigurations")),
+        "/apis/storagemigration.k8s.io/v1/storageversionmigrations",
+    ],
+)
+def test_columns_of_builtin_kinds(pair: Pair, path: str) -> None:
+    """Describe the columns of each built-in kind that is served by default with the reference's words."""
+    answers = [side.raw(Step("GET", path, headers=TABLE)) for side in (pair.reference, pair.ours)]
+
+    assert [response.status for response, _ in answers] == [200, 200]
+    theirs, ours = (json.loads(data)["columnDefinitions"] for _, data in answers)
+    assert ours == theirs

@@ -57,6 +57,19 @@ def _counted(side: Side) -> Counter[str]:
     return found
 
 
+def test_flow_control_metrics(pair: Pair) -> None:
+    """Have the reference's metrics of priority and fairness."""
+    names = [
+        set(
+            re.findall(r"^# TYPE (apiserver_(?:flowcontrol|current)_\w+ \w+)$", side.raw(Step("GET", "/metrics"))[1].decode(), re.MULTILINE)
+        )
+        for side in (pair.reference, pair.ours)
+    ]
+
+    assert not names[0] - names[1]
+    assert len(names[0]) > 20
+
+
 def _certificate_lives(side: Side) -> tuple[list[str], int]:
     """Return the buckets of the client certificate histogram, and its count."""
     text = side.raw(Step("GET", "/metrics"))[1].decode()

@@ -170,8 +170,8 @@ def test_index(served: Pair) -> None:
 
 
 def test_v2_paths(served: Pair) -> None:
-    """Return equal operations for all paths of custom resources."""
-    paths = list(parsed(served.ours, "/openapi/v2")["paths"])
+    """Return equal operations for all paths of custom resources, and of built-in ones that are not read-only here."""
+    paths = [path for path in parsed(served.ours, "/openapi/v2")["paths"] if "flowcontrol" not in path]
 
     def take(side: Side) -> Any:
         document = parsed(side, "/openapi/v2")

@@ -2,54 +2,22 @@
 
 import base64
 import json
-import signal
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, Self
 
 from hack.lib.servers.aggregated_cluster import API_SERVICES, NAMESPACE, SERVICE, AggregatedCluster
-from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.balanced import Balanced
 from hack.lib.servers.etcd import EtcdCluster
 from hack.lib.waiting import until
 from tests.support.builders.crds import widget_crd
 from tests.support.clients.informer import Informer
 from tests.support.clients.writers import Writer, assert_kept
-from tests.support.servers.balancer import Balancer
 
 GROUP: Final = "replicas.example.com"
 API_VERSION: Final = f"{GROUP}/v1"
 WIDGETS: Final = f"/apis/{GROUP}/v1/namespaces/default/widgets"
 _NAME: Final = f"v1.{GROUP}"
-
-
-class Balanced:
-    """Replicas behind a `balancer`, which are replaced or killed one after the other."""
-
-    def __init__(self, servers: list[ApiextServer]) -> None:
-        self.servers = servers
-        self.balancer = Balancer(servers)
-
-    def start(self, stack: ExitStack) -> None:
-        """Start all programs; `stack` stops them."""
-        for server in self.servers:
-            stack.enter_context(server)
-            stack.callback(server.kill)  # nobody waits for the delay
-        stack.enter_context(self.balancer)
-        self.balancer.wait(*self.servers)
-
-    def roll(self, server: ApiextServer) -> None:
-        """Replace a replica by a new process."""
-        server.process.signal(signal.SIGTERM)
-        until(lambda: not server.process.running)
-        server.start()
-        self.balancer.wait(*self.servers)
-
-    def kill(self, server: ApiextServer) -> None:
-        """Kill a replica, and start it again when the balancer has noticed."""
-        server.kill()
-        self.balancer.wait(*(other for other in self.servers if other is not server))
-        server.start()
-        self.balancer.wait(*self.servers)
 
 
 def assert_whole(writers: list[Writer], items: list[dict[str, Any]], informer: Informer) -> None:

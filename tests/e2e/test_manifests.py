@@ -29,6 +29,8 @@ CLUSTER_WIDE: Final = {
         "get,list,watch customresourcedefinitions.apiextensions.k8s.io",
         "get,list,watch namespaces",
         "get,list,watch resourcequotas",
+        "list,watch flowschemas.flowcontrol.apiserver.k8s.io",
+        "list,watch prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
         "update resourcequotas/status",
     },
     OPERATOR: {

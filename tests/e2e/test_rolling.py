@@ -8,8 +8,9 @@ from typing import Final, Self
 import pytest
 
 from hack.lib.servers.aggregated_cluster import API_SERVICES
+from hack.lib.servers.balanced import Balanced
 from tests.e2e.cluster import SERVED, Cluster, until
-from tests.e2e.replicas import Balanced, assert_whole
+from tests.e2e.replicas import assert_whole
 from tests.support.builders.crds import widgets_path
 from tests.support.clients.informer import Informer
 from tests.support.clients.readers import Reader, reading
@@ -61,6 +62,7 @@ class Load:
     group: str
     writers: list[Writer]
     readers: list[Reader]
+    informer: Informer
 
     @property
     def failures(self) -> list[object]:
@@ -76,15 +78,15 @@ def _busy(cluster: Cluster) -> Iterator[list[Load]]:
     with ExitStack() as following, ExitStack() as stack:
         informers = [following.enter_context(Informer(plane, widgets_path(group))) for group in SERVED]
         loads = []
-        for group in SERVED:
+        for group, informer in zip(SERVED, informers, strict=True):
             writers = stack.enter_context(writing(plane, widgets_path(group), count=2, api_version=f"{group}/v1"))
-            loads.append(Load(group, writers, stack.enter_context(reading(plane, widgets_path(group), count=1))))
+            loads.append(Load(group, writers, stack.enter_context(reading(plane, widgets_path(group), count=1)), informer))
         yield loads
         _go_on(loads)
         assert all(writer.is_alive() for load in loads for writer in load.writers)
         stack.close()
-        for load, informer in zip(loads, informers, strict=True):
-            assert_whole(load.writers, cluster.host.must("GET", widgets_path(load.group))["items"], informer)
+        for load in loads:
+            assert_whole(load.writers, cluster.host.must("GET", widgets_path(load.group))["items"], load.informer)
 
 
 def _go_on(loads: list[Load]) -> None:
@@ -108,13 +110,15 @@ def clean(rolling: Rolling) -> Iterator[None]:
 
 
 def test_replaces_replicas_without_a_failure(rolling: Rolling) -> None:
-    """Fail no request through the cluster while replicas are replaced."""
+    """Fail no request through the cluster while replicas are replaced, and let the watches of informers resume."""
     with _busy(rolling.cluster) as loads:
         for server in rolling.servers:
             _go_on(loads)
             rolling.roll(server)
 
     assert [failure for load in loads for failure in load.failures] == []
+    # client-go lists again when the aggregator answers 503 to a watch, but not after the 429 of a server that ends
+    assert [(load.informer.lists, set(load.informer.refused) - {429}) for load in loads] == [(1, set())] * len(loads)
 
 
 def test_survives_killed_replicas(rolling: Rolling) -> None:

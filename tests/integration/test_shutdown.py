@@ -104,6 +104,29 @@ def test_late_connections_are_kept_for_a_moment(server: ApiextServer, connect: C
     until(lambda: _ask(late, "/livez") == (200, "close"), "the connection's end")
 
 
+def test_no_watch_begins_before_the_end(tmp_path: Path, connect: Connect) -> None:
+    """Answer a watch with 429 where it could not last a second, and on the connection of one that ended: client-go would list again."""
+    with ApiextServer(tmp_path, extra_args=["--shutdown-delay-duration=1s"]) as server:
+        listed = connect(server)
+        listed.request("GET", NAMESPACES)
+        path = f"{NAMESPACES}?watch=true&resourceVersion={json.loads(listed.getresponse().read())['metadata']['resourceVersion']}"
+        watch = connect(server)
+        watch.request("GET", path)
+        events = watch.getresponse()
+
+        _signalled(server)
+
+        for connection in (listed, watch):
+            if connection is watch:
+                assert events.read() == b""
+            connection.request("GET", path)
+            refused = connection.getresponse()
+            assert (refused.status, refused.headers["Retry-After"], refused.headers["Connection"]) == (429, "1", "close")
+            assert json.loads(refused.read())["reason"] == "TooManyRequests"
+        until(lambda: _has_ended(server), "the end")
+    assert "Traceback" not in server.log
+
+
 @pytest.mark.parametrize("delay", ["0s", "100ms"])
 def test_what_has_begun_is_finished(tmp_path: Path, connect: Connect, delay: str) -> None:
     """Answer a request whose body comes after the server stopped listening; close idle connections meanwhile."""

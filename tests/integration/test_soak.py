@@ -7,7 +7,7 @@ import pytest
 
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.etcd import Etcd
-from hack.lib.soak import hostile, targets
+from hack.lib.soak import fleets, hostile, restart, targets
 from hack.lib.soak.crash import Crashes
 from hack.lib.soak.inputs import catalogue
 
@@ -27,6 +27,8 @@ _OF_STORES: Final = [
 ]
 """Inputs that reach the store; the others are the same on every store."""
 _ROUNDS: Final = 3
+_INFORMERS: Final = 20
+_RESTARTS: Final = 2
 STORES: Final = pytest.mark.parametrize("store", ["sqlite", "etcd"])
 
 
@@ -54,3 +56,26 @@ def test_kill_under_writes(store: str, tmp_path: Path) -> None:
 
     assert found.problems == []
     assert found.acknowledged > 0
+
+
+@STORES
+def test_restart_under_informers(store: str, tmp_path: Path) -> None:
+    """Resume the watches of all informers over kill -9 of every server and over a rolling restart; none lists again."""
+    with fleets.alone(tmp_path, store, durable=False) as fleet:
+        found = restart.Restarts(fleet, _INFORMERS).run(_RESTARTS)
+
+    assert found.problems == []
+    assert (found.rounds, found.lists) == (_RESTARTS, 0)
+    assert found.events
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_roll_under_informers(tmp_path: Path) -> None:
+    """Resume the watches of all informers over a rolling update of two servers behind kube-apiserver; none lists again."""
+    with fleets.aggregated(tmp_path, "etcd") as fleet:
+        found = restart.Restarts(fleet, _INFORMERS).run(1)
+
+    assert found.problems == []
+    assert (found.rounds, found.lists) == (1, 0)
+    assert found.events

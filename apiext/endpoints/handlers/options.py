@@ -73,7 +73,7 @@ class ListQuery:
             continue_token=self.continue_token,
         )
 
-    def watch_options(self, *, timeout: float) -> WatchOptions:
+    def watch_options(self, *, timeout: float, initialized: Callable[[], None] | None = None) -> WatchOptions:
         """Convert the options for the registry's watch, with its timeout in seconds."""
         return WatchOptions(
             selection=self.selection,
@@ -82,6 +82,7 @@ class ListQuery:
             send_initial_events=self.send_initial_events,
             allow_bookmarks=self.allow_bookmarks,
             timeout=timeout,
+            initialized=initialized,
         )
 
 

@@ -165,7 +165,9 @@ class _Patcher:
             raise errors.not_found(self._scope.resource.group_resource, self._call.name)
         if self._change is None:
             self._change = self._parse()
-        obj, call = self._decode(self._change, existing), self._call
+        # the reference patches the object's JSON, which has no whole floats
+        patched = json_codec.loads(json_codec.dumps(existing)) if self._scope.codec.cbor else existing
+        obj, call = self._decode(self._change, patched), self._call
         await self._scope.fields.update(existing, obj, call.manager)
         match_namespace(self._scope, obj, call.namespace)
         check_name(obj, call.name)

@@ -71,6 +71,11 @@ class CollectionRest(Protocol):
 class BodyCodec(Protocol):
     """Decodes parsed bodies to objects of the endpoint's kind."""
 
+    @property
+    def cbor(self) -> bool:
+        """Whether objects are stored in CBOR, which has integers and floats as types."""
+        ...
+
     def decode_body(self, obj: Object, report: bool) -> Sequence[str]:  # noqa: FBT001
         """Decode in place. Return the messages of strict decoding if `report` is set.
 

@@ -14,7 +14,7 @@ from apiext.endpoints.handlers.write_call import WriteCall, perform, write_call
 from apiext.endpoints.request import WORKERS
 from apiext.endpoints.responsewriters.object_response import item_reply
 from apiext.endpoints.serializers.negotiation import input_type, negotiate_output
-from apiext.meta import errors
+from apiext.meta import errors, json_values
 from apiext.meta.json_codec import Object
 from apiext.meta.request import AdmissionOperation
 from apiext.registry.metadata import own
@@ -64,6 +64,7 @@ async def _update(scope: Scope, call: WriteCall, *, create: bool = False) -> tup
     async def replacement(existing: Object) -> Object:
         # A copy, since admission may change it and the registry may call this again.
         new = own(obj)
+        json_values.share(new, existing)
         exists = bool((existing.get("metadata") or {}).get("uid"))
         await scope.fields.update(existing, new, call.manager)
         operation = AdmissionOperation.UPDATE if exists else AdmissionOperation.CREATE

@@ -13,7 +13,7 @@ from apiext.endpoints.handlers.options import ListQuery, list_query
 from apiext.endpoints.handlers.query_parameters import parse_query
 from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.handlers.selector_budget import selector_budget
-from apiext.endpoints.request import INFO
+from apiext.endpoints.request import INFO, SERVES_CBOR, WATCH_INITIALIZED
 from apiext.endpoints.responsewriters.event_encoder import EventEncoder
 from apiext.endpoints.responsewriters.object_response import table_form
 from apiext.endpoints.responsewriters.response import ResponseStream
@@ -23,6 +23,7 @@ from apiext.endpoints.responsewriters.watch_encoder import (
     ProtobufEncoder,
     RejectingEncoder,
     TransformingEncoder,
+    UntypedEncoder,
 )
 from apiext.endpoints.responsewriters.websocket import asks_for_websocket, serve_frames
 from apiext.endpoints.serializers.negotiation import CBOR, CBOR_SEQUENCE, JSON, PROTOBUF, MediaType, negotiate_output, negotiate_stream
@@ -49,7 +50,8 @@ async def watch(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
 
 async def _watch(request: web.BaseRequest, scope: Scope, query: ListQuery) -> web.StreamResponse:
     seconds = scope.watches.seconds(query.timeout_seconds)
-    running = await _open(request, scope, query.watch_options(timeout=seconds), seconds)
+    options = query.watch_options(timeout=seconds, initialized=request.get(WATCH_INITIALIZED))
+    running = await _open(request, scope, options, seconds)
     try:
         media = negotiate_stream(request, scope.offers)
         encoder = _encoder(request, scope, media)
@@ -86,7 +88,9 @@ def _encoder(request: web.BaseRequest, scope: Scope, media: MediaType) -> EventE
     else:
         table = table_form(request, convert) if convert.kind == "Table" else None
         encoder = TransformingEncoder(scope, convert, table)
-    return CBOREncoder(encoder) if media.type == CBOR else encoder
+    if media.type == CBOR:
+        return CBOREncoder(encoder, media.set_floats)
+    return UntypedEncoder(encoder) if SERVES_CBOR in request else encoder
 
 
 async def _serve(request: web.BaseRequest, running: Watch, encoder: EventEncoder, seconds: float, content_type: str) -> web.StreamResponse:

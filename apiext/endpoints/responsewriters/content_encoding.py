@@ -27,7 +27,7 @@ async def send(request: web.BaseRequest, media: MediaType, parts: Sequence[bytes
     Raises:
         ConnectionError: the client has disconnected.
     """
-    if is_formatted(media):
+    if is_formatted(request, media):
         parts = await format_parts(request, media, parts)
     size = sum(map(len, parts))
     headers = {}

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from apiext.endpoints.request import USER, WORKERS
-from apiext.endpoints.serializers.negotiation import CBOR, PROTOBUF, YAML, MediaType
+from apiext.endpoints.request import SERVES_CBOR, USER, WORKERS
+from apiext.endpoints.serializers.negotiation import CBOR, JSON, PROTOBUF, YAML, MediaType
 from apiext.meta import json_codec
+from apiext.meta.time_slice import Pace
 
 if TYPE_CHECKING:
     from aiohttp import web
 
 _INLINE_BYTES: Final = 64 * 1024
 """Size in bytes above which other forms are made in a worker process."""
+_SEARCHED_BYTES: Final = 1024 * 1024
+"""Size in bytes up to which numbers are searched on the event loop, which takes 3 ms."""
 _LIST_NAMES: Final = (b"items", b"rows")
 
 
-def is_formatted(media: MediaType) -> bool:
-    """Return whether a response in this media type differs from the JSON it is made from in more than its encoding."""
-    return media.type in {CBOR, YAML} or (media.pretty and media.type != PROTOBUF)
+def is_formatted(request: web.BaseRequest, media: MediaType) -> bool:
+    """Return whether a response in this media type differs from the JSON it is made from in more than its compression."""
+    return media.type in {CBOR, YAML} or (media.type != PROTOBUF and (media.pretty or SERVES_CBOR in request))
 
 
 def formatted(data: bytes, media: MediaType) -> bytes:
@@ -28,7 +31,10 @@ def formatted(data: bytes, media: MediaType) -> bytes:
         # imported on first use, as YAML below
         from apiext.meta import cbor_codec
 
-        return cbor_codec.dumps(json_codec.loads(data))
+        value = json_codec.loads(data)
+        if media.set_floats is not None:
+            media.set_floats(value)
+        return cbor_codec.dumps(value)
     if media.type != YAML:
         return json_codec.pretty(data) if media.pretty else data + b"\n"
     # imported on first use: few clients ask for YAML
@@ -40,8 +46,13 @@ def formatted(data: bytes, media: MediaType) -> bytes:
 async def format_parts(request: web.BaseRequest, media: MediaType, parts: Sequence[bytes]) -> Sequence[bytes]:
     """Return JSON, given in parts, in the form of the media type.
 
-    More than two parts are a list: its start, batches of items that end with a comma except the last, and its end.
+    More than two parts are a list: its start, batches of items that end with a comma except the last, and its end. Where CBOR is served,
+    the numbers of objects are typed; only CBOR shows it.
     """
+    if media.type != CBOR and SERVES_CBOR in request:
+        parts = await _untyped(request, parts)
+        if media.type == JSON and not media.pretty:
+            return parts
     if sum(map(len, parts)) <= _INLINE_BYTES:
         return [formatted(b"".join(parts), media)]
 
@@ -69,6 +80,29 @@ async def format_parts(request: web.BaseRequest, media: MediaType, parts: Sequen
         made += [text[len(begin) : len(text) - len(end)], separator]
     made[-1] = end.removesuffix(b"\n}")
     return [*made, after]
+
+
+async def _untyped(request: web.BaseRequest, parts: Sequence[bytes]) -> Sequence[bytes]:
+    """Return JSON in parts without the types of numbers."""
+    pace = Pace()
+
+    async def made_from(data: bytes) -> bytes:
+        if pace.due:
+            await pace.pause()
+        if len(data) <= _SEARCHED_BYTES and not json_codec.may_be_typed(data):
+            return data
+        if len(data) <= _INLINE_BYTES:
+            return json_codec.untyped(data)
+        return await request[WORKERS].call(json_codec.untyped, data, user=request[USER].name)
+
+    batches = parts[1:-1]
+    if not batches:
+        return [await made_from(b"".join(parts))]
+    made = [parts[0]]
+    for batch in batches:
+        items = batch.removesuffix(b",")
+        made.append((await made_from(b"[%b]" % items))[1:-1] + batch[len(items) :])
+    return [*made, parts[-1]]
 
 
 def _split(frame: bytes, media: MediaType) -> tuple[bytes, bytes, bytes]:

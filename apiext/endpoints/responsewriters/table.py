@@ -41,6 +41,8 @@ CREATED_DESCRIPTION: Final = (
 
 Cell = Callable[[Object, datetime], Any]
 """Returns one cell of a row."""
+Order = Callable[[Object], Any]
+"""Returns the key by which the rows of lists are sorted."""
 Value = Callable[[Object, Meter], Any]
 """Returns the value of a column's path, converted to its type; for a date the timestamp, not the age. None if the meter is used up."""
 
@@ -126,8 +128,10 @@ class TableConvertor:
     A malformed path drops its column and all columns after it.
     """
 
-    def __init__(self, columns: Sequence[Column]) -> None:
+    def __init__(self, columns: Sequence[Column], *, order: Order | None = None) -> None:
+        """Create a convertor; `order` sorts the rows of lists."""
         self._columns = columns
+        self._order = order
 
     @cached_property
     def _compiled(self) -> list[tuple[Column, Value | None]]:
@@ -142,6 +146,11 @@ class TableConvertor:
                     break
             compiled.append((column, value))
         return compiled
+
+    def ordered(self, items: Iterable[Item]) -> Iterable[Item]:
+        """Return the items of a list in the order of its rows."""
+        order = self._order
+        return items if order is None else sorted(items, key=lambda item: order(item.object()))
 
     @cached_property
     def headers(self) -> bytes:
@@ -221,7 +230,7 @@ async def rows(convertor: TableConvertor, items: Iterable[Item], form: TableForm
             return row.row(item.data, include, head, ages)
         return item_row(convertor, item, form, ages)
 
-    return await encode_items(items, encode)
+    return await encode_items(convertor.ordered(items), encode)
 
 
 async def encode_items(items: Iterable[Item], encode: Callable[[Item], bytes]) -> list[bytes]:

@@ -5,8 +5,9 @@ Mirrors apiserver pkg/endpoints/handlers (response.go, watchEmbeddedEncoder).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.responsewriters.event_encoder import EventEncoder
@@ -81,6 +82,24 @@ class TransformingEncoder(EventEncoder):
 class CBOREncoder(EventEncoder):
     """Encodes the JSON lines of another encoder as items of a CBOR sequence."""
 
+    __slots__ = ("_lines", "_set_floats")
+
+    def __init__(self, lines: EventEncoder, set_floats: Callable[[Any], None] | None) -> None:
+        """Create the encoder; `set_floats` is that of the endpoint's offers."""
+        self._lines = lines
+        self._set_floats = set_floats
+
+    def line(self, event: Event) -> bytes:
+        """Return one event. Raises what the other encoder raises."""
+        found: Object = json_codec.loads(self._lines.line(event))
+        if self._set_floats is not None:
+            self._set_floats(found["object"])
+        return cbor_codec.dumps_event(found)
+
+
+class UntypedEncoder(EventEncoder):
+    """Encodes the JSON lines of another encoder without the types of numbers."""
+
     __slots__ = ("_lines",)
 
     def __init__(self, lines: EventEncoder) -> None:
@@ -88,7 +107,7 @@ class CBOREncoder(EventEncoder):
 
     def line(self, event: Event) -> bytes:
         """Return one event. Raises what the other encoder raises."""
-        return cbor_codec.dumps_event(json_codec.loads(self._lines.line(event)))
+        return json_codec.untyped(self._lines.line(event))
 
 
 class ProtobufEncoder(EventEncoder):

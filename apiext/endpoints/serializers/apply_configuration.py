@@ -16,6 +16,9 @@ FROM_YAML: Final = "error converting YAML to JSON: "
 # YAML refuses these characters and surrogates, or takes them for line breaks; a tab depends on its place.
 _NOT_AS_IN_YAML: Final = re.compile("[\t\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]|\\\\u[dD][89a-fA-F]")
 
+_FLOAT: Final = re.compile(rb"(?<=[:,\[\s-])[0-9]+[.eE]")
+"""The begin of every float in JSON."""
+
 
 def parse_configuration(data: bytes) -> tuple[Object, list[str]]:
     """Return an applied configuration, and messages about its duplicate keys.
@@ -71,4 +74,7 @@ def _as_json(data: bytes) -> Object | None:
         parsed: Object = json_decoder.parse(data)
     except ValueError:
         return None
-    return None if json_decoder.may_have_duplicates(data, parsed) else parsed
+    if json_decoder.may_have_duplicates(data, parsed):
+        return None
+    # YAML is converted to JSON, where whole floats are integers
+    return json_decoder.normalized(parsed)[0] if _FLOAT.search(data) else parsed

@@ -1,4 +1,4 @@
-"""Protobuf's messages for durations, times and scalars, which expressions may create (cel-go common/types/pb)."""
+"""Protobuf's messages for durations, times, scalars and JSON, which expressions may create (cel-go common/types/pb)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,24 @@ from typing import Any, Final
 
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import INT_OVERFLOW, UINT_OVERFLOW, CelError
-from apiext.schema.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, CelType, wrapper_of
-from apiext.schema.cel.values import INT_MAX, INT_MIN, NANOSECONDS, Duration, Timestamp, checked_timestamp
+from apiext.schema.cel.protobuf_json import Mismatch, to_json, to_struct
+from apiext.schema.cel.standard.kinds import type_of
+from apiext.schema.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    CelType,
+    list_of,
+    map_of,
+    wrapper_of,
+)
+from apiext.schema.cel.values import INT_MAX, INT_MIN, NANOSECONDS, Duration, OpaqueValue, Timestamp, checked_timestamp
 
 _PACKAGE: Final = "google.protobuf."
 _INT32: Final = 1 << 31
@@ -25,7 +41,9 @@ class _Scalar:
     kind: CelType
     python: type
     go: str
-    default: object
+    default: object = None
+    convert: Callable[[Any, Mismatch], object] | None = None
+    """Makes JSON of the value of a list or map. Raises CelError."""
 
 
 _INT64: Final = _Scalar(INT, int, "int64", 0)
@@ -66,9 +84,16 @@ class MessageType:
     def _converted(self, name: str, value: Any) -> object:
         scalar, kind = self.fields[name], type(value)
         fault = ""
-        if kind is not scalar.python:
+        if scalar.convert is not None and isinstance(value, scalar.python):
+            try:
+                return scalar.convert(value, _mismatch)
+            except CelError as error:
+                fault = str(error)
+        elif not scalar.go:
+            raise CelError(f"unsupported field type for {self.name}.{name}: {_GENERIC.get(kind) or type_of(value)}")
+        elif kind is not scalar.python:
             fault = _mismatch(value, scalar.go)
-        elif scalar.go == "int32" and not -_INT32 <= value < _INT32:
+        elif scalar.go in _NARROW and not -_INT32 <= value < _INT32:
             fault = INT_OVERFLOW
         elif scalar.go == "uint32" and value >= _UINT32:
             fault = UINT_OVERFLOW
@@ -85,12 +110,16 @@ def _mismatch(value: object, go: str) -> str:
             return f"unsupported type conversion from 'uint' to {go}"
         case CelType():
             return "type conversion not supported for 'type'"
+        case OpaqueValue():
+            return f"type conversion error from '{value.cel_type.name.rpartition('.')[2]}' to '{go}'"
         case int() if not isinstance(value, bool):
             return f"unsupported type conversion from 'int' to {go}"
     found = next((name for kind, name in _NAMES.items() if isinstance(value, kind)), f"'{type(value).__name__}'")
     return f"type conversion error from {found} to '{go}'"
 
 
+_GENERIC: Final[dict[type, CelType]] = {list: list_of(DYN), dict: map_of(DYN, DYN)}
+_NARROW: Final = frozenset({"int32", "protoreflect.EnumNumber"})
 _NAMES: Final[dict[type, str]] = {
     bool: "bool",
     float: "Double",
@@ -122,13 +151,33 @@ def _scalar_value(value: object) -> object:
     return value
 
 
+def _chosen(null_value: object, **members: object) -> object:  # noqa: ARG001 - null is also the value without members
+    """Return the value of the member that was set."""
+    return next((value for value in members.values() if value is not None), None)
+
+
+_STRUCT: Final = map_of(STRING, DYN)
+_LIST: Final = list_of(DYN)
+_VALUES: Final = {
+    "null_value": _Scalar(INT, int, "protoreflect.EnumNumber"),
+    "number_value": _Scalar(DOUBLE, float, "float64"),
+    "string_value": _Scalar(STRING, str, "string"),
+    "bool_value": _Scalar(BOOL, bool, "bool"),
+    "struct_value": _Scalar(_STRUCT, dict, "*structpb.Struct", convert=to_struct),
+    "list_value": _Scalar(_LIST, list, "*structpb.ListValue", convert=to_json),
+}
 _TIME_FIELDS: Final = {"seconds": _INT64, "nanos": _NANOS}
 MESSAGES: Final[Mapping[str, MessageType]] = {
     message.name: message
     for message in (
         MessageType(DURATION.name, DURATION, _TIME_FIELDS, _duration),
         MessageType(TIMESTAMP.name, TIMESTAMP, _TIME_FIELDS, _timestamp),
+        MessageType(f"{_PACKAGE}Struct", _STRUCT, {"fields": _Scalar(_STRUCT, dict, "", {}, to_struct)}, lambda fields: fields),
+        MessageType(f"{_PACKAGE}ListValue", _LIST, {"values": _Scalar(_LIST, list, "", [], to_json)}, lambda values: values),
+        MessageType(f"{_PACKAGE}Value", DYN, _VALUES, _chosen),
         *(MessageType(_PACKAGE + name, wrapper_of(scalar.kind), {"value": scalar}, _scalar_value) for name, scalar in _SCALARS.items()),
     )
 }
-"""The messages by name. cel-go also knows Any, Empty, Struct, Value and ListValue."""
+"""The messages by name. cel-go also knows Any and Empty."""
+CONSTANTS: Final = {f"{_PACKAGE}NullValue.NULL_VALUE": 0}
+"""The values of enumerations by name."""

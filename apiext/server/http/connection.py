@@ -15,6 +15,7 @@ from apiext.endpoints.request import USER
 from apiext.endpoints.responsewriters.response import RawResponse, has_begun
 from apiext.meta.limits import MAX_DRAINED_BYTES, MAX_LINES_AT_ONCE, MAX_PIPELINED_REQUESTS
 from apiext.meta.request import UNAUTHENTICATED
+from apiext.meta.tracebacks import without_frames
 from apiext.server.http.request_parser import ExpectationError, HeadTooLargeError, RequestParser, summary
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ class HTTPConnection(RequestHandler):
         failure = self._requests.failure
         if failure is not None:
             # its frames refer to the connection, and would keep its memory until a collection
-            failure.__traceback__ = failure.__context__ = None
+            without_frames(failure)
 
     def _is_held(self) -> bool:
         """Return whether the reader of a body or a handler is behind."""

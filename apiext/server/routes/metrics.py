@@ -7,6 +7,8 @@ import itertools
 from typing import TYPE_CHECKING, Final
 
 from apiext.filters.metrics import DURATION_BUCKETS, EXPIRATION_BUCKETS
+from apiext.flowcontrol.flow_queue import Phase
+from apiext.meta.request import MUTATING, READ_ONLY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
     from prometheus_client.registry import Collector
 
-    from apiext.filters.max_in_flight import InFlight
     from apiext.filters.metrics import RequestStats
     from apiext.meta.gvk import GroupResource
     from apiext.workers.pool import WorkerPool
@@ -30,21 +31,22 @@ class Metrics:
         self,
         *,
         stats: RequestStats,
-        in_flight: InFlight,
+        requests: Callable[[], Mapping[tuple[Phase, str], int]],
         objects: Callable[[], Awaitable[Mapping[GroupResource, int]]],
         stored: Callable[[], Mapping[tuple[GroupResource, str], int]] = dict,
         workers: WorkerPool,
         certificates: Callable[[], Mapping[str, float]] = dict,
         more: Sequence[Collector] = (),
     ) -> None:
-        """Create the route; `more` collects the metrics of other parts."""
+        """Create the route; `requests` counts those in progress by phase and kind, `more` collects the metrics of other parts."""
         self._stats = stats
-        self._in_flight = in_flight
+        self._requests_now = requests
         self._objects = objects
         self._stored = stored
         self._workers = workers
         self._certificates = certificates
         self._more = more
+        self._current: Mapping[tuple[Phase, str], int] = {}
         self._counted: Mapping[GroupResource, int] = {}
         self._versions: Mapping[tuple[GroupResource, str], int] = {}
         self._registry: CollectorRegistry | None = None
@@ -61,6 +63,7 @@ class Metrics:
         """Return all metrics, those of the process and of Python included."""
         self._counted = await self._objects()
         self._versions = self._stored()
+        self._current = self._requests_now()
         # many series take long to write, and the library to import
         return await asyncio.to_thread(self._write)
 
@@ -117,10 +120,14 @@ class Metrics:
     def _gauges(self) -> Iterable[Metric]:
         from prometheus_client.core import GaugeMetricFamily
 
-        now = GaugeMetricFamily("apiserver_current_inflight_requests", "Requests in progress, by kind.", labels=("request_kind",))
-        for kind in ("readOnly", "mutating"):
-            now.add_metric((kind,), self._in_flight[kind])
-        yield now
+        for phase, name, text in (
+            (Phase.EXECUTING, "apiserver_current_inflight_requests", "Requests in progress, by kind."),
+            (Phase.WAITING, "apiserver_current_inqueue_requests", "Requests that wait for seats, by kind."),
+        ):
+            now = GaugeMetricFamily(name, text, labels=("request_kind",))
+            for kind in (READ_ONLY, MUTATING):
+                now.add_metric((kind,), self._current.get((phase, kind), 0))
+            yield now
         stored = GaugeMetricFamily("apiserver_resource_objects", "Stored objects by resource.", labels=("group", "resource"))
         for resource, count in self._counted.items():
             stored.add_metric((resource.group, resource.resource), count)

@@ -12,10 +12,11 @@ from apiext.meta.json_codec import Object
 from apiext.meta.tasks import shared_task
 from apiext.meta.time_slice import in_slices
 from apiext.storage import keys, list_plan, rendering, versioner
-from apiext.storage.backend import Backend, ProgressUnreliableError, WriteResult
+from apiext.storage.backend import Backend, BackendError, ProgressUnreliableError, WriteResult
 from apiext.storage.barrier import Barrier
 from apiext.storage.cacher.feed import BackendFeed
 from apiext.storage.cacher.listing import from_entries, from_sorted_view
+from apiext.storage.cacher.refill import HistoryRefill
 from apiext.storage.cacher.watch_cache import WatchCache
 from apiext.storage.change import Change, Interest
 from apiext.storage.converting_watch import ConvertingWatch
@@ -44,6 +45,8 @@ from apiext.storage.writer import ObjectState, Writer
 
 _NO_PROGRESS: Final = "a watch stream was requested by the client but the required storage feature RequestWatchProgress is disabled"
 """The reference's answer; client-go lists then."""
+_RETRY_AFTER: Final = 1
+"""Seconds until a client asks again for a watch that needed the store while that did not answer."""
 
 
 class CachedStore(Writer):
@@ -69,6 +72,7 @@ class CachedStore(Writer):
         self._barrier = barrier
         self._ahead: set[asyncio.Task[Any]] = set()
         self.cache = WatchCache(backend=backend, renderer=renderer, feed=feed, clock=clock, bookmark_interval=bookmark_interval)
+        self._refill = HistoryRefill(backend=backend, renderer=renderer, cache=self.cache)
 
     async def get(self, key: str, codec: Codec, *, resource_version: str = "") -> Item:
         """Implement Store.get."""
@@ -153,13 +157,21 @@ class CachedStore(Writer):
         return await from_entries(plan, entries, view, limit=limit, resource=self._direct.resource, revision=revision)
 
     async def watch(self, prefix: str, codec: Codec, options: WatchOptions) -> Watch:
-        """Implement Store.watch."""
-        wanted = versioner.parse_for_watch(options.resource_version)
-        if not await self.cache.load():
-            return ended()
+        """Implement Store.watch.
+
+        Raises:
+            StatusError: 429 while the store does not answer and the watch needs it, or while an object cannot be read.
+        """
+        wanted, initial, after = versioner.parse_for_watch(options.resource_version), options.send_initial_events, 0
+        try:
+            if not await self.cache.load():
+                return ended()
+            if not initial:
+                await self._refill.reach(wanted)
+        except BackendError as error:
+            # the reference's answer while its cache is not filled: clients resume, but would list again after any other error
+            raise errors.too_many_requests(f"storage is (re)initializing: {error}", _RETRY_AFTER) from error
         self._check_readable(prefix, codec, options)
-        initial = options.send_initial_events
-        after = 0
         try:
             if initial is False:
                 after = wanted or await self._current_revision(options)
@@ -173,7 +185,7 @@ class CachedStore(Writer):
             # a dropped cache does not feed its watches
             return self._open(prefix, codec, options, after=after) if not self.cache.closed else ended()
         except errors.StatusError as error:
-            return failed(error)
+            return failed(error) if not self.cache.closed else ended()
 
     def _check_readable(self, prefix: str, codec: Codec, options: WatchOptions) -> None:
         """Raise StatusError (429) if an object of a watch is known to be unreadable."""
@@ -221,7 +233,9 @@ class CachedStore(Writer):
             backlog, sent = _initial(interest, state, now if announced else 0), now
             if not interest.view.inline:
                 self._convert_ahead(interest, state)
-        watch: WatchQueue[Any] = WatchQueue(backlog=backlog, closed=lambda watch: cache.dispatcher.leave(watch, interest))
+        watch: WatchQueue[Any] = WatchQueue(
+            backlog=backlog, closed=lambda watch: cache.dispatcher.leave(watch, interest), initialized=options.initialized
+        )
         cache.dispatcher.join(watch, interest)
         if options.allow_bookmarks:
             cache.dispatcher.schedule_bookmarks(watch, interest, sent=sent, timeout=options.timeout)
@@ -295,6 +309,7 @@ class CachedStore(Writer):
     def close(self) -> None:
         """Drop the cache and end its watches; later reads use the backend."""
         self.cache.close()
+        self._refill.close()
 
 
 def _initial(interest: Interest, entries: Sequence[Entry], bookmark_at: int) -> Iterator[Event | Change | None]:

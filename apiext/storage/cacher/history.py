@@ -36,19 +36,35 @@ class History:
         self._sizes: list[int] = []
         self._first = 0
         self._bytes = 0
+        self._prepended = 0
         self.floor = 0
         """The history has every change after this revision."""
+        self.sealed = 0
+        """Nothing before this revision may be prepended."""
 
     def __len__(self) -> int:
         return len(self._changes) - self._first
 
-    def begin(self, revision: int) -> None:
-        """Clear the history; later changes follow the state at a revision."""
+    @property
+    def added(self) -> int:
+        """Return the number of changes that `add` added: those of the cache's generations."""
+        return len(self) - self._prepended
+
+    @property
+    def free(self) -> int:
+        """Return the bytes that may be prepended."""
+        return MAX_BYTES - self._bytes
+
+    def begin(self, revision: int, *, sealed: int = 0) -> None:
+        """Clear the history; later changes follow the state at a revision.
+
+        Before the revision `sealed`, watchers got other changes than those that the store has.
+        """
         self._changes.clear()
         self._times.clear()
         self._sizes.clear()
-        self._first = self._bytes = 0
-        self.floor = revision
+        self._first = self._bytes = self._prepended = 0
+        self.floor, self.sealed = revision, sealed
 
     def add(self, change: Change) -> None:
         """Add a change; revisions must not go back."""
@@ -57,6 +73,18 @@ class History:
         self._times.append(self._clock())
         self._sizes.append(size)
         self._bytes += size
+        self.trim()
+
+    def prepend(self, changes: Sequence[Change], *, floor: int) -> None:
+        """Put changes before the first one: all after `floor`, up to the present floor. They age from now on."""
+        sizes = [change.size for change in changes]
+        self._changes[: self._first] = changes
+        self._times[: self._first] = [self._clock()] * len(changes)
+        self._sizes[: self._first] = sizes
+        self._first = 0
+        self._bytes += sum(sizes)
+        self._prepended += len(changes)
+        self.floor = floor
         self.trim()
 
     def trim(self) -> None:
@@ -68,6 +96,7 @@ class History:
             # its objects are released at once, its place in the list later
             self._changes[self._first] = _DROPPED
             self._first += 1
+            self._prepended = max(0, self._prepended - 1)
         if self._first >= _COMPACT_AFTER_CHANGES and self._first * 2 >= len(self._changes):
             for column in (self._changes, self._times, self._sizes):
                 del column[: self._first]

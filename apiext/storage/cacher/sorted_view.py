@@ -18,6 +18,8 @@ from apiext.storage.view import View
 
 _STEP: Final = 512
 """Items that one step takes."""
+_UNFILLED: Final = -1
+"""Stands for the generation before the first fill."""
 _LEAST_REMEMBERED: Final = 100
 """Items of a page that is worth remembering; responses share the encoding of as many."""
 _MAX_REMEMBERED: Final = 1 << 18
@@ -34,7 +36,7 @@ class SortedView:
 
     def __init__(self, view: View) -> None:
         self._view = view
-        self._generation = -1
+        self._generation = _UNFILLED
         self.items: list[Item] = []
         """The items as of the latest update."""
         self._indexes = SelectorIndexes()
@@ -44,7 +46,7 @@ class SortedView:
 
     def lag(self, generation: int) -> int | None:
         """Return the number of changes to catch up; None before the first fill."""
-        return generation - self._generation if self._generation >= 0 else None
+        return generation - self._generation if self._generation != _UNFILLED else None
 
     def fill(self, entries: Sequence[Entry], generation: int) -> Steps[bool]:
         """Take all entries of a generation; return False if one is not rendered."""
@@ -76,6 +78,11 @@ class SortedView:
             self._indexes.replace(old, new)
         self._set(items, self._generation + len(changes))
         return True
+
+    def clear(self) -> None:
+        """Release all items; the view is as before its first fill."""
+        self._indexes.clear()
+        self._set([], _UNFILLED)
 
     def _set(self, items: list[Item], generation: int) -> None:
         self.items = items

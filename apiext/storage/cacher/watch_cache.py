@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from operator import attrgetter
@@ -21,6 +21,7 @@ from apiext.storage.cacher.dispatcher import Dispatcher
 from apiext.storage.cacher.feed import BackendFeed
 from apiext.storage.cacher.history import History
 from apiext.storage.cacher.sorted_view import SortedView
+from apiext.storage.cacher.stored_totals import StoredTotals
 from apiext.storage.cacher.write_renderings import WriteRenderings
 from apiext.storage.change import Change, is_everything
 from apiext.storage.entry import Entry
@@ -81,8 +82,7 @@ class WatchCache:
         """The scopes that readers want in their views once the cache is loaded."""
         self.entries: dict[str, Entry] = {}
         self.keys: list[str] = []
-        self.api_versions: dict[str, int] = {}
-        """The number of entries by the apiVersion in their stored bytes."""
+        self.totals = StoredTotals()
         self.history = History(clock=clock)
         self.dispatcher = Dispatcher(clock=clock, bookmark_interval=bookmark_interval)
         self.generation = 0
@@ -127,7 +127,7 @@ class WatchCache:
         self._feed.follow(self._renderer.prefix, self)
         try:
             state, revision = await self._list(0)
-            self.api_versions = await in_slices(_count_all(state.values()))
+            self.totals = await in_slices(StoredTotals.steps(state.values()))
         except BaseException:
             self._feed.unfollow(self._renderer.prefix, self)
             raise
@@ -188,7 +188,7 @@ class WatchCache:
         self._commit(changes)
         self.changed_at = revision
         # lost intermediate changes: watches and lists must not refer to revisions before this one
-        self.history.begin(revision)
+        self.history.begin(revision, sealed=revision)
 
     def apply(self, events: Sequence[BackendEvent]) -> None:
         """Implement FeedFollower.apply."""
@@ -233,24 +233,11 @@ class WatchCache:
                 if change.key not in self.entries:
                     insort(self.keys, change.key)
                 self.entries[change.key] = change.entry
-            self._count(change)
+            self.totals.apply(change)
             self.history.add(change)
         self.generation += len(changes)
         self.changed_at = max(self.changed_at, changes[-1].revision)
         self.dispatcher.dispatch(changes)
-
-    def _count(self, change: Change) -> None:
-        """Count the entries of a change by apiVersion."""
-        before = change.previous.api_version if change.previous is not None else None
-        after = change.entry.api_version if change.entry is not None else None
-        if before == after:
-            return
-        if after is not None:
-            self.api_versions[after] = self.api_versions.get(after, 0) + 1
-        if before is not None:
-            self.api_versions[before] -= 1
-            if not self.api_versions[before]:
-                del self.api_versions[before]
 
     def add_rendering(self, view: View, item: Item) -> None:
         """Cache the rendering of a write, for the entry of its change."""
@@ -312,7 +299,7 @@ class WatchCache:
             elif pace.due:
                 await pace.pause()
                 continue
-            if lag > len(self.history) or not sorted_view.update(self.history.latest(lag)[:_STEP]):
+            if lag > self.history.added or not sorted_view.update(self.history.latest(lag)[:_STEP]):
                 return False
         return lag == 0
 
@@ -361,9 +348,13 @@ class WatchCache:
         return [*found, *state[first:]]
 
     def tick(self) -> None:
-        """Send due bookmarks, trim the history and drop renderings of released views."""
+        """Send due bookmarks, trim the history, and drop renderings of released views and items of sorted views that nobody reads."""
         self.dispatcher.send_bookmarks(self.revision)
         self.history.trim()
+        for sorted_view in self._sorted_views.values():
+            # the history has no longer what it lacks: the next list fills it anew, until then it holds replaced and deleted objects
+            if (sorted_view.lag(self.generation) or 0) > self.history.added:
+                sorted_view.clear()
         released, self._released = self._released, []
         for view in released:
             for entry in self.entries.values():
@@ -381,13 +372,3 @@ class WatchCache:
         if self._loading is not None:
             self._loading.cancel()
         self.dispatcher.end()
-
-
-def _count_all(state: Iterable[Entry]) -> Steps[dict[str, int]]:
-    """Return the number of entries by apiVersion."""
-    counts: dict[str, int] = {}
-    for number, entry in enumerate(state):
-        counts[entry.api_version] = counts.get(entry.api_version, 0) + 1
-        if not number % _STEP:
-            yield
-    return counts

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from apiext.storage import transaction
-from apiext.storage.backend import BackendError, BackendEvent, Guard, KeyValue, WriteResult
+from apiext.storage.backend import BackendError, BackendEvent, CompactedError, Guard, KeyValue, WriteResult
 from apiext.storage.keys import LAST, prefix_end
 
 _CACHED_GUARDS: Final = 256
@@ -69,9 +69,16 @@ def write_result(response: Any, expected: int) -> WriteResult:
     return WriteResult(done, revision, None)
 
 
-def event(message: Any) -> BackendEvent:
-    """Convert one event of a watch."""
+def event(message: Any, *, previous: bool) -> BackendEvent:
+    """Convert one event of a watch.
+
+    Raises:
+        CompactedError: the replaced value is required, and compacted.
+    """
     kv = message.kv
+    created = not message.type and kv.create_revision == kv.mod_revision
+    if previous and not created and not message.HasField("prev_kv"):
+        raise CompactedError(kv.mod_revision)
     return BackendEvent(
         kv.key.decode(),
         kv.mod_revision,

@@ -143,7 +143,7 @@ class Watcher:
             if response.fragment:
                 continue
             if self._parts:
-                events += [event(part) for part in self._parts]
+                events += [event(part, previous=self._previous) for part in self._parts]
                 reached = events[-1].revision
                 self._parts = []
             else:

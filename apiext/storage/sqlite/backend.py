@@ -96,7 +96,7 @@ class SQLiteBackend:
             CompactedError: the start revision was compacted, or the watch was so slow that its next events were.
         """
         self._check()
-        return watch(self._broadcaster, self._reads, prefix, start)
+        return watch(self._broadcaster, self._reads, prefix, start, previous=previous)
 
     async def request_progress(self) -> None:
         """See `Backend.request_progress`."""

@@ -97,19 +97,20 @@ class Reads:
                 count = await self._count(reader, low, high, revision)
             return RangeResult(items, revision or latest, count)
 
-    def changes(self, prefix: str, first: int, last: int) -> list[BackendEvent]:
+    def changes(self, prefix: str, first: int, last: int, *, previous: bool) -> list[BackendEvent]:
         """Return the changes of a prefix from one revision to another, both inclusive.
 
         Raises:
-            CompactedError: the first revision was compacted.
+            CompactedError: the first revision, or with `previous` a replaced value, was compacted.
         """
         if first < self.compacted:
             raise CompactedError(self.compacted)
-        rows = self._reader.execute(schema.CHANGES, (first, last, prefix, prefix_end(prefix)))
-        return [
-            BackendEvent(key, revision, value, None if before is None else KeyValue(key, before, previous))
-            for key, revision, value, previous, before in rows
-        ]
+        events: list[BackendEvent] = []
+        for key, revision, value, replaced, before in self._reader.execute(schema.CHANGES, (first, last, prefix, prefix_end(prefix))):
+            if previous and replaced and before is None:
+                raise CompactedError(revision)
+            events.append(BackendEvent(key, revision, value, None if before is None else KeyValue(key, before, replaced)))
+        return events
 
     def close(self) -> None:
         """Close all idle connections; the others are closed by the reads that use them."""

@@ -139,7 +139,7 @@ class Broadcaster:
                 subscription.request_progress()
 
 
-async def watch(broadcaster: Broadcaster, reads: Reads, prefix: str, start: int) -> AsyncGenerator[WatchBatch]:
+async def watch(broadcaster: Broadcaster, reads: Reads, prefix: str, start: int, *, previous: bool) -> AsyncGenerator[WatchBatch]:
     """See `Backend.watch`: read the log first if the watch starts in the past, then the buffer, and the log again after an overflow."""
     subscription = broadcaster.subscribe(prefix)
     try:
@@ -152,7 +152,7 @@ async def watch(broadcaster: Broadcaster, reads: Reads, prefix: str, start: int)
         while not subscription.closed:
             await subscription.wait()
             if subscription.lagging:
-                for batch in _replay(reads, subscription, position):
+                for batch in _replay(reads, subscription, position, previous=previous):
                     if batch.events:
                         yield batch
                     await asyncio.sleep(0)
@@ -167,12 +167,12 @@ async def watch(broadcaster: Broadcaster, reads: Reads, prefix: str, start: int)
         broadcaster.unsubscribe(subscription)
 
 
-def _replay(reads: Reads, subscription: Subscription, position: int) -> Iterator[WatchBatch]:
+def _replay(reads: Reads, subscription: Subscription, position: int, *, previous: bool) -> Iterator[WatchBatch]:
     """Yield the events of the log after a position, up to the revision from which the subscription buffers again."""
     last = subscription.rejoin()
     while position < last and not subscription.closed:
         reached = min(position + _REPLAYED_REVISIONS, last)
-        events = reads.changes(subscription.prefix, position + 1, reached)
+        events = reads.changes(subscription.prefix, position + 1, reached, previous=previous)
         position = reached
         yield WatchBatch(events, reached)
 

@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hack.lib.bench import aggregated, conversion, embedded_store, loadgen, migration, report, targets, validation, workload
+from hack.lib.bench import aggregated, conversion, embedded_store, fairness, loadgen, migration, report, targets, validation, workload
 from hack.lib.bench.client import Client
 from hack.lib.reference import golang
 from hack.lib.servers import process, resources
@@ -43,6 +43,8 @@ def measure(target: targets.Target, binary: Path, options: argparse.Namespace) -
                 _measure_row(target, binary, row, measured)
         if not options.only or validation.LABEL in options.only:
             _measure_validation(target, client, binary, options.seconds, measured)
+        if not options.only or fairness.ROW in options.only:
+            measured.figures |= fairness.measure(target, binary, 4 * options.seconds)
         measured.figures["memory after this run, MiB"] = resources.resident_mib(target.pids())
         if options.fill:
             loadgen.run(binary, **target.access(), Clients=workload.CLIENTS, **workload.fill(options.fill))
@@ -77,8 +79,8 @@ def _measure_row(target: targets.Target, binary: Path, row: workload.Row, measur
 
 def _used(target: targets.Target) -> tuple[float, float, float]:
     """Return the processor time in seconds of the server, its store and the load generators that have ended."""
-    ended = os.times()
-    return resources.cpu_seconds(target.pids()), resources.cpu_seconds(target.store_pids()), ended.children_user + ended.children_system
+    ended, stores = os.times(), [target.etcd.process.pid] if target.etcd else []
+    return resources.cpu_seconds(target.pids()), resources.cpu_seconds(stores), ended.children_user + ended.children_system
 
 
 def _measure_validation(target: targets.Target, client: Client, binary: Path, seconds: float, measured: Measured) -> None:

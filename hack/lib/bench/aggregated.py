@@ -4,8 +4,9 @@ import time
 from pathlib import Path
 
 from hack.lib.bench import workload
-from hack.lib.bench.targets import access
+from hack.lib.bench.targets import USER, access, bind_users
 from hack.lib.servers.aggregated_cluster import CRDS, SELECTOR, AggregatedCluster
+from hack.lib.servers.etcd import Etcd
 from hack.lib.servers.resources import process_tree
 from hack.lib.waiting import until
 
@@ -26,6 +27,7 @@ class Cluster:
     def start(self) -> float:
         """Start all programs and return the seconds that the server which stores the objects takes to become ready."""
         self._cluster.__enter__()
+        bind_users(self._cluster.plane)
         start = time.monotonic()
         self.restart()
         seconds = time.monotonic() - start
@@ -44,16 +46,17 @@ class Cluster:
         """Stop all programs."""
         self._cluster.__exit__()
 
-    def access(self) -> dict[str, str]:
-        """Return the URL and the files of an administrator; see Target."""
-        return access(self._cluster.plane)
+    def access(self, user: str = USER) -> dict[str, str]:
+        """Return the URL and the files of a user; see Target."""
+        plane = self._cluster.plane
+        return access(plane.url, plane.ca, plane.authority, user)
 
     def pids(self) -> list[int]:
         """Return the process ids; see Target."""
         host = self._cluster.plane.apiserver.pid
         return [host] if self._plain else [host, *process_tree(self._cluster.apiext.pid)]
 
-    def store_pids(self) -> list[int]:
-        """Return the process id of the etcd that stores the objects; see Target."""
-        etcd = self._cluster.plane.etcd if self._plain else self._cluster.etcd
-        return [etcd.process.pid] if etcd else []
+    @property
+    def etcd(self) -> Etcd | None:
+        """The store of the objects; see Target."""
+        return self._cluster.plane.etcd if self._plain else self._cluster.etcd

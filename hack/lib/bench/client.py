@@ -12,7 +12,7 @@ from hack.lib.bench import workload
 
 
 class Client:
-    """An administrator with one keep-alive connection."""
+    """A user with one keep-alive connection."""
 
     def __init__(self, access: dict[str, str]) -> None:
         self._access = access

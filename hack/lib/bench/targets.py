@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from hack.lib.servers.apiext_server import ApiextServer
+from hack.lib.servers.certificates import Authority
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.servers.etcd import Etcd
 from hack.lib.servers.resources import process_tree
 
 SQLITE: Final = "apiext on sqlite"
+USER: Final = "bench"
+"""An ordinary user with all permissions: API Priority and Fairness does not apply to administrators in system:masters."""
+OTHER_USER: Final = "other"
 
 
 class Target(Protocol):
@@ -31,17 +35,17 @@ class Target(Protocol):
         """Stop the server and its store."""
         ...
 
-    def access(self) -> dict[str, str]:
-        """Return the URL and the files of an administrator under the names that the load generator uses."""
+    def access(self, user: str = USER) -> dict[str, str]:
+        """Return the URL and the files of a user with all permissions under the names that the load generator uses."""
         ...
 
     def pids(self) -> list[int]:
         """Return the process ids of the servers, without their stores."""
         ...
 
-    def store_pids(self) -> list[int]:
-        """Return the process ids of the stores."""
-        ...
+    @property
+    def etcd(self) -> Etcd | None:
+        """The store; None if it is embedded."""
 
 
 class Reference:
@@ -56,6 +60,7 @@ class Reference:
         """Start etcd and kube-apiserver, and measure a restart of kube-apiserver."""
         assert self._plane.etcd
         self._plane.start()
+        bind_users(self._plane)
         start = time.monotonic()
         self.restart()
         return time.monotonic() - start
@@ -78,17 +83,18 @@ class Reference:
         finally:
             manager.stop()
 
-    def access(self) -> dict[str, str]:
-        """Return the URL and the files of an administrator; see Target."""
-        return access(self._plane)
+    def access(self, user: str = USER) -> dict[str, str]:
+        """Return the URL and the files of a user; see Target."""
+        return access(self._plane.url, self._plane.ca, self._plane.authority, user)
 
     def pids(self) -> list[int]:
         """Return the process ids; see Target."""
         return [self._plane.apiserver.pid]
 
-    def store_pids(self) -> list[int]:
-        """Return the process id of etcd; see Target."""
-        return [self._plane.etcd.process.pid] if self._plane.etcd else []
+    @property
+    def etcd(self) -> Etcd | None:
+        """The store; see Target."""
+        return self._plane.etcd
 
 
 class Apiext:
@@ -96,13 +102,15 @@ class Apiext:
 
     def __init__(self, folder: Path, *, embedded: bool = False) -> None:
         self.name = SQLITE if embedded else "apiext"
-        self._etcd = None if embedded else Etcd(folder / "etcd")
-        self._server = ApiextServer(folder, etcd_url=self._etcd.url if self._etcd else None)
+        self.etcd = None if embedded else Etcd(folder / "etcd")
+        self._users = Authority(folder / "users", "users")
+        arguments = [f"--client-ca-file={self._users.cert}"]
+        self._server = ApiextServer(folder, etcd_url=self.etcd.url if self.etcd else None, extra_args=arguments)
 
     def start(self) -> float:
         """Start the store, then apiext twice: the measured second start has its certificates, as the reference has."""
-        if self._etcd:
-            self._etcd.start()
+        if self.etcd:
+            self.etcd.start()
         self._server.start()
         self._server.stop()
         start = time.monotonic()
@@ -116,23 +124,28 @@ class Apiext:
     def stop(self) -> None:
         """Stop apiext and its store."""
         self._server.stop()
-        if self._etcd:
-            self._etcd.stop()
+        if self.etcd:
+            self.etcd.stop()
 
-    def access(self) -> dict[str, str]:
-        """Return the URL and the files of an administrator; see Target."""
-        server = self._server
-        return {"URL": server.url, "CA": str(server.ca), "Cert": str(server.client_cert), "Key": str(server.client_key)}
+    def access(self, user: str = USER) -> dict[str, str]:
+        """Return the URL and the files of a user, who may do everything on a server without a host; see Target."""
+        return access(self._server.url, self._server.ca, self._users, user)
 
     def pids(self) -> list[int]:
         """Return the process ids; see Target."""
         return process_tree(self._server.pid)
 
-    def store_pids(self) -> list[int]:
-        """Return the process id of etcd; see Target."""
-        return [self._etcd.process.pid] if self._etcd else []
+
+def access(url: str, ca: Path, users: Authority, user: str) -> dict[str, str]:
+    """Return the URL of a server and the files of a user with a new certificate."""
+    pair = users.issue(user)
+    return {"URL": url, "CA": str(ca), "Cert": str(pair.cert), "Key": str(pair.key)}
 
 
-def access(plane: ControlPlane) -> dict[str, str]:
-    """Return the URL and the files of an administrator of kube-apiserver."""
-    return {"URL": plane.url, "CA": str(plane.ca), "Cert": str(plane.admin_cert), "Key": str(plane.admin_key)}
+def bind_users(plane: ControlPlane) -> None:
+    """Grant all permissions to the users."""
+    group = "rbac.authorization.k8s.io"
+    subjects = [{"apiGroup": group, "kind": "User", "name": user} for user in (USER, OTHER_USER)]
+    role = {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"}
+    binding = {"metadata": {"name": "bench"}, "roleRef": role, "subjects": subjects}
+    plane.client.must("POST", f"/apis/{group}/v1/clusterrolebindings", binding)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from apiext.meta import cbor_codec
+from apiext.meta import cbor_codec, json_values
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
@@ -240,10 +240,15 @@ def wait_for_code(side: Side, step: Step, code: int) -> None:
 def _parse(data: bytes, media_type: str) -> Any:
     try:
         if media_type.startswith("application/cbor"):
-            return cbor_codec.loads(data)
+            return json_values.transform(cbor_codec.loads(data), _with_type)
         return yaml.safe_load(data) if media_type == "application/yaml" else json.loads(data)
     except ValueError:
         return data.decode(errors="replace")
+
+
+def _with_type(item: Any) -> Any:
+    """Distinguish floats from integers, which are equal in Python."""
+    return f"float {item!r}" if type(item) is float else item
 
 
 def masked(value: Any) -> Any:

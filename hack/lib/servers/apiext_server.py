@@ -5,8 +5,12 @@ import ssl
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from hack.lib.servers.process import Process, Service, environment, free_port
+
+_PROBE_SECONDS: Final = 5.0
+"""Seconds to wait for an answer of /readyz, as in the manifests."""
 
 
 class ApiextServer(Service):
@@ -90,11 +94,11 @@ class ApiextServer(Service):
         """Report whether /readyz answers 200.
 
         Raises:
-            OSError: Nothing listens on the port.
+            OSError: Nothing listens on the port; TimeoutError: there is no answer in time.
         """
         if not self.ca.exists():
             return False
         try:
-            return self.request("GET", "/readyz", credentials=False, timeout=2)[0] == http.HTTPStatus.OK
+            return self.request("GET", "/readyz", credentials=False, timeout=_PROBE_SECONDS)[0] == http.HTTPStatus.OK
         except http.client.HTTPException:
             return False

@@ -1,16 +1,17 @@
-"""Attacks a server with hostile inputs, or kills it under writes, and fails if a goal is not met."""
+"""Attacks a server with hostile inputs, kills it under writes or informers, and fails if a goal is not met."""
 
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from hack.lib.reference import binaries
 from hack.lib.servers import process
-from hack.lib.soak import crash, hostile, report, targets
+from hack.lib.soak import crash, hostile, report, restart, targets
 from hack.lib.soak.inputs import catalogue
 
 STORES: Final = ("sqlite", "etcd")
@@ -20,13 +21,17 @@ def main() -> int:
     """Run the soak and return the exit code: 1 if a goal is not met or a program does not start."""
     parser = _parser()
     options = parser.parse_args()
+    if options.restart and options.aggregated:
+        if options.store == "sqlite":
+            parser.error("--restart --aggregated replaces servers that share an etcd")
+        options.store = "etcd"
     try:
         inputs = catalogue.select(options.only)
     except ValueError as error:
         parser.error(str(error))
     stores = [options.store] if options.store else list(STORES)
     try:
-        violations = [line for store in stores for line in (_crash(store, options) if options.crash else _hostile(store, inputs, options))]
+        violations = [line for store in stores for line in _run(store, inputs, options)]
     except (binaries.ProvideError, process.ProcessError) as error:
         print(f"hack/soak: {error}", file=sys.stderr)
         return 1
@@ -39,20 +44,29 @@ def _parser() -> argparse.ArgumentParser:
     kind = parser.add_mutually_exclusive_group(required=True)
     kind.add_argument("--hostile", action="store_true", help="send hostile inputs, and measure an ordinary client beside each")
     kind.add_argument("--crash", action="store_true", help="kill the server, and etcd, at random moments under six writers")
+    kind.add_argument("--restart", action="store_true", help="restart servers under 500 informers, which may not list again")
     parser.add_argument("--store", choices=STORES, help="use this store only (default: one after the other)")
-    parser.add_argument("--aggregated", action="store_true", help="with --hostile: attack apiext behind kube-apiserver")
+    parser.add_argument("--aggregated", action="store_true", help="with --hostile and --restart: apiext runs behind kube-apiserver")
     parser.add_argument(
         "--only", action="append", default=[], metavar="NAME", help="with --hostile: send inputs that match; may be repeated"
     )
     parser.add_argument("--seconds", type=float, default=0.0, help="with --hostile: repeat each input for this long (default: once)")
-    parser.add_argument("--rounds", type=int, default=20, help="with --crash: rounds for each store (default: 20)")
+    parser.add_argument("--rounds", type=int, default=20, help="with --crash and --restart: rounds for each store (default: 20)")
     parser.add_argument("--dir", type=Path, help="folder for data and logs, which is kept (default: a temporary one)")
     return parser
 
 
+def _run(store: str, inputs: list[hostile.Input], options: argparse.Namespace) -> list[str]:
+    """Run what was asked for on a store, and return the goals that were not met."""
+    if options.hostile:
+        return _hostile(store, inputs, options)
+    name, rounds = ("crash", crash.run) if options.crash else ("restart", partial(restart.run, behind_host=options.aggregated))
+    return _rounds(name, rounds, store, options)
+
+
 def _hostile(store: str, inputs: list[hostile.Input], options: argparse.Namespace) -> list[str]:
     """Attack a server on a store, print its table, and return the goals that were not met."""
-    title = f"{'apiext behind kube-apiserver' if options.aggregated else 'apiext'} on {store}"
+    title = _title(store, options)
     start = targets.aggregated if options.aggregated else targets.alone
     violations = []
     with _folder(options.dir, title) as folder, start(folder, store) as target:
@@ -63,12 +77,19 @@ def _hostile(store: str, inputs: list[hostile.Input], options: argparse.Namespac
     return violations
 
 
-def _crash(store: str, options: argparse.Namespace) -> list[str]:
-    """Kill a server on a store in every round, print the counts, and return the goals that were not met."""
-    with _folder(options.dir, f"crash on {store}") as folder:
-        found = crash.run(folder, store, options.rounds)
-    print(f"apiext on {store}: {found.summary()}", flush=True)
-    return [f"apiext on {store}: {line}" for line in found.problems]
+def _rounds(
+    name: str, run: Callable[[Path, str, int], crash.Counts | restart.Counts], store: str, options: argparse.Namespace
+) -> list[str]:
+    """Kill the servers on a store in every round, print the counts, and return the goals that were not met."""
+    with _folder(options.dir, f"{name} on {store}") as folder:
+        found = run(folder, store, options.rounds)
+    title = _title(store, options)
+    print(f"{title}: {found.summary()}", flush=True)
+    return [f"{title}: {line}" for line in found.problems]
+
+
+def _title(store: str, options: argparse.Namespace) -> str:
+    return f"{'apiext behind kube-apiserver' if options.aggregated else 'apiext'} on {store}"
 
 
 @contextmanager

@@ -1,9 +1,10 @@
-"""How a client reaches a server."""
+"""How a client reaches a server, or one of several."""
 
 import http.client
+import random
 import ssl
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -36,3 +37,14 @@ class Access:
         """Provide a connection with the client certificate for the block; `patience` are the seconds to wait for an answer."""
         with closing(http.client.HTTPSConnection("127.0.0.1", self.port, timeout=patience, context=self.authenticated)) as connection:
             yield connection
+
+
+@dataclass(frozen=True)
+class Replicas:
+    """The servers behind one name; each connection goes to any of them."""
+
+    servers: Sequence[Access]
+
+    def connection(self, patience: float | None = None) -> AbstractContextManager[http.client.HTTPSConnection]:
+        """Provide a connection for the block, as Access."""
+        return random.choice(self.servers).connection(patience)  # noqa: S311 -- no secret

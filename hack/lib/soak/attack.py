@@ -28,8 +28,10 @@ JSON_PATCH: Final = {"Content-Type": "application/json-patch+json"}
 T = TypeVar("T")
 _PATIENCE: Final = 100.0
 """Seconds to wait for an answer: the deadline of requests is 60."""
-_SERVED_WITHIN: Final = 10
-"""Seconds until an accepted definition is served, or is gone."""
+_SERVED_WITHIN: Final = 60
+"""Seconds until an accepted definition is served, or is gone. kube-apiserver takes several for 200 versions."""
+_NOT_YET: Final = frozenset({NO_ANSWER, http.HTTPStatus.NOT_FOUND, http.HTTPStatus.TOO_MANY_REQUESTS})
+"""Answers to writes of objects whose definition is not served yet, or only mirrored."""
 _POLL: Final = 0.05
 _CREATORS: Final = 8
 _MESSAGE: Final = 4_000_000
@@ -74,15 +76,16 @@ class Attack:
 
         A body other than bytes is sent as JSON.
         """
-        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        lines = [f"{name}: {text}" for name, text in {**(JSON if data else {}), **(headers or {})}.items()]
-        head = "\r\n".join(
-            [f"{method} {path} HTTP/1.1", "Host: localhost", "Connection: close", f"Content-Length: {len(data or b'')}", *lines]
-        )
-        return self.send(head.encode() + b"\r\n\r\n" + (data or b""), access or self.front, credentials=credentials)
+        return self.send(_request(method, path, body, headers), access or self.front, credentials=credentials)
 
     def send(self, data: bytes, access: Access | None = None, *, credentials: bool = True) -> int:
         """Send the bytes of a request to apiext, or where `access` says, and return the status of the answer."""
+        status, message = self._exchange(data, access, credentials=credentials)
+        self.record(status, message)
+        return status
+
+    def _exchange(self, data: bytes, access: Access | None = None, *, credentials: bool = True) -> tuple[int, str]:
+        """Send the bytes of a request, read the answer, and return its status, and its message if it is a server error."""
         status = NO_ANSWER
         message = ""
         with suppress(*BROKEN), self.connect(access, credentials=credentials) as connection:
@@ -99,8 +102,7 @@ class Attack:
             message = _message(response.read(_MESSAGE)) if status >= 500 else ""
             while response.read(_MESSAGE):
                 pass
-        self.record(status, message)
-        return status
+        return status, message
 
     def create(self, path: str, objects: Sequence[Mapping[str, Any]]) -> None:
         """Create objects in a collection over a few connections."""
@@ -147,22 +149,44 @@ class Attack:
                 done.result()
 
     @contextmanager
-    def defined(self, crd: dict[str, Any]) -> Iterator[str]:
-        """Create a definition for the block and yield the path of its collection; a refused one is not served then."""
+    def defined(self, crd: dict[str, Any], *, served: bool = True) -> Iterator[str]:
+        """Create a definition for the block, and yield the path of its collection when objects can be written.
+
+        A refused definition is not served then, and one that is accepted without being `served` is not waited for. Afterwards the
+        definition and its collection are gone, so that the next one of this name is not taken for this one.
+        """
         plural = crd["spec"]["names"]["plural"]
         path = f"/apis/{GROUP}/v1/namespaces/attacked/{plural}"
         created = self.ask("POST", CRDS, crd) == http.HTTPStatus.CREATED
-        if created:
-            self._wait(path, http.HTTPStatus.OK)
+        if created and served:
+            # a server that mirrors the definition answers reads before it accepts writes
+            self._wait("POST", f"{path}?dryRun=All", {}, lambda status: status not in _NOT_YET)
         yield path
         if created:
-            self.ask("DELETE", f"{CRDS}/{plural}.{GROUP}")
-            self._wait(f"{CRDS}/{plural}.{GROUP}", http.HTTPStatus.NOT_FOUND)
+            name = f"{CRDS}/{plural}.{GROUP}"
+            self.ask("DELETE", name)
+            for gone in (name, path):
+                self._wait("GET", f"{gone}?limit=1", None, lambda status: status == http.HTTPStatus.NOT_FOUND)
 
-    def _wait(self, path: str, status: int) -> None:
-        deadline = time.monotonic() + self.size(_SERVED_WITHIN, 2)
-        while self.ask("GET", f"{path}?limit=1") != status and time.monotonic() < deadline:
+    def _wait(self, method: str, path: str, body: Any, until: Callable[[int], bool]) -> None:
+        """Send a request to the front until its answer is as wanted; of the answers only defects are recorded."""
+        deadline = time.monotonic() + self.size(_SERVED_WITHIN, 10)
+        request = _request(method, path, body)
+        while True:
+            status, message = self._exchange(request, self.front)
+            if not is_allowed(status, message):
+                self.record(status, message)
+            if until(status) or time.monotonic() > deadline:
+                return
             time.sleep(_POLL)
+
+
+def _request(method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> bytes:
+    """Return the bytes of a request; a body other than bytes is JSON."""
+    data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+    lines = [f"{name}: {text}" for name, text in {**(JSON if data else {}), **(headers or {})}.items()]
+    head = "\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", "Connection: close", f"Content-Length: {len(data or b'')}", *lines])
+    return head.encode() + b"\r\n\r\n" + (data or b"")
 
 
 def _message(body: bytes) -> str:

@@ -1,17 +1,29 @@
-"""A watch that resumes at its last revision whenever it breaks, and lists again only when that revision has expired."""
+"""A watch that resumes at its last revision whenever it breaks, and lists again only when it is refused."""
 
 import http.client
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Generic, Self, TypeVar
 
-from hack.lib.soak.access import Access
+from hack.lib.soak.access import Access, Replicas
 from hack.lib.soak.attack import BROKEN
 
 V = TypeVar("V")
 _PAUSE: Final = 0.05
 """Seconds between two attempts; no event announces that the server is back."""
+
+_SHOWN: Final = 200
+"""Characters of a refusal that are kept."""
+
+
+class WatchError(Exception):
+    """The answer to a refused watch, or its ERROR event. `retry_after` are the seconds that a 429 or a server error asks to wait."""
+
+    def __init__(self, code: int, text: str, retry_after: float | None = None) -> None:
+        super().__init__(f"{code} {text[:_SHOWN]}")
+        self.code = code
+        self.retry_after = retry_after
 
 
 class Follower(Generic[V]):
@@ -21,10 +33,19 @@ class Follower(Generic[V]):
     ranges of revisions that a later list covered. `problems` collects events that contradict earlier ones.
     """
 
-    def __init__(self, access: Access, path: str, value: Callable[[dict[str, Any]], V]) -> None:
+    def __init__(
+        self,
+        access: Access | Replicas,
+        path: str,
+        value: Callable[[dict[str, Any]], V],
+        *,
+        patience: float = 1.0,
+    ) -> None:
+        """Prepare a follower; `patience` are the seconds without an event after which it connects again."""
         self._access = access
         self._path = path
         self._value = value
+        self._patience = patience
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._revision = 0
@@ -49,7 +70,7 @@ class Follower(Generic[V]):
 
     def _run(self) -> None:
         while not self._ended.wait(_PAUSE):
-            with self._access.connection(1) as connection:
+            with self._access.connection(self._patience) as connection:
                 try:
                     if self._expired:
                         self._list(connection)
@@ -73,14 +94,39 @@ class Follower(Generic[V]):
         self.lists += 1
 
     def _watch(self, connection: http.client.HTTPSConnection) -> None:
-        """Take events until the watch ends; a pause of a second breaks the connection, and the watch resumes."""
+        """Take events until the watch ends; silence breaks the connection, and the watch resumes."""
+        try:
+            self._read(self._open(connection))
+        except WatchError as error:
+            self._expired = error.code == http.HTTPStatus.GONE
+
+    def _open(self, connection: http.client.HTTPSConnection) -> http.client.HTTPResponse:
+        """Send a watch from the last revision, and return the response that has its events.
+
+        Raises:
+            WatchError: The server refuses the watch.
+        """
         connection.request("GET", f"{self._path}?watch=true&allowWatchBookmarks=true&resourceVersion={self._revision}")
         response = connection.getresponse()
-        while not self._ended.is_set() and (line := response.readline()):
-            event = json.loads(line)
-            if event.get("type") not in {"ADDED", "MODIFIED", "DELETED", "BOOKMARK"}:
-                self._expired = event.get("code", event.get("object", {}).get("code")) == http.HTTPStatus.GONE
+        code = response.status
+        if code != http.HTTPStatus.OK:
+            after = response.headers.get("Retry-After", "")
+            waits = after.isdecimal() and (code == http.HTTPStatus.TOO_MANY_REQUESTS or code >= http.HTTPStatus.INTERNAL_SERVER_ERROR)
+            raise WatchError(code, response.read().decode(errors="replace"), float(after) if waits else None)
+        return response
+
+    def _read(self, response: http.client.HTTPResponse) -> None:
+        """Take the events of a watch until it ends.
+
+        Raises:
+            WatchError: It ends with an ERROR event.
+        """
+        for line in _lines(response):
+            if self._ended.is_set():
                 return
+            event = json.loads(line)
+            if event["type"] == "ERROR":
+                raise WatchError(event["object"]["code"], event["object"]["message"])
             self._take(event["type"], event["object"])
 
     def _take(self, kind: str, obj: dict[str, Any]) -> None:
@@ -98,3 +144,15 @@ class Follower(Generic[V]):
             self.items.pop(name, None)
         else:
             self.items[name] = (value, revision)
+
+
+def _lines(response: http.client.HTTPResponse) -> Iterator[bytes]:
+    """Yield the lines of a response. Its own `readline` takes an aborted response for a complete one.
+
+    Raises:
+        IncompleteRead: The server aborted the response.
+    """
+    rest = b""
+    while data := response.read1():
+        *lines, rest = (rest + data).split(b"\n")
+        yield from lines

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
-from hack.lib.soak.access import Access
+from hack.lib.soak.access import Access, Replicas
 from hack.lib.soak.attack import BROKEN, JSON, MERGE_PATCH
 from hack.lib.soak.collection import KEPT, widget
 
@@ -26,8 +26,10 @@ class Writer:
     that no write of a single owner may get.
     """
 
-    def __init__(self, access: Access, prefix: str) -> None:
+    def __init__(self, access: Access | Replicas, prefix: str, *, pause: float = 0.0) -> None:
+        """Prepare a writer; `pause` are the seconds before each request."""
         self._access = access
+        self._pause = pause
         self._prefix = prefix
         self._random = random.Random(prefix)  # noqa: S311 -- no secret
         self._step = 0
@@ -40,7 +42,7 @@ class Writer:
     def run(self, ended: threading.Event) -> None:
         """Write until `ended` is set or the connection breaks."""
         with suppress(*BROKEN), self._access.connection(_PATIENCE) as connection:
-            while not ended.is_set():
+            while not ended.wait(self._pause):
                 self._write(connection)
 
     def settle(self, found: dict[str, State]) -> list[str]:

@@ -74,3 +74,55 @@ KEYS: Final = (
     "dyn(self.l)['x'] == 'a'",
     "dyn(true) in {dyn(1): 1}",
 )
+PROTOBUF: Final = tuple(
+    rule.replace("@", "google.protobuf.")
+    for rule in (
+        "@Struct{} == {} && size(@Struct{fields: {'a': 1}}) == 1",
+        "@Struct{fields: {'a': 1}} == {'a': 1.0} && type(@Struct{fields: {'a': 1}}.a) == double",
+        "@Struct{fields: {'a': 1}}.b == 1",
+        "@Struct{fields: self.m} == self.m",
+        "@Struct{?fields: optional.none()} == {}",
+        "@Struct{fields: {'a': 9007199254740991}}.a == 9007199254740991",
+        "@Struct{fields: {'a': 9007199254740992}}.a == '9007199254740992'",
+        "@Struct{fields: {'a': [b'ab'], 'b': [b'']}} == {'a': ['YWI='], 'b': ['']}",
+        "@Struct{fields: {'a': timestamp('2020-01-01T00:00:00.5Z')}}.a == '2020-01-01T00:00:00.5Z'",
+        "@Struct{fields: {'a': duration('90m')}}.a == '5400s'",
+        "@Struct{fields: {'a': {'b': [1u, 2u]}}} == {'a': {'b': [1, 2]}}",
+        "@Struct{fields: {'a': optional.of(1)}} == {'a': 1}",
+        *(
+            f"@Struct{{fields: {fields}}} == {{}}"
+            for fields in (
+                "dyn({1: 2})",
+                "dyn(1)",
+                "dyn([])",
+                "dyn(null)",
+                "{'a': type(1)}",
+                "{'a': optional.none()}",
+                "{'a': quantity('1')}",
+            )
+        ),
+        "@Value{} == null && @Value{null_value: 0} == null && @Value{null_value: @NullValue.NULL_VALUE} == null",
+        "@Value{number_value: 1.0} == 1 && type(@Value{number_value: 1.0}) == double",
+        "@Value{string_value: 'a'} == 'a' && dyn(@Value{bool_value: true})",
+        "@Value{struct_value: {'a': 1}} == {'a': 1} && @Value{list_value: [1, 2]} == [1, 2]",
+        "@Value{struct_value: @Struct{}} == {}",
+        "@Value{null_value: 5000000000} == null",
+        *(
+            f"@Value{{{member}: dyn({value})}} == null"
+            for member, value in (
+                ("struct_value", "[1]"),
+                ("list_value", "1"),
+                ("string_value", "1"),
+                ("number_value", "1"),
+                ("bool_value", "1"),
+                ("null_value", "'a'"),
+                ("null_value", "null"),
+            )
+        ),
+        "@ListValue{} == [] && @ListValue{values: [1, 2]} == [1, 2]",
+        "@ListValue{values: self.l} == self.l",
+        "type(@ListValue{values: [1]}[0]) == double",
+        *(f"@ListValue{{values: {values}}} == []" for values in ("dyn(1)", "dyn({})", "[type(1)]", "[{1: 2}]", "dyn(null)")),
+        "@NullValue.NULL_VALUE == 0",
+    )
+)

@@ -10,7 +10,8 @@ from typing import Any
 from apiext.meta import json_codec
 from apiext.meta.gvk import GroupResource, GroupVersionKind
 from apiext.meta.selector_parser import parse_field_selector, parse_label_selector
-from apiext.storage.interface import Conversion, Encoded, Event, EventType, Item, Selection, Store, Watch, WatchOptions
+from apiext.storage.encoded import Encoded
+from apiext.storage.interface import Conversion, Event, EventType, Item, Selection, Store, Watch, WatchOptions
 from apiext.storage.remote_codec import RemoteCodec
 from apiext.workers.link import ServerLink
 from tests.support.builders import crds
@@ -23,6 +24,7 @@ class WidgetCodec:
 
     def __init__(self, version: str = "v1") -> None:
         self.gvk = GroupVersionKind("example.com", version, "Widget")
+        self.cbor = False
         self.conversion: Conversion | None = None
         self.remote: RemoteCodec | None = None
         self.decoded = 0
@@ -45,6 +47,9 @@ class WidgetCodec:
         if self.gvk.version != "v1":
             obj.setdefault("spec", {}).setdefault("size", "medium")
         return obj | {"apiVersion": self.gvk.api_version}
+
+    def recall(self, obj: json_codec.Object) -> None:
+        """Implement Codec.recall: nothing is remembered."""
 
     def decode_unchanged(self, data: bytes) -> None:
         """Implement Codec.decode_unchanged: unknown."""

@@ -12,7 +12,8 @@ _PATIENCE: Final = 0.05
 class Informer:
     """Follows a collection in a thread, across restarts of the server.
 
-    `revisions` has the revisions of all events in order, `lists` counts the lists, and `skipped` has the ranges of revisions
+    `revisions` has the revisions of all events in order, `lists` counts the lists, `refused` has the
+    codes of refused watches, and `skipped` has the ranges of revisions
     that a list after 410 covered. `problems` collects violations of the protocol and must stay empty.
     """
 
@@ -28,6 +29,7 @@ class Informer:
         self.revisions: list[int] = []
         self.deleted: list[str] = []
         self.lists = 0
+        self.refused: list[int] = []
         self.skipped: list[tuple[int, int]] = []
         self._lost = 0
         self.problems: list[str] = []
@@ -109,6 +111,7 @@ class Informer:
             if self._ended.is_set():
                 return
             if events.status != 200:
+                self.refused.append(events.status)
                 self._ended.wait(_PATIENCE)
                 return
             for event in events:

@@ -14,6 +14,10 @@ from apiext.meta.builtin_resources import BUILTINS
 from apiext.openapi.sources import merged, sources
 from tests.support.builders.crds import crd
 
+READ_ONLY: Final = "flowcontrol.apiserver.k8s.io"
+"""The group whose objects apiext serves to readers only, since those of the host or its own bootstrap objects apply."""
+_WRITING: Final = ("create", "delete", "deletecollection", "patch", "update")
+
 
 class Published:
     """All documents for some definitions and for the built-in types."""
@@ -65,6 +69,13 @@ def without_texts(node: Any) -> Any:
     if isinstance(node, dict):
         return {key: without_texts(member) for key, member in node.items() if not (key == "description" and isinstance(member, str))}
     return [without_texts(member) for member in node] if isinstance(node, list) else node
+
+
+def without_writes(node: Any) -> Any:
+    """Return a part of a discovery document without the verbs that write."""
+    if isinstance(node, dict):
+        return {key: without_writes(member) for key, member in node.items()}
+    return [without_writes(member) for member in node if member not in _WRITING] if isinstance(node, list) else node
 
 
 def with_shared_parameters(document: dict[str, Any], paths: Sequence[str]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from tests.support.builders.crds import catalog, definition, stored_crd, version
 from tests.support.servers.handler_server import Client, client_of
 
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+FLOWS: Final = "flowcontrol.apiserver.k8s.io"
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
@@ -53,8 +54,8 @@ async def test_group_list_and_group_agree(client: Client) -> None:
     groups = (await _json(client, "/apis"))["groups"]
     group = await _json(client, "/apis/example.com")
 
-    assert [one["name"] for one in groups] == ["apiextensions.k8s.io", "storagemigration.k8s.io", "example.com"]
-    assert group == {"kind": "APIGroup", "apiVersion": "v1", **groups[2]}
+    assert [one["name"] for one in groups] == ["apiextensions.k8s.io", FLOWS, "storagemigration.k8s.io", "example.com"]
+    assert group == {"kind": "APIGroup", "apiVersion": "v1", **groups[3]}
     assert group["preferredVersion"] == {"groupVersion": "example.com/v1", "version": "v1"}
 
 
@@ -112,8 +113,13 @@ async def test_aggregated_discovery_has_an_etag(client: Client) -> None:
     assert known == (304, b"")
     assert (first.headers["Vary"], first.headers["Cache-Control"]) == ("Accept", "public")
     assert first.headers["Content-Type"] == AGGREGATED
-    assert [item["metadata"]["name"] for item in document["items"]] == ["apiextensions.k8s.io", "storagemigration.k8s.io", "example.com"]
-    assert [one["freshness"] for one in document["items"][2]["versions"]] == ["Current", "Current"]
+    assert [item["metadata"]["name"] for item in document["items"]] == [
+        "apiextensions.k8s.io",
+        FLOWS,
+        "storagemigration.k8s.io",
+        "example.com",
+    ]
+    assert [one["freshness"] for one in document["items"][3]["versions"]] == ["Current", "Current"]
 
 
 async def test_api_aggregates_the_core_group(client: Client) -> None:

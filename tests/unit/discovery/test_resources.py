@@ -38,7 +38,14 @@ def test_sorts_groups() -> None:
     """Sort the core group first, then built-in groups, then custom groups by name."""
     names = [group.name for group in _groups(stored_crd(group="b.example.com"), stored_crd(group="a.example.com"))]
 
-    assert names == ["", "apiextensions.k8s.io", "storagemigration.k8s.io", "a.example.com", "b.example.com"]
+    assert names == [
+        "",
+        "apiextensions.k8s.io",
+        "flowcontrol.apiserver.k8s.io",
+        "storagemigration.k8s.io",
+        "a.example.com",
+        "b.example.com",
+    ]
 
 
 def test_sorts_versions() -> None:

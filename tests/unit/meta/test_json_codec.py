@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -45,6 +46,26 @@ def test_reads_what_it_writes(value: object) -> None:
     assert json_codec.loads(json_codec.dumps(value)) == value
 
 
+@pytest.mark.parametrize("levels", [0, 260])
+@given(value=JSON)
+def test_typed_numbers(levels: int, value: object) -> None:
+    """Keep the types of numbers in typed JSON, which can be turned into the other form."""
+    for _ in range(levels):
+        value = [value]
+    typed = json_codec.dumps(value, typed=True)
+    plain = json_codec.dumps(value)
+
+    assert repr(json_codec.loads(typed)) == repr(_sorted(value))
+    assert json_codec.untyped(typed) == plain
+    assert json_codec.untyped(typed + b"\n") == plain + b"\n"
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value, key=str.encode)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
 @pytest.mark.parametrize("text, value", [(b"9223372036854775808", 9223372036854775808.0), (b"9223372036854775807", 2**63 - 1)])
 def test_integers_beyond_int64_become_floats(text: bytes, value: float) -> None:
     """Read a number beyond int64 as a float."""
@@ -70,7 +91,10 @@ def test_digits_in_strings_hide_no_number(text: bytes, value: object) -> None:
 
 def test_replaces_bytes_that_are_not_utf8() -> None:
     """Write U+FFFD for each byte that is not UTF-8, as Go does, and everything else as without such bytes."""
-    assert json_codec.dumps({"b": [1.0, "é\udcff\udcfe"], "a": "<"}) == '{"a":"\\u003c","b":[1,"é\\ufffd\\ufffd"]}'.encode()
+    value = {"b": [1.0, "é\udcff\udcfe"], "a": "<"}
+
+    assert json_codec.dumps(value) == '{"a":"\\u003c","b":[1,"é\\ufffd\\ufffd"]}'.encode()
+    assert json_codec.dumps(value, typed=True) == '{"a":"\\u003c","b":[1.0,"é\\ufffd\\ufffd"]}'.encode()
 
 
 def test_still_refuses_other_values() -> None:

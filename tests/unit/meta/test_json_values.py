@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apiext.meta import json_codec
-from apiext.meta.json_values import copy, depth, equal, is_deeper, transform
+from apiext.meta.json_values import copy, depth, equal, is_deeper, share, transform
 
 _SCALARS = st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=3)
 _VALUES = st.recursive(_SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3))
@@ -81,3 +81,34 @@ def test_transforms_scalars() -> None:
 
     assert transform(value, lambda scalar: scalar + 1) == {"a": [2, {"b": 3}], "c": 4}
     assert value == {"a": [1, {"b": 2}], "c": 3}
+
+
+@given(st.dictionaries(st.text(max_size=2), _VALUES, max_size=3), st.dictionaries(st.text(max_size=2), _VALUES, max_size=3))
+def test_shares_equal_members(new: dict[str, Any], old: dict[str, Any]) -> None:
+    """Replace equal values by the others themselves, and nothing else."""
+    old = old | {"both": copy(new.get("both", {"a": [1]}))}
+    before, shared = copy(new), new | {"both": copy(old["both"])}
+    is_same = share(shared, old)
+
+    assert shared["both"] is old["both"]
+    assert equal(shared, before | {"both": old["both"]})
+    assert is_same == equal(shared, old)
+
+
+def test_shares_below_objects_that_differ() -> None:
+    """Share the members of objects that differ; 1 and true, 1.0 and 1 differ."""
+    old = {"a": {"list": [{"x": 1}], "flag": True, "number": 1.0, "gone": None}}
+    new = {"a": {"list": [{"x": 1}], "flag": 1, "number": 1, "more": None}}
+
+    assert not share(new, old)
+    assert new["a"]["list"] is old["a"]["list"]
+    assert (type(new["a"]["flag"]), type(new["a"]["number"])) == (int, int)
+
+
+def test_shares_deep_objects() -> None:
+    """Compare deep objects once, as a whole."""
+    old = nested(400)
+    new = {"a": copy(old)}
+
+    assert share(new, {"a": old})
+    assert new["a"] is old

@@ -2,11 +2,14 @@
 
 import asyncio
 import gc
+import weakref
+from contextlib import suppress
 from functools import partial
 
 import pytest
 
 from apiext.meta.tasks import SharedWork, end_tasks, shared_task
+from tests.support.event_loop import settle
 
 
 async def test_ends_all_tasks() -> None:
@@ -90,3 +93,31 @@ async def test_work_ends_with_its_last_caller() -> None:
     await end_tasks(callers[1])
     await asyncio.sleep(0)
     assert ended == [True]
+
+
+class _Failure(Exception):  # noqa: N818 -- no error of anything
+    """An exception that can be referred to weakly."""
+
+
+async def test_failed_work_leaves_no_cycle() -> None:
+    """Free an exception of shared work with its last caller, without the garbage collector."""
+    failures: weakref.WeakSet[_Failure] = weakref.WeakSet()
+
+    async def fail() -> None:
+        error = _Failure("no")
+        failures.add(error)
+        try:
+            raise error
+        finally:
+            del error
+
+    gc.disable()
+    try:
+        with suppress(_Failure):
+            await SharedWork[None]().run("key", fail)
+        await settle()
+        left = len(failures)
+    finally:
+        gc.enable()
+
+    assert not left

@@ -1,13 +1,16 @@
 """Slices of long work."""
 
 import asyncio
+import math
 from itertools import pairwise
 
 import pytest
 
-from apiext.meta import time_slice
+from apiext.meta import small_requests, time_slice
+from apiext.meta.small_requests import SMALL_REQUESTS
 from apiext.meta.tasks import end_tasks
 from apiext.meta.time_slice import Pace, Steps, at_once, in_slices
+from tests.support.event_loop import settle
 
 
 def counting(count: int, log: list[str], name: str) -> Steps[int]:
@@ -22,6 +25,7 @@ def counting(count: int, log: list[str], name: str) -> Steps[int]:
 def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pause after every step."""
     monkeypatch.setattr(time_slice, "_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(time_slice, "_SHARED_SLICE_SECONDS", 0.0)
     monkeypatch.setattr(time_slice, "_SHORT_SLICE_SECONDS", 0.0)
 
 
@@ -59,3 +63,37 @@ async def test_one_slice_in_each_iteration() -> None:
 
     assert "".join(log) == "abcx" + "abc" * 3
     assert max(after - before for before, after in pairwise(sizes)) == 1
+
+
+async def test_short_slices_while_small_requests_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pause sooner after a small request has come; urgent work does not."""
+    monkeypatch.setattr(time_slice, "_SLICE_SECONDS", 1000.0)
+    monkeypatch.setattr(small_requests, "_EXPECTED_SECONDS", 1000.0)
+    monkeypatch.setattr(SMALL_REQUESTS, "_latest", -math.inf)
+    pace, urgent = Pace(), Pace(urgent=True)
+    due = [pace.due, urgent.due]
+
+    SMALL_REQUESTS.note()
+    for each in (pace, urgent):
+        await each.pause()
+
+    assert [*due, pace.due, urgent.due] == [False, False, True, False]
+    monkeypatch.setattr(SMALL_REQUESTS, "_latest", -math.inf)
+    await pace.pause()
+    assert not pace.due
+
+
+async def test_work_waits_for_small_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do no work while a small request is under way, and continue at its end."""
+    monkeypatch.setattr(small_requests, "_HOLD_SECONDS", 1000.0)
+    monkeypatch.setattr(SMALL_REQUESTS, "_free_from", 0.0)
+    log: list[str] = []
+    work = asyncio.create_task(in_slices(counting(3, log, "a")))
+    await asyncio.sleep(0)
+    SMALL_REQUESTS.begin()
+    await settle()
+    held = "".join(log)
+    SMALL_REQUESTS.end()
+    await work
+
+    assert (held, "".join(log)) == ("a", "aaa")

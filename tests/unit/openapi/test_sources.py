@@ -46,6 +46,8 @@ def test_each_served_version_has_a_document() -> None:
         "apis",
         "apis/apiextensions.k8s.io",
         "apis/apiextensions.k8s.io/v1",
+        "apis/flowcontrol.apiserver.k8s.io",
+        "apis/flowcontrol.apiserver.k8s.io/v1",
         "apis/storagemigration.k8s.io",
         "apis/storagemigration.k8s.io/v1",
         "version",

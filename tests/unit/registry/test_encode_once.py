@@ -15,7 +15,7 @@ from apiext.meta import json_codec
 from apiext.registry.customresource_codec import CustomResourceCodec
 from apiext.schema.compiled import CompiledSchema
 from apiext.schema.objectmeta.algorithm import CoercionError
-from apiext.storage.interface import Encoded
+from apiext.storage.encoded import Encoded
 from hack.lib.differential.generated_objects import generate_resource, mutate
 from tests.support.builders.crds import widget
 from tests.support.builders.random_schemas import random_schema

@@ -9,6 +9,7 @@ from apiext.server.feature_gates import parse_feature_gates
 from apiext.server.options import KubeconfigSource, ServerOptions, ServingOptions, StorageOptions
 
 CORE = "v1"
+FLOWS = "flowcontrol.apiserver.k8s.io/v1"
 CRDS = "apiextensions.k8s.io/v1"
 MIGRATIONS = "storagemigration.k8s.io/v1"
 VERSIONS = "internal.apiserver.k8s.io/v1alpha1"
@@ -17,9 +18,9 @@ VERSIONS = "internal.apiserver.k8s.io/v1alpha1"
 @pytest.mark.parametrize(
     "gates, host, expected",
     [
-        ([], None, [CORE, CRDS, MIGRATIONS]),
-        (["StorageVersionMigrator=false"], None, [CORE, CRDS]),
-        (["StorageVersionAPI=true"], None, [CORE, CRDS, MIGRATIONS, VERSIONS]),
+        ([], None, [CORE, CRDS, FLOWS, MIGRATIONS]),
+        (["StorageVersionMigrator=false"], None, [CORE, CRDS, FLOWS]),
+        (["StorageVersionAPI=true"], None, [CORE, CRDS, FLOWS, MIGRATIONS, VERSIONS]),
         (["StorageVersionAPI=true"], KubeconfigSource("--kubeconfig"), [CRDS]),
     ],
 )

@@ -27,7 +27,7 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (options.storage.etcd, options.storage.prefix) == (None, "/registry")
     assert options.authentication.anonymous
     assert options.storage.watch_cache
-    assert (options.limits.request_timeout, options.limits.max_in_flight) == (60.0, 400)
+    assert (options.limits.request_timeout, options.limits.max_in_flight) == (60.0, 100)
 
 
 @pytest.mark.parametrize("value", ["", "relative"])
@@ -173,6 +173,24 @@ def test_looks_up_missing_authorities(tmp_path: Path) -> None:
     assert not looks_up(client_ca_file=str(path), requestheader_client_ca_file=str(path))
     assert not looks_up(authentication_skip_lookup="true")
     assert not read_options({}).authentication.looks_up
+
+
+def test_priority_and_fairness_needs_seats() -> None:
+    """Accept a server without limits only without priority and fairness."""
+    unlimited = {"max_requests_inflight": "0", "max_mutating_requests_inflight": "0"}
+
+    assert _problems(**unlimited) == [
+        "--enable-priority-and-fairness: --max-requests-inflight and --max-mutating-requests-inflight must not both be 0"
+    ]
+    assert read_options({"max_requests_inflight": "0"}).limits.priority_and_fairness
+    assert not read_options({**unlimited, "enable_priority_and_fairness": "false"}).limits.priority_and_fairness
+
+
+def test_rejecting_limits_are_wider() -> None:
+    """Limit requests as the reference does where those beyond the limit are rejected."""
+    limits = read_options({"enable_priority_and_fairness": "false"}).limits
+    assert (limits.max_in_flight, limits.max_mutating_in_flight) == (400, 200)
+    assert read_options({"max_requests_inflight": "7"}).limits.max_in_flight == 7
 
 
 def test_reports_all_problems_at_once() -> None:

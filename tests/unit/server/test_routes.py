@@ -9,11 +9,12 @@ from aiohttp.test_utils import make_mocked_request
 
 from apiext.endpoints.request import INFO
 from apiext.endpoints.responsewriters.response import Reply
-from apiext.filters.max_in_flight import InFlight
 from apiext.filters.metrics import Labels, RequestStats, _record
 from apiext.filters.request_info import request_info
+from apiext.flowcontrol.flow_queue import Phase
 from apiext.meta.errors import StatusError
 from apiext.meta.gvk import GroupResource
+from apiext.meta.request import MUTATING, READ_ONLY
 from apiext.server.routes.healthz import PING, CachedProbe, HealthCheck, HealthEndpoint, UnhealthyError
 from apiext.server.routes.metrics import Metrics
 from apiext.server.routes.router import Router
@@ -48,7 +49,7 @@ class _Site:
             health=[HealthEndpoint(name, [PING, *checks]) for name in ("healthz", "livez", "readyz")],
             metrics=Metrics(
                 stats=self.stats,
-                in_flight=InFlight(),
+                requests=lambda: {(Phase.EXECUTING, READ_ONLY): 2, (Phase.WAITING, MUTATING): 3},
                 objects=_objects,
                 stored=_stored,
                 workers=WorkerPool(),
@@ -212,7 +213,8 @@ async def test_renders_metrics() -> None:
     assert _sorted(f'apiserver_request_duration_seconds_bucket{{le="+Inf",{labels}}} 2.0') in lines
     assert 'apiserver_resource_objects{group="g",resource="ws"} 3.0' in body
     assert 'apiext_stored_objects{group="g",resource="ws",version="v1"} 2.0' in body
-    assert 'apiserver_current_inflight_requests{request_kind="readOnly"} 0.0' in body
+    assert 'apiserver_current_inflight_requests{request_kind="readOnly"} 2.0' in body
+    assert 'apiserver_current_inqueue_requests{request_kind="mutating"} 3.0' in body
     assert "process_resident_memory_bytes" in body
     assert any(line.startswith("apiserver_longrunning_requests") and line.endswith("2.0") for line in body.splitlines())
 

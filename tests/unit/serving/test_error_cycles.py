@@ -1,16 +1,31 @@
-"""Memory of refused requests."""
+"""Memory of requests that fail."""
 
-import asyncio
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tests.support.builders.crds import widget
+from apiext.meta import limits
+from apiext.webhook import hook_client
+from hack.lib.servers.certificates import Authority
+from tests.support.builders.crds import versions_like, widget, widget_crd
+from tests.support.conversion_webhook import (
+    BREAK,
+    HANG,
+    Answer,
+    ConversionWebhook,
+    Reply,
+    conversion_webhook,
+    failing,
+    reviewed,
+)
+from tests.support.event_loop import settle, until
 from tests.support.servers.in_process import CRDS, InProcess
 
 _PATH: Final = "/apis/example.com/v1/namespaces/default/widgets"
+_V2: Final = "/apis/example.com/v2/namespaces/default/widgets"
 _MERGE: Final = "application/merge-patch+json"
 _JSON_PATCH: Final = "application/json-patch+json"
 _YAML: Final = "application/yaml"
@@ -56,27 +71,119 @@ def frozen_garbage() -> Iterator[None]:
     gc.enable()
 
 
+async def _left(server: InProcess, method: str, path: str, body: Any = None, media_type: str = "application/json") -> str:
+    """Send a request that fails, and return what it leaves to the garbage collector, "" for nothing."""
+    gc.collect()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        answer = await server.ask(method, path, body, Content_Type=media_type)
+        # the task of the request ends after the response
+        await settle()
+        gc.collect()
+        cyclic = [type(item).__name__ for item in gc.garbage if isinstance(item, BaseException)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+    request = f"{method} {path} {str(body)[:100]}"
+    assert answer.status >= 400, f"{request}: {answer.status}"
+    return f"{request}: {answer.message[:200]}: {cyclic}" if cyclic else ""
+
+
 @pytest.mark.parametrize("size", [10, 300_000])
 @pytest.mark.usefixtures("frozen_garbage")
 async def test_errors_leave_no_cycles(widgets: InProcess, size: int) -> None:
     """Free the memory of a refused request at its end, on the event loop or in a worker process, without the garbage collector."""
     await widgets.ask("POST", _PATH, widget("a"))
-    found = []
-    for method, path, body, media_type in _refused("x" * size):
-        gc.collect()
-        gc.set_debug(gc.DEBUG_SAVEALL)
-        try:
-            answer = await widgets.ask(method, path, body, Content_Type=media_type)
-            # the task of the request ends after the response
-            for _ in range(10):
-                await asyncio.sleep(0)
-            gc.collect()
-            cyclic = [type(item).__name__ for item in gc.garbage if isinstance(item, BaseException)]
-        finally:
-            gc.set_debug(0)
-            gc.garbage.clear()
-        assert answer.status >= 400, f"{method} {path} {str(body)[:100]}: {answer.status}"
-        if cyclic:
-            found.append(f"{method} {path} {str(body)[:100]}: {answer.message[:100]}: {cyclic}")
+    left = [left for request in _refused("x" * size) if (left := await _left(widgets, *request))]
 
-    assert not found, "\n".join(found)
+    assert not left, "\n".join(left)
+
+
+@pytest.fixture
+def webhook(tmp_path: Path) -> Iterator[ConversionWebhook]:
+    """Run a webhook that converts."""
+    with conversion_webhook(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+async def versioned(server: InProcess, webhook: ConversionWebhook) -> InProcess:
+    """Serve widgets in v1, which is stored, and v2, which a webhook converts."""
+    crd = widget_crd(conversion=webhook.conversion())
+    crd["spec"]["versions"] = versions_like("v1", "v2")(*crd["spec"]["versions"])
+    await server.define(crd)
+    return server
+
+
+async def _left_by_conversions(server: InProcess, size: int) -> list[str]:
+    """Send requests that need conversion, about two objects of a size, and return what they leave to the garbage collector."""
+    spec = {"any": {"text": "x" * size}}
+    for name in ("a", "b"):
+        await server.ask("POST", _PATH, widget(name, spec=spec))
+    body = widget("a", version="v2", spec=spec)
+    requests: list[tuple[Any, ...]] = [
+        ("GET", _V2),
+        ("GET", f"{_V2}/a"),
+        ("POST", _V2, body),
+        ("PUT", f"{_V2}/a", body),
+        ("PATCH", f"{_V2}/a", {"spec": {}}, _MERGE),
+    ]
+    return [left for request in requests if (left := await _left(server, *request))]
+
+
+_WRONG: Final[dict[str, Answer]] = {
+    "500": lambda _call: Reply(b"no" * 10_000, 500, {"Content-Type": "text/plain"}),
+    "redirects": lambda call: Reply(code=307, headers={"Location": call.path}),
+    "empty": lambda _call: Reply(),
+    "syntax": lambda _call: Reply(b'{"a":[' + b"1," * 10_000),
+    "no review": lambda _call: {"kind": "Status", "apiVersion": "v1"},
+    "other kind": lambda call: {**reviewed(call, call.objects), "kind": "Pod"},
+    "too large": lambda _call: Reply(b"x" * (limits.MAX_HOOK_RESPONSE_BYTES + 1)),
+    "no objects": lambda call: reviewed(call, []),
+    "other uid": lambda call: reviewed(call, call.objects, uid="x"),
+    "failure": failing("x" * 10_000),
+    "other version": lambda call: reviewed(call, call.objects),
+    "large, other version": lambda call: reviewed(call, [obj | {"spec": {"any": "x" * 300_000}} for obj in call.objects]),
+    "unexpected end": lambda _call: Reply(b"x", headers={"Content-Length": "10", "Connection": "close"}),
+    "no answer": lambda _call: BREAK,
+}
+"""Answers with which no conversion succeeds. Those after which the webhook is not called for a while come last."""
+
+
+@pytest.mark.parametrize("size", [10, 300_000])
+@pytest.mark.usefixtures("frozen_garbage")
+async def test_wrong_answers_of_webhooks_leave_no_cycles(versioned: InProcess, webhook: ConversionWebhook, size: int) -> None:
+    """Free the memory of a request whose conversion fails, with what the webhook got and answered."""
+    left = {}
+    for name, webhook.answer in _WRONG.items():
+        left[name] = await _left_by_conversions(versioned, size)
+
+    assert not any(left.values()), left
+
+
+@pytest.mark.parametrize("size", [10, 300_000])
+@pytest.mark.usefixtures("frozen_garbage")
+async def test_refused_connections_leave_no_cycles(versioned: InProcess, webhook: ConversionWebhook, tmp_path: Path, size: int) -> None:
+    """Free the memory of a request that cannot reach the webhook, or that does not trust its certificate."""
+    webhook.use_certificate(Authority(tmp_path / "other"))
+    left = await _left_by_conversions(versioned, size)
+    webhook.close()
+    left += await _left_by_conversions(versioned, size)
+
+    assert not left, "\n".join(left)
+
+
+@pytest.mark.parametrize("size", [10, 300_000])
+@pytest.mark.usefixtures("frozen_garbage")
+async def test_slow_webhooks_leave_no_cycles(
+    versioned: InProcess, webhook: ConversionWebhook, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """Free the memory of a request whose conversion takes too long."""
+    monkeypatch.setattr(hook_client, "TIMEOUT", 0.2)
+    webhook.answer = lambda _call: HANG
+    left = await _left_by_conversions(versioned, size)
+    webhook.release()
+    await until(lambda: not webhook.connections)
+    await settle()
+
+    assert not left, "\n".join(left)

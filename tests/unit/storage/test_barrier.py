@@ -4,10 +4,19 @@ import asyncio
 
 import pytest
 
+from apiext.storage import barrier as barriers
 from apiext.storage.backend import UnavailableError
 from apiext.storage.barrier import Barrier
-from tests.support.event_loop import settle
+from tests.support.event_loop import advance, settle
 from tests.support.servers.memory_backend import MemoryBackend
+
+_PATIENCE = 1000.0
+
+
+@pytest.fixture(autouse=True)
+def patient_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let readers wait for the request under way until the test moves the clock."""
+    monkeypatch.setattr(barriers, "_PATIENCE_SECONDS", _PATIENCE)
 
 
 async def test_sends_a_request_for_one_reader() -> None:
@@ -34,6 +43,25 @@ async def test_shares_the_next_request() -> None:
     assert await first <= 2
     assert await asyncio.gather(*later) == [2] * 100
     assert backend.calls["revision"] == 2
+
+
+async def test_sends_another_request_beside_a_late_one() -> None:
+    """Send a request beside one that is late for the readers that wait, but only so many."""
+    backend = MemoryBackend()
+    barrier = Barrier(backend)
+    backend.gate.clear()
+    readers = []
+    for _ in range(6):
+        readers += [asyncio.ensure_future(barrier.revision()) for _ in range(2)]
+        await settle()
+        advance(_PATIENCE)
+        await settle()
+    under_way = dict(backend.calls)
+    backend.gate.set()
+
+    assert await asyncio.gather(*readers) == [1] * 12
+    assert under_way == {"revision": 4}
+    assert backend.calls == {"revision": 5}
 
 
 async def test_shares_a_request_among_simultaneous_readers() -> None:

@@ -41,6 +41,7 @@ def test_drops_restorable_bytes() -> None:
     item = View(codec, RENDERER).item(entry)
 
     assert entry.raw == raw
+    assert entry.stored_bytes == len(raw)
     assert entry.size == len(item.data)
     assert entry.size - before < 30
 
@@ -52,6 +53,7 @@ def test_keeps_bytes_that_differ() -> None:
     item = View(codec, RENDERER).item(entry)
 
     assert entry.raw == raw
+    assert entry.stored_bytes == len(raw)
     assert entry.size == len(raw) + len(item.data)
 
 

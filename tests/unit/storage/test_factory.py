@@ -13,6 +13,7 @@ from apiext.meta.gvk import GroupResource
 from apiext.storage import factory as factories
 from apiext.storage import watch_queue
 from apiext.storage.backend import CompactedError
+from apiext.storage.cacher import history
 from apiext.storage.cacher.cached_store import CachedStore
 from apiext.storage.factory import StoreFactory
 from apiext.storage.interface import EventType, ListOptions, VersionMatch
@@ -218,6 +219,30 @@ async def test_ends_a_slow_watcher(monkeypatch: pytest.MonkeyPatch) -> None:
         assert await slow.rest() == []
         assert store.cache.dispatcher._watchers == 1
     assert store.cache.dispatcher._watchers == 0
+    await factory.close()
+
+
+async def test_releases_objects_of_past_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Release the objects of the last list when the history has dropped their deletions, and list again."""
+    monkeypatch.setattr(history, "MIN_CHANGES", 2)
+    clock, codec = Clock(), WidgetCodec()
+    factory, store = await cached(MemoryBackend(), clock)
+    for number in range(5):
+        await store.create(f"a/{number}", widget(f"a/{number}"), codec)
+    await store.list("", codec, ListOptions())
+    for number in range(4):
+        await store.delete(f"a/{number}", codec)
+    await store.get("a/4", codec)
+    (sorted_view,) = store.cache._sorted_views.values()
+    kept = []
+    for seconds in (0, history.KEPT_SECONDS + 1):
+        clock.now += seconds
+        store.cache.tick()
+        kept.append(len(sorted_view.items))
+
+    assert kept == [5, 0]
+    assert [item.key for item in (await store.list("", codec, ListOptions())).items] == ["a/4"]
+    assert len(sorted_view.items) == 1
     await factory.close()
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apiext.meta import json_codec
+from apiext.meta import cbor_codec, json_codec
 from apiext.storage.backend import ValueTooLargeError
 from apiext.storage.reencoder import Reencoder
 from apiext.storage.rendering import Renderer
@@ -130,3 +130,18 @@ async def test_reports_objects_that_grow_too_large(backend: MemoryBackend, monke
 def backend() -> MemoryBackend:
     """Return an empty store."""
     return MemoryBackend()
+
+
+async def test_rewrites_in_cbor(backend: MemoryBackend) -> None:
+    """Store objects in CBOR, with the types of numbers, where that is the encoding of writes."""
+    codec = WidgetCodec()
+    codec.cbor = True
+    obj = {"apiVersion": "example.com/v0", "data": {"f": 1.0, "i": 1}, "kind": "Widget", "metadata": {"name": "a", "uid": "u"}}
+    await backend.create(f"{PREFIX}a", json_codec.dumps(obj, typed=True) + b"\n")
+
+    assert await _run(backend, codec) == (["a"], {})
+
+    pair, _ = await backend.get(f"{PREFIX}a")
+    assert pair is not None
+    assert pair.value.startswith(cbor_codec.PREFIX)
+    assert repr(cbor_codec.loads(pair.value)["data"]) == repr(obj["data"])

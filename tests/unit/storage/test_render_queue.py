@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import cast
 
 import pytest
@@ -14,7 +17,7 @@ from apiext.storage.entry import Entry
 from apiext.storage.interface import Codec, Item
 from apiext.storage.render_queue import RenderQueue, Results
 from tests.support.builders.widgets import WidgetCodec
-from tests.support.event_loop import until
+from tests.support.event_loop import settle, until
 
 VIEW = object()
 
@@ -211,3 +214,30 @@ async def test_batches_of_a_slow_webhook_are_small(renderer: Renderer, monkeypat
             renderer.finish()
             await asyncio.sleep(0)
     assert sizes == [500, 83, 166, 332]
+
+
+class _Failure(Exception):  # noqa: N818 -- no error of anything
+    """An exception that can be referred to weakly."""
+
+
+async def test_a_failure_leaves_no_cycle(renderer: Renderer) -> None:
+    """Free the exception of a batch with its readers, without the garbage collector."""
+    renderer.error = _Failure("no")
+    failures = weakref.WeakSet([renderer.error])
+    gc.disable()
+    try:
+        wanted = entries(2)
+        readers = [renderer.read(wanted) for _ in range(2)]
+        await renderer.begins(1)
+        renderer.finish()
+        for reader in readers:
+            with suppress(_Failure):
+                await reader
+        renderer.error = None
+        del reader, readers
+        await settle()
+        left = len(failures)
+    finally:
+        gc.enable()
+
+    assert not left

@@ -178,6 +178,17 @@ async def test_large_answers(connect: Connect, webhook: ConversionWebhook, monke
     assert await _failure(connect()) == "the response of the webhook is larger than 100 bytes"
 
 
+async def test_forgets_large_answers(connect: Connect, webhook: ConversionWebhook, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep no byte of an answer that is too large in the frames of the error."""
+    monkeypatch.setattr(hook_client, "MAX_HOOK_RESPONSE_BYTES", 100)
+    webhook.answer = lambda _call: Reply(b"x" * 101)
+    with pytest.raises(HookError) as error:
+        await connect().post(b"{}")
+    kept = [value for entry in error.traceback for value in entry.frame.f_locals.values() if isinstance(value, bytearray)]
+
+    assert kept == [b""]
+
+
 @pytest.mark.parametrize(
     "hosts, problem",
     [

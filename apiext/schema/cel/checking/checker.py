@@ -23,7 +23,7 @@ from apiext.schema.cel.ast import (
 from apiext.schema.cel.checking.type_inference import Inference, display_type, is_less_specific, is_variable, unwrap_optional
 from apiext.schema.cel.deep_recursion import deep_recursion
 from apiext.schema.cel.environment import Environment
-from apiext.schema.cel.protobuf_messages import MESSAGES
+from apiext.schema.cel.protobuf_messages import CONSTANTS, MESSAGES
 from apiext.schema.cel.syntax.source import CompileError, Issue, display_issues
 from apiext.schema.cel.types import (
     BOOL,
@@ -112,14 +112,17 @@ class _Checker:
     def _mismatch(self, node: int, expected: CelType, actual: CelType) -> None:
         self._report(node, f"expected type '{display_type(expected)}' but found '{display_type(actual)}'")
 
-    def _resolve(self, node: int, name: str) -> Identifier | None:
-        """Return the variable or type of a name; a leading dot skips the variables of macros."""
+    def _resolve(self, node: int, name: str) -> Constant | Identifier | None:
+        """Return the variable, type or constant of a name; a leading dot skips the variables of macros."""
         scope = self.local.get(name)
         if scope:
             self.types[node] = scope[-1]
             self.names[node] = name
             return Identifier(node, name)
         plain = name.removeprefix(".")
+        if plain in CONSTANTS:
+            self.types[node] = INT
+            return Constant(node, CONSTANTS[plain])
         kind = self.environment.identifier(plain)
         if kind is None:
             return None

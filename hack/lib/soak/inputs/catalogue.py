@@ -7,6 +7,7 @@ from hack.lib.soak.hostile import Input, name_of
 from hack.lib.soak.inputs import (
     connections,
     definitions,
+    flows,
     headers,
     json_bodies,
     metadata,
@@ -18,7 +19,20 @@ from hack.lib.soak.inputs import (
     yaml_bodies,
 )
 
-_FILES: Final = (selectors, headers, queries, metadata, json_bodies, yaml_bodies, patches, connections, readers, definitions, versions)
+_FILES: Final = (
+    selectors,
+    headers,
+    flows,
+    queries,
+    metadata,
+    json_bodies,
+    yaml_bodies,
+    patches,
+    connections,
+    readers,
+    definitions,
+    versions,
+)
 INPUTS: Final[dict[str, Input]] = {name_of(run): run for file in _FILES for run in file.INPUTS}
 """The inputs by the name of their function, with hyphens."""
 

@@ -165,6 +165,7 @@ def definition_lists(attack: Attack) -> None:
     base = definition(_PLURAL, _GADGET, spec=_OPEN)
     version = base["spec"]["versions"][0]
     names = base["spec"]["names"]
+    taken = {"names": {**names, "kind": KIND}}
     for change in (
         {"versions": [{**version, "name": f"v{number + 1}", "storage": not number} for number in range(attack.size(200, 20))]},
         {"versions": [version] * attack.size(2_000, 200)},
@@ -175,7 +176,7 @@ def definition_lists(attack: Attack) -> None:
                 "categories": [f"c{number}" for number in range(count)],
             }
         },
-        {"names": {**names, "kind": KIND}},
+        taken,
         {"names": {**names, "plural": "x" * 100_000}},
         {"versions": [{**version, "selectableFields": [{"jsonPath": ".spec" + ".a" * number} for number in range(1, count // 10)]}]},
         {"versions": [{**version, "subresources": {"scale": {"specReplicasPath": ".a" * count, "statusReplicasPath": "['" * count}}}]},
@@ -187,7 +188,7 @@ def definition_lists(attack: Attack) -> None:
         },
         {"group": "a." * 50_000},
     ):
-        with attack.defined({**base, "spec": {**base["spec"], **change}}) as path:
+        with attack.defined({**base, "spec": {**base["spec"], **change}}, served=change != taken) as path:
             attack.ask("GET", path)
             attack.ask("GET", "/apis")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiext.endpoints.request import USER, WORKERS
+from apiext.endpoints.request import SERVES_CBOR, USER, WORKERS
 from apiext.endpoints.responsewriters import formatting
 from apiext.endpoints.responsewriters.formatting import format_parts, formatted
 from apiext.endpoints.responsewriters.table import encode_items
@@ -35,16 +35,17 @@ class InlineWorkers:
     def __init__(self) -> None:
         self.longest = 0
 
-    async def call(self, make: Callable[..., bytes], data: bytes, media: MediaType, *, user: str) -> bytes:
+    async def call(self, make: Callable[..., bytes], data: bytes, *more: MediaType, user: str) -> bytes:
         """Return the function's result."""
         assert user == "somebody"
         self.longest = max(self.longest, len(data))
-        return make(data, media)
+        return make(data, *more)
 
 
-def request(workers: InlineWorkers) -> web.BaseRequest:
+def request(workers: InlineWorkers, *, serves_cbor: bool = False) -> web.BaseRequest:
     """Return a request of a user."""
-    return cast("web.BaseRequest", {WORKERS: workers, USER: UserInfo("somebody")})
+    gate = {SERVES_CBOR: True} if serves_cbor else {}
+    return cast("web.BaseRequest", {WORKERS: workers, USER: UserInfo("somebody"), **gate})
 
 
 async def parts_of(head: bytes, values: list[Any], tail: bytes) -> list[bytes]:
@@ -91,3 +92,18 @@ async def test_other_large_values_are_formatted_whole() -> None:
     """Format an object, and a list without items, in one piece."""
     for parts in ([b'{"a":"' + b"x" * 70_000 + b'"}', b"\n"], [b'{"a":"' + b"x" * 70_000 + b'","rows":[', b"", b"]}\n"]):
         assert await format_parts(request(InlineWorkers()), FORMS[0], parts) == [formatted(b"".join(parts), FORMS[0])]
+
+
+@pytest.mark.parametrize("limits", [(64 * 1024, 1024 * 1024), (0, 1024 * 1024), (0, 0)])
+@pytest.mark.parametrize("media", [MediaType(), *FORMS], ids=["json", "yaml", "indented"])
+@given(values=st.lists(st.dictionaries(_TEXT, _VALUES, max_size=3), max_size=4))
+async def test_only_cbor_has_typed_numbers(media: MediaType, limits: tuple[int, int], values: list[Any]) -> None:
+    """Write typed numbers as Go does, in lists, objects and lists without items."""
+    lists = [json_codec.dumps(value, typed=True) + b"," for value in values]
+    head, tail = b'{"apiVersion":"v1","items":[', b'],"kind":"List","metadata":{}}\n'
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(formatting, "_INLINE_BYTES", limits[0])
+        patch.setattr(formatting, "_SEARCHED_BYTES", limits[1])
+        for parts in ([head, *lists[:-1], b"".join(lists[-1:]).removesuffix(b","), tail], [json_codec.dumps(values, typed=True), b"\n"]):
+            made = b"".join(await format_parts(request(InlineWorkers(), serves_cbor=True), media, parts))
+            assert made == formatted(json_codec.untyped(b"".join(parts)).removesuffix(b"\n"), media)

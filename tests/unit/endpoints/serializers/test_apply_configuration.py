@@ -19,6 +19,8 @@ from apiext.meta.inline_work import HeavyWorkError, InlineWork
         (b'{"a": "\\ud83d\\ude00"}', None),
         (b'{\t"a": 1}', {"a": 1}),
         (b'{"a": 9007199254740993}', {"a": 9007199254740993}),
+        (b'{"a":1.0,"b": [1e3,-2.0,\n3E2],"c":1.5,"d":1e21,"e":-0.0}', {"a": 1, "b": [1000, -2, 300], "c": 1.5, "d": 1e21, "e": 0}),
+        (b'{"a":"x: 1.0"}', {"a": "x: 1.0"}),
     ],
 )
 def test_parses(body: bytes, parsed: Any) -> None:
@@ -28,7 +30,10 @@ def test_parses(body: bytes, parsed: Any) -> None:
             parse_configuration(body)
         return
 
-    assert parse_configuration(body) == (parsed, [])
+    found, duplicates = parse_configuration(body)
+
+    assert repr(found) == repr(parsed)
+    assert duplicates == []
 
 
 @pytest.mark.parametrize("body", [b'{"a": 1, "a": 2}', b"a: 1\na: 2"])

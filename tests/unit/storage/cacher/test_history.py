@@ -98,6 +98,40 @@ def test_limits_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(history) == 51
 
 
+def test_prepends_the_past() -> None:
+    """Return prepended changes before the others; they age from now on, and count for the limits."""
+    clock = Clock()
+    history = History(clock=clock)
+    history.begin(1000)
+    for revision in range(1001, 1201):
+        history.add(changed("a", revision))
+    free = history.free
+    clock.now += KEPT_SECONDS - 1
+    history.prepend([changed("a", revision) for revision in range(901, 1001)], floor=900)
+    assert revisions(history, 900) == list(range(901, 1201))
+    assert (len(history), history.added, history.free) == (300, 200, free - 1000)
+
+    clock.now += 2
+    history.trim()
+    assert len(history) == 300
+    clock.now += KEPT_SECONDS
+    history.trim()
+    assert (len(history), history.added, history.floor) == (MIN_CHANGES, MIN_CHANGES, 1100)
+    history.prepend([changed("a", revision) for revision in range(1051, 1101)], floor=1050)
+    assert revisions(history, 1050) == list(range(1051, 1201))
+
+
+def test_prepends_no_more_than_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drop the oldest prepended changes beyond the limit of bytes."""
+    monkeypatch.setattr(histories, "MAX_BYTES", 50)
+    history = History(clock=Clock())
+    history.begin(10)
+    history.add(changed("a", 11))
+    history.prepend([changed("a", revision) for revision in range(5, 11)], floor=4)
+    assert (history.floor, history.added, history.free) == (6, 1, 0)
+    assert revisions(history, 6) == list(range(7, 12))
+
+
 def test_releases_dropped_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hold no object of a dropped change, even if few changes were dropped."""
     monkeypatch.setattr(histories, "MAX_BYTES", 100)

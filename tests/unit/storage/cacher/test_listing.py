@@ -44,6 +44,7 @@ class CountingSelector(LabelSelector):
 def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pause wherever it is possible."""
     monkeypatch.setattr(time_slice, "_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(time_slice, "_SHARED_SLICE_SECONDS", 0.0)
     monkeypatch.setattr(time_slice, "_SHORT_SLICE_SECONDS", 0.0)
 
 

@@ -1,4 +1,8 @@
-"""A TCP load balancer before the replicas of a server: it forwards connections to ready servers, as kube-proxy does."""
+"""A TCP load balancer before the replicas of a server: it forwards connections to ready servers, as kube-proxy does.
+
+A server that answers its probe with an error, or does not listen, gets no more connections at once, as a Pod that ends. One that only
+answers late, on a busy machine, stays ready for a while, as with the readiness probe of the manifests.
+"""
 
 import asyncio
 import threading
@@ -10,6 +14,8 @@ from hack.lib.servers.process import free_port
 
 _LOOK: Final = 0.1
 """Seconds between probes of a server."""
+_MAX_SILENT: Final = 3
+"""Probes in a row without an answer in time that make a server unready: the failureThreshold of Pods by default."""
 _BLOCK: Final = 1 << 16
 
 
@@ -59,9 +65,14 @@ class Balancer:
         await self._loop.shutdown_default_executor()
 
     async def _probe(self, server: ApiextServer) -> None:
+        silent = 0
         while True:
             try:
                 ready = await asyncio.to_thread(server.ready)
+                silent = 0
+            except TimeoutError:
+                silent += 1
+                ready = silent < _MAX_SILENT and server in self._ready
             except OSError:
                 ready = False
             with self._changed:

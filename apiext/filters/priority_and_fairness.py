@@ -1,0 +1,83 @@
+"""Limits concurrent requests by FlowSchemas and priority levels (apiserver pkg/server/filters/priority-and-fairness.go)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apiext.endpoints.handlers.query_parameters import parse_query
+from apiext.endpoints.request import FLOW, HEADERS, INFO, TIMEOUT, USER, WATCH_INITIALIZED, Handler
+from apiext.endpoints.responsewriters.status import text_reply
+from apiext.flowcontrol.estimate import ONE_SEAT
+from apiext.flowcontrol.flow_queue import WAITING
+from apiext.flowcontrol.rejected import Rejected
+from apiext.flowcontrol.retry_after import RetryAfter
+from apiext.meta.small_requests import SMALL_REQUESTS
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from apiext.filters.metrics import RequestStats
+    from apiext.flowcontrol.classifier import Classification
+    from apiext.flowcontrol.estimate import WorkEstimate
+    from apiext.flowcontrol.flow_control import FlowControl
+
+
+class PriorityAndFairness:
+    """Lets requests wait for the seats of their priority level, and answers 429 where it rejects them.
+
+    A watch has its seats until it has sent its initial events; other long-running requests need none.
+    """
+
+    def __init__(self, handler: Handler, *, flow_control: FlowControl, maximum: float, stats: RequestStats) -> None:
+        """Create the filter. `maximum` is the timeout of requests in seconds."""
+        self._handler = handler
+        self._flow_control = flow_control
+        self._maximum = maximum
+        self._stats = stats
+        self._retry_after: dict[str, RetryAfter] = {}
+
+    async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Return the handler's answer, or 429."""
+        info = request[INFO]
+        verb = info.verb
+        if info.long_running and verb != "watch":
+            return await self._handler(request)
+        user, control = request[USER], self._flow_control
+        controller, found = control.controller, control.classifier.classify(user, info)
+        # a new dict, because the answer to a request that times out has only the headers of the filters before it
+        request[HEADERS] = request[HEADERS] | found.headers
+        try:
+            # get: most requests
+            estimate = ONE_SEAT if verb == "get" else self._estimate(request, found)
+            request[FLOW] = found, estimate
+            if estimate is ONE_SEAT:
+                SMALL_REQUESTS.note()
+            seats = controller.start(found, user, info, estimate)
+            if seats.phase is WAITING:
+                await controller.wait(found, seats, deadline=request.get(TIMEOUT, self._maximum))
+        except Rejected:
+            return self._rejection(request, found)
+        if verb == "watch":
+            request[WATCH_INITIALIZED] = seats.finish
+            control.watches.add(info)
+        elif verb == "get":
+            SMALL_REQUESTS.begin()
+        try:
+            return await self._handler(request)
+        finally:
+            seats.finish()
+            if verb == "watch":
+                control.watches.remove(info)
+            elif verb == "get":
+                SMALL_REQUESTS.end()
+
+    def _estimate(self, request: web.BaseRequest, found: Classification) -> WorkEstimate:
+        info, query = request[INFO], {}
+        if info.verb in {"list", "watch"}:
+            query = {name: values[0] for name, values in parse_query(request).items()}
+        return self._flow_control.estimator.estimate(info, query, found)
+
+    def _rejection(self, request: web.BaseRequest, found: Classification) -> web.StreamResponse:
+        self._stats.record_dropped(request, 429)
+        seconds = self._retry_after.setdefault(found.level.name, RetryAfter()).record()
+        return text_reply("Too many requests, please try again later.", status=429, headers={"Retry-After": str(seconds)})

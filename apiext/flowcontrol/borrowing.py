@@ -1,0 +1,103 @@
+"""Borrowing of seats between priority levels (updateBorrowing in apiserver pkg/util/flowcontrol/apf_controller.go)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from apiext.flowcontrol.concurrency_allocation import AllocationItem, allocate
+
+if TYPE_CHECKING:
+    from apiext.flowcontrol.priority_level import PriorityLevel
+    from apiext.flowcontrol.statistics import Moments
+
+_SMOOTHING: Final = 0.977
+"""Share of the former demand in the smoothed one; after five minutes of adjustments half of it is left."""
+
+
+@dataclass(slots=True)
+class SeatDemand:
+    """The seats that the requests of a priority level occupied and waited for in the latest period."""
+
+    average: float = 0.0
+    deviation: float = 0.0
+    peak: int = 0
+    smoothed: float = 0.0
+    """The average plus the standard deviation; it falls slowly."""
+
+    def update(self, observed: Moments, peak: int) -> None:
+        """Add the observations of a period."""
+        self.peak = peak
+        if not observed.nanoseconds:
+            return
+        self.average, self.deviation = observed.average, observed.deviation
+        envelope = observed.average + observed.deviation
+        self.smoothed = max(envelope, _SMOOTHING * self.smoothed + (1 - _SMOOTHING) * envelope)
+
+
+@dataclass(slots=True)
+class SeatLimits:
+    """The seats of a priority level."""
+
+    exempt: bool = False
+    nominal: int = 0
+    minimum: int = 0
+    """Nominal seats less what the level lends."""
+    maximum: int = 0
+    """Nominal seats and what the level may borrow."""
+    current: int = 0
+    target: float = 0.0
+    """Seats that the level would get if there were as many as all levels want."""
+    demand: SeatDemand = field(default_factory=SeatDemand)
+
+    @property
+    def least(self) -> int:
+        """The seats that the level needs now."""
+        peak = self.demand.peak
+        return max(self.minimum, peak if self.exempt else min(self.nominal, peak))
+
+
+def rounded(value: float) -> int:
+    """Return the nearest integer, of two the greater one."""
+    return math.floor(value + 0.5)
+
+
+def configure_limits(limits: SeatLimits, level: PriorityLevel, *, server_seats: int, share_sum: float) -> None:
+    """Set the nominal seats of a level by its part of all shares, and the bounds for lending and borrowing."""
+    limits.exempt = level.is_exempt
+    limits.nominal = math.ceil(server_seats * level.nominal_concurrency_shares / share_sum) if share_sum else 0
+    limits.minimum = limits.nominal - rounded(limits.nominal * level.lendable_percent / 100)
+    percent = level.borrowing_limit_percent
+    limits.maximum = limits.nominal + (server_seats if percent is None else rounded(limits.nominal * percent / 100))
+
+
+def adjust_limits(levels: Collection[SeatLimits]) -> float:
+    """Divide the nominal seats of all levels by their demand; return the fair proportion of seats to targets.
+
+    An exempt level has what it needs. The others divide the rest, above their minimum only as far as it is enough.
+    """
+    total = sum(limits.nominal for limits in levels)
+    left, limited = total, []
+    for limits in levels:
+        limits.target = max(limits.least, 0.0 if limits.exempt else limits.demand.smoothed)
+        if limits.exempt:
+            limits.current = limits.least
+            left -= limits.least
+        else:
+            limited.append(limits)
+    minimum, least = sum(limits.minimum for limits in limited), sum(limits.least for limits in limited)
+    if left <= least:
+        part = max(0, left - minimum) / (least - minimum) if least > minimum else 0.0
+        for limits in limited:
+            limits.current = limits.minimum + rounded((limits.least - limits.minimum) * part)
+        return 0.0
+    try:
+        shares, proportion = allocate(total, [AllocationItem(limits.least, limits.maximum, limits.target) for limits in limited])
+    except ValueError:
+        # bounds that contradict each other, as those of few levels that may not borrow: all keep what they have
+        return 0.0
+    for limits, share in zip(limited, shares, strict=True):
+        limits.current = rounded(share)
+    return proportion

@@ -1,0 +1,199 @@
+"""Admits requests to the seats of their priority levels (apiserver pkg/util/flowcontrol/apf_controller.go and apf_filter.go)."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from apiext.flowcontrol.borrowing import SeatLimits, adjust_limits, configure_limits, rounded
+from apiext.flowcontrol.clock import Clock, LoopClock
+from apiext.flowcontrol.flow_queue import ENDED, FlowRequest, Phase
+from apiext.flowcontrol.queue_set import QueueSet
+from apiext.flowcontrol.rejected import TIMED_OUT, Rejected
+from apiext.flowcontrol.statistics import ReadWriteSamples
+from apiext.meta.limits import MAX_QUEUE_WAIT_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping
+
+    from apiext.flowcontrol.classifier import Classification
+    from apiext.flowcontrol.estimate import WorkEstimate
+    from apiext.flowcontrol.priority_level import PriorityLevel
+    from apiext.flowcontrol.statistics import FlowStats
+    from apiext.meta.request import RequestInfo, UserInfo
+
+_SAMPLE_SECONDS: Final = 1
+_SAMPLES_PER_ADJUSTMENT: Final = 10
+"""Samples of the current requests between adjustments of the current limits to the demand."""
+_MAX_SEATS_PART: Final = 0.15
+"""Part of the seats of a priority level that a request may occupy."""
+
+
+@dataclass(slots=True)
+class LevelState:
+    """A priority level, its queues and its seats."""
+
+    level: PriorityLevel
+    queues: QueueSet
+    limits: SeatLimits = field(default_factory=SeatLimits)
+    is_new: bool = True
+    quiescing: bool = False
+    """Whether the level has been removed, and still has requests."""
+    max_seats: int = 0
+    """Seats that the estimate of a request may have, 0 for the default."""
+
+
+class Controller:
+    """Divides the seats of the server among priority levels, and those of a level among flows."""
+
+    def __init__(self, *, seats: int, clock: Clock | None = None) -> None:
+        """Create a controller without levels; `seats` are those of the server for all levels."""
+        self.seats: Final = seats
+        self.clock: Clock = clock or LoopClock()
+        self.levels: dict[str, LevelState] = {}
+        """The priority levels by name."""
+        self.fair_proportion = 0.0
+        """Seats of a level that may neither borrow nor lend more, in proportion to its target."""
+        self.samples = ReadWriteSamples()
+
+    # --- configuration --------------------------------------------------------------------------------------------------
+
+    def configure(self, priority_levels: Mapping[str, PriorityLevel]) -> None:
+        """Replace the priority levels, the mandatory ones included.
+
+        A level that is not configured any more remains until its requests have ended.
+        """
+        for name, level in priority_levels.items():
+            state = self.levels.get(name)
+            if state is None:
+                self.levels[name] = LevelState(level, QueueSet(self.clock))
+            else:
+                state.level, state.quiescing = level, False
+        for name, state in self.levels.items():
+            state.quiescing = name not in priority_levels
+            state.queues.when_idle = self._reap if state.quiescing else None
+        self._drop_quiescent()
+        self._divide_seats()
+
+    def forget_flows(self, used: Container[tuple[str, str]]) -> None:
+        """Drop the statistics of flow schemas that have no requests and are not `used`, which has pairs of priority level and name."""
+        for level, state in self.levels.items():
+            flows = state.queues.flows
+            for name in [name for name, stats in flows.items() if (level, name) not in used and stats.is_idle()]:
+                del flows[name]
+
+    def _drop_quiescent(self) -> None:
+        for name, state in list(self.levels.items()):
+            if state.quiescing and state.queues.is_idle():
+                del self.levels[name]
+
+    def _divide_seats(self) -> None:
+        """Set the limits of all levels."""
+        share_sum = sum(state.level.nominal_concurrency_shares for state in self.levels.values())
+        for state in self.levels.values():
+            limits, level = state.limits, state.level
+            configure_limits(limits, level, server_seats=self.seats, share_sum=share_sum)
+            if state.is_new:
+                state.is_new = False
+                limits.current = limits.nominal - (limits.nominal - limits.minimum) // 2
+            if level.queuing is not None:
+                part = min(math.ceil(limits.nominal * _MAX_SEATS_PART), limits.nominal // level.queuing.hand_size)
+                state.max_seats = max(1, part)
+        self.adjust()
+
+    def adjust(self) -> None:
+        """Adjust the current limits of all levels to their demand."""
+        for state in self.levels.values():
+            queues = state.queues
+            queues.sync()
+            queues.times.settle()
+            state.limits.demand.update(queues.times.demand.fold(), queues.peak_demand)
+            queues.peak_demand = queues.seats_in_use + queues.waiting_seats
+        self.fair_proportion = adjust_limits([state.limits for state in self.levels.values()])
+        for state in self.levels.values():
+            current = state.limits.current
+            state.queues.configure(state.level, limit=current, denominator=current or max(1, rounded(self.seats / 10)))
+
+    async def run(self) -> None:
+        """Sample the requests every second, and adjust the limits every ten, until cancelled."""
+        while True:
+            for _ in range(_SAMPLES_PER_ADJUSTMENT):
+                await asyncio.sleep(_SAMPLE_SECONDS)
+                self.sample(_SAMPLE_SECONDS * 1_000_000_000)
+            self.adjust()
+
+    def sample(self, nanoseconds: int) -> None:
+        """Add the current requests to the samples, for an interval."""
+        seats = capacity = 0
+        for state in self.levels.values():
+            seats += state.limits.nominal
+            if queuing := state.level.queuing:
+                capacity += queuing.queues * queuing.queue_length_limit
+        self.samples.observe(self.count_requests(), {Phase.EXECUTING: seats, Phase.WAITING: capacity}, nanoseconds)
+
+    # --- requests -------------------------------------------------------------------------------------------------------
+
+    def max_seats(self, priority_level: str) -> int:
+        """Return how many seats the estimate of a request may have, 0 for the default."""
+        state = self.levels.get(priority_level)
+        return 0 if state is None else state.max_seats
+
+    def count_requests(self) -> Counter[tuple[Phase, str]]:
+        """Count the requests of all levels by phase and kind."""
+        found: Counter[tuple[Phase, str]] = Counter()
+        for state in self.levels.values():
+            if not state.queues.is_idle():
+                found.update((request.phase, request.digest[1].kind) for request in state.queues.requests())
+        return found
+
+    def stats(self, classification: Classification) -> FlowStats:
+        """Return the statistics of the flow schema of a request."""
+        return self.levels[classification.level.name].queues.flows[classification.schema.name]
+
+    def start(self, classification: Classification, user: UserInfo, info: RequestInfo, estimate: WorkEstimate) -> FlowRequest:
+        """Let a request run, or wait in a queue; its phase says which.
+
+        Raises:
+            Rejected: It must not run. The reason says why.
+        """
+        queues = self.levels[classification.level.name].queues
+        return queues.start(classification.schema.name, classification.flow, estimate, (user, info))
+
+    async def wait(self, classification: Classification, request: FlowRequest, *, deadline: float) -> None:
+        """Wait until a request that `start` has put into a queue gets its seats, a quarter of its deadline (in seconds) at most.
+
+        Raises:
+            Rejected: It has waited for too long.
+        """
+        queues, seconds = self.levels[classification.level.name].queues, min(deadline / 4, MAX_QUEUE_WAIT_SECONDS)
+        decided = asyncio.get_running_loop().create_future()
+
+        def dispatched() -> None:
+            if not decided.done():
+                decided.set_result(None)
+
+        def timed_out() -> None:
+            queues.cancel(request)
+            dispatched()
+
+        request.notify = dispatched
+        timer = self.clock.call_later(round(seconds * 1e9), timed_out)
+        try:
+            await decided
+        except asyncio.CancelledError:
+            queues.cancel(request)
+            request.finish()
+            raise
+        finally:
+            timer.cancel()
+            request.notify = None
+        if request.phase is ENDED:
+            raise Rejected(TIMED_OUT)
+
+    def _reap(self) -> None:
+        """Remove levels that have been removed from the configuration, after their last request."""
+        self._drop_quiescent()
+        self._divide_seats()

@@ -1,0 +1,136 @@
+"""The text of /debug/api_priority_and_fairness/ (apiserver pkg/util/flowcontrol/apf_controller_debug.go).
+
+A level may have thousands of queues and requests: their rows are made in steps, from the requests that there are at the first of them.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from apiext.flowcontrol import seat_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from apiext.flowcontrol.controller import Controller
+    from apiext.flowcontrol.flow_queue import FlowQueue, FlowRequest
+    from apiext.flowcontrol.queue_set import QueueSet
+    from apiext.meta.time_slice import Steps
+
+_MIN_COLUMN: Final = 8
+_LEVEL_COLUMNS: Final = (
+    *("PriorityLevelName", "ActiveQueues", "IsIdle", "IsQuiescing", "WaitingRequests", "ExecutingRequests", "DispatchedRequests"),
+    *("RejectedRequests", "TimedoutRequests", "CancelledRequests"),
+)
+_QUEUE_COLUMNS: Final = (
+    *("PriorityLevelName", "Index", "PendingRequests", "ExecutingRequests", "SeatsInUse", "NextDispatchR", "InitialSeatsSum"),
+    *("MaxSeatsSum", "TotalWorkSum"),
+)
+_REQUEST_COLUMNS: Final = (
+    *("PriorityLevelName", "FlowSchemaName", "QueueIndex", "RequestIndexInQueue", "FlowDistingsher", "ArriveTime", "InitialSeats"),
+    *("FinalSeats", "AdditionalLatency", "StartTime"),
+)
+_DETAIL_COLUMNS: Final = ("UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource")
+_NEVER: Final = "0001-01-01T00:00:00Z"
+
+
+def dump_priority_levels(controller: Controller) -> Steps[str]:
+    """Return a row for each priority level."""
+    rows = []
+    for name, state in sorted(controller.levels.items()):
+        queues = state.queues
+        active = sum(bool(queue.waiting) for queue in queues.queues)
+        flags = (str(flag).lower() for flag in (queues.is_idle(), state.quiescing))
+        # the reference counts no request as timed out
+        counts = (queues.waiting, queues.executing, queues.dispatched, queues.rejected, 0, queues.cancelled)
+        rows.append((name, str(active), *flags, *map(str, counts)))
+    return _table(_LEVEL_COLUMNS, rows)
+
+
+def dump_queues(controller: Controller) -> Steps[str]:
+    """Return a row for each queue."""
+    queues = [(name, queue) for name, state in sorted(controller.levels.items()) for queue in state.queues.queues]
+    return _table(_QUEUE_COLUMNS, (_queue_row(name, queue) for name, queue in queues))
+
+
+def _queue_row(name: str, queue: FlowQueue) -> tuple[str, ...]:
+    counts = (queue.index, len(queue.waiting), len(queue.executing), queue.seats_in_use)
+    start, work = seat_seconds.text(queue.next_dispatch), seat_seconds.text(queue.work)
+    return (name, *map(str, counts), start, str(queue.initial_seats), str(queue.seats), work)
+
+
+def dump_requests(controller: Controller, *, details: bool = False, wall_clock: Callable[[], int] = time.time_ns) -> Steps[str]:
+    """Return a row for each request that waits or runs, with the user and the path if details are wanted."""
+    offset = wall_clock() - controller.clock.now()
+    found = [(name, *placed) for name, state in sorted(controller.levels.items()) for placed in _requests(state.queues)]
+    rows = (_request_row(*each, offset) + (_details(each[-1]) if details else ()) for each in found)
+    return _table(_REQUEST_COLUMNS + (_DETAIL_COLUMNS if details else ()), rows)
+
+
+def _requests(queues: QueueSet) -> Iterator[tuple[int, int, FlowRequest]]:
+    """Yield the index of the queue, the position in it and the request; what a request does not have is -1."""
+    for queue in queues.queues:
+        for position, request in enumerate(queue.waiting):
+            yield queue.index, position, request
+        for request in sorted(queue.executing, key=lambda item: item.started):
+            yield queue.index, -1, request
+    for request in sorted(queues.unqueued, key=lambda item: item.started):
+        yield -1, -1, request
+
+
+def _request_row(name: str, queue: int, position: int, request: FlowRequest, offset: int) -> tuple[str, ...]:
+    estimate = request.estimate
+    return (
+        *(name, request.flow_schema, str(queue), str(position), request.distinguisher, _timestamp(request.arrival + offset)),
+        *(str(estimate.initial_seats), str(estimate.final_seats), _duration(estimate.additional_latency)),
+        _NEVER if position >= 0 else _timestamp(request.started + offset),
+    )
+
+
+def _details(request: FlowRequest) -> tuple[str, ...]:
+    user, info = request.digest
+    version = f"{info.group}/{info.version}" if info.group else info.version
+    return (user.name, info.verb, info.path, info.namespace, info.name, version, info.resource, info.subresource)
+
+
+def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Steps[str]:
+    """Return rows as Go's text/tabwriter aligns them: each cell but the last ends with a comma and a space."""
+    known, widths = [header], [max(_MIN_COLUMN, 2 + len(cell)) for cell in header[:-1]]
+    for row in rows:
+        known.append(row)
+        widths = [max(width, 2 + len(cell)) for width, cell in zip(widths, row[:-1], strict=True)]
+        yield
+    lines = []
+    for row in known:
+        cells = [f"{cell},".ljust(width) for cell, width in zip(row[:-1], widths, strict=True)]
+        lines.append("".join(cells) + row[-1] + "\n")
+        yield
+    return "".join(lines)
+
+
+def _timestamp(nanoseconds: int) -> str:
+    """Return a time in UTC, with as many digits of a second as it has (Go's RFC3339Nano)."""
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z"
+
+
+def _duration(nanoseconds: int) -> str:
+    """Return a duration as Go writes it."""
+    for unit, size in (("ns", 1), ("µs", 1_000), ("ms", 1_000_000)):
+        if 0 < nanoseconds < size * 1000:
+            return f"{_decimal(nanoseconds, size)}{unit}"
+    minutes, rest = divmod(nanoseconds, 60_000_000_000)
+    seconds = f"{_decimal(rest, 1_000_000_000)}s"
+    if not minutes:
+        return seconds
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes}m{seconds}" if hours else f"{minutes}m{seconds}"
+
+
+def _decimal(value: int, size: int) -> str:
+    """Return a quotient by a power of ten, without zeros at the end."""
+    whole, rest = divmod(value, size)
+    return f"{whole}.{str(rest + size)[1:].rstrip('0')}" if rest else str(whole)

@@ -1,0 +1,393 @@
+"""Fair queuing of the requests of a priority level (apiserver pkg/util/flowcontrol/fairqueuing/queueset).
+
+Progress is the work, in units of seat-seconds, that each active queue could have done since the start. A queue's next dispatch is the
+progress at which its oldest request starts if all queues share the seats equally. The request that would finish first is dispatched next.
+
+Two differences from the reference keep a small request from waiting for the long lists of another flow. The time that running requests
+have taken beyond their estimate counts at once, not when they end. And some seats are reserved for requests of one seat.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from apiext.flowcontrol.estimate import ESTIMATED_SERVICE_NANOSECONDS, WorkEstimate
+from apiext.flowcontrol.flow_queue import ENDED, EXECUTING, WAITING, FlowQueue, FlowRequest
+from apiext.flowcontrol.rejected import CONCURRENCY_LIMIT, QUEUE_FULL, TIMED_OUT, Rejected
+from apiext.flowcontrol.seat_seconds import NANOSECONDS, duration_per_seat, seats_times_duration
+from apiext.flowcontrol.shuffle_sharding import Dealer, flow_hash
+from apiext.flowcontrol.statistics import DispatchProgress, FlowStats, LevelTimes
+from apiext.meta.limits import MAX_CACHED_HANDS, MAX_CLASSIFICATION_CHARACTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from apiext.flowcontrol.clock import Clock
+    from apiext.flowcontrol.flow_queue import RequestDigest
+    from apiext.flowcontrol.priority_level import PriorityLevel, QueuingConfiguration
+
+_NARROW_PART: Final = 8
+"""One of so many seats is reserved for requests of one seat."""
+
+
+class QueueSet:
+    """The queues of a priority level, and its seats in use.
+
+    All methods return at once; the caller waits, and calls `cancel` when a request shall not wait any longer.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._last = clock.now()
+        self._queuing: QueuingConfiguration | None = None
+        self._dealer: Dealer | None = None
+        self._exempt = False
+        self._hands: dict[tuple[str, str], tuple[int, ...]] = {}
+        self.queues: list[FlowQueue] = []
+        """More than configured while others drain after a change."""
+        self._configured = 0
+        """Queues of the configuration."""
+        self._backlog: dict[FlowQueue, None] = {}
+        """Queues with waiting requests."""
+        self._active = 0
+        """Queues with requests that wait or run."""
+        self._robin = 0
+        """Index of the last queue that dispatched."""
+        self._enqueues = 0
+        self._unqueued_seats = 0
+        """Seats of requests that went through no queue."""
+        self.unqueued: set[FlowRequest] = set()
+        """Running requests that went through no queue."""
+        self.limit = 0
+        self._reserved = 0
+        """Seats for requests of one seat."""
+        self._narrow_seats = 0
+        """Seats in use by requests of one seat."""
+        self.progress = 0
+        self.waiting = 0
+        self.waiting_seats = 0
+        self.executing = 0
+        self.seats_in_use = 0
+        self.peak_demand = 0
+        """The maximum of seats in use and waiting seats since the last adjustment of the limit."""
+        self.dispatched = 0
+        self.rejected = 0
+        self.cancelled = 0
+        self.flows: defaultdict[str, FlowStats] = defaultdict(FlowStats)
+        """Statistics by flow schema."""
+        self.latest: tuple[int, ...] = DispatchProgress()
+        """The values of a DispatchProgress."""
+        self.when_idle: Callable[[], None] | None = None
+        """Called when no request waits or runs any more."""
+        self.times = LevelTimes()
+        self._uncontended = self.times.uncontended
+
+    def is_idle(self) -> bool:
+        """Report whether no request waits or runs."""
+        return not self.waiting and not self.executing
+
+    def requests(self) -> Iterator[FlowRequest]:
+        """Yield the requests that wait or run."""
+        yield from self.unqueued
+        for queue in self.queues:
+            yield from queue.waiting
+            yield from queue.executing
+
+    def configure(self, level: PriorityLevel, *, limit: int, denominator: int) -> None:
+        """Change the queues and the limit of seats.
+
+        Queues that are not configured any more remain until their requests have ended.
+        """
+        self.sync()
+        self._exempt = level.is_exempt
+        if level.queuing != self._queuing:
+            self._hands.clear()
+            self._dealer = Dealer(level.queuing.queues, level.queuing.hand_size) if level.queuing else None
+        self._queuing, capacity, self._configured = level.queuing, 1, 0
+        if level.queuing is not None:
+            wanted = self._configured = level.queuing.queues
+            self.queues.extend(FlowQueue(index) for index in range(len(self.queues), wanted))
+            capacity = wanted * max(1, level.queuing.queue_length_limit)
+        for queue in reversed(self.queues[self._configured :]):
+            self._drop_if_drained(queue)
+        self.limit, self._reserved = limit, limit // _NARROW_PART
+        times = self.times
+        times.settle()
+        times.waiting.fold(capacity)
+        for occupancy in (times.executing, times.seats, times.demand):
+            occupancy.fold(denominator)
+        self._dispatch_all()
+
+    def sync(self) -> int:
+        """Advance the progress to the present, of which it returns the nanoseconds."""
+        now = self._clock.now()
+        elapsed = now - self._last
+        if elapsed:
+            self._last = now
+            used = self.seats_in_use
+            demand = used + self.waiting_seats
+            if self._active:
+                seats = demand - self._unqueued_seats
+                if seats > self.limit:  # noqa: PLR1730 -- a function call costs more
+                    seats = self.limit
+                self.progress += seats * elapsed // (self._active * NANOSECONDS)
+            if demand == self.executing and not self.waiting:
+                self._uncontended[demand] += elapsed
+            else:
+                self.times.add(elapsed, waiting=self.waiting, executing=self.executing, seats=used, waiting_seats=self.waiting_seats)
+        return now
+
+    # --- arrival --------------------------------------------------------------------------------------------------------
+
+    def start(self, flow_schema: str, distinguisher: str, estimate: WorkEstimate, digest: RequestDigest) -> FlowRequest:
+        """Dispatch a request, or let it wait in a queue; its phase says which.
+
+        Raises:
+            Rejected: The limit is reached and the queue full, or there are no queues.
+        """
+        now = self.sync()
+        stats = self.flows[flow_schema]
+        request = FlowRequest(flow_schema, distinguisher, stats, estimate, digest, now, self.progress, self.finish)
+        if self._queuing is None or self._dealer is None:
+            if not self._exempt and not self._fits(estimate.seats):
+                raise self._reject(request, CONCURRENCY_LIMIT)
+            self._execute(request, now)
+            return request
+        queue = self._choose_queue(self._dealer, flow_schema, distinguisher)
+        if len(queue.waiting) >= self._queuing.queue_length_limit and self.seats_in_use >= self.limit:
+            raise self._reject(request, QUEUE_FULL)
+        request.queue = queue
+        if not queue.waiting and not queue.executing:
+            queue.next_dispatch = self.progress
+            self._active += 1
+        if not self.waiting and estimate.seats <= self.limit and self._fits(estimate.seats):
+            start = discounted = max(queue.next_dispatch, self.progress)
+            if queue.seats_in_use:
+                discounted -= seats_times_duration(queue.seats_in_use, ESTIMATED_SERVICE_NANOSECONDS)
+            self.latest = (self.progress, start, start, start, discounted, discounted)
+            queue.next_dispatch = start + estimate.work
+            self._robin = queue.index
+            self._execute(request, now)
+            return request
+        queue.push(request)
+        queue.bound_next_dispatch()
+        stats.queue_lengths.observe(len(queue.waiting))
+        self._backlog[queue] = None
+        self._count_waiting(request, 1)
+        self.peak_demand = max(self.peak_demand, self.seats_in_use + self.waiting_seats)
+        self._dispatch_all()
+        return request
+
+    def _choose_queue(self, dealer: Dealer, flow_schema: str, distinguisher: str) -> FlowQueue:
+        """Return the queue with the least waiting work of those that the flow may use."""
+        hand = self._hands.get((flow_schema, distinguisher))
+        if hand is None:
+            if len(self._hands) >= MAX_CACHED_HANDS:
+                self._hands.clear()
+            hand = dealer.deal(flow_hash(flow_schema, distinguisher))
+            if len(distinguisher) <= MAX_CLASSIFICATION_CHARACTERS:
+                self._hands[flow_schema, distinguisher] = hand
+        # flows with overlapping hands begin with different queues
+        offset = self._enqueues % len(hand)
+        self._enqueues += 1
+        queues = self.queues
+        best = queues[hand[offset]]
+        if best.work:
+            for card in (*hand[offset + 1 :], *hand[:offset]):
+                if queues[card].work < best.work:
+                    best = queues[card]
+        return best
+
+    def _reject(self, request: FlowRequest, reason: str) -> Rejected:
+        stats = request.stats
+        self.rejected += 1
+        stats.rejected[reason] += 1
+        stats.seats.observe(request.estimate.seats)
+        stats.waited[False].observe((self._last - request.arrival) / 1e9)
+        self._note_idle()
+        return Rejected(reason)
+
+    def _note_idle(self) -> None:
+        if self.when_idle is not None and self.is_idle():
+            self.when_idle()
+
+    # --- dispatch -------------------------------------------------------------------------------------------------------
+
+    def _fits(self, seats: int) -> bool:
+        """Report whether a request can run; one that is wider than the limit runs alone."""
+        if seats > self.limit:
+            return not self.executing
+        limit = self.limit
+        if seats > 1 and self._narrow_seats < self._reserved:
+            # the widest request that there can be must fit somehow
+            limit -= min(self._reserved - self._narrow_seats, limit - seats)
+        return self.seats_in_use + seats <= limit
+
+    def _execute(self, request: FlowRequest, now: int, *, queued: bool = False) -> None:
+        """Occupy the seats of a request, which may have been in its queue."""
+        seats, queue, stats = request.estimate.seats, request.queue, request.stats
+        request.phase = EXECUTING
+        request.started = now
+        self.executing += 1
+        self.seats_in_use += seats
+        if seats == 1:
+            self._narrow_seats += 1
+        if queue is None:
+            self.unqueued.add(request)
+            self._unqueued_seats += seats
+        else:
+            queue.executing.add(request)
+            queue.seats_in_use += seats
+            queue.started += request.estimate.initial_seats * now
+            queue.running += request.estimate.initial_seats
+        self.dispatched += 1
+        stats.dispatched += 1
+        stats.executing += 1
+        stats.executing_seats += seats
+        if seats == 1 and not queued:
+            stats.immediate += 1
+        else:
+            stats.seats.observe(seats)
+            if not self._exempt:
+                stats.waited[True].observe((now - request.arrival) / 1e9)
+            if queue is not None and not queued:
+                stats.queue_lengths.observe(1)
+        demand = self.seats_in_use + self.waiting_seats
+        if demand > self.peak_demand:  # noqa: PLR1730 -- a function call costs more
+            self.peak_demand = demand
+
+    def _dispatch_all(self) -> None:
+        """Dispatch as many waiting requests as there are seats for."""
+        while self.waiting and self.seats_in_use < self.limit and self._dispatch_next():
+            pass
+
+    def _dispatch_next(self) -> bool:
+        """Dispatch the request that would finish first; report False if its seats are not free."""
+        queue, request = self._next_queue(self._backlog)
+        if not self._fits(request.estimate.seats):
+            request.stats.no_accommodation += 1
+            narrow = [queue for queue in self._backlog if queue.head().estimate.seats == 1] if self._narrow_seats < self._reserved else []
+            if not narrow:
+                return False
+            queue, request = self._next_queue(narrow)
+        self._leave_queue(request, queue)
+        estimate = request.estimate
+        if estimate.final_seats > self.limit:
+            # the same work on fewer seats
+            latency = duration_per_seat(estimate.final_work, self.limit)
+            request.estimate = WorkEstimate(estimate.initial_seats, self.limit, latency)
+        self._robin = queue.index
+        self._execute(request, self._last, queued=True)
+        queue.next_dispatch += estimate.work
+        queue.bound_next_dispatch()
+        if request.notify is not None:
+            request.notify()
+        return True
+
+    def _next_queue(self, queues: Iterable[FlowQueue]) -> tuple[FlowQueue, FlowRequest]:
+        """Return the queue with the least virtual finish time, and its oldest request; of equal ones the next in the round."""
+        found: list[tuple[int, int, FlowQueue, FlowRequest]] = []
+        starts: list[int] = []
+        discounted: list[int] = []
+        for queue in queues:
+            oldest = queue.head()
+            distance = (queue.index - self._robin - 1) % len(self.queues)
+            found.append((queue.next_dispatch + queue.overdue(self._last) + oldest.estimate.work, distance, queue, oldest))
+            starts.append(queue.next_dispatch)
+            discounted.append(queue.next_dispatch - seats_times_duration(queue.seats_in_use, ESTIMATED_SERVICE_NANOSECONDS))
+        _, _, queue, oldest = min(found, key=lambda item: item[:2])
+        self.latest = (self.progress, queue.next_dispatch, min(starts), max(starts), min(discounted), max(discounted))
+        return queue, oldest
+
+    def _leave_queue(self, request: FlowRequest, queue: FlowQueue) -> None:
+        queue.remove(request)
+        if not queue.waiting:
+            del self._backlog[queue]
+        self._count_waiting(request, -1)
+
+    def _count_waiting(self, request: FlowRequest, sign: int) -> None:
+        seats = sign * request.estimate.seats
+        self.waiting += sign
+        self.waiting_seats += seats
+        request.stats.waiting += sign
+        request.stats.waiting_seats += seats
+
+    # --- end ------------------------------------------------------------------------------------------------------------
+
+    def cancel(self, request: FlowRequest) -> None:
+        """Remove a request if it waits."""
+        self.sync()
+        queue = request.queue
+        if queue is None or request.phase is not WAITING:
+            return
+        request.phase = ENDED
+        self._leave_queue(request, queue)
+        self.cancelled += 1
+        if queue.is_idle():
+            self._active -= 1
+            self._drop_if_drained(queue)
+        queue.bound_next_dispatch()
+        # the next request may need fewer seats
+        self._dispatch_all()
+        self._reject(request, TIMED_OUT)
+
+    def finish(self, request: FlowRequest) -> None:
+        """End the execution of a request; its seats are free now, or after its additional latency."""
+        now = self.sync()
+        queue, stats = request.queue, request.stats
+        duration = now - request.started
+        request.phase = ENDED
+        self.executing -= 1
+        stats.executing -= 1
+        stats.executions["watch" if request.digest[1].verb == "watch" else "regular"].observe(duration / 1e9)
+        if queue is None:
+            self.unqueued.discard(request)
+        else:
+            queue.executing.discard(request)
+            queue.started -= request.estimate.initial_seats * request.started
+            queue.running -= request.estimate.initial_seats
+            # the estimated duration is replaced by the real one
+            queue.next_dispatch -= request.estimate.initial_seats * (ESTIMATED_SERVICE_NANOSECONDS - duration) // NANOSECONDS
+            if queue.waiting:
+                queue.bound_next_dispatch()
+            elif not queue.executing:
+                self._active -= 1
+        if latency := request.estimate.additional_latency:
+            self._clock.call_later(latency, lambda: self._end_latency(request))
+        else:
+            self._release(request)
+        if self.waiting:
+            self._dispatch_all()
+        if self.when_idle is not None:
+            self._note_idle()
+
+    def _end_latency(self, request: FlowRequest) -> None:
+        self.sync()
+        self._release(request)
+        self._dispatch_all()
+
+    def _release(self, request: FlowRequest) -> None:
+        """Free the seats of a request."""
+        seats, queue = request.estimate.seats, request.queue
+        self.seats_in_use -= seats
+        if seats == 1:
+            self._narrow_seats -= 1
+        request.stats.executing_seats -= seats
+        if queue is None:
+            self._unqueued_seats -= seats
+        else:
+            queue.seats_in_use -= seats
+            if len(self.queues) > self._configured:
+                self._drop_if_drained(queue)
+
+    def _drop_if_drained(self, queue: FlowQueue) -> None:
+        """Remove an idle queue if there are more queues than configured."""
+        if queue.removed or len(self.queues) <= self._configured or not queue.is_idle():
+            return
+        del self.queues[queue.index]
+        for later in self.queues[queue.index :]:
+            later.index -= 1
+        queue.removed = True
+        if self._robin >= queue.index:
+            self._robin -= 1
