@@ -50,8 +50,6 @@ class PriorityAndFairness:
             # get: most requests
             estimate = ONE_SEAT if verb == "get" else self._estimate(request, found)
             request[FLOW] = found, estimate
-            if estimate is ONE_SEAT:
-                SMALL_REQUESTS.note()
             seats = controller.start(found, user, info, estimate)
             if seats.phase is WAITING:
                 await controller.wait(found, seats, deadline=request.get(TIMEOUT, self._maximum))
@@ -62,6 +60,8 @@ class PriorityAndFairness:
             control.watches.add(info)
         elif verb == "get":
             SMALL_REQUESTS.begin()
+        elif estimate is ONE_SEAT:
+            SMALL_REQUESTS.note()
         try:
             return await self._handler(request)
         finally:

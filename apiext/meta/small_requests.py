@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 _EXPECTED_SECONDS: Final = 0.25
 """How long after a small request more of them are expected."""
@@ -20,7 +20,8 @@ class SmallRequests:
 
     def __init__(self) -> None:
         """Create the counter. All times are seconds of the performance counter."""
-        self._under_way = 0
+        self._under_way: set[asyncio.Task[Any] | None] = set()
+        """The tasks of these requests."""
         self._latest = -_EXPECTED_SECONDS
         self._held_since = 0.0
         self._free_from = 0.0
@@ -38,13 +39,16 @@ class SmallRequests:
         self._latest = time.perf_counter()
 
     def begin(self) -> None:
-        """Count a small request that begins."""
+        """Take the request of the current task for a small one, until `end`."""
         self._latest = time.perf_counter()
-        self._under_way += 1
+        self._under_way.add(asyncio.current_task())
 
     def end(self) -> None:
-        """Let long work continue after the last small request."""
-        self._under_way -= 1
+        """Let long work continue if the current task has the last small request; without effect if it has none.
+
+        A request that turns out to need long work calls it, too: it would hold its own work.
+        """
+        self._under_way.discard(asyncio.current_task())
         if self._resume is not None and not self._under_way:
             self._release()
 

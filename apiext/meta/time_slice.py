@@ -90,7 +90,8 @@ class Pace:
         return time.perf_counter() >= self._until
 
     async def pause(self) -> None:
-        """Give way to other tasks until it is this task's turn again."""
+        """Give way to other tasks until it is this task's turn again. A task that pauses has no small request."""
+        SMALL_REQUESTS.end()
         await (asyncio.sleep(0) if self._urgent else self._turns.wait())
         self._until = self._next_end()
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from typing import Final
+from typing import ClassVar
 
-from apiext.storage.backend import FutureRevisionError, Guard, KeyValue, RangeResult, UnavailableError, WatchBatch, WriteResult
+from apiext.storage.backend import FutureRevisionError, KeyValue, RangeResult, WatchBatch
+from apiext.storage.read_only_backend import ReadOnlyBackend
 
-_REFUSED: Final = "the objects never change"
 
-
-class FixedBackend:
+class FixedBackend(ReadOnlyBackend):
     """Implements the reads and the watches of Backend.
 
     Raises:
         UnavailableError: from writes, always.
     """
+
+    REFUSAL: ClassVar[str] = "the objects never change"
 
     def __init__(self, values: Mapping[str, bytes], *, revision: int) -> None:
         """Hold the values by key. All have been written at the revision, which changes with them from release to release."""
@@ -63,18 +64,6 @@ class FixedBackend:
 
     async def close(self) -> None:
         """Implement Backend.close."""
-
-    async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
-        """Raise UnavailableError."""
-        raise UnavailableError(_REFUSED)
-
-    async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
-        """Raise UnavailableError."""
-        raise UnavailableError(_REFUSED)
-
-    async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
-        """Raise UnavailableError."""
-        raise UnavailableError(_REFUSED)
 
     async def compact(self, revision: int) -> None:
         """Implement Backend.compact: there is no history."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from apiext.meta.small_requests import SMALL_REQUESTS
 from apiext.meta.tasks import shared_task
 from apiext.meta.time_slice import Pace
 from apiext.storage.entry import Entry
@@ -78,6 +79,7 @@ class RenderQueue:
 
     async def results(self, codec: Codec, entries: Sequence[Entry]) -> Results:
         """Return the renderings, or the errors, of entries that are not rendered yet."""
+        SMALL_REQUESTS.end()
         pending = await self._batched(codec, entries)
         if self._waiting >= _MAX_WAITING and time.monotonic() - self._silent_since > PATIENCE_SECONDS:
             return dict.fromkeys(entries, too_many_waiting())

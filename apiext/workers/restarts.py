@@ -37,7 +37,10 @@ class _Answer:
     error: Exception | None = None
 
     def given(self) -> Any:
-        """Return the value, or raise a copy of the error: what is kept must not refer to those who got it."""
+        """Return the value, or raise the error.
+
+        A copy of it is raised: the kept one would hold the frames of all who raised it.
+        """
         if self.error is not None:
             raise copy.copy(self.error)
         return self.value

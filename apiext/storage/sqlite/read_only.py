@@ -5,25 +5,27 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 from urllib.parse import quote
 
-from apiext.storage.backend import CompactedError, Guard, KeyValue, RangeResult, UnavailableError, WatchBatch, WriteResult
+from apiext.storage.backend import CompactedError, KeyValue, RangeResult, UnavailableError, WatchBatch
+from apiext.storage.read_only_backend import ReadOnlyBackend
 from apiext.storage.sqlite import schema
 from apiext.storage.sqlite.errors import StoreFileError, translate
 from apiext.storage.sqlite.reads import Reads
 
 _TIMEOUT_SECONDS: Final = 5.0
 """Most time for which a connection waits while the server recovers the file."""
-_REFUSED: Final = "the store is opened for reading only"
 
 
-class ReadOnlySQLite:
+class ReadOnlySQLite(ReadOnlyBackend):
     """Implements the reads of Backend.
 
     Raises:
         UnavailableError: from watches and writes, always; from reads, if the file cannot be read.
     """
+
+    REFUSAL: ClassVar[str] = "the store is opened for reading only"
 
     def __init__(self, path: Path) -> None:
         """Open the file.
@@ -100,28 +102,16 @@ class ReadOnlySQLite:
 
     def watch(self, prefix: str, *, start: int = 0, previous: bool = False) -> AsyncGenerator[WatchBatch]:
         """Raise UnavailableError."""
-        raise UnavailableError(_REFUSED)
+        raise UnavailableError(self.REFUSAL)
 
     async def request_progress(self) -> None:
         """Raise UnavailableError."""
-        raise UnavailableError(_REFUSED)
-
-    async def create(self, key: str, value: bytes, *, guard: Guard | None = None) -> WriteResult:
-        """Raise UnavailableError."""
-        raise UnavailableError(_REFUSED)
-
-    async def update(self, key: str, value: bytes, *, expected: int, guard: Guard | None = None) -> WriteResult:
-        """Raise UnavailableError."""
-        raise UnavailableError(_REFUSED)
-
-    async def delete(self, key: str, *, expected: int, guard: Guard | None = None) -> WriteResult:
-        """Raise UnavailableError."""
-        raise UnavailableError(_REFUSED)
+        raise UnavailableError(self.REFUSAL)
 
     async def compact(self, revision: int) -> None:
         """Raise UnavailableError."""
-        raise UnavailableError(_REFUSED)
+        raise UnavailableError(self.REFUSAL)
 
     async def compact_aged(self) -> None:
         """Raise UnavailableError."""
-        raise UnavailableError(_REFUSED)
+        raise UnavailableError(self.REFUSAL)

@@ -128,7 +128,7 @@ class Apiext:
             self.etcd.stop()
 
     def access(self, user: str = USER) -> dict[str, str]:
-        """Return the URL and the files of a user, who may do everything on a server without a host; see Target."""
+        """Return the URL and the files of a user; see Target. Without a host, every user may do everything."""
         return access(self._server.url, self._server.ca, self._users, user)
 
     def pids(self) -> list[int]:

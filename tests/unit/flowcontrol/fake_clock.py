@@ -1,4 +1,4 @@
-"""A clock for tests, which moves only when it is told to."""
+"""A clock that stands still until a test advances it."""
 
 import heapq
 import itertools
@@ -19,7 +19,7 @@ class FakeTimer:
 
 
 class FakeClock:
-    """Time in nanoseconds, and callbacks that run when it is advanced."""
+    """A clock in nanoseconds. Its callbacks run while it is advanced."""
 
     def __init__(self) -> None:
         self.time = 0
@@ -41,7 +41,7 @@ class FakeClock:
         self.run_until(self.time + nanoseconds)
 
     def run_until(self, end: int) -> None:
-        """Advance to a time."""
+        """Let the time pass until `end`, as `advance` does."""
         while self._timers and self._timers[0][0] <= end:
             self.time, _, timer = heapq.heappop(self._timers)
             if timer.callback is not None:

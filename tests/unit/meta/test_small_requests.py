@@ -1,5 +1,6 @@
 """Small requests, for which long work makes room."""
 
+import asyncio
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +16,20 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(small_requests, "time", SimpleNamespace(perf_counter=clock))
     return clock
+
+
+async def under_way(requests: SmallRequests) -> tuple[asyncio.Task[None], asyncio.Event]:
+    """Begin a small request in a task; return both the task and the event that ends the request."""
+    ends = asyncio.Event()
+
+    async def run() -> None:
+        requests.begin()
+        await ends.wait()
+        requests.end()
+
+    task = asyncio.create_task(run())
+    await settle()
+    return task, ends
 
 
 async def test_expects_more(clock: Clock) -> None:
@@ -33,16 +48,33 @@ async def test_holds_until_the_last_request_ends(clock: Clock) -> None:
     requests, resumed = SmallRequests(), list[str]()
     assert not requests.hold(lambda: resumed.append("early"))
     requests.begin()
-    requests.begin()
+    other, other_ends = await under_way(requests)
     clock.now += 0.001
 
     assert requests.hold(lambda: resumed.append("now"))
     requests.end()
     assert not resumed
-    requests.end()
+    other_ends.set()
+    await other
     requests.begin()
     requests.end()
     assert resumed == ["now"]
+
+
+async def test_a_request_with_long_work_holds_nothing(clock: Clock) -> None:
+    """Let long work continue when the only small request turns out to have long work; the end of a task without one changes nothing."""
+    requests, resumed = SmallRequests(), list[str]()
+    other, other_ends = await under_way(requests)
+    clock.now += 0.001
+    assert requests.hold(lambda: resumed.append("now"))
+    requests.end()
+    assert not resumed
+
+    other_ends.set()
+    await other
+
+    assert resumed == ["now"]
+    assert not requests.hold(lambda: None)
 
 
 async def test_holds_for_half_of_the_time(clock: Clock) -> None:

@@ -97,3 +97,16 @@ async def test_work_waits_for_small_requests(monkeypatch: pytest.MonkeyPatch) ->
     await work
 
     assert (held, "".join(log)) == ("a", "aaa")
+
+
+async def test_a_small_request_does_not_hold_its_own_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Continue the work of a request that was taken for a small one, while nothing else is under way."""
+    monkeypatch.setattr(small_requests, "_HOLD_SECONDS", 1000.0)
+    monkeypatch.setattr(SMALL_REQUESTS, "_free_from", 0.0)
+    monkeypatch.setattr(time_slice, "_SHARED_SLICE_SECONDS", 0.0)
+    log: list[str] = []
+    SMALL_REQUESTS.begin()
+
+    await in_slices(counting(3, log, "a"))
+
+    assert log == ["a"] * 3

@@ -1,4 +1,4 @@
-"""Users who share one server: floods of one of them, and users and groups that fill what the server remembers of its clients."""
+"""Many requests of one user, and requests of more users and groups than a server should remember."""
 
 from functools import partial
 from typing import Final
