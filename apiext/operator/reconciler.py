@@ -7,10 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from apiext.meta import host_annotations
-from apiext.meta.log import get_logger
-from apiext.operator import host_definitions
 from apiext.operator.adoption.admission_policy import Policy
 from apiext.operator.adoption.reconcile import reconcile_group
+from apiext.operator.adoption.terminating_definitions import release
 from apiext.operator.adoption.transition import Transition
 from apiext.operator.api_clients import CRDS, ApiError, Clients
 from apiext.operator.apiservices.plan import Action, ServiceTarget, available, plan, unavailable
@@ -23,7 +22,6 @@ from apiext.operator.reporting.group_reporter import GroupReporter
 from apiext.operator.stored_versions import follow_stored_versions
 from apiext.operator.watched_state import WatchedState
 
-_LOG: Final = get_logger(__name__)
 _UNKNOWN_RETRY_SECONDS: Final = 0.5
 """Pause while apiext has not listed its definitions yet."""
 _OBSTACLE_RETRY_SECONDS: Final = 30.0
@@ -90,7 +88,6 @@ class Reconciler:
             await self._clients.apiext.get(f"{CRDS}?limit=1")
             return _UNKNOWN_RETRY_SECONDS
         desired, decided = await self._adopt(group, reporter)
-        await self._release_finalizers(self._watched.group(group.name))
         planned = await self._registrar.apply(group.name, desired.routing, decided=decided)
         for found in planned.foreign:
             await reporter.event(found, "LeftAlone", foreign_message(found), warning=True)
@@ -116,6 +113,7 @@ class Reconciler:
         foreign = plan(group, Routing.APIEXT, self._target()).foreign
         if foreign:
             await reporter.condition(group.selected.values(), ConditionReason.BLOCKED, foreign_message(foreign[0]))
+            await self._release_finalizers(group)
             return Desired(routing=Routing.AS_IT_IS, after=_OBSTACLE_RETRY_SECONDS), False
         desired = await reconcile_group(Transition(group, self._clients, reporter, self._watched, self._registrar))
         if desired.routing is Routing.APIEXT:
@@ -123,7 +121,7 @@ class Reconciler:
         return desired, True
 
     async def _release_finalizers(self, group: GroupState) -> None:
-        """Remove the finalizer from terminating definitions whose mirrors, and so their objects, are gone."""
+        """Remove the finalizer from terminating definitions of a group that is left alone, if their mirrors are gone."""
         for crd in group.held.values():
             if not crd["metadata"].get("deletionTimestamp"):
                 continue
@@ -131,8 +129,7 @@ class Reconciler:
             mirror = await self._clients.apiext.find(f"{CRDS}/{name}")
             if mirror is not None and annotations_of(mirror).get(host_annotations.HOST_UID) == crd["metadata"]["uid"]:
                 continue
-            self._watched.crds.put(name, await host_definitions.amend(self._clients.host, crd, host_definitions.release))
-            _LOG.info("finalizer of terminating definition removed", crd=name)
+            self._watched.crds.put(name, await release(self._clients.host, crd))
 
     async def _obstacle(self, group: GroupState) -> str:
         """Return why requests do not reach apiext, empty if they do or within the grace period."""

@@ -2,8 +2,8 @@
 
 apiext deletes the objects of the mirror as the host would. The host deletes its own copies, which clients do not see, without admission;
 but it waits for finalizers of these copies, and the controllers that remove them act on apiext's objects. So the copies that are left are
-cleared when the mirror is gone. If apiext has never served the definition (the policy records no summary, or the host does not proxy it
-yet) the host's objects are the real ones, and the host deletes them as usual.
+cleared when the mirror is gone, and only then apiext's finalizer is removed from the definition. If apiext has never served the definition
+(the policy records no summary, or the host does not proxy it yet) the host's objects are the real ones, and the host deletes them as usual.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ from contextlib import aclosing
 from typing import Final
 
 from apiext.meta import host_annotations
+from apiext.meta.log import get_logger
 from apiext.operator import host_definitions
 from apiext.operator.adoption import mirror_phase
 from apiext.operator.adoption.host_etcd import HostStore
 from apiext.operator.adoption.object_pages import AdoptedResource, is_by_apiext
 from apiext.operator.adoption.store_diff import Difference
 from apiext.operator.adoption.transition import Transition
-from apiext.operator.api_clients import ApiError
+from apiext.operator.api_clients import ApiClient, ApiError, Json
 from apiext.operator.group_state import Desired, Routing
 from apiext.operator.host_definitions import ConditionReason
 
+_LOG: Final = get_logger(__name__)
 _RETRY_SECONDS: Final = 2.0
 """Pause before the deletion of a mirror is checked again."""
 
@@ -45,6 +47,7 @@ async def finish_deletion(transition: Transition) -> Desired | None:
     gone = transition.resources(name for name in names if name not in (*waiting, *unserved) and name in transition.group.held)
     if gone:
         await _clear(transition, gone)
+    await _release(transition, [name for name in names if name not in waiting])
     if not waiting:
         if not transition.live:
             await transition.policy.remove()
@@ -96,6 +99,22 @@ async def _clear(transition: Transition, resources: dict[str, AdoptedResource]) 
             async for present in found:
                 if present.content["metadata"].get("finalizers"):
                     await _remove_finalizers(transition, one, present.namespace, present.name)
+
+
+async def _release(transition: Transition, names: list[str]) -> None:
+    """Remove apiext's finalizer from definitions whose objects are gone. A mirror that goes meanwhile has to wait for `_clear`."""
+    held = [transition.group.held[name] for name in names if name in transition.group.held]
+    for crd in held:
+        await release(transition.clients.host, crd)
+    if held:
+        await transition.read()
+
+
+async def release(host: ApiClient, crd: Json) -> Json | None:
+    """Remove apiext's finalizer from a terminating definition, and return the definition, None if it was deleted. Raises ApiError."""
+    released = await host_definitions.amend(host, crd, host_definitions.release)
+    _LOG.info("finalizer of terminating definition removed", crd=crd["metadata"]["name"])
+    return released
 
 
 async def _remove_finalizers(transition: Transition, one: AdoptedResource, namespace: str, name: str) -> None:

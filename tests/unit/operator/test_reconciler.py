@@ -218,23 +218,29 @@ async def test_ignores_unavailability_during_a_repair(bench: Bench) -> None:
     assert bench.events() == ["Repaired"]
 
 
-async def test_holds_terminating_definitions(bench: Bench) -> None:
-    """Hold a terminating definition until its mirror is gone, and then clean up the host."""
+async def test_releases_terminating_definitions_of_a_foreign_group(bench: Bench) -> None:
+    """Hold a terminating definition whose group another server has taken over until its mirror is gone."""
     held = crd(deletionTimestamp="now", finalizers=[host_annotations.INSTANCES_FINALIZER, "other"])
-    bench.has(held, api_services=(registered(),), definitions=(mirror(),))
-    bench.watched.guarded.add(GROUP)
-    bench.host.put_in(f"{POLICIES}/apiext-{GROUP}", {})
-    bench.desired = Desired(routing=Routing.APIEXT)
+    foreign = api_service(labels={}, service={"namespace": "a", "name": "b", "port": 1})
+    bench.has(held, api_services=(foreign,), definitions=(mirror(),))
     await bench.reconcile()
     assert host_annotations.INSTANCES_FINALIZER in bench.host.objects[WIDGETS]["metadata"]["finalizers"]
 
     bench.apiext.objects.clear()
     bench.watched.definitions.remove(f"widgets.{GROUP}")
     await bench.reconcile()
+
     assert bench.host.objects[WIDGETS]["metadata"]["finalizers"] == ["other"]
 
-    bench.watched.crds.remove(f"widgets.{GROUP}")
+
+async def test_cleans_up_after_the_last_definition(bench: Bench) -> None:
+    """Remove the APIServices and the policy of a group without definitions."""
+    bench.has(api_services=(registered(),))
+    bench.watched.guarded.add(GROUP)
+    bench.host.put_in(f"{POLICIES}/apiext-{GROUP}", {})
+
     await bench.reconcile()
+
     assert (bench.host.under(API_SERVICES), bench.host.under(POLICIES), bench.watched.guarded) == ({}, {}, set())
 
 

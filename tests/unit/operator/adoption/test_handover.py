@@ -3,8 +3,6 @@
 import copy
 import json
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Any
 
 import pytest
 
@@ -287,94 +285,6 @@ async def test_blocks_without_etcd_after_a_version_was_dropped(world: Make) -> N
     assert_handed_over(one)
     assert one.at_host() == OBJECTS
     assert one.crd()["status"]["storedVersions"] == ["v1", "v0"]
-
-
-@pytest.mark.parametrize("etcd", [True, False])
-async def test_clears_copies_in_a_dropped_version(world: Make, etcd: bool) -> None:  # noqa: FBT001
-    """Let the host delete copies that it could not decode: remove them from its etcd, or add their version to its definition."""
-    one = await served_with_old_copies(world)
-    drop_version(one)
-    if not etcd:
-        one.host_etcd = None
-    one.crd()["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {}}
-    one.crd()["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    del one.mirrors["widgets.example.com"]
-
-    await reconcile_group(one.transition())
-
-    if etcd:
-        assert one.at_host() == {}
-    else:
-        assert one.crd()["spec"]["conversion"] == {"strategy": "None"}
-        assert [(version["name"], version["served"]) for version in one.crd()["spec"]["versions"]] == [("v1", True), ("v0", False)]
-        assert not one.routed["v1"]
-
-
-@pytest.mark.parametrize("etcd", [True, False])
-async def test_clears_the_hosts_copies_of_a_deleted_definition(world: Make, etcd: bool) -> None:  # noqa: FBT001
-    """Delete the host's own copies, whatever their finalizers, when apiext has deleted the objects."""
-    one = filled(world)
-    one.write_at_host("ns0/kept", {"finalizers": ["example.com/x"]})
-    await reconcile_group(one.transition())
-    if not etcd:
-        one.host_etcd = None
-    crd: Any = one.crd()
-    crd["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    desired = await reconcile_group(one.transition())
-    assert (desired.routing, desired.after) == (Routing.APIEXT, 2.0)
-    for key in OBJECTS:
-        one.write_at_host(key, None)
-    del one.mirrors["widgets.example.com"]
-
-    await reconcile_group(one.transition())
-
-    assert one.at_host() == {}
-    assert etcd or not one.denies_writes
-
-
-@pytest.mark.parametrize("etcd", [True, False])
-async def test_keeps_finalizers_of_a_definition_deleted_while_copying(world: Make, etcd: bool) -> None:  # noqa: FBT001
-    """Leave the deletion to the host while it still serves the objects: their finalizers are in use."""
-    for stops in range(1, 60):
-        one = filled(world)
-        one.write_at_host("ns0/kept", {"finalizers": ["example.com/x"]})
-        if not etcd:
-            one.host_etcd = None
-        one.stop_at = stops
-        with suppress(Stopped):
-            await reconcile_group(one.transition())
-        one.stop_at = 0
-        if one.routed["v1"] or not one.crd()["metadata"].get("finalizers"):
-            continue
-        one.crd()["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-
-        await reconcile_group(one.transition())
-
-        assert one.phase() is None
-        assert not one.denies_writes
-        assert one.at_host()["ns0/kept"] == {"finalizers": ["example.com/x"]}
-        assert one.routed == {"v1": False}
-
-
-async def test_continues_a_deletion_after_any_interruption(world: Make) -> None:
-    """Finish the deletion with and without the host's etcd, wherever the first operator was interrupted."""
-    for number in range(80):
-        one = filled(world)
-        one.write_at_host("ns0/kept", {"finalizers": ["example.com/x"]})
-        await reconcile_group(one.transition())
-        one.host_etcd = one.host_etcd if number % 2 else None
-        one.crd()["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-        for key in OBJECTS:
-            one.write_at_host(key, None)
-        del one.mirrors["widgets.example.com"]
-        one.calls, one.stop_at = 0, number // 2 + 1
-        with suppress(Stopped):
-            await reconcile_group(one.transition())
-        one.stop_at = 0
-        await reconcile_group(one.transition())
-
-        assert one.at_host() == {}
-        assert not one.denies_writes
 
 
 async def test_blocks_without_a_served_version(world: Make) -> None:

@@ -89,6 +89,10 @@ class World:
         """Return a definition of the host."""
         return self.host[f"{CRDS}/{plural}.{GROUP}"]
 
+    def has_crd(self, plural: str = "widgets") -> bool:
+        """Report whether the host has a definition."""
+        return f"{CRDS}/{plural}.{GROUP}" in self.host
+
     def phase(self, plural: str = "widgets") -> str | None:
         """Return the phase of a mirror."""
         mirror = self.mirrors.get(f"{plural}.{GROUP}")
