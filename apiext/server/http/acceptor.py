@@ -1,7 +1,8 @@
-"""Accepts one connection, and begins one TLS handshake, in each turn of the event loop.
+"""Accepts a few connections, and begins one TLS handshake, in each turn of the event loop.
 
 A handshake takes about a millisecond. It begins when the client's first message is there as a whole, so that many clients cannot hold back
-their last bytes to have all their handshakes computed at once.
+their last bytes to have all their handshakes computed at once. Of the clients that wait, the last and the first that came are served in
+turn: a client that comes after many others, such as a front proxy's request beside hundreds of new watches, is not delayed by all of them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _LOG: Final = get_logger(__name__)
 _HANDSHAKE_TIMEOUT: Final = 10.0
 """Seconds for the client's first message, and for the rest of the handshake."""
+_ACCEPTED_AT_ONCE: Final = 16
+"""Connections accepted in a turn of the event loop: as many as take the time of a handshake."""
 _FULL_INTERVAL: Final = 0.01
 """Seconds between looks for room for a new connection."""
 _FAILURE_INTERVAL: Final = 1.0
@@ -42,6 +45,8 @@ class Acceptor:
         self._timer: asyncio.TimerHandle | None = None
         self._silent: set[ClientHello] = set()
         self._ready: deque[tuple[socket.socket, UnauthenticatedConnection]] = deque()
+        self._last_first = False
+        """Whether the last client that came is the next to be served."""
         self._handshakes: set[asyncio.Task[None]] = set()
         self._open()
 
@@ -68,20 +73,23 @@ class Acceptor:
         self._timer = self._loop.call_later(seconds, self._open)
 
     def _accept(self) -> None:
-        """Accept one connection, if there is room."""
+        """Accept a connection, for which another one may have to go, and the next ones if there is room."""
         if not self._http.unauthenticated.make_room():
             self._retry_in(_FULL_INTERVAL)
             return
-        try:
-            accepted, _address = self._listener.accept()
-        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return
-        except OSError as error:
-            _LOG.error("connection not accepted, retrying", error=str(error))
-            self._retry_in(_FAILURE_INTERVAL)
-            return
-        accepted.setblocking(False)  # noqa: FBT003 -- the standard library's signature
-        self._await_hello(accepted)
+        for _ in range(_ACCEPTED_AT_ONCE):
+            try:
+                accepted, _address = self._listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                _LOG.error("connection not accepted, retrying", error=str(error))
+                self._retry_in(_FAILURE_INTERVAL)
+                return
+            accepted.setblocking(False)  # noqa: FBT003 -- the standard library's signature
+            self._await_hello(accepted)
+            if not self._http.unauthenticated.has_room:
+                return
 
     def _await_hello(self, accepted: socket.socket) -> None:
         place = self._http.unauthenticated.add(accepted.close)
@@ -109,7 +117,8 @@ class Acceptor:
             self._loop.call_soon(self._begin_handshake)
 
     def _begin_handshake(self) -> None:
-        accepted, place = self._ready.popleft()
+        accepted, place = self._ready.pop() if self._last_first else self._ready.popleft()
+        self._last_first = not self._last_first
         task = self._loop.create_task(self._shake_hands(accepted, place))
         place.await_client(partial(_cancel, task))
         self._handshakes.add(task)

@@ -61,9 +61,14 @@ class UnauthenticatedConnections:
         added.await_client(close)
         return added
 
+    @property
+    def has_room(self) -> bool:
+        """Report whether a new connection fits beside the others."""
+        return len(self.members) < MAX_UNAUTHENTICATED_CONNECTIONS
+
     def make_room(self) -> bool:
         """Close the longest waiting connections, each after _PATIENCE, until there is room for a new one. Return whether there is."""
-        while len(self.members) >= MAX_UNAUTHENTICATED_CONNECTIONS:
+        while not self.has_room:
             longest = next(iter(self.waiting.items()), None)
             if longest is None or asyncio.get_running_loop().time() - longest[1] < _PATIENCE:
                 return False

@@ -92,3 +92,19 @@ async def test_leaves_clients_to_the_kernel_while_there_is_no_room(plain: Plain,
     first.writer.close()
 
     assert (await late.answer())[1] == b"GET /a "
+
+
+async def test_serves_the_last_and_the_first_client_in_turn(plain: Plain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Serve the first and the last client in turn, so that neither waits for all others."""
+    monkeypatch.setattr(unauthenticated, "MAX_UNAUTHENTICATED_CONNECTIONS", 100)
+    clients = [socket.create_connection(plain.listener.getsockname()) for _ in range(6)]
+    order = [client.getsockname() for client in clients]
+    served: list[object] = []
+    try:
+        await until(lambda: len(plain.server.connections) == len(clients))
+        served = [connection.peername for connection in plain.server.connections]
+    finally:
+        for client in clients:
+            client.close()
+
+    assert served == [order[place] for place in (0, 5, 1, 4, 2, 3)]
