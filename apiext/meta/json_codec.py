@@ -45,15 +45,17 @@ _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 _SEPARATORS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 
 
-def loads(data: bytes) -> Any:
+def loads(data: bytes, *, narrow: bool = True) -> Any:
     """Parse JSON; a whole-number float such as 1.0 stays a float.
+
+    Without `narrow`, integers between int64 and uint64 stay integers; they are not searched for.
 
     Raises:
         ValueError: the data is not JSON, or nested deeper than orjson reads (1,024 levels).
         MemoryError: the process may not have the memory to parse it.
     """
     parsed = _parse(data)
-    return json_values.transform(parsed, _narrow) if _may_have_long_number(data.translate(_DIGITS)) else parsed
+    return json_values.transform(parsed, _narrow) if narrow and _may_have_long_number(data.translate(_DIGITS)) else parsed
 
 
 def _parse(data: bytes) -> Any:
@@ -122,7 +124,8 @@ def may_be_typed(data: bytes) -> bool:
 
 def _html_safe(data: bytes) -> bytes:
     for plain, escaped in _HTML:
-        if plain in data:
+        # `in` tries the bytes as an integer first, which costs an exception
+        if data.find(plain) >= 0:
             data = data.replace(plain, escaped)
     if not data.isascii():
         for plain, escaped in _SEPARATORS:
