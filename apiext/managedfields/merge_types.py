@@ -55,6 +55,11 @@ class MapType:
         return self._made[0]
 
     @cached_property
+    def types(self) -> dict[str, MergeType]:
+        """Return the types of the declared fields by path element."""
+        return dict(self.fields.values())
+
+    @cached_property
     def element(self) -> MergeType | None:
         """Return the type of fields that are not declared, None if there are none."""
         return self._made[1]
