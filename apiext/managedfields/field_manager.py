@@ -107,7 +107,7 @@ class FieldManager:
         if owned is not None:
             manager = self._manager(name, UPDATE)
             mine = fields.get(manager)
-            fields[manager] = owned if mine is None else owned.with_fields(field_set.union(owned.fields, mine.fields))
+            fields[manager] = owned if mine is None else owned.with_fields(field_set.union(mine.fields, owned.fields))
             times = times | {manager: time.now()}
         return cap_update_managers(fields, times)
 
