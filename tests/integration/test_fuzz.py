@@ -3,7 +3,6 @@
 import http.client
 import json
 import re
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final
@@ -14,6 +13,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hack.lib.servers import tls_connection
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.soak.answers import REFERENCE_ERRORS
 from tests.support.builders import fuzz
@@ -235,10 +235,7 @@ def test_bytes(fuzzed: Fuzzed, examples: int) -> None:
     context = fuzzed.server.ssl_context()
 
     def check(lines: list[bytes]) -> None:
-        with (
-            socket.create_connection(("127.0.0.1", fuzzed.server.port), timeout=30) as plain,
-            context.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
-        ):
+        with tls_connection.connect(context, fuzzed.server.port, timeout=30) as connection:
             # A server that waits for more bytes sends nothing; the wait ends early, since most examples are incomplete.
             connection.settimeout(0.03)
             received = b""
