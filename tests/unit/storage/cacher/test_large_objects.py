@@ -154,5 +154,5 @@ async def test_a_closed_store_holds_no_objects(backend: MemoryBackend) -> None:
         await until(lambda: len(store.cache.history) == 1)
         store.close()
 
-        assert not (store.cache.entries or store.cache.keys or len(store.cache.history))
+        assert (store.cache.entries, store.cache.keys, len(store.cache.history)) == ({}, [], 0)
         assert [item.key for item in (await store.list("", codec, ListOptions())).items] == ["a/l", "a/m"]
