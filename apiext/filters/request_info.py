@@ -41,6 +41,8 @@ class RequestInfoError(Exception):
     """A special verb of the path lacks its resource."""
 
 
+_WITHOUT_QUERY: Final = frozenset({"POST", "PUT", "PATCH"})
+"""Methods whose RequestInfo does not depend on the query."""
 _CACHED_PATHS: Final = 4096
 """Entries."""
 _MAX_CACHED_PATH: Final = 256
@@ -50,7 +52,7 @@ _LONG_PATH: Final = 4096
 
 
 class WithRequestInfo(FilterStep):
-    """Attaches the RequestInfo. Requests for the same path without a query share one."""
+    """Attaches the RequestInfo. Requests for the same path share one if they have no query, or one that does not matter."""
 
     def __init__(self, handler: Handler) -> None:
         super().__init__(handler)
@@ -58,7 +60,10 @@ class WithRequestInfo(FilterStep):
 
     def enter(self, request: web.BaseRequest) -> StepResult:
         """Attach the RequestInfo; return 500 if the path has none. Waits only for a path with a long query."""
-        key = (request.method, request.raw_path)
+        method, path = request.method, request.raw_path
+        if method in _WITHOUT_QUERY:
+            path = path.partition("?")[0]
+        key = (method, path)
         info = self._cache.get(key)
         if info is None:
             if len(request.raw_path) > _LONG_PATH:
@@ -67,7 +72,7 @@ class WithRequestInfo(FilterStep):
                 info = request_info(request)
             except RequestInfoError as error:
                 return _failure(request, error)
-            if len(request.raw_path) <= _MAX_CACHED_PATH and "?" not in request.raw_path:
+            if len(path) <= _MAX_CACHED_PATH and "?" not in path:
                 if len(self._cache) >= _CACHED_PATHS:
                     self._cache.clear()
                 self._cache[key] = info

@@ -201,8 +201,8 @@ def _applies_all(config: TypedValue, fields: FieldSet, last: VersionedSet) -> bo
     """
     if last.version != config.version or field_set.difference(last.fields, fields):
         return False
-    data = json_codec.dumps(config.value, sort_keys=False)
-    return b"{}" not in data and b"null" not in data
+    data = json_codec.dumps(config.value, sort_keys=False, typed=True)
+    return data.find(b"{}") < 0 and data.find(b"null") < 0
 
 
 def _without(typed: TypedValue, fields: FieldSet) -> TypedValue:

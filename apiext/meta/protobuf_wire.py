@@ -26,6 +26,8 @@ def varint(value: int) -> bytes:
     """Encode an integer; a negative one in two's complement of 64 bits."""
     if 0 <= value < 0x80:
         return _SHORT[value]
+    if 0 <= value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
     value &= _UINT64
     out = bytearray()
     while value >= 0x80:

@@ -279,16 +279,21 @@ class CustomResourceCodec:
         reads_back = self._api_version == self._storage_api_version and "uid" in metadata and metadata.get("generation")
         stored["metadata"] = metadata
         cbor = stored_object.cbor(stored) if self.cbor else b""
+        typed = self.cbor
         if reads_back and self._schemas.is_canonical(obj):
             metadata["resourceVersion"] = _REVISION_MARK
+            # without a float, both forms are the same
+            typed = typed or objectmeta.has_field_sets(metadata)
         try:
-            data = json_codec.dumps(stored, typed=self.cbor) + b"\n"
+            data = json_codec.dumps(stored, typed=typed) + b"\n"
         except orjson.JSONEncodeError as error:
             raise errors.bad_request(f"the object cannot be written as JSON: {error}") from error
-        before, mark, after = data.partition(_REVISION_MEMBER)
-        if not mark:
+        marked = data.find(_MARK_BYTES)
+        if marked < 0:
             return Encoded(data, cbor=cbor)
-        return Encoded(before + after, len(before), cbor, is_checked=self._schemas.is_checked(obj))
+        place = marked - len(_BEFORE_MARK)
+        data = data[:place] + data[marked + len(_MARK_BYTES) + len(_AFTER_MARK) :]
+        return Encoded(data, place, cbor, is_checked=self._schemas.is_checked(obj))
 
     def recall(self, obj: Object) -> None:
         """Implement Codec.recall."""
@@ -323,9 +328,14 @@ def _not_an_object(value: Any) -> str:
 
 _ROOT_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 _HAS_GENERATION: Final = {"generation": 1}
-_REVISION_MARK: Final = secrets.token_hex(16)
-"""Stands for the resourceVersion while an object is encoded. It cannot be guessed: no text of an object contains it."""
-_REVISION_MEMBER: Final = b'"resourceVersion":"%b",' % _REVISION_MARK.encode()
+_REVISION_MARK: Final = f"{secrets.randbits(96):096b}"
+"""Stands for the resourceVersion while an object is encoded. It cannot be guessed: no text of an object contains it.
+
+A search for a text of two characters passes over all of its length where it meets another one.
+"""
+_MARK_BYTES: Final = _REVISION_MARK.encode()
+_BEFORE_MARK: Final = b'"resourceVersion":"'
+_AFTER_MARK: Final = b'",'
 
 
 def _selected(obj: Object, path: tuple[str, ...]) -> str:

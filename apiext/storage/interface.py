@@ -104,7 +104,8 @@ class Item:
 
     def object(self) -> Object:
         """Return the decoded object; each call parses a new one."""
-        obj: Object = json_codec.loads(self.data)
+        # what is checked has no float and no integer outside int64
+        obj: Object = json_codec.loads(self.data, narrow=not self.is_checked)
         return obj
 
 

@@ -247,7 +247,8 @@ def test_requests(pair: Pair, webhook: ConversionWebhook) -> None:
                 side.raw(Step("POST", V1, _thing("a", text="<&>")))
                 webhook.calls.clear()
                 side.raw(Step("GET", f"{V2}/a"))
-                call = webhook.calls[0]
+                # the reference's storage of the definition before it may still convert what is written
+                call = next(one for one in webhook.calls if one.review["apiVersion"] == f"apiextensions.k8s.io/{review}")
                 shown = [call.headers.get(name) for name in ("accept", "accept-encoding", "content-type", "user-agent", "host")]
                 seen.append((call.path, shown, masked(call.review), _UNIQUE.sub(b"*", call.body)))
 

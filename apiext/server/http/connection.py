@@ -241,6 +241,16 @@ class HTTPConnection(RequestHandler):
 class Request(web.BaseRequest):
     """A request whose answer ends the connection if the server drains, or if much of the body is not received."""
 
+    # aiohttp inherits these two from Mapping, which raises and catches an exception for each absent key.
+
+    def __contains__(self, key: object) -> bool:
+        """Return whether a value is attached under a key."""
+        return key in self._state
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the value that is attached under a key."""
+        return self._state.get(key, default)
+
     @property
     def keep_alive(self) -> bool:
         """Return whether the connection stays open after the answer."""

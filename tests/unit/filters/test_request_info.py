@@ -144,7 +144,7 @@ def test_recognizes_long_running_requests() -> None:
 
 
 async def test_caches_request_infos(exchange: Make) -> None:
-    """Share the RequestInfo of a path without a query; parse other methods and queries apart."""
+    """Share the RequestInfo of a path; parse other methods apart, and queries of reads."""
     seen: list[RequestInfo] = []
 
     async def handler(request: web.BaseRequest) -> web.StreamResponse:
@@ -152,11 +152,14 @@ async def test_caches_request_infos(exchange: Make) -> None:
         return await hello(request)
 
     chain = WithRequestInfo(handler)
-    for method, path in (("GET", "/api/v1/pods"), ("GET", "/api/v1/pods"), ("DELETE", "/api/v1/pods"), ("GET", "/api/v1/pods?watch=1")):
+    reads = (("GET", "/api/v1/pods"), ("GET", "/api/v1/pods"), ("DELETE", "/api/v1/pods"), ("GET", "/api/v1/pods?watch=1"))
+    writes = (("PATCH", "/api/v1/pods/a?fieldManager=x"), ("PATCH", "/api/v1/pods/a"), ("PUT", "/api/v1/pods/a?fieldManager=x"))
+    for method, path in reads + writes:
         await exchange(path, method=method).through(chain)
 
     assert seen[0] is seen[1]
-    assert [info.verb for info in seen] == ["list", "list", "deletecollection", "watch"]
+    assert seen[4] is seen[5]
+    assert [info.verb for info in seen] == ["list", "list", "deletecollection", "watch", "patch", "patch", "update"]
 
 
 async def test_bounds_the_cache(exchange: Make, monkeypatch: pytest.MonkeyPatch) -> None:

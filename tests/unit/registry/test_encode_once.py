@@ -95,6 +95,17 @@ def test_ignores_a_revision_in_the_content() -> None:
         assert _at(encoded, 7) == json_codec.dumps(_stored(obj, resourceVersion="7"))
 
 
+@pytest.mark.parametrize("fields", [{"f:a": {}}, {"f:a": {"f:b": {".": {}}}}, {"f:a": 1.0}, {"f:a": {"f:b": [1e-7]}}])
+def test_writes_numbers_as_go_in_field_sets(fields: dict[str, Any]) -> None:
+    """Write floats in fieldsV1 in Go's form, which no field manager makes."""
+    entry = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
+    obj = _widget() | {"metadata": _widget()["metadata"] | {"managedFields": [entry]}}
+    encoded = _codec(SHAPE).encode(obj)
+
+    assert encoded.revision_at > 0
+    assert encoded.data == json_codec.dumps(_stored(obj)) + b"\n"
+
+
 def _stored(obj: dict[str, Any], **more: str) -> dict[str, Any]:
     metadata = {name: member for name, member in obj["metadata"].items() if name not in {"resourceVersion", "selfLink"}}
     return {**obj, "metadata": metadata | more}
