@@ -35,9 +35,20 @@ def pytest_report_header() -> str | None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the conformance suite first: it takes minutes, and would end last where several processes share the files."""
-    items.sort(key=lambda item: item.path.parent.name != "conformance")
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run the conformance suite first, and leave out the samples of tests that run completely.
+
+    The suite takes minutes, and would end last where several processes share the files.
+    """
+    complete = {_function(item) for item in items if item.get_closest_marker("slow")}
+    samples = {item for item in items if item.get_closest_marker("sample") and _function(item) in complete}
+    config.hook.pytest_deselected(items=[item for item in items if item in samples])
+    items[:] = sorted((item for item in items if item not in samples), key=lambda item: item.path.parent.name != "conformance")
+
+
+def _function(item: pytest.Item) -> str:
+    """Return the node id of a test function, without its parameters."""
+    return item.nodeid.partition("[")[0]
 
 
 @pytest.fixture(autouse=True)

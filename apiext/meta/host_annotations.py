@@ -1,4 +1,4 @@
-"""Labels, annotations, finalizers and conditions that connect a host cluster's definitions with their mirrors."""
+"""Labels, annotations, finalizers, categories and conditions that connect a host cluster's definitions with their mirrors."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ INSTANCES_FINALIZER: Final = f"{DOMAIN}/instances"
 
 SERVICE: Final = f"{DOMAIN}/service"
 """Annotation of apiext's objects on the host (definitions with the finalizer, APIServices, policies): its Service, as NAMESPACE/NAME."""
+
+ADOPTION_CATEGORY: Final = "apiext-adoption"
+"""Category of a definition on the host for a moment, which makes the host end its own watches of the instances; mirrors lack it."""
 
 CONDITION: Final = "ServedByApiext"
 """Condition type of a definition on the host."""

@@ -30,6 +30,8 @@ _WHOLE_FLOAT = re.compile(rb"\.0(?:$|[,\]}])")
 _EXPONENT = re.compile(rb"e[+-][0-9]")
 # The begin of a number outside strings, up to ".0" or "e" of a float whose shortest form may differ from Go's.
 _NUMBER_BEFORE = re.compile(rb"(?:^|[:,\[])-?[0-9.]+\Z")
+_NEGATIVE_ZERO = re.compile(rb"-0[,\]}]")
+_TEXT_OR_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*+"|(-?[0-9][0-9.eE+-]*)')
 _NUMBER_BYTES = 32
 """At least the length of such a number."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -161,9 +163,22 @@ def _unmarked(data: bytes) -> bytes:
 def pretty(data: bytes) -> bytes:
     """Return JSON indented by two spaces, as `?pretty=1` prints it.
 
-    A value nested deeper than 254 levels stays on one line.
+    Numbers stay as they are spelled. A value nested deeper than 254 levels stays on one line.
     """
+    special = _has_special_number(data)
     try:
-        return _html_safe(orjson.dumps(_parse(data), option=orjson.OPT_INDENT_2))
+        value = _parse(_TEXT_OR_NUMBER.sub(_mark_number, data) if special else data)
+        indented = _html_safe(orjson.dumps(value, option=orjson.OPT_INDENT_2))
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return data
+    return _unmarked(indented) if special else indented
+
+
+def _has_special_number(data: bytes) -> bool:
+    """Return whether JSON in Go's form may have a number that Python spells in another way."""
+    return may_be_typed(data) or _NEGATIVE_ZERO.search(data) is not None or _may_have_long_number(data.translate(_DIGITS))
+
+
+def _mark_number(found: re.Match[bytes]) -> bytes:
+    """Return a number as a string between marks, which `_unmarked` removes; a string as it is."""
+    return found[0] if found[1] is None else b'"%b%b%b"' % (_MARK.encode(), found[1], _MARK.encode())

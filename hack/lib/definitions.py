@@ -1,8 +1,10 @@
-"""The CustomResourceDefinitions of the benchmark and of the soak."""
+"""CustomResourceDefinitions of the benchmark, the soak and the tests."""
 
-from typing import Any
+from typing import Any, Final
 
 from apiext.meta.host_annotations import SERVE_LABEL, SERVE_VALUE
+
+_LONG_AGO: Final = "2020-01-01T00:00:00Z"
 
 
 def definition(group: str, plural: str, kind: str, version: dict[str, Any]) -> dict[str, Any]:
@@ -18,3 +20,16 @@ def definition(group: str, plural: str, kind: str, version: dict[str, Any]) -> d
             "versions": [version],
         },
     }
+
+
+def date_back(crd: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the JSON patch of the status of a definition that sets the time since which it is established.
+
+    kube-apiserver delays creates in the two seconds after that time.
+    """
+    index = next(index for index, one in enumerate(crd["status"]["conditions"]) if one["type"] == "Established")
+    place = f"/status/conditions/{index}"
+    return [
+        {"op": "test", "path": f"{place}/type", "value": "Established"},
+        {"op": "replace", "path": f"{place}/lastTransitionTime", "value": _LONG_AGO},
+    ]

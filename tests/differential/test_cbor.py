@@ -307,6 +307,8 @@ def test_numbers_in_json(both: Pair) -> None:
         Step("POST", BASE, made),
         *(Step("GET", f"{BASE}/n", headers={"Accept": accept}) for accept in ("application/json", "application/yaml")),
         Step("GET", BASE),
+        Step("GET", f"{BASE}/n?pretty=1"),
+        Step("GET", f"{BASE}?pretty=1"),
         Step("GET", f"{BASE}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name=n"),
     ]
     spelled, unchanged = [], []

@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -84,6 +87,37 @@ def _compared(pair: Pair, webhook: ConversionWebhook, step: Step) -> tuple[list[
     ours = pair.ours.ask(step)
     pair.compared += 1
     return _differences(step, theirs, ours), called, len(webhook.calls)
+
+
+def _failures_compared(pair: Pair, steps: Iterable[Step]) -> list[str]:
+    """Return the differences of the answers to steps.
+
+    The reference gets adjacent reads at once: it waits seconds for its cache in each list of objects that cannot be converted.
+    """
+    found: list[str] = []
+    for together in _with_adjacent_reads(steps):
+        with ThreadPoolExecutor(len(together)) as threads:
+            answers = list(threads.map(partial(_ask_alone, pair.reference), together))
+        for step, theirs in zip(together, answers, strict=True):
+            found += _differences(step, theirs, pair.ours.ask(step))
+            pair.compared += 1
+    return found
+
+
+def _with_adjacent_reads(steps: Iterable[Step]) -> Iterator[list[Step]]:
+    """Yield adjacent reads together, and each other step alone."""
+    for reads, adjacent in groupby(steps, lambda step: step.method == "GET"):
+        some = list(adjacent)
+        yield from [some] if reads else [[step] for step in some]
+
+
+def _ask_alone(side: Side, step: Step) -> Answer:
+    """Send a request on a connection of its own."""
+    alone = Side(side.url, side.context)
+    try:
+        return alone.ask(step)
+    finally:
+        alone.close()
 
 
 def _differences(step: Step, theirs: Answer, ours: Answer) -> list[str]:
@@ -198,11 +232,8 @@ def test_verbs(pair: Pair, webhook: ConversionWebhook, review: str) -> None:
 @pytest.mark.parametrize("name", ["failure with message", "break", "not converted"])
 def test_failures(things: Pair, webhook: ConversionWebhook, name: str) -> None:
     """Fail in all verbs as the reference does."""
-    found: list[str] = []
     webhook.answer = ANSWERS[name]
-    for step in _verbs():
-        differences, *_ = _compared(things, webhook, step)
-        found += differences
+    found = _failures_compared(things, _verbs())
 
     assert not found, f"{len(found)} differences:\n" + "\n".join(found)
 
@@ -216,7 +247,8 @@ def test_requests(pair: Pair, webhook: ConversionWebhook) -> None:
                 side.raw(Step("POST", V1, _thing("a", text="<&>")))
                 webhook.calls.clear()
                 side.raw(Step("GET", f"{V2}/a"))
-                call = webhook.calls[0]
+                # the reference's storage of the definition before it may still convert what is written
+                call = next(one for one in webhook.calls if one.review["apiVersion"] == f"apiextensions.k8s.io/{review}")
                 shown = [call.headers.get(name) for name in ("accept", "accept-encoding", "content-type", "user-agent", "host")]
                 seen.append((call.path, shown, masked(call.review), _UNIQUE.sub(b"*", call.body)))
 
@@ -244,7 +276,7 @@ def test_partial_failures(things: Pair, webhook: ConversionWebhook) -> None:
         Step("GET", f"{V1}/b"),
     ]
     webhook.answer = _refuse_b
-    found = [line for step in steps for line in _compared(things, webhook, step)[0]]
+    found = _failures_compared(things, steps)
 
     assert not found, f"{len(found)} differences:\n" + "\n".join(found)
 

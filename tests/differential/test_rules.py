@@ -7,7 +7,7 @@ import pytest
 
 from hack.lib.differential.pair import Pair, Step
 from tests.differential.cases.rule_definitions import INTEGER, KEYED, NAMED, SCHEMAS, STRING, mapping, ruled, several, struct
-from tests.differential.cases.rule_values import KEYS, MIXED, PROTOBUF, TYPED, TYPED_RULES
+from tests.differential.cases.rule_values import ANY, EMPTY, JSON, KEYS, MIXED, PROTOBUF, TYPED, TYPED_RULES
 from tests.support.builders.crds import crd, version
 
 pytestmark = pytest.mark.slow
@@ -335,7 +335,7 @@ def test_whole_floats(pair: Pair) -> None:
         )
 
 
-@pytest.mark.parametrize("rules", [MIXED, KEYS, PROTOBUF], ids=["opaque", "keys", "protobuf"])
+@pytest.mark.parametrize("rules", [MIXED, KEYS, PROTOBUF, EMPTY, ANY, JSON], ids=["opaque", "keys", "protobuf", "empty", "any", "json"])
 def test_values_of_different_types(pair: Pair, rules: tuple[str, ...]) -> None:
     """Compare and look up values of types that only the evaluation shows, as kube-apiserver does."""
     members = struct(m=mapping(STRING, maxProperties=3), o=struct(a=STRING), l=several(STRING, maxItems=3))
@@ -344,38 +344,3 @@ def test_values_of_different_types(pair: Pair, rules: tuple[str, ...]) -> None:
     body = {"apiVersion": f"{GROUP}/v1", "kind": "Mixed", "metadata": {"name": "a"}, "spec": spec}
     with pair.served(one):
         compare(pair, Step("POST", f"/apis/{GROUP}/v1/mixeds?dryRun=All", body))
-
-
-COSTLY: Final = struct(
-    spec=struct(
-        big=ruled(several(INTEGER, maxItems=700), "self.all(x, self.all(y, x >= 0 && y >= 0 || x < y))"),
-        **{
-            f"many{number}": several(ruled(several(INTEGER, maxItems=180), "self.all(x, self.all(y, x >= 0))"), maxItems=60)
-            for number in range(3)
-        },
-        said=ruled(
-            several(INTEGER, maxItems=700),
-            {"rule": "false", "messageExpression": "self.map(x, self.map(y, y + x).size()).size() > 1 ? 'a' : 'b'"},
-        ),
-    )
-)
-
-
-def test_budget(pair: Pair) -> None:
-    """Stop at the limits of a call and of an object as kube-apiserver does."""
-    one = crd("costs", version("v1", storage=True, schema=COSTLY), kind="Cost", group=GROUP, scope="Cluster")
-
-    def create(**spec: Any) -> Step:
-        body = {"apiVersion": f"{GROUP}/v1", "kind": "Cost", "metadata": {"name": "a"}, "spec": spec}
-        return Step("POST", f"/apis/{GROUP}/v1/costs?dryRun=All", body)
-
-    with pair.served(one):
-        compare(
-            pair,
-            create(big=[1] * 20),
-            create(big=[1] * 700),
-            create(many0=[[1] * 180] * 60),
-            create(**{f"many{number}": [[1] * 180] * 60 for number in range(3)}),
-            create(said=[1] * 20),
-            create(said=[1] * 700),
-        )

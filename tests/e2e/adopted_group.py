@@ -4,11 +4,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from apiext.meta.host_annotations import HAND_OVER, INSTANCES_FINALIZER, SERVE_LABEL
+from hack.lib.definitions import date_back
 from hack.lib.servers.aggregated_cluster import API_SERVICES, CRDS, AggregatedCluster
 from hack.lib.waiting import until
 from tests.support.builders.crds import widget, widget_crd
 
 MERGE: Final = [("Content-Type", "application/merge-patch+json")]
+JSON_PATCH: Final = [("Content-Type", "application/json-patch+json")]
 POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 Json = dict[str, Any]
 
@@ -17,7 +19,7 @@ class Group:
     """A group on the host with definitions."""
 
     def __init__(self, cluster: AggregatedCluster, name: str, *plurals: str, change: Callable[[Json], object] = lambda _crd: None) -> None:
-        """Create the definitions, each changed by `change`, and wait until the host serves them."""
+        """Create the definitions, each changed by `change`, and wait until the host serves them and creates objects at once."""
         self.cluster = cluster
         self.name = name
         self.plurals = plurals or ("widgets",)
@@ -31,6 +33,8 @@ class Group:
             cluster.host.must("POST", CRDS, crd)
         for plural in self.plurals:
             until(lambda plural=plural: cluster.host.ask("GET", f"/apis/{name}/v1/{plural}")[0] == 200)  # type: ignore[misc]
+            path = f"{CRDS}/{plural}.{name}"
+            cluster.host.must("PATCH", f"{path}/status", date_back(cluster.host.must("GET", path)), JSON_PATCH)
 
     @property
     def crd(self) -> Json:

@@ -3,8 +3,8 @@
 import http.client
 import json
 import re
-import socket
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hack.lib.servers import tls_connection
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.soak.answers import REFERENCE_ERRORS
 from tests.support.builders import fuzz
@@ -22,7 +23,11 @@ from tests.support.builders.fuzz_definitions import definitions
 from tests.support.clients.client import CRDS, MERGE_PATCH, Client, Reply
 
 few_or_many = pytest.mark.parametrize(
-    "examples", [60, pytest.param(600, marks=[pytest.mark.slow, pytest.mark.timeout(600)])], ids=["few", "many"]
+    "examples",
+    [
+        pytest.param(60, marks=pytest.mark.sample, id="few"),
+        pytest.param(600, marks=[pytest.mark.slow, pytest.mark.timeout(600)], id="many"),
+    ],
 )
 KEPT: Final = "/apis/kept.example.com/v1/namespaces/default/keepers"
 THINGS: Final = "things.example.com"
@@ -227,6 +232,8 @@ _LINES: Final = st.sampled_from(
 
 
 _LAST: Final = b"GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+_TOGETHER: Final = 10
+"""Connections that send malformed HTTP at the same time."""
 
 
 @few_or_many
@@ -234,21 +241,25 @@ def test_bytes(fuzzed: Fuzzed, examples: int) -> None:
     """Answer malformed HTTP with an error or the end of the connection, and keep serving other clients."""
     context = fuzzed.server.ssl_context()
 
-    def check(lines: list[bytes]) -> None:
-        with (
-            socket.create_connection(("127.0.0.1", fuzzed.server.port), timeout=30) as plain,
-            context.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
-        ):
+    def send(lines: list[bytes]) -> bytes:
+        received = b""
+        with tls_connection.connect(context, fuzzed.server.port, timeout=30) as connection:
             # A server that waits for more bytes sends nothing; the wait ends early, since most examples are incomplete.
-            connection.settimeout(0.03)
-            received = b""
+            connection.settimeout(0.1)
             with suppress(OSError):
                 connection.sendall(b"\r\n".join([*lines, b"", b"", _LAST]))
                 while block := connection.recv(65536):
                     received += block
-        assert not received or re.match(rb"HTTP/1\.[01] ([1-4]\d\d|505) ", received), received[:200]
-        assert b"Traceback" not in received
+        return received
+
+    def check(some: list[list[bytes]]) -> None:
+        with ThreadPoolExecutor(_TOGETHER) as threads:
+            answers = list(threads.map(send, some))
+        for received in answers:
+            assert not received or re.match(rb"HTTP/1\.[01] ([1-4]\d\d|505) ", received), received[:200]
+            assert b"Traceback" not in received
         assert fuzzed.client.ask("GET", "/livez").status == http.client.OK
 
-    explore(examples, st.lists(_LINES | st.binary(max_size=20), max_size=5), check)
+    requests = st.lists(_LINES | st.binary(max_size=20), max_size=5)
+    explore(examples // _TOGETHER, st.lists(requests, min_size=_TOGETHER, max_size=_TOGETHER), check)
     fuzzed.verify()

@@ -1,7 +1,6 @@
 """Tests that hostile connections cost a bounded amount of memory, get no 5xx, and leave other clients alone."""
 
 import http.client
-import socket
 import ssl
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
@@ -11,6 +10,7 @@ from typing import Final
 import pytest
 
 from apiext.meta.limits import MAX_UNAUTHENTICATED_CONNECTIONS
+from hack.lib.servers import tls_connection
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.certificates import Authority
 from tests.support.clients.client import Client
@@ -44,8 +44,7 @@ class Attacked:
 
     def connect(self, context: ssl.SSLContext) -> ssl.SSLSocket:
         """Open a connection."""
-        plain = socket.create_connection(("127.0.0.1", self.server.port), timeout=60)
-        return context.wrap_socket(plain, server_hostname="127.0.0.1")
+        return tls_connection.connect(context, self.server.port, timeout=60)
 
     def ask(self, context: ssl.SSLContext, data: bytes) -> bytes:
         """Send bytes on a connection of their own, and return what the server sends until it closes the connection."""

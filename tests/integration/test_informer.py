@@ -13,7 +13,13 @@ from tests.support.clients.writers import assert_kept, writing
 WIDGETS: Final = "/apis/example.com/v1/namespaces/default/widgets"
 
 
-@pytest.mark.parametrize("writes", [60, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(300)])], ids=["few", "many"])
+@pytest.mark.parametrize(
+    "writes",
+    [
+        pytest.param(60, marks=pytest.mark.sample, id="few"),
+        pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(300)], id="many"),
+    ],
+)
 def test_equivalence(own_server: ApiextServer, writes: int) -> None:
     """Equal a fresh list after random writes of several clients, before and after a graceful restart."""
     with Client(own_server) as client:

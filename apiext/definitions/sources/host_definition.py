@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from apiext.definitions.codec import GVK, CRDCodec
 from apiext.meta import json_codec
-from apiext.meta.host_annotations import DOMAIN, HOST_REVISION, HOST_UID, wants_hand_over
+from apiext.meta.host_annotations import ADOPTION_CATEGORY, DOMAIN, HOST_REVISION, HOST_UID, wants_hand_over
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,7 +94,7 @@ def host_definition(found: Mapping[str, Any], selector: LabelSelector) -> HostDe
         "apiVersion": GVK.api_version,
         "kind": GVK.kind,
         "metadata": {"name": metadata["name"], "labels": labels, "annotations": mirrored},
-        "spec": found.get("spec"),
+        "spec": _without_adoption_category(found.get("spec")),
     }
     return HostDefinition(
         name=metadata["name"],
@@ -104,3 +104,14 @@ def host_definition(found: Mapping[str, Any], selector: LabelSelector) -> HostDe
         is_terminating="deletionTimestamp" in metadata,
         content=json_codec.dumps(content, sort_keys=False),
     )
+
+
+def _without_adoption_category(spec: Any) -> Any:
+    """Return a spec without the category that makes the host end its own watches."""
+    names = (spec or {}).get("names") or {}
+    categories = names.get("categories") or []
+    if ADOPTION_CATEGORY not in categories:
+        return spec
+    names = {key: value for key, value in names.items() if key != "categories"}
+    kept = [one for one in categories if one != ADOPTION_CATEGORY]
+    return spec | {"names": names | ({"categories": kept} if kept else {})}

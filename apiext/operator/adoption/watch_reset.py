@@ -8,17 +8,15 @@ Behaviour of kube-apiserver 1.37, as measured:
   new requests get 429 "storage is (re)initializing" for some milliseconds. Any field will do, even if the change is reverted at once. An
   update with an identical spec, other metadata, or a condition ends no watch.
 - So an unused category is added to the names, and removed again. The host has seen each change when `status.acceptedNames` shows it.
+  Mirrors lack the category, so apiext's watches stay open.
 """
 
 from __future__ import annotations
 
-from typing import Final
-
+from apiext.meta.host_annotations import ADOPTION_CATEGORY
 from apiext.operator.adoption.polling import until
 from apiext.operator.api_clients import CRDS, ApiClient, Json
 from apiext.operator.host_definitions import Change, amend
-
-CATEGORY: Final = "apiext-adoption"
 
 
 async def reset_watches(host: ApiClient, crd: Json) -> None:
@@ -42,9 +40,9 @@ def _set_category(*, present: bool) -> Change:
 
     def change(crd: Json) -> Json | None:
         categories = _categories(crd["spec"]["names"])
-        if (CATEGORY in categories) is present:
+        if (ADOPTION_CATEGORY in categories) is present:
             return None
-        wanted = [*categories, CATEGORY] if present else [one for one in categories if one != CATEGORY]
+        wanted = [*categories, ADOPTION_CATEGORY] if present else [one for one in categories if one != ADOPTION_CATEGORY]
         return {"spec": {"names": {"categories": wanted or None}}}
 
     return change
@@ -53,7 +51,7 @@ def _set_category(*, present: bool) -> Change:
 async def _wait_until_accepted(host: ApiClient, name: str, *, present: bool) -> None:
     async def holds() -> bool:
         crd = await host.find(f"{CRDS}/{name}")
-        return crd is None or (CATEGORY in _categories((crd.get("status") or {}).get("acceptedNames") or {})) is present
+        return crd is None or (ADOPTION_CATEGORY in _categories((crd.get("status") or {}).get("acceptedNames") or {})) is present
 
     await until(holds, lambda: f"the host does not copy the names of {name} to its status")
 

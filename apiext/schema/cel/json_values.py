@@ -54,6 +54,18 @@ class MistypedJson:
         raise self.error
 
 
+class JsonList(list[Any]):
+    """A converted list, where an expression can tell it from a list of its own."""
+
+    __slots__ = ()
+
+
+class JsonMap(dict[str, Any]):
+    """A converted map, where an expression can tell it from a map of its own."""
+
+    __slots__ = ()
+
+
 class ObjectValue(dict[str, Any]):
     """A converted object: its fields by escaped name, without those that are null. Unknown fields only count for equality."""
 

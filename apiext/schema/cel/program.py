@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from apiext.schema.cel.ast import CheckedAst
+from apiext.schema.cel.ast import CheckedAst, StructLiteral, post_order
 from apiext.schema.cel.compiler.code_value import CodeValue
 from apiext.schema.cel.compiler.compiler import Compiler
 from apiext.schema.cel.compiler.folding import fold
 from apiext.schema.cel.compiler.selections import type_of_shape
 from apiext.schema.cel.deep_recursion import deep_recursion
 from apiext.schema.cel.errors import CALL_COST_EXCEEDED, NO_SUCH_OVERLOAD, BudgetError, CelError
+from apiext.schema.cel.protobuf_messages import MESSAGES
 from apiext.schema.cel.shapes import Shape
 from apiext.schema.cel.types import DYN
 
@@ -138,4 +139,7 @@ def compile_program(checked: CheckedAst, variables: Mapping[str, Shape | None], 
     Raises:
         CelError: A conversion of a constant fails, so there is no program ("program instantiation failed").
     """
-    return Program(checked, variables, functions, fold(checked))
+    constants = fold(checked)
+    if any(isinstance(node, StructLiteral) and node.type_name in MESSAGES for node in post_order(checked.expression)):
+        variables = {name: shape and replace(shape, marked=True) for name, shape in variables.items()}
+    return Program(checked, variables, functions, constants)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable
 from typing import Final
 
+from apiext.schema.cel.associative import AssociativeList
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import CelError
+from apiext.schema.cel.json_values import JsonList, JsonMap, ObjectValue
 from apiext.schema.cel.standard.times import format_duration, format_timestamp
-from apiext.schema.cel.values import Duration, OptionalValue, Timestamp
+from apiext.schema.cel.values import Duration, EmptyMessage, OptionalValue, Timestamp
 
 _EXACT: Final = (1 << 53) - 1
 """The magnitude up to which integers are JSON numbers; greater ones become text."""
+
+JSON_CONTAINERS: Final = (JsonList, AssociativeList, JsonMap, ObjectValue)
+"""Lists and maps of a custom resource, which the reference does not convert."""
 
 Mismatch = Callable[[object, str], str]
 """Returns the error of a value that cannot become a Go type."""
@@ -39,11 +45,49 @@ def to_json(value: object, mismatch: Mismatch) -> object:
             if not value.present:
                 raise CelError("optional.none() dereference")
             return to_json(value.value, mismatch)
+        case EmptyMessage():
+            return {}
+        case list() | dict() if isinstance(value, JSON_CONTAINERS):
+            pass
         case list():
-            return [to_json(item, mismatch) for item in value]
+            return to_list(value, mismatch)
         case dict():
             return to_struct(value, mismatch)
     raise CelError(mismatch(value, "*structpb.Value"))
+
+
+def to_struct_value(value: object, mismatch: Mismatch) -> object:
+    """Return a map of an expression as a JSON object. Raises as `to_struct`, and for other values."""
+    if not isinstance(value, dict) or isinstance(value, JSON_CONTAINERS):
+        raise CelError(mismatch(value, "*structpb.Struct"))
+    return to_struct(value, mismatch)
+
+
+def to_list_value(value: object, mismatch: Mismatch) -> object:
+    """Return a list of an expression as a JSON array; a map is taken for the message. Raises as `to_json`."""
+    if not isinstance(value, list | dict) or isinstance(value, JSON_CONTAINERS):
+        raise CelError(mismatch(value, "*structpb.ListValue"))
+    if isinstance(value, list):
+        return to_list(value, mismatch)
+    members = {_go_name(key): member for key, member in value.items()}
+    unknown = next((name for name in members if name != "Values"), None)
+    if unknown is not None:
+        raise CelError(f"type conversion error, no such field '{unknown}' in type 'structpb.ListValue'")
+    values = members.get("Values", [])
+    if not isinstance(values, list):
+        raise CelError(mismatch(values, "[]*structpb.Value"))
+    return to_list(values, mismatch)
+
+
+def _go_name(key: object) -> str:
+    """Return the field of a Go struct that a key means."""
+    parts = re.split("[_-]", str(key))
+    return "".join(part[:1].upper() + part[1:] for part in parts)
+
+
+def to_list(value: list[object], mismatch: Mismatch) -> list[object]:
+    """Return a list as a JSON array. Raises as `to_json`."""
+    return [to_json(item, mismatch) for item in value]
 
 
 def to_struct(value: dict[object, object], mismatch: Mismatch) -> dict[str, object]:

@@ -8,16 +8,21 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any, Final
 
+from apiext.meta.go_format import quote
+from apiext.schema.cel.associative import AssociativeList
 from apiext.schema.cel.ast import Uint
 from apiext.schema.cel.errors import INT_OVERFLOW, UINT_OVERFLOW, CelError
-from apiext.schema.cel.protobuf_json import Mismatch, to_json, to_struct
+from apiext.schema.cel.json_values import JsonList, JsonMap, ObjectValue, UnknownJson
+from apiext.schema.cel.protobuf_json import JSON_CONTAINERS, Mismatch, to_list, to_list_value, to_struct, to_struct_value
 from apiext.schema.cel.standard.kinds import type_of
 from apiext.schema.cel.types import (
+    ANY,
     BOOL,
     BYTES,
     DOUBLE,
     DURATION,
     DYN,
+    EMPTY,
     INT,
     STRING,
     TIMESTAMP,
@@ -27,7 +32,7 @@ from apiext.schema.cel.types import (
     map_of,
     wrapper_of,
 )
-from apiext.schema.cel.values import INT_MAX, INT_MIN, NANOSECONDS, Duration, OpaqueValue, Timestamp, checked_timestamp
+from apiext.schema.cel.values import INT_MAX, INT_MIN, NANOSECONDS, Duration, EmptyMessage, OpaqueValue, Timestamp, checked_timestamp
 
 _PACKAGE: Final = "google.protobuf."
 _INT32: Final = 1 << 31
@@ -48,6 +53,9 @@ class _Scalar:
 
 _INT64: Final = _Scalar(INT, int, "int64", 0)
 _NANOS: Final = _Scalar(INT, int, "int32", 0)
+_TEXT: Final = _Scalar(STRING, str, "string", "")
+_GO_BYTES: Final = "[]uint8"
+_BYTES: Final = _Scalar(BYTES, bytes, _GO_BYTES, b"")
 _SCALARS: Final[dict[str, _Scalar]] = {
     "Int64Value": _INT64,
     "Int32Value": _NANOS,
@@ -56,8 +64,8 @@ _SCALARS: Final[dict[str, _Scalar]] = {
     "DoubleValue": _Scalar(DOUBLE, float, "float64", 0.0),
     "FloatValue": _Scalar(DOUBLE, float, "float32", 0.0),
     "BoolValue": _Scalar(BOOL, bool, "bool", False),  # noqa: FBT003
-    "StringValue": _Scalar(STRING, str, "string", ""),
-    "BytesValue": _Scalar(BYTES, bytes, "[]uint8", b""),
+    "StringValue": _TEXT,
+    "BytesValue": _BYTES,
 }
 
 
@@ -110,10 +118,17 @@ def _mismatch(value: object, go: str) -> str:
             return f"unsupported type conversion from 'uint' to {go}"
         case CelType():
             return "type conversion not supported for 'type'"
+        case UnknownJson():
+            return f"type conversion to '{go}' not supported for values preserved by x-kubernetes-preserve-unknown-fields"
+        case EmptyMessage() if go.startswith("*structpb."):
+            other = go.replace("*structpb.", _PACKAGE)
+            return f"type conversion error: pb.Merge() arguments must be the same type. got: {other}, {EMPTY.name}"
         case OpaqueValue():
             return f"type conversion error from '{value.cel_type.name.rpartition('.')[2]}' to '{go}'"
         case int() if not isinstance(value, bool):
             return f"unsupported type conversion from 'int' to {go}"
+        case list() if go == _GO_BYTES and value and not isinstance(value, JSON_CONTAINERS):
+            return _mismatch(value[0], "uint8")
     found = next((name for kind, name in _NAMES.items() if isinstance(value, kind)), f"'{type(value).__name__}'")
     return f"type conversion error from {found} to '{go}'"
 
@@ -124,6 +139,11 @@ _NAMES: Final[dict[type, str]] = {
     bool: "bool",
     float: "Double",
     bytes: "Bytes",
+    JsonList: "'list(dyn)'",
+    AssociativeList: "'list(dyn)'",
+    JsonMap: "'map(dyn, dyn)'",
+    ObjectValue: "'map(dyn, dyn)'",
+    EmptyMessage: "'*dynamicpb.Message'",
     list: "list",
     dict: "map",
     NoneType: "'null_type'",
@@ -156,6 +176,13 @@ def _chosen(null_value: object, **members: object) -> object:  # noqa: ARG001 - 
     return next((value for value in members.values() if value is not None), None)
 
 
+def _any(type_url: str, value: bytes) -> object:
+    """Fail: the reference can unpack the messages that its program happens to contain, which no rule relies on."""
+    fields = {"type_url": type_url, "value": value.decode(errors="surrogateescape")}
+    shown = " ".join(f"{name}:{quote(text)}" for name, text in fields.items() if text)
+    raise CelError(f"unsupported conversion to ref.Val: (*dynamicpb.Message){shown}")
+
+
 _STRUCT: Final = map_of(STRING, DYN)
 _LIST: Final = list_of(DYN)
 _VALUES: Final = {
@@ -163,8 +190,8 @@ _VALUES: Final = {
     "number_value": _Scalar(DOUBLE, float, "float64"),
     "string_value": _Scalar(STRING, str, "string"),
     "bool_value": _Scalar(BOOL, bool, "bool"),
-    "struct_value": _Scalar(_STRUCT, dict, "*structpb.Struct", convert=to_struct),
-    "list_value": _Scalar(_LIST, list, "*structpb.ListValue", convert=to_json),
+    "struct_value": _Scalar(_STRUCT, object, "*structpb.Struct", convert=to_struct_value),
+    "list_value": _Scalar(_LIST, object, "*structpb.ListValue", convert=to_list_value),
 }
 _TIME_FIELDS: Final = {"seconds": _INT64, "nanos": _NANOS}
 MESSAGES: Final[Mapping[str, MessageType]] = {
@@ -173,11 +200,13 @@ MESSAGES: Final[Mapping[str, MessageType]] = {
         MessageType(DURATION.name, DURATION, _TIME_FIELDS, _duration),
         MessageType(TIMESTAMP.name, TIMESTAMP, _TIME_FIELDS, _timestamp),
         MessageType(f"{_PACKAGE}Struct", _STRUCT, {"fields": _Scalar(_STRUCT, dict, "", {}, to_struct)}, lambda fields: fields),
-        MessageType(f"{_PACKAGE}ListValue", _LIST, {"values": _Scalar(_LIST, list, "", [], to_json)}, lambda values: values),
+        MessageType(f"{_PACKAGE}ListValue", _LIST, {"values": _Scalar(_LIST, list, "", [], to_list)}, lambda values: values),
+        MessageType(f"{_PACKAGE}Any", ANY, {"type_url": _TEXT, "value": _BYTES}, _any),
+        MessageType(EMPTY.name, EMPTY, {}, EmptyMessage),
         MessageType(f"{_PACKAGE}Value", DYN, _VALUES, _chosen),
         *(MessageType(_PACKAGE + name, wrapper_of(scalar.kind), {"value": scalar}, _scalar_value) for name, scalar in _SCALARS.items()),
     )
 }
-"""The messages by name. cel-go also knows Any and Empty."""
+"""The messages by name."""
 CONSTANTS: Final = {f"{_PACKAGE}NullValue.NULL_VALUE": 0}
 """The values of enumerations by name."""

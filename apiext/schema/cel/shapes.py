@@ -17,7 +17,7 @@ from apiext.meta.time import local_fault
 from apiext.schema.cel.associative import AssociativeList, map_key, set_key
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.escaping import escape, unescape
-from apiext.schema.cel.json_values import MistypedJson, ObjectValue, UnknownJson
+from apiext.schema.cel.json_values import JsonList, JsonMap, MistypedJson, ObjectValue, UnknownJson
 from apiext.schema.cel.mistyped import type_mismatch
 from apiext.schema.cel.standard.times import parse_timestamp
 from apiext.schema.cel.values import Duration, OptionalValue, Timestamp
@@ -106,6 +106,8 @@ class Shape:
     """Whether values have fields that the schema need not describe, although it does not preserve unknown ones: metadata."""
     strict: bool = False
     """Whether the types of values are checked, because they may differ from those of the schema."""
+    marked: bool = False
+    """Whether lists and maps become `JsonList`s and `JsonMap`s, because an expression treats them unlike its own."""
     _fields: dict[str, tuple[str, Shape] | None] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -142,12 +144,19 @@ class Shape:
     def element(self) -> Shape | None:
         """Return the shape of the elements of a list or the values of a map."""
         inner = self.schema.items if self.type == "array" else self.schema.additional
-        return None if inner is None else Shape(inner, strict=self.strict)
+        return None if inner is None else self._part(inner)
 
     @cached_property
     def inner(self) -> Shape:
         """Return the shape of what an optional value holds."""
-        return Shape(self.schema, strict=self.strict) if self.optional else self
+        return self._part(self.schema) if self.optional else self
+
+    def made_optional(self) -> Shape:
+        """Return the shape of an optional value that holds values of this shape."""
+        return Shape(self.schema, optional=True, strict=self.strict, marked=self.marked)
+
+    def _part(self, schema: Structural, *, is_open: bool = False) -> Shape:
+        return Shape(schema, open=is_open, strict=self.strict, marked=self.marked)
 
     @cached_property
     def scalar(self) -> Callable[[Any], object] | None:
@@ -162,7 +171,7 @@ class Shape:
             name = unescape(identifier)
             found = None if name is None else self.properties.get(name)
             is_open = self.schema.embedded and name == "metadata"
-            self._fields[identifier] = None if name is None or found is None else (name, Shape(found, open=is_open, strict=self.strict))
+            self._fields[identifier] = None if name is None or found is None else (name, self._part(found, is_open=is_open))
         return self._fields[identifier]
 
     @cached_property
@@ -177,7 +186,7 @@ class Shape:
     @cached_property
     def is_plain(self) -> bool:
         """Return whether the JSON value is the run-time value, to any depth."""
-        if self.strict:
+        if self.strict or (self.marked and self.is_container):
             return False
         if self.optional:
             return self.inner.is_plain
@@ -233,9 +242,10 @@ class Shape:
                 return AssociativeList(elements, set_key)
             if self.schema.list_type == "map":
                 return AssociativeList(elements, map_key(tuple(escape(name) or name for name in self.schema.list_map_keys)))
-            return elements
+            return JsonList(elements) if self.marked else elements
         if self.is_map and self.element is not None:
-            return {key: self.element.member(element, memo) for key, element in value.items()}
+            members = {key: self.element.member(element, memo) for key, element in value.items()}
+            return JsonMap(members) if self.marked else members
         return self._object(value, memo) if isinstance(value, dict) else UnknownJson(value)
 
     def _object(self, value: dict[str, Any], memo: Memo) -> ObjectValue:

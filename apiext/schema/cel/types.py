@@ -30,7 +30,10 @@ BYTES: Final = CelType("bytes")
 NULL: Final = CelType("null_type")
 DURATION: Final = CelType("google.protobuf.Duration")
 TIMESTAMP: Final = CelType("google.protobuf.Timestamp")
+EMPTY: Final = CelType("google.protobuf.Empty")
 DYN: Final = CelType("dyn")
+ANY: Final = CelType("any")
+"""The type of google.protobuf.Any: it fits everywhere, as `dyn`."""
 ERROR: Final = CelType("!error!")
 TYPE: Final = CelType("type")
 

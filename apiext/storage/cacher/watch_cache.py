@@ -365,10 +365,14 @@ class WatchCache:
                         past.forget(view)
 
     def close(self) -> None:
-        """End all watches and stop following the feed."""
+        """End all watches, stop following the feed, and release the objects."""
         self.closed = True
         self.loaded = False
         self._feed.unfollow(self._renderer.prefix, self)
         if self._loading is not None:
             self._loading.cancel()
         self.dispatcher.end()
+        # views refer to this cache: it would hold the objects until the next full garbage collection, which may be far
+        self._sorted_views.clear()
+        self.entries, self.keys = {}, []
+        self.history.begin(self.revision, sealed=self.revision)

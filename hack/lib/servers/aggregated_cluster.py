@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
+from apiext.meta.host_annotations import CONDITION
+from apiext.operator.host_definitions import ConditionReason
 from hack.lib.servers.aggregated_permissions import operator_rules, server_rules
 from hack.lib.servers.apiext_operator import ApiextOperator
 from hack.lib.servers.apiext_server import ApiextServer
@@ -164,6 +166,15 @@ class AggregatedCluster:
         """Report whether the host proxies an APIService to apiext and finds it available."""
         code, found = self.host.ask("GET", f"{API_SERVICES}/{name}")
         return bool(code == 200 and found["spec"].get("service") and self.available(name))
+
+    def adopt(self, definition: dict[str, Any]) -> None:
+        """Create a definition on the host, and return when the operator reports that apiext serves it: no watch is the host's any more."""
+        name = self.host.must("POST", CRDS, definition)["metadata"]["name"]
+        until(lambda: self._adoption(name) == ConditionReason.SERVING)
+
+    def _adoption(self, name: str) -> str:
+        conditions = self.host.must("GET", f"{CRDS}/{name}").get("status", {}).get("conditions") or []
+        return next((str(one["reason"]) for one in conditions if one["type"] == CONDITION), "")
 
     def another_server(self, name: str, *arguments: str, etcd_url: str = "", crd_dir: Path | None = None) -> ApiextServer:
         """Return one more server with the rights of the others, which the test starts and stops.

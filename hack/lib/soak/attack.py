@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import socket
 import ssl
 import threading
 import time
@@ -13,6 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from hack.lib.servers import tls_connection
 from hack.lib.soak.access import Access
 from hack.lib.soak.answers import is_allowed
 from hack.lib.soak.collection import CRDS, GROUP
@@ -125,12 +125,8 @@ class Attack:
     def connect(self, access: Access | None = None, *, credentials: bool = True) -> ssl.SSLSocket:
         """Open a connection to apiext, or where `access` says."""
         access = access or self.direct
-        plain = socket.create_connection(("127.0.0.1", access.port), timeout=_PATIENCE)
-        try:
-            return (access.authenticated if credentials else access.anonymous).wrap_socket(plain, server_hostname="localhost")
-        except BaseException:
-            plain.close()
-            raise
+        context = access.authenticated if credentials else access.anonymous
+        return tls_connection.connect(context, access.port, server_hostname="localhost", timeout=_PATIENCE)
 
     @contextmanager
     def connections(self, count: int, access: Access | None = None, *, credentials: bool = True) -> Iterator[list[ssl.SSLSocket]]:

@@ -11,8 +11,7 @@ from hack.lib.servers.balanced import Balanced
 from hack.lib.servers.certificates import KeyPair
 from hack.lib.servers.etcd import Etcd
 from hack.lib.soak.access import Access, Replicas
-from hack.lib.soak.collection import API_VERSION, CRDS, GROUP, definition
-from hack.lib.waiting import until
+from hack.lib.soak.collection import definition
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,6 @@ def aggregated(folder: Path, _store: str) -> Iterator[Fleet]:
         balancer = stack.enter_context(balanced.balancer)
         balancer.wait(*servers)
         stack.enter_context(cluster.another_operator("operator", f"--service-port={balancer.port}", f"--server={balancer.url}"))
-        cluster.host.must("POST", CRDS, definition())
-        until(lambda: cluster.proxied(API_VERSION.rpartition("/")[2] + f".{GROUP}"))
+        cluster.adopt(definition())
         direct = [Access(one.port, one.ca, plane.admin) for one in servers]
         yield Fleet(servers, Access(plane.port, plane.ca, plane.admin), direct, balanced.roll)

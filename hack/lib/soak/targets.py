@@ -12,7 +12,7 @@ from hack.lib.servers.certificates import Authority, KeyPair
 from hack.lib.servers.etcd import Etcd
 from hack.lib.soak.access import Access
 from hack.lib.soak.attack import Attack
-from hack.lib.soak.collection import API_VERSION, CRDS, GROUP, KEPT, NAMESPACE, NAMESPACES, definition, ordinary
+from hack.lib.soak.collection import CRDS, KEPT, NAMESPACE, NAMESPACES, definition, ordinary
 from hack.lib.waiting import until
 
 
@@ -73,7 +73,6 @@ def aggregated(folder: Path, store: str) -> Iterator[Target]:
     """Start apiext on a store behind kube-apiserver for the block; the host proxies the group to it."""
     with AggregatedCluster(folder, selector=SELECTOR, controller_manager=False, embedded=store == "sqlite") as cluster:
         plane, server = cluster.plane, cluster.apiext
-        cluster.host.must("POST", CRDS, definition())
-        until(lambda: cluster.proxied(API_VERSION.rpartition("/")[2] + f".{GROUP}"))
+        cluster.adopt(definition())
         front = Access(plane.port, plane.ca, plane.admin)
         yield Target(server, front, Access(server.port, server.ca, plane.admin), Access(server.port, server.ca, plane.proxy_client))

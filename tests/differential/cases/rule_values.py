@@ -126,3 +126,95 @@ PROTOBUF: Final = tuple(
         "@NullValue.NULL_VALUE == 0",
     )
 )
+EMPTY: Final = tuple(
+    rule.replace("@", "google.protobuf.")
+    for rule in (
+        "type(@Empty{}) == @Empty && @Empty{} != null && optional.of(@Empty{}).hasValue()",
+        *(f"dyn(@Empty{{}}) == {other}" for other in ("1", "{}", "null", "optional.of(1)", "dyn(self)", "dyn(self.l)")),
+        *(f"{other} == dyn(@Empty{{}})" for other in ("1", "{}", "null", "dyn(self)", "dyn(self.l)")),
+        "dyn(@Empty{}) in [@Empty{}] && {'a': @Empty{}} == {'a': @Empty{}} && [@Empty{}] != [dyn(1)]",
+        "dyn(@Empty{}) in self.l",
+        "{dyn(@Empty{}): 1} == {}",
+        *(f"dyn(@Empty{{}}){chain} == 1" for chain in (".a", "['a']", "[0]", "[dyn(1)]", "[true]", ".a.b")),
+        "has(dyn(@Empty{}).a)",
+        "dyn(@Empty{}).?a.hasValue()",
+        "dyn(@Empty{})[?'a'].hasValue()",
+        *(f"dyn(@Empty{{}}) {operation}" for operation in ("+ 1 == 2", "- 1 == 2", "* 1 == 2", "/ 1 == 2", "% 1 == 2", "> 1", "&& true")),
+        *(f"{operation}dyn(@Empty{{}})" for operation in ("!", "1 == -", "1 > ", "2 == 1 + ")),
+        "size(dyn(@Empty{})) == 1",
+        "int(dyn(@Empty{})) == 1",
+        "dyn(@Empty{}).startsWith('a')",
+        "optional.ofNonZeroValue(@Empty{}).hasValue()",
+        "optional.of(dyn(@Empty{})).?a.hasValue()",
+        "'%s'.format([dyn(@Empty{})]) == 'a'",
+        "'%s'.format([type(@Empty{})]) == 'a'",
+        "[@Empty{}, @Empty{}].distinct().size() == 1",
+        "@Struct{fields: {'a': @Empty{}}} == {'a': {}} && @ListValue{values: [@Empty{}]} == [{}]",
+        "@Value{struct_value: dyn(@Empty{})} == {}",
+        "@Value{list_value: dyn(@Empty{})} == []",
+        "@Struct{fields: dyn(@Empty{})} == {}",
+        "@ListValue{values: dyn(@Empty{})} == []",
+        *(
+            f"@{kind}Value{{value: dyn(@Empty{{}})}} == null"
+            for kind in ("Int64", "Int32", "UInt64", "Double", "Float", "Bool", "String", "Bytes")
+        ),
+    )
+)
+ANY: Final = tuple(
+    rule.replace("@", "google.protobuf.")
+    for rule in (
+        "@Any{} == null",
+        "type(@Any{}) == null_type",
+        "true || @Any{} == null",
+        "(true ? 1 : @Any{}) == 1",
+        "@Any{}.a == 1",
+        "has(@Any{}.a)",
+        "@Any{} + 1 == 2",
+        "@Any{} && true",
+        "[@Any{}] == []",
+        "@Any{?type_url: optional.none()} == 1",
+        *(f"@Any{{type_url: '{url}'}} == null" for url in ("x", "type.googleapis.com/no.Such", '\\u00e9\\t"')),
+        "@Any{value: b'zz'} == null",
+        "@Any{type_url: dyn(1)} == null",
+        "@Any{value: dyn('a')} == null",
+    )
+)
+JSON: Final = tuple(
+    rule.replace("@", "google.protobuf.")
+    for rule in (
+        *(
+            f"@Value{{{member}: {value}}} == null"
+            for member, values in {
+                "list_value": ("self.l", "[self.l]", "[self.m]", "[self]", "dyn(self.m)", "dyn(self)"),
+                "struct_value": ("self.m", "{'a': self.l}", "{'a': self.m}", "{'a': self}", "dyn(self.l)"),
+                "string_value": ("dyn(self.l)", "dyn(self.m)", "dyn(self.o)", "dyn(@Empty{})"),
+                "null_value": ("dyn(self.l)", "dyn(@Empty{})"),
+            }.items()
+            for value in values
+        ),
+        "@Struct{fields: {'a': self.l}} == {}",
+        "@Struct{fields: {'a': self.o}} == {}",
+        "@Struct{fields: dyn(self.o)} == {'a': 'a'} && @Struct{fields: dyn(self.m)} == self.m",
+        *(f"@ListValue{{values: [{value}]}} == []" for value in ("self.l", "self.m", "self.o", "self")),
+        *(f"@Value{{list_value: {value}}} == ['a', 'a']" for value in ("self.l + self.l", "self.l + ['a']", "['a'] + self.l")),
+        *(f"@Value{{list_value: self.l.{method}}} == ['a']" for method in ("map(x, x)", "filter(x, true)", "slice(0, 1)", "sort()")),
+        "@Value{list_value: @ListValue{values: self.l}} == ['a']",
+        "@Int64Value{value: dyn(self.l)} == 1",
+        "@Int64Value{value: dyn(self.m)} == 1",
+        "@BytesValue{value: dyn([1])} == b''",
+        *(
+            f"@Value{{list_value: dyn({value})}} == [1]"
+            for value in (
+                "{}",
+                "{'values': [1]}",
+                "{'Values': [1]}",
+                "{'values': 1}",
+                "{'values': dyn({})}",
+                "{'a': 1}",
+                "{'a_b-c': 1}",
+                "{'': 1}",
+                "{1: [1]}",
+            )
+        ),
+    )
+)

@@ -2,7 +2,6 @@
 
 import http.client
 import re
-import socket
 import ssl
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from hack.lib.differential.pair import Pair, Side, _parse, masked
+from hack.lib.servers import tls_connection
 
 _HEADERS: Final = (
     *("Content-Type", "Content-Encoding", "Vary", "Retry-After", "X-Content-Type-Options", "Connection", "Cache-Control", "Warning"),
@@ -47,8 +47,8 @@ def head(*lines: str, ending: str = "\r\n") -> Raw:
 def send(side: Side, data: bytes, context: ssl.SSLContext | None = None) -> ssl.SSLSocket:
     """Open a connection and send the bytes."""
     address = urlsplit(side.url)
-    plain = socket.create_connection((address.hostname, address.port), timeout=_TIMEOUT)
-    connection = (context or side.context).wrap_socket(plain, server_hostname=address.hostname)
+    assert address.port
+    connection = tls_connection.connect(context or side.context, address.port, timeout=_TIMEOUT)
     connection.sendall(data)
     return connection
 

@@ -123,3 +123,11 @@ def test_writes_numbers_as_go_at_any_depth(levels: int) -> None:
         value = [value]
 
     assert json_codec.dumps(value) == b"[" * levels + b'[1,1e-7,"%b",1e+21]' % (b"x" * 5000) + b"]" * levels
+
+
+@pytest.mark.parametrize("number", [b"-0", b"1e+21", b"1e-7", b"-1.5e-10", b"100000000000000000000", b"9223372036854775807", b"0", b"1.5"])
+def test_indents_numbers_as_they_are_spelled(number: bytes) -> None:
+    """Python has no integer -0, and other forms of large and small numbers."""
+    data = b'{"a":[%b,"x:-0,\\"1e+21,"],"b":%b}' % (number, number)
+
+    assert json_codec.pretty(data) == b'{\n  "a": [\n    %b,\n    "x:-0,\\"1e+21,"\n  ],\n  "b": %b\n}' % (number, number)

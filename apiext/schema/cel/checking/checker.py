@@ -26,10 +26,12 @@ from apiext.schema.cel.environment import Environment
 from apiext.schema.cel.protobuf_messages import CONSTANTS, MESSAGES
 from apiext.schema.cel.syntax.source import CompileError, Issue, display_issues
 from apiext.schema.cel.types import (
+    ANY,
     BOOL,
     BYTES,
     DOUBLE,
     DYN,
+    EMPTY,
     ERROR,
     INT,
     NULL,
@@ -156,10 +158,10 @@ class _Checker:
         elif is_variable(target):
             self.inference.assign(DYN, target)
             result = DYN
-        elif target.name in {DYN.name, ERROR.name}:
+        elif target in (DYN, ANY, ERROR):
             result = DYN
-        elif self.environment.is_object(target):
-            found = self.environment.field(target, field)
+        elif target == EMPTY or self.environment.is_object(target):
+            found = None if target == EMPTY else self.environment.field(target, field)
             if found is None:
                 self._report(node, f"undefined field '{field}'")
             result = found or ERROR

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from apiext.schema.cel.types import DYN, ERROR, NULL, CelType, unwrapped
+from apiext.schema.cel.types import ANY, DYN, ERROR, NULL, CelType, unwrapped
 
 _VARIABLE_PREFIX: Final = "_var"
 _NOT_NULLABLE: Final = frozenset({"bool", "int", "uint", "double", "string", "bytes", "list", "map", "type", "null_type"})
+_DYNAMIC: Final = frozenset({DYN.name, ANY.name})
+_WILDCARDS: Final = _DYNAMIC | {ERROR.name}
 _DISPLAYED: Final = {"google.protobuf.Duration": "duration", "google.protobuf.Timestamp": "timestamp", "null_type": "null"}
 
 
@@ -110,7 +112,7 @@ class Inference:
                 return False
         if is_variable(target):
             return self._bind(value, target)[0]
-        if target.name in {"dyn", ERROR.name} or value.name in {"dyn", ERROR.name}:
+        if target.name in _WILDCARDS or value.name in _WILDCARDS:
             return True
         if target.name == NULL.name:
             return _accepts_null(value)
@@ -158,9 +160,9 @@ class Inference:
 
 def is_less_specific(first: CelType, second: CelType) -> bool:
     """Tell whether the first type is equal to the second or says less than it."""
-    if first.name == "dyn" or is_variable(first):
+    if first.name in _DYNAMIC or is_variable(first):
         return True
-    if second.name == "dyn" or is_variable(second) or first.name != second.name:
+    if second.name in _DYNAMIC or is_variable(second) or first.name != second.name:
         return False
     if first.name == "type":
         return True

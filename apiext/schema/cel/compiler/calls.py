@@ -10,6 +10,7 @@ from apiext.schema.cel.compiler.code_value import CodeValue
 from apiext.schema.cel.compiler.costs import charge_call, charge_equality, library_cost
 from apiext.schema.cel.compiler.folding import is_set_literal
 from apiext.schema.cel.compiler.logic import compile_conditional, compile_logic
+from apiext.schema.cel.compiler.operands import compile_operands
 from apiext.schema.cel.compiler.selections import read
 from apiext.schema.cel.equality import equal, unequal
 from apiext.schema.cel.errors import NO_SUCH_OVERLOAD, CelError
@@ -53,11 +54,11 @@ def compile_call(compiler: Compiler, node: Call) -> CodeValue:
 
 def _arguments(compiler: Compiler, node: Call) -> list[CodeValue]:
     nodes = node.arguments if node.target is None else (node.target, *node.arguments)
-    return [compiler.atom(compiler.converted(compiler.visit(each))) for each in nodes]
+    return compile_operands(compiler, nodes, lambda each: compiler.atom(compiler.converted(compiler.visit(each))))
 
 
 def _compile_equality(compiler: Compiler, node: Call) -> CodeValue:
-    left, right = (compiler.visit(each) for each in node.arguments)
+    left, right = compile_operands(compiler, node.arguments, compiler.visit)
     writer = compiler.writer
     negated = node.function == "_!=_"
     same_type = (left.type == right.type and not left.is_dyn) or _is_same_shape(left, right)
@@ -133,13 +134,14 @@ def _compile_unwrapping(compiler: Compiler, node: Call) -> CodeValue:
 
 
 def _compile_membership(compiler: Compiler, node: Call) -> CodeValue:
-    value = compiler.atom(compiler.converted(compiler.visit(node.arguments[0])))
     constant = compiler.folded.get(node.arguments[1].id)
     if is_set_literal(constant) and isinstance(constant, list):
+        value = compiler.atom(compiler.converted(compiler.visit(node.arguments[0])))
         if value.type in {STRING, INT} and all(type_of(element) == value.type for element in constant):
             return CodeValue(f"({value.code} in {compiler.bind(frozenset(constant))})", BOOL, may_fail=value.may_fail)
         return compiler.assign(f"{compiler.bind(DYNAMIC['@in'])}({value.code}, {compiler.bind(constant)})", BOOL, may_fail=True)
-    container = compiler.visit(node.arguments[1])
+    value, container = compile_operands(compiler, node.arguments, compiler.visit)
+    value = compiler.atom(compiler.converted(value))
     plain = container.shape is not None and container.shape.is_plain and not container.is_dyn
     container = compiler.atom(container if plain else compiler.converted(container))
     charge_call(compiler, _determined(compiler, node), [value, container])

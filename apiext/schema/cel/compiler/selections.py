@@ -226,7 +226,7 @@ def _dynamic(compiler: Compiler, container: CodeValue, key: CodeValue, kind: Cel
     optional = through or container.type.name == "optional_type"
     if optional and (found := _member_of(compiler, container.shape, container.code, key)) is not None:
         code, shape = found
-        result = CodeValue(compiler.name("t"), kind, Shape(shape.schema, optional=True, strict=shape.strict), may_fail=True)
+        result = CodeValue(compiler.name("t"), kind, shape.made_optional(), may_fail=True)
         compiler.writer.line(f"{result.code} = {code}")
         if shape.strict and key.type == STRING:
             with compiler.writer.block(f"if {result.code}.present:"):

@@ -124,14 +124,16 @@ def pipelined_requests(attack: Attack) -> None:
 
 def broken_bodies(attack: Attack) -> None:
     """Break the encoding of a body, and send another request on the same connection."""
-    for body in (b"zz\r\n", b"-1\r\n", b"1\r\nab", b"1\r\na\r\n\xff\r\n", b"0\r\n\xff", b"1\n[\n0\n\n"):
-        for credentials in (True, False):
-            data = _POST + b"Transfer-Encoding: chunked\r\n\r\n" + body + b"\r\n" + _GET + b"\r\n"
-            with suppress(*BROKEN), attack.connect(credentials=credentials) as connection:
-                _send(connection, data)
-                connection.settimeout(0.3)
-                while connection.recv(65536):
-                    pass
+
+    def send(body: bytes, credentials: bool) -> None:  # noqa: FBT001 -- one of two kinds
+        with suppress(*BROKEN), attack.connect(credentials=credentials) as connection:
+            _send(connection, _POST + b"Transfer-Encoding: chunked\r\n\r\n" + body + b"\r\n" + _GET + b"\r\n")
+            connection.settimeout(0.3)
+            while connection.recv(65536):
+                pass
+
+    bodies = (b"zz\r\n", b"-1\r\n", b"1\r\nab", b"1\r\na\r\n\xff\r\n", b"0\r\n\xff", b"1\n[\n0\n\n")
+    attack.together([partial(send, body, credentials) for body in bodies for credentials in (True, False)])
 
 
 INPUTS: Final = (

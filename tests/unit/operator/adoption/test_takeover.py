@@ -8,7 +8,6 @@ import pytest
 from apiext.meta import host_annotations
 from apiext.operator.adoption.admission_policy import Policy, probe
 from apiext.operator.adoption.reconcile import reconcile_group
-from apiext.operator.adoption.watch_reset import CATEGORY
 from apiext.operator.api_clients import ApiError
 from apiext.operator.group_state import Routing
 from apiext.operator.host_definitions import ConditionReason
@@ -75,7 +74,7 @@ def assert_adopted(world: World) -> None:
     assert world.routed == {"v1": True}
     assert world.denies_writes
     assert world.crd()["metadata"]["finalizers"] == [host_annotations.INSTANCES_FINALIZER]
-    assert CATEGORY not in world.crd()["spec"]["names"].get("categories", [])
+    assert host_annotations.ADOPTION_CATEGORY not in world.crd()["spec"]["names"].get("categories", [])
     assert "widgets.example.com" in world.watches_reset
     assert world.said[-1][0] is ConditionReason.SERVING
 

@@ -28,6 +28,26 @@ def test_a_limit_is_no_error_that_logic_absorbs() -> None:
         compiled.evaluate_counted(list(range(200)), None, meter=CostMeter(1_000_000))
 
 
+@pytest.mark.parametrize("failing", ["self[900] == {}", "self[900] != {}", "1 / 0 + {} > 1", "(1 / 0) in [{}]", "1 / 0 < {}"])
+def test_a_loop_counts_beside_a_failure(failing: str) -> None:
+    """Evaluate the second of two operands, and count its costs, although the first one failed."""
+    compiled = program(failing.format("self.map(x, self.map(y, y).size()).size()") + " || true", NUMBERS)
+
+    assert compiled.evaluate_counted([1] * 3, None, meter=CostMeter(1_000_000)) is True
+    with pytest.raises(BudgetError):
+        compiled.evaluate_counted([1] * 400, None, meter=CostMeter(1_000_000))
+
+
+def test_the_first_of_two_failures_counts() -> None:
+    """Report the failure of the first operand, whatever the loop in the second one fails with."""
+    for expression, message in (
+        ("self[9] == self.map(x, x / 0).size()", "index out of bounds: 9"),
+        ("self[0] == self.map(x, x / 0).size()", "division by zero"),
+    ):
+        with pytest.raises(CelError, match=message):
+            program(expression, NUMBERS).evaluate_counted([1], None, meter=CostMeter(1_000_000))
+
+
 @pytest.mark.parametrize(
     "expression",
     [

@@ -6,6 +6,7 @@ import pytest
 
 from apiext.schema.cel.errors import CelError
 from apiext.schema.cel.program import CostMeter
+from apiext.schema.cel.values import EmptyMessage
 from tests.support.cel_values import program
 
 SCHEMA: Final = {"type": "object", "properties": {"l": {"type": "array", "items": {"type": "integer"}}}}
@@ -25,6 +26,11 @@ PACKAGE: Final = "google.protobuf."
         ("Value{}", None),
         ("Value{null_value: 0}", None),
         ("Value{list_value: [1]}", [1.0]),
+        ("Value{list_value: self.l + [3]}", [1.0, 2.0, 3.0]),
+        ("Value{list_value: dyn({})}", []),
+        ("Value{list_value: dyn({'values': [1]})}", [1.0]),
+        ("Struct{fields: {'a': google.protobuf.Empty{}}}", {"a": {}}),
+        ("Empty{}", EmptyMessage()),
         ("NullValue.NULL_VALUE", 0),
     ],
 )
@@ -47,6 +53,14 @@ def test_values(message: str, value: object) -> None:
         ("Struct{fields: dyn([])}", "unsupported field type for google.protobuf.Struct.fields: list(dyn)"),
         ("ListValue{values: [optional.none()]}", "optional.none() dereference"),
         ("ListValue{values: [quantity('1')]}", "type conversion error from 'Quantity' to '*structpb.Value'"),
+        ("Value{list_value: self.l}", "type conversion error from 'list(dyn)' to '*structpb.ListValue'"),
+        ("Value{list_value: [self.l]}", "type conversion error from 'list(dyn)' to '*structpb.Value'"),
+        ("Value{list_value: dyn({'a_b': 1})}", "type conversion error, no such field 'AB' in type 'structpb.ListValue'"),
+        ("Value{struct_value: dyn(self)}", "type conversion error from 'map(dyn, dyn)' to '*structpb.Struct'"),
+        ("Int64Value{value: dyn(google.protobuf.Empty{})}", "type conversion error from '*dynamicpb.Message' to 'int64'"),
+        ("Empty{} == dyn(1) || dyn(google.protobuf.Empty{}).a", "no such field 'a'"),
+        ("Any{}", "unsupported conversion to ref.Val: (*dynamicpb.Message)"),
+        ("Any{type_url: 'x'}", 'unsupported conversion to ref.Val: (*dynamicpb.Message)type_url:"x"'),
         ("Value{null_value: 5000000000}", "field type conversion error for google.protobuf.Value.null_value value type: integer overflow"),
     ],
 )

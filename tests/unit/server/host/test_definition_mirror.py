@@ -1,11 +1,13 @@
 """Mirrors of the host's definitions."""
 
+import copy
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
 
-from apiext.meta.host_annotations import HAND_OVER, HOST_REVISION, HOST_UID, PHASE
+from apiext.meta.host_annotations import ADOPTION_CATEGORY, HAND_OVER, HOST_REVISION, HOST_UID, PHASE
 from apiext.server.definition_files import DefinitionFiles
 from tests.support.builders.crds import versions_like, widget, widget_crd
 from tests.support.event_loop import until
@@ -43,14 +45,34 @@ async def test_updates_the_mirror(replica: Replica) -> None:
     assert metadata["generation"] == 2
 
 
-async def test_skips_irrelevant_changes(replica: Replica) -> None:
-    """Write nothing for a change outside spec, labels and annotations."""
+def _with_condition(found: dict[str, Any]) -> None:
+    found["status"] = {"conditions": []}
+
+
+def _in_category(found: dict[str, Any]) -> None:
+    found["spec"]["names"]["categories"] = [ADOPTION_CATEGORY]
+
+
+@pytest.mark.parametrize("change", [_with_condition, _in_category])
+async def test_skips_irrelevant_changes(replica: Replica, change: Callable[[dict[str, Any]], None]) -> None:
+    """Write nothing for a change outside spec, labels and annotations, nor for the category that ends watches of the host."""
     before = (await replica.mirror())["metadata"]["resourceVersion"]
-    status = replica.host.definitions[NAME] | {"status": {"conditions": []}}
-    await replica.host.put(status)
+    changed = copy.deepcopy(replica.host.definitions[NAME])
+    change(changed)
+    await replica.host.put(changed)
     await replica.wait_for_later_change()
 
     assert (await replica.mirror())["metadata"]["resourceVersion"] == before
+
+
+async def test_mirrors_other_categories(replica: Replica) -> None:
+    """Mirror all categories but the one that ends watches of the host."""
+    changed = short_named(crd(), "wd")
+    changed["spec"]["names"]["categories"] = ["all", ADOPTION_CATEGORY, "mine"]
+    await replica.host.put(changed)
+    await until(lambda: replica.shows("wd"))
+
+    assert (await replica.mirror())["spec"]["names"]["categories"] == ["all", "mine"]
 
 
 async def test_reverts_changes_of_clients(replica: Replica) -> None:

@@ -143,3 +143,16 @@ async def test_renders_in_a_worker_process() -> None:
     assert (item.data, item.labels, item.fields, item.revision) == (expected.data, expected.labels, expected.fields, 7)
     assert isinstance(error, CorruptObjectError)
     assert error.key == "/p/a/x"
+
+
+async def test_a_closed_store_holds_no_objects(backend: MemoryBackend) -> None:
+    """Hold no objects or changes once the store is closed; later reads ask the backend."""
+    async with serving(backend) as (store, codec, _):
+        await fill(backend, l=LARGE)
+        await store.list("", codec, ListOptions())
+        await fill(backend, m=LARGE)
+        await until(lambda: len(store.cache.history) == 1)
+        store.close()
+
+        assert (store.cache.entries, store.cache.keys, len(store.cache.history)) == ({}, [], 0)
+        assert [item.key for item in (await store.list("", codec, ListOptions())).items] == ["a/l", "a/m"]
