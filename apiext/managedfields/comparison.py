@@ -37,7 +37,13 @@ def compare(merge_type: MergeType, left: Any, right: Any) -> Comparison:
     difference = _compare(merge_type, left, right, 0)
     if difference is None:
         return _SAME
-    return Comparison(*({name: below for name, below in (fields or LEAF).items() if name != ITSELF} for fields in difference))
+    return Comparison(*map(_at_root, difference))
+
+
+def _at_root(fields: FieldSet | None) -> FieldSet:
+    if not fields or ITSELF not in fields:
+        return fields or LEAF
+    return {name: below for name, below in fields.items() if name != ITSELF}
 
 
 def same(left: Any, right: Any) -> bool:

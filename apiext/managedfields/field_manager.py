@@ -55,12 +55,12 @@ _Managed = tuple[Managers, Times]
 class FieldManager:
     """The managers of the objects of one endpoint."""
 
-    __slots__ = ("_kind", "_subresource", "_updater", "_versions")
+    __slots__ = ("_api_version", "_kind", "_subresource", "_updater", "_versions")
 
     def __init__(
         self, kind: GroupVersionKind, versions: Versions, reset_fields: Mapping[str, FieldSet] | None = None, *, subresource: str = ""
     ) -> None:
-        self._kind = kind
+        self._api_version, self._kind = kind.api_version, kind.kind
         self._versions = versions
         self._subresource = subresource
         self._updater = Updater(versions, reset_fields or {})
@@ -107,24 +107,27 @@ class FieldManager:
         if owned is not None:
             manager = self._manager(name, UPDATE)
             mine = fields.get(manager)
-            fields[manager] = owned if mine is None else owned.with_fields(field_set.union(owned.fields, mine.fields))
+            fields[manager] = owned if mine is None else owned.with_fields(field_set.union(mine.fields, owned.fields))
             times = times | {manager: time.now()}
         return cap_update_managers(fields, times)
 
     def _typed(self, what: str, obj: Object, *, duplicates: bool = True) -> TypedValue:
         """Return an object of the endpoint's version with its type. Raise ValueError if it does not have the type."""
         merge_type = self._versions.merge_type
-        if _type_of(obj) != (self._kind.api_version, self._kind.kind):
+        if not self._has_type(obj):
             raise ValueError(f"no corresponding type for {_type_text(obj)}")
         try:
             if not (duplicates and self._versions.is_surely_typed(obj)):
                 check(merge_type, obj, duplicates=duplicates)
         except ValueError as error:
             raise ValueError(f"failed to create typed {what} ({_described(obj)}): {error}") from error
-        return TypedValue(obj, merge_type, self._kind.api_version)
+        return TypedValue(obj, merge_type, self._api_version)
+
+    def _has_type(self, obj: Object) -> bool:
+        return obj.get("apiVersion") == self._api_version and obj.get("kind") == self._kind
 
     def _manager(self, name: str, operation: str) -> Manager:
-        return Manager.of(name or "unknown", operation, self._kind.api_version, self._subresource)
+        return Manager.of(name or "unknown", operation, self._api_version, self._subresource)
 
     async def apply(self, live: Object, config: Object, manager: str, *, force: bool) -> Object:
         """Return a live object, an empty dict if there is none, with an applied configuration merged into it.
@@ -132,7 +135,7 @@ class FieldManager:
         Raises:
             StatusError: the configuration is invalid (400, 500), or other managers own fields that it changes (409).
         """
-        if _type_of(config) != (self._kind.api_version, self._kind.kind):
+        if not self._has_type(config):
             raise errors.bad_request(f"invalid object type: {_type_text(config)}")
         try:
             before = managers.decode(_entries(live) or ())
@@ -166,7 +169,7 @@ class FieldManager:
         """Return the fields that have the values which client-side apply recorded; None if they cannot be compared."""
         try:
             recorded = json_codec.loads(last_applied(live).encode())
-            if not isinstance(recorded, dict) or recorded.get("apiVersion") != self._kind.api_version:
+            if not isinstance(recorded, dict) or recorded.get("apiVersion") != self._api_version:
                 return None
             current = self._typed("live object", live, duplicates=False)
             check(current.merge_type, recorded)
@@ -235,18 +238,13 @@ def _text(value: Any) -> str:
     return value if type(value) is str else ""
 
 
-def _type_of(obj: Object) -> tuple[str, str]:
-    return _text(obj.get("apiVersion")), _text(obj.get("kind"))
-
-
 def _type_text(obj: Object) -> str:
     """Return the type of an object as the reference prints a GroupVersionKind."""
-    version, kind = _type_of(obj)
     try:
-        group = parse_group_version(version)
+        group = parse_group_version(_text(obj.get("apiVersion")))
     except ValueError:
         return "/, Kind="
-    return f"{group.group}/{group.version}, Kind={kind}"
+    return f"{group.group}/{group.version}, Kind={_text(obj.get('kind'))}"
 
 
 def _described(obj: Object) -> str:

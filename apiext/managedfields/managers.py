@@ -109,16 +109,15 @@ def encode(managers: Managers, times: Times) -> list[Object]:
 
 
 def _entry(manager: Manager, managed: VersionedSet, time: str | None) -> Object:
-    entry = {
-        "manager": manager.name,
-        "operation": APPLY if managed.applied else manager.operation,
-        "apiVersion": managed.version,
-        "time": time,
-        "fieldsType": _FIELDS_V1,
-        "fieldsV1": managed.fields,
-        "subresource": manager.subresource,
-    }
-    return {name: member for name, member in entry.items() if member or name == "fieldsV1"}
+    entry: Object = {"manager": manager.name} if manager.name else {}
+    entry["operation"] = APPLY if managed.applied else manager.operation
+    entry["apiVersion"] = managed.version
+    if time:
+        entry["time"] = time
+    entry["fieldsType"], entry["fieldsV1"] = _FIELDS_V1, managed.fields
+    if manager.subresource:
+        entry["subresource"] = manager.subresource
+    return entry
 
 
 def _rank(entry: Object) -> tuple[str, ...]:

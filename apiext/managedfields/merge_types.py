@@ -7,6 +7,7 @@ on first use: a schema may have thousands of fields of which an object uses a fe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any, Final
 
 from apiext.managedfields import element
@@ -38,51 +39,53 @@ class ItemError(ValueError):
 class MapType:
     """How maps merge: objects with named fields, or maps of equal values."""
 
-    __slots__ = ("_make", "atomic", "element", "fields", "other_scalars", "scalars")
-
-    fields: dict[str, Field]
-    """Declared fields by name."""
-    element: MergeType | None
-    """Type of fields that are not declared; None if there are none."""
-    scalars: dict[str, frozenset[object]]
-    """Python types of valid values that have nothing below, by declared field."""
-    other_scalars: frozenset[object]
-    """The same for fields that are not declared."""
-
     def __init__(self, make: Callable[[], tuple[dict[str, MergeType], MergeType | None]], *, atomic: bool = False) -> None:
         self._make = make
         self.atomic = atomic
         """Whether the map has one owner."""
 
-    def __getattr__(self, name: str) -> Any:
-        # Called only while the slot is empty.
-        if name not in ("fields", "element", "scalars", "other_scalars"):
-            raise AttributeError(name)
-        fields, self.element = self._make()
-        self.scalars = {name: merge_type.scalars for name, merge_type in fields.items()}
-        self.other_scalars = frozenset() if self.element is None else self.element.scalars
-        self.fields = {name: (f"f:{name}", merge_type) for name, merge_type in fields.items()}
-        return getattr(self, name)
+    @cached_property
+    def _made(self) -> tuple[dict[str, Field], MergeType | None]:
+        types, other = self._make()
+        return {name: (f"f:{name}", merge_type) for name, merge_type in types.items()}, other
+
+    @cached_property
+    def fields(self) -> dict[str, Field]:
+        """Return the declared fields by name."""
+        return self._made[0]
+
+    @cached_property
+    def types(self) -> dict[str, MergeType]:
+        """Return the types of the declared fields by path element."""
+        return dict(self.fields.values())
+
+    @cached_property
+    def element(self) -> MergeType | None:
+        """Return the type of fields that are not declared, None if there are none."""
+        return self._made[1]
+
+    @cached_property
+    def scalars(self) -> dict[str, frozenset[object]]:
+        """Return the Python types of valid values that have nothing below, by declared field."""
+        return {name: merge_type.scalars for name, (_, merge_type) in self.fields.items()}
+
+    @cached_property
+    def other_scalars(self) -> frozenset[object]:
+        """Return the same for fields that are not declared."""
+        return frozenset() if self.element is None else self.element.scalars
+
+    @cached_property
+    def is_deduced(self) -> bool:
+        """Return whether the map has nothing but fields of any type."""
+        return not self.fields and self.element is not None and self.element is not UNTYPED_ATOMIC and self.element.scalar == UNTYPED
 
     def field(self, name: str) -> Field:
         """Return path element and type of a field of a valid value."""
         return self.fields.get(name) or (f"f:{name}", self.element or DEDUCED)
 
-    @property
-    def is_deduced(self) -> bool:
-        """Return whether the map has nothing but fields of any type."""
-        return not self.fields and self.element is not None and self.element is not UNTYPED_ATOMIC and self.element.scalar == UNTYPED
-
 
 class ListType:
     """How lists merge: as a whole, as a set of scalars or as a map by keys of the items."""
-
-    __slots__ = ("_key_parts", "_make", "_prefix", "associative", "element", "keys")
-
-    element: MergeType
-    """Type of the items."""
-    _key_parts: list[tuple[str, Any]]
-    """Names and defaults of the keys, in the order of the names."""
 
     def __init__(self, make: Callable[[], MergeType], *, associative: bool = False, keys: Iterable[str] = ()) -> None:
         self._make = make
@@ -92,15 +95,15 @@ class ListType:
         """Names of the keys of a list map, none for a set."""
         self._prefix = f"k:{{{element.as_json(self.keys[0])}:" if self.keys else ""
 
-    def __getattr__(self, name: str) -> Any:
-        # Called only while the slot is empty.
-        if name == "element":
-            self.element = self._make()
-        elif name == "_key_parts":
-            self._key_parts = [(key, self._default(key)) for key in sorted(self.keys)]
-        else:
-            raise AttributeError(name)
-        return getattr(self, name)
+    @cached_property
+    def element(self) -> MergeType:
+        """Return the type of the items."""
+        return self._make()
+
+    @cached_property
+    def _key_parts(self) -> list[tuple[str, Any]]:
+        """Return names and defaults of the keys, in the order of the names."""
+        return [(key, self._default(key)) for key in sorted(self.keys)]
 
     def _default(self, key: str) -> Any:
         items = self.element.map

@@ -72,30 +72,24 @@ def _type_below(merge_type: MergeType, element: str) -> tuple[bool, MergeType | 
 
 def reconcile(merge_type: MergeType, fields: FieldSet) -> FieldSet:
     """Return a set as it is after changes of the schema: of a value that is now owned as a whole, only its path is left."""
-    whole = False
-    if merge_type.map is not None:
-        if merge_type.map.is_deduced:
+    map_type, list_type = merge_type.map, merge_type.list
+    types: dict[str, MergeType] = {}
+    if map_type is not None:
+        if map_type.is_deduced:
             return fields
-        whole = merge_type.map.atomic
-    elif merge_type.scalar or merge_type.list is None:
+        if map_type.atomic:
+            return LEAF
+        types, other = map_type.types, map_type.element
+    elif merge_type.scalar or list_type is None:
         return fields
-    else:
-        whole = not merge_type.list.associative
-    if whole:
+    elif not list_type.associative:
         return LEAF
+    else:
+        other = list_type.element
     result = fields
     for element, below in fields.items():
-        if not below:
-            continue
-        below_type = _reconciled_type(merge_type, element)
+        below_type = types.get(element, other) if below else None
         if below_type is not None and (reconciled := reconcile(below_type, below)) is not below:
             result = result.copy() if result is fields else result
             result[element] = reconciled
     return result
-
-
-def _reconciled_type(merge_type: MergeType, element: str) -> MergeType | None:
-    if merge_type.map is None:
-        return merge_type.list.element if merge_type.list is not None else None
-    field = merge_type.map.fields.get(element[2:]) if element.startswith("f:") else None
-    return merge_type.map.element if field is None else field[1]

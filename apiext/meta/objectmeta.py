@@ -185,15 +185,12 @@ def _manager(entry: Any) -> bool:
     if type(entry) is not dict:
         return False
     for name, member in entry.items():
-        if name == "time":
-            if not time.is_canonical(member):
+        if type(member) is str:
+            if name not in _ENTRY_TEXTS or not member:
                 return False
-        elif name == "fieldsV1":
-            if type(member) is not dict:
-                return False
-        elif name not in _ENTRY_TEXTS or type(member) is not str or not member:
+        elif name != "fieldsV1" or type(member) is not dict:
             return False
-    return True
+    return "time" not in entry or time.is_canonical(entry["time"])
 
 
 def has_field_sets(metadata: Object) -> bool:
@@ -208,7 +205,7 @@ def _is_set(fields: Mapping[str, Any]) -> bool:
     return True
 
 
-_ENTRY_TEXTS: Final = frozenset({"manager", "operation", "apiVersion", "fieldsType", "subresource"})
+_ENTRY_TEXTS: Final = frozenset({"manager", "operation", "apiVersion", "time", "fieldsType", "subresource"})
 _CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
     "name": _text,
     "generateName": _text,

@@ -51,14 +51,14 @@ def validate(metadata: Object, *, namespaced: bool, name_rule: NameRule, path: P
         errors += [field.invalid(path.child("name"), name, message) for message in name_rule(name, False)]  # noqa: FBT003
     errors += _namespace(metadata.get("namespace"), namespaced=namespaced, path=path)
     errors += _generation(metadata, path)
-    for member, is_valid, rule in _MEMBER_RULES:
-        if member in metadata and not is_valid(metadata[member]):
+    for member, is_fine, rule in _MEMBER_RULES:
+        if member in metadata and not is_fine(metadata[member]):
             errors += field.limited(rule(metadata[member], path.child(member)))
     return errors
 
 
-def validate_update(new: Object, old: Object) -> list[FieldError]:
-    """Return the errors of changed metadata (ValidateObjectMetaUpdate)."""
+def validate_update(new: Object, old: Object, *, is_valid: bool = False) -> list[FieldError]:
+    """Return the errors of changed metadata (ValidateObjectMetaUpdate). `is_valid` is whether `validate` found no errors in it."""
     errors: list[FieldError] = []
     if "deletionTimestamp" in old:
         errors += _no_new_finalizers(new.get("finalizers", ()), old.get("finalizers", ()), _METADATA.child("finalizers"))
@@ -71,9 +71,9 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
         value = new.get(name, nothing)
         if value != old.get(name, nothing):
             errors.append(field.invalid(_METADATA.child(name), field.typed_text(value) if name == "uid" else value, IMMUTABLE))
-    for member, is_valid, rule in _MEMBER_RULES:
+    for member, is_fine, rule in () if is_valid else _MEMBER_RULES:
         # Finalizers are not validated again: invalid old ones can still be removed one by one.
-        if member in new and member != "finalizers" and not is_valid(new[member]):
+        if member in new and member != "finalizers" and not is_fine(new[member]):
             errors += field.limited(rule(new[member], _METADATA.child(member)))
     return errors
 

@@ -82,11 +82,11 @@ class CustomResourceStrategy(Strategy):
         errors += self.rules.validate_resources(obj) + self.rules.validate_lists(obj)
         return self.with_rule_errors(ctx, errors, obj, None, is_valid=is_valid)
 
-    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate as for a create, with ratcheting."""
         errors, is_valid = self.type_errors(obj), False
         if not errors:
-            errors = field.distinct(objectmeta_rules.validate_update(obj["metadata"], old["metadata"]))
+            errors = field.distinct(list(metadata_errors))
             is_valid = self.rules.is_valid(obj)
             errors += [] if is_valid else self.rules.validate_values(obj, old)
             errors += self._scale_errors(obj)

@@ -24,7 +24,7 @@ from apiext.registry.strategy import Strategy
 from apiext.storage.interface import LargeObjectError, Preconditions, WriteOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from apiext.meta.field import FieldError
     from apiext.meta.gvk import GroupResource
@@ -75,7 +75,7 @@ class CustomResourceDefinitionStrategy(Strategy):
         if not json_values.equal(obj["spec"], old["spec"]) and not json_values.equal(compact(obj["spec"]), old["spec"]):
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
-    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate the definition, with ratcheting."""
         # loaded on the first write of a definition: the import is slow
         from apiext.definitions.validation.definition import validate_update
@@ -103,7 +103,7 @@ class CustomResourceDefinitionStatusStrategy(CustomResourceDefinitionStrategy):
         obj["spec"] = old["spec"]
         unused_versions.retain(obj, old)
 
-    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate the metadata and the accepted names."""
         # loaded on the first write of a definition: the import is slow
         from apiext.definitions.validation.definition import validate_status_update

@@ -12,6 +12,8 @@ from apiext.registry.rest import ResourceRest
 from apiext.registry.strategy import Strategy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from apiext.meta.field import FieldError
     from apiext.meta.json_codec import Object
     from apiext.registry.request_context import RequestContext
@@ -57,7 +59,7 @@ class EventStrategy(Strategy):
         """Validate the event; if it is valid, its metadata."""
         return event_errors(obj) or objectmeta_rules.validate(obj["metadata"], namespaced=True, name_rule=names.path_segment)
 
-    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate the event."""
         return event_errors(obj)
 

@@ -17,10 +17,11 @@ def keep_times(obj: Object, existing: Object) -> None:
     # most updates change the generation, which is compared at once
     if not entries or not known or len(entries) != len(known) or metadata.get("generation") != before.get("generation"):
         return
-    if _times(entries) == _times(known):
+    # an object whose content changes is seen sooner than equal entries
+    if _times(entries) == _times(known) or not _same_rest(obj, existing):
         return
     same_entries = [_without("time", entry) for entry in entries] == [_without("time", entry) for entry in known]
-    if same_entries and _without("managedFields", metadata) == _without("managedFields", before) and _same_rest(obj, existing):
+    if same_entries and _without("managedFields", metadata) == _without("managedFields", before):
         metadata["managedFields"] = known
 
 

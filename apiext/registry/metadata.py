@@ -155,8 +155,9 @@ def before_update(ctx: RequestContext, obj: Object, old: Object, strategy: Strat
     if "deletionGracePeriodSeconds" not in metadata:
         _keep(metadata, before, "deletionGracePeriodSeconds")
     problems = objectmeta_rules.validate(metadata, namespaced=namespaced, name_rule=names.path_segment)
-    problems += objectmeta_rules.validate_update(metadata, before)
-    problems += strategy.validate_update(ctx, obj, old)
+    changes = objectmeta_rules.validate_update(metadata, before, is_valid=not problems)
+    problems += changes
+    problems += strategy.validate_update(ctx, obj, old, changes)
     if problems:
         problems = field.distinct(problems) if strategy.distinct_errors else problems
         raise errors.invalid(group_kind(obj), metadata.get("name", ""), problems)

@@ -19,6 +19,8 @@ from apiext.registry.strategy import Strategy
 from apiext.storage.interface import Preconditions, WriteOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from apiext.meta.field import FieldError, Path
     from apiext.meta.json_codec import Object
     from apiext.registry.request_context import DeleteOptions, RequestContext
@@ -76,10 +78,6 @@ def _metadata_finalizer_errors(metadata: Object) -> list[FieldError]:
     return [error for index, name in finalizers for error in _unqualified(name, _FINALIZERS.index(index))]
 
 
-def _metadata_update_errors(new: Object, old: Object) -> list[FieldError]:
-    return objectmeta_rules.validate_update(new, old) + _metadata_finalizer_errors(new)
-
-
 class NamespaceStrategy(Strategy):
     """Updates change metadata only."""
 
@@ -104,9 +102,9 @@ class NamespaceStrategy(Strategy):
         """Keep the old spec and status."""
         obj["spec"], obj["status"] = old["spec"], old["status"]
 
-    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate metadata and finalizers."""
-        return self.validate(ctx, obj) + _metadata_update_errors(obj["metadata"], old["metadata"])
+        return [*self.validate(ctx, obj), *metadata_errors, *_metadata_finalizer_errors(obj["metadata"])]
 
     def canonicalize(self, obj: Object) -> None:
         """Set the name label, also for a generated name."""
@@ -124,9 +122,9 @@ class NamespaceStatusStrategy(NamespaceStrategy):
         """Keep the old spec."""
         obj["spec"] = old["spec"]
 
-    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate metadata and phase."""
-        problems = _metadata_update_errors(obj["metadata"], old["metadata"])
+        problems = [*metadata_errors, *_metadata_finalizer_errors(obj["metadata"])]
         deleting = "deletionTimestamp" in obj["metadata"]
         phase = obj["status"].get("phase", "")
         if phase != (TERMINATING if deleting else ACTIVE):
@@ -144,9 +142,9 @@ class NamespaceFinalizeStrategy(NamespaceStrategy):
         """Keep the old status."""
         obj["status"] = old["status"]
 
-    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate metadata and finalizers."""
-        problems = _metadata_update_errors(obj["metadata"], old["metadata"])
+        problems = [*metadata_errors, *_metadata_finalizer_errors(obj["metadata"])]
         for index, name in enumerate(obj["spec"].get("finalizers") or ()):
             problems += _finalizer_errors(name, _SPEC_FINALIZERS.index(index))
         return problems

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from apiext.meta import field, objectmeta_rules
+from apiext.meta import field
 from apiext.registry.customresource import CustomResourceStrategy, status_scale_errors
 from apiext.registry.strategy import Strategy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from apiext.meta.field import FieldError
     from apiext.meta.json_codec import Object
     from apiext.registry.request_context import RequestContext
@@ -35,12 +37,12 @@ class StatusStrategy(Strategy):
         obj.pop("status", None)
         obj.update(given)
 
-    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate kind and version, and if these are right, metadata, the status and its replicas; then lists and rules."""
         rules, scale = self.resource.rules, self.resource.scale
         errors = self.resource.type_errors(obj)
         if not errors:
-            errors = field.distinct(objectmeta_rules.validate_update(obj["metadata"], old["metadata"]))
+            errors = field.distinct(list(metadata_errors))
             errors += rules.validate_status(obj, old)
             if scale is not None:
                 errors += status_scale_errors(obj, scale)

@@ -114,7 +114,7 @@ class StorageVersionStrategy(Strategy):
         """Keep the old status."""
         obj["status"] = old["status"]
 
-    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Return no errors besides those of metadata."""
         return []
 
@@ -127,7 +127,7 @@ class StorageVersionStatusStrategy(StorageVersionStrategy):
         obj["spec"] = old["spec"]
         keep_for_status(obj["metadata"], old["metadata"])
 
-    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate the entries of the servers, the common version and the conditions."""
         status = obj["status"]
         servers = status.get("storageVersions") or ()

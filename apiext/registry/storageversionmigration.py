@@ -20,6 +20,8 @@ from apiext.registry.rest import ResourceRest
 from apiext.registry.strategy import Strategy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from apiext.meta.field import FieldError, Path
     from apiext.meta.json_codec import Object
     from apiext.registry.request_context import RequestContext
@@ -104,9 +106,9 @@ class StorageVersionMigrationStrategy(Strategy):
         """Keep the old status."""
         obj["status"] = old["status"]
 
-    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate the object as a new one; the spec must be the old one."""
-        problems = self.validate(ctx, obj) + objectmeta_rules.validate_update(obj["metadata"], old["metadata"])
+        problems = [*self.validate(ctx, obj), *metadata_errors]
         if not json_values.equal(obj["spec"], old["spec"]):
             shown = _printed({"Resource": obj["spec"]["resource"]})
             problems.append(field.invalid(field.Path("spec"), shown, "field is immutable"))
@@ -121,9 +123,9 @@ class StorageVersionMigrationStatusStrategy(StorageVersionMigrationStrategy):
         obj["spec"] = old["spec"]
         keep_for_status(obj["metadata"], old["metadata"])
 
-    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
         """Validate the revision and the conditions; neither the revision nor a result changes once it is set."""
-        problems = objectmeta_rules.validate_update(obj["metadata"], old["metadata"])
+        problems = list(metadata_errors)
         revision, before = obj["status"].get("resourceVersion", ""), old["status"].get("resourceVersion", "")
         if revision and _REVISION.fullmatch(revision) is None:
             problems.append(field.invalid(_STATUS_REVISION, revision, f"resource version is not well formed: {revision}"))

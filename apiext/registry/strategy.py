@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from apiext.meta.field import FieldError
     from apiext.meta.json_codec import Object
     from apiext.registry.request_context import RequestContext
@@ -38,8 +40,12 @@ class Strategy:
     def prepare_for_update(self, ctx: RequestContext, obj: Object, old: Object) -> None:
         """Restore the fields that an update must not change, and count the generation."""
 
-    def validate_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[FieldError]:
-        """Return the errors of a changed object; the registry validates the common rules of metadata besides."""
+    def validate_update(self, ctx: RequestContext, obj: Object, old: Object, metadata_errors: Sequence[FieldError]) -> list[FieldError]:
+        """Return the errors of a changed object.
+
+        The registry validates the common rules of metadata besides; `metadata_errors` are what it found in the change. A strategy
+        returns them too if the reference's one validates the metadata again.
+        """
         raise NotImplementedError
 
     def warnings_on_update(self, ctx: RequestContext, obj: Object, old: Object) -> list[str]:

@@ -44,7 +44,7 @@ class CompiledSchema:
         """The uncompiled schema."""
         self._spec = Spec(schema, served=True)
         self._canonical: Object = {}
-        """The object that was last decoded, if it is canonical. What its members contain never changes (registry/strategy.py)."""
+        """The canonical object that was last decoded or checked. What its members contain never changes (registry/strategy.py)."""
         self._metadata: Object = {}
         """The metadata of the object that was last recalled, which is canonical."""
         self._valid: Object = {}
@@ -117,11 +117,14 @@ class CompiledSchema:
 
     def is_canonical(self, obj: Object) -> bool:
         """Return whether writing an object, reading it again, `coerce` and `default` would leave it unchanged; False when in doubt."""
-        return (
+        found = (
             self._has_fast_path
             and is_canonical(obj, self.structural, self._canonical)
             and objectmeta.is_canonical(obj.get("metadata"), self._metadata)
         )
+        if found:
+            self._canonical = obj.copy()
+        return found
 
     def recall(self, obj: Object) -> None:
         """Take an object as canonical and valid, which `is_checked` was true of: what changes of it is all that is checked then."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any, Final
 
 import orjson
@@ -24,38 +25,6 @@ class Structural:
     A schema may have thousands of properties of which an object uses a few, so unused nodes cost nothing.
     """
 
-    __slots__ = (
-        "additional",
-        "default",
-        "defaults",
-        "embedded",
-        "has_additional",
-        "has_lists",
-        "has_resources",
-        "has_rules",
-        "items",
-        "list_map_keys",
-        "list_type",
-        "nullable",
-        "parent",
-        "preserve",
-        "properties",
-        "raw",
-        "step",
-    )
-
-    properties: dict[str, Structural]
-    items: Structural | None
-    additional: Structural | None
-    """Schema in additionalProperties; None also for true and false."""
-    has_additional: bool
-    """Whether additionalProperties is present."""
-    has_lists: bool
-    """Whether lists of type set or map may exist here or below."""
-    has_resources: bool
-    """Whether embedded resources may exist here or below."""
-    has_rules: bool
-    """Whether rules may exist here or below."""
     defaults: tuple[tuple[str, Any, bool], ...]
     """Name, pruned default and nullable of the properties that have a default (see defaulting.prune)."""
 
@@ -72,29 +41,42 @@ class Structural:
         self.list_type: str = raw.get("x-kubernetes-list-type") or ""
         self.list_map_keys: list[str] = raw.get("x-kubernetes-list-map-keys") or []
 
-    def __getattr__(self, name: str) -> Any:
-        # Called only while the slot is empty.
-        value: Any
-        if name == "properties":
-            value = {key: Structural(child, self, key) for key, child in (self.raw.get("properties") or _NONE).items()}
-        elif name == "items":
-            raw = self.raw.get("items")
-            value = Structural(raw, self) if isinstance(raw, Mapping) else None
-        elif name == "additional":
-            raw = self.raw.get("additionalProperties")
-            value = Structural(raw, self, "*") if isinstance(raw, Mapping) else None
-        elif name == "has_additional":
-            value = self.raw.get("additionalProperties") is not None
-        elif name == "has_lists":
-            value = _mentions(self.raw, b"x-kubernetes-list-type")
-        elif name == "has_resources":
-            value = _mentions(self.raw, b"x-kubernetes-embedded-resource")
-        elif name == "has_rules":
-            value = _mentions(self.raw, RULES.encode())
-        else:
-            raise AttributeError(name)
-        setattr(self, name, value)
-        return value
+    @cached_property
+    def properties(self) -> dict[str, Structural]:
+        """Return the nodes of the properties."""
+        return {key: Structural(child, self, key) for key, child in (self.raw.get("properties") or _NONE).items()}
+
+    @cached_property
+    def items(self) -> Structural | None:
+        """Return the node of the items of a list."""
+        raw = self.raw.get("items")
+        return Structural(raw, self) if isinstance(raw, Mapping) else None
+
+    @cached_property
+    def additional(self) -> Structural | None:
+        """Return the schema in additionalProperties; None also for true and false."""
+        raw = self.raw.get("additionalProperties")
+        return Structural(raw, self, "*") if isinstance(raw, Mapping) else None
+
+    @cached_property
+    def has_additional(self) -> bool:
+        """Return whether additionalProperties is present."""
+        return self.raw.get("additionalProperties") is not None
+
+    @cached_property
+    def has_lists(self) -> bool:
+        """Return whether lists of type set or map may exist here or below."""
+        return _mentions(self.raw, b"x-kubernetes-list-type")
+
+    @cached_property
+    def has_resources(self) -> bool:
+        """Return whether embedded resources may exist here or below."""
+        return _mentions(self.raw, b"x-kubernetes-embedded-resource")
+
+    @cached_property
+    def has_rules(self) -> bool:
+        """Return whether rules may exist here or below."""
+        return _mentions(self.raw, RULES.encode())
 
     def as_resource(self) -> Structural:
         """Return this schema as that of a whole object, which always has apiVersion, kind and metadata."""

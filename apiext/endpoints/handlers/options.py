@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
-from apiext.endpoints.handlers.query_parameters import Query, flag, integer, text
+from aiohttp import web
+
+from apiext.endpoints.handlers.query_parameters import Query, flag, integer, parse, parse_query, text
 from apiext.endpoints.serializers.negotiation import META_GROUP
 from apiext.meta import errors, field, go_format, utf8
 from apiext.meta.gvk import GroupKind
@@ -27,6 +30,9 @@ _ALL: Final = "All"
 _POLICIES: Final = ("Foreground", "Background", "Orphan")
 UNREADABLE: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _NOT_OLDER: Final = VersionMatch.NOT_OLDER_THAN
+_CACHED_QUERIES: Final = 256
+_MAX_CACHED_QUERY: Final = 256
+"""Characters."""
 
 FieldLabel = Callable[[str], None]
 """Validates a label of a field selector for a kind. Raises ValueError for an unknown one."""
@@ -196,7 +202,17 @@ class WriteQuery:
     """Whether an apply takes fields over from other managers."""
 
 
-_NO_WRITE_OPTIONS: Final = WriteQuery()
+def write_options(request: web.BaseRequest, kind: str, *, apply: bool = False) -> WriteQuery:
+    """Return the options of a write from its query. Raises as `write_query`."""
+    raw = request.rel_url.raw_query_string
+    if len(raw) <= _MAX_CACHED_QUERY:
+        return _cached_write_query(raw, kind, apply)
+    return write_query(parse_query(request), kind, apply=apply)
+
+
+@lru_cache(maxsize=_CACHED_QUERIES)  # a client sends one query with all its writes
+def _cached_write_query(raw: str, kind: str, apply: bool) -> WriteQuery:  # noqa: FBT001
+    return write_query(parse(raw), kind, apply=apply)
 
 
 def write_query(query: Query, kind: str, *, apply: bool = False) -> WriteQuery:
@@ -205,8 +221,6 @@ def write_query(query: Query, kind: str, *, apply: bool = False) -> WriteQuery:
     Raises:
         StatusError: 422 with a cause for each invalid option.
     """
-    if not query and not apply:
-        return _NO_WRITE_OPTIONS
     validation, dry_run, manager = text(query, "fieldValidation"), query.get("dryRun", []), text(query, "fieldManager")
     found: list[field.FieldError] = []
     if apply and not manager:

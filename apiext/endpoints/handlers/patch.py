@@ -15,9 +15,8 @@ from aiohttp import web
 from apiext.endpoints.handlers.apply import Applier
 from apiext.endpoints.handlers.body import decode_parsed, identify, read_body, strict_text, within_known
 from apiext.endpoints.handlers.context import Admitter, authorize_create, check_name, match_namespace, required_name
-from apiext.endpoints.handlers.options import IGNORE, WARN, write_query
+from apiext.endpoints.handlers.options import IGNORE, WARN, write_options
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
-from apiext.endpoints.handlers.query_parameters import parse_query
 from apiext.endpoints.handlers.scope import APPLY_PATCHES, CBOR_APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Scope
 from apiext.endpoints.handlers.strategic_merge import strategic_merge
 from apiext.endpoints.handlers.write_call import WriteCall, perform, write_call
@@ -52,7 +51,7 @@ async def patch_object(request: web.BaseRequest, scope: Scope) -> web.StreamResp
     required_name(request)
     media = negotiate_output(request, scope.offers)
     data = await read_body(request, scope.max_body)
-    query = write_query(parse_query(request), "PatchOptions", apply=patch_type in APPLY_PATCHES)
+    query = write_options(request, "PatchOptions", apply=patch_type in APPLY_PATCHES)
     # Nested copies grow exponentially.
     heavy = patch_type == JSON_PATCH and data.count(b"copy") > MAX_INLINE_COPIES
     call = write_call(request, query, patch_type, data, manager=query.field_manager)

@@ -27,11 +27,12 @@ def parse_query(request: web.BaseRequest) -> Query:
         return {}
     query = request.get(QUERY)
     if query is None:
-        query = request[QUERY] = _parse(raw) if raw.count("&") < limits.MAX_QUERY_PARAMETERS else {}
+        query = request[QUERY] = parse(raw) if raw.count("&") < limits.MAX_QUERY_PARAMETERS else {}
     return query
 
 
-def _parse(raw: str) -> Query:
+def parse(raw: str) -> Query:
+    """Return all well-formed parameters of a raw query."""
     query: Query = {}
     for pair in raw.split("&"):
         if not pair or ((";" in pair or "%" in pair) and _MALFORMED.search(pair)):

@@ -6,9 +6,8 @@ from aiohttp import web
 
 from apiext.endpoints.handlers.body import decode_body, read_body
 from apiext.endpoints.handlers.context import Admitter, authorize_create, check_name, match_namespace, required_name
-from apiext.endpoints.handlers.options import write_query
+from apiext.endpoints.handlers.options import write_options
 from apiext.endpoints.handlers.owner_references import dedup_owner_references
-from apiext.endpoints.handlers.query_parameters import parse_query
 from apiext.endpoints.handlers.scope import Scope
 from apiext.endpoints.handlers.write_call import WriteCall, perform, write_call
 from apiext.endpoints.request import WORKERS
@@ -32,7 +31,7 @@ async def update(request: web.BaseRequest, scope: Scope) -> web.StreamResponse:
     required_name(request)
     media = negotiate_output(request, scope.offers)
     data = await read_body(request, scope.max_body)
-    query = write_query(parse_query(request), "UpdateOptions")
+    query = write_options(request, "UpdateOptions")
     media_type = input_type(request, protobuf=scope.message is not None)
     call = write_call(request, query, media_type, data, manager=query.field_manager)
     warned = len(call.warnings)

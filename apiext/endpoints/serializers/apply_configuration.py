@@ -16,8 +16,8 @@ FROM_YAML: Final = "error converting YAML to JSON: "
 # YAML refuses these characters and surrogates, or takes them for line breaks; a tab depends on its place.
 _NOT_AS_IN_YAML: Final = re.compile("[\t\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]|\\\\u[dD][89a-fA-F]")
 
-_FLOAT: Final = re.compile(rb"(?<=[:,\[\s-])[0-9]+[.eE]")
-"""The begin of every float in JSON."""
+_FLOAT: Final = re.compile(rb"[:,\[\s-][0-9]+[.eE]")
+"""The begin of every float in JSON, with the byte before it."""
 
 
 def parse_configuration(data: bytes) -> tuple[Object, list[str]]:
@@ -69,7 +69,7 @@ def parse_cbor_configuration(data: bytes) -> Object:
 def _as_json(data: bytes) -> Object | None:
     """Return the value of JSON that YAML reads alike; None for anything else, and for what has duplicate keys."""
     try:
-        if not data.startswith(b"{") or _NOT_AS_IN_YAML.search(data.decode()):
+        if not data.startswith(b"{") or _may_differ_in_yaml(data):
             return None
         parsed: Object = json_decoder.parse(data)
     except ValueError:
@@ -78,3 +78,12 @@ def _as_json(data: bytes) -> Object | None:
         return None
     # YAML is converted to JSON, where whole floats are integers
     return json_decoder.normalized(parsed)[0] if _FLOAT.search(data) else parsed
+
+
+def _may_differ_in_yaml(data: bytes) -> bool:
+    """Return whether JSON has characters that YAML reads in another way. Raises UnicodeDecodeError, a ValueError."""
+    text = data.decode()
+    # the usual text on one line, without escapes: this is much faster than the pattern
+    if text.isascii() and text.isprintable() and "\\" not in text:
+        return False
+    return _NOT_AS_IN_YAML.search(text) is not None

@@ -51,6 +51,6 @@ def test_unchanged_values() -> None:
     for strategy in (STRATEGY, StatusStrategy(STRATEGY)):
         ctx = RequestContext()
 
-        assert strategy.validate_update(ctx, widget(count=1, status=1), widget(count=1)) == []
+        assert strategy.validate_update(ctx, widget(count=1, status=1), widget(count=1), []) == []
         assert ctx.warnings == [BROKEN]
-        assert [str(error) for error in strategy.validate_update(ctx, widget(count=1), widget(count=2))] == [BROKEN]
+        assert [str(error) for error in strategy.validate_update(ctx, widget(count=1), widget(count=2), [])] == [BROKEN]

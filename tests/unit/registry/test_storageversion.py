@@ -72,7 +72,7 @@ def test_names_have_a_group_and_a_resource(name: str, problems: list[str]) -> No
 )  # fmt: skip
 def test_validates_the_status(status: dict[str, Any], paths: list[str]) -> None:
     """Check the servers' entries, the common version and the conditions; the paths of conditions are those of the reference."""
-    errors = StorageVersionStatusStrategy().validate_update(CONTEXT, storage_version(**status), storage_version())
+    errors = StorageVersionStatusStrategy().validate_update(CONTEXT, storage_version(**status), storage_version(), [])
 
     assert [error.field for error in errors] == paths
 
@@ -85,7 +85,7 @@ def test_explains_api_versions(api_version: str, problem: str) -> None:
     """Name the part of an apiVersion that is malformed."""
     server = {"apiServerID": "a", "encodingVersion": api_version, "decodableVersions": [api_version]}
     errors = StorageVersionStatusStrategy().validate_update(
-        CONTEXT, storage_version(storageVersions=[server], commonEncodingVersion=api_version), storage_version()
+        CONTEXT, storage_version(storageVersions=[server], commonEncodingVersion=api_version), storage_version(), []
     )
 
     assert [error.detail.startswith(problem) for error in errors] == [True, True]

@@ -53,7 +53,7 @@ def test_validates_the_resource(resource: str, group: str, path: str | None) -> 
 
 def test_the_spec_is_immutable() -> None:
     """Reject an update of the spec; the message shows the spec as the reference's internal type."""
-    (error,) = StorageVersionMigrationStrategy().validate_update(CONTEXT, migration("gadgets"), migration())
+    (error,) = StorageVersionMigrationStrategy().validate_update(CONTEXT, migration("gadgets"), migration(), [])
 
     assert str(error) == 'spec: Invalid value: {"Resource":{"group":"example.com","resource":"gadgets"}}: field is immutable'
 
@@ -96,7 +96,7 @@ def test_status_keeps_the_rest() -> None:
 )
 def test_validates_the_status(old: dict[str, Any], new: dict[str, Any], expected: str | None) -> None:
     """Reject a malformed status, and one that takes back a revision or a result."""
-    errors = StorageVersionMigrationStatusStrategy().validate_update(CONTEXT, migration(**new), migration(**old))
+    errors = StorageVersionMigrationStatusStrategy().validate_update(CONTEXT, migration(**new), migration(**old), [])
 
     assert [expected in str(error) for error in errors if expected] == ([True] if expected else [])
     assert len(errors) == bool(expected)

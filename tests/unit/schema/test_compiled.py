@@ -225,18 +225,10 @@ def test_compiles_visited_parts_only() -> None:
     schema.coerce(obj)
     schema.default(obj)
     found = errors(schema, obj)
-    touched = [name for name, child in schema.structural.properties.items() if _is_built(child)]
+    touched = [name for name, child in schema.structural.properties.items() if "properties" in vars(child)]
 
     assert found == []
     assert touched == ["p7"]
-
-
-def _is_built(node: Any) -> bool:
-    try:
-        object.__getattribute__(node, "properties")
-    except AttributeError:
-        return False
-    return True
 
 
 _LIMITS: dict[str, Any] = {"minItems": 0, "maxItems": 9, "minProperties": 0, "maxProperties": 9, "nullable": True}

@@ -16,6 +16,7 @@ from apiext.endpoints.handlers.options import (
     delete_query,
     list_query,
     meta_field_label,
+    write_options,
     write_query,
 )
 from apiext.endpoints.handlers.query_parameters import Query, parse_query
@@ -146,6 +147,20 @@ def test_decodes_write_options() -> None:
 
     assert (asked.dry_run, asked.field_validation) == (True, STRICT)
     assert write_query({}, "CreateOptions").field_validation == WARN
+
+
+@pytest.mark.parametrize("more", ["", "&" * 1000], ids=["short", "long"])
+def test_reads_write_options_of_a_request(more: str) -> None:
+    """Return the same options for equal queries, of any length, and others for another kind of write."""
+    path = f"/x?fieldManager=me&force=true{more}"
+    for _ in range(2):
+        asked = write_options(make_mocked_request("PATCH", path), "PatchOptions", apply=True)
+        assert (asked.field_manager, asked.force) == ("me", True)
+
+    assert not write_options(make_mocked_request("PUT", path), "UpdateOptions").force
+    for _ in range(2):
+        with pytest.raises(StatusError, match="may not be specified for non-apply patch"):
+            write_options(make_mocked_request("PATCH", path), "PatchOptions")
 
 
 @pytest.mark.parametrize(
