@@ -305,7 +305,7 @@ INITIAL: Final = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allow
 def test_watches(served: Pair, step: Step, message: Message) -> None:
     """Send equal frames and events in watches."""
     timed = Step("GET", f"{step.path}&timeoutSeconds=1", headers=step.headers)
-    theirs, ours = (_frames(side, timed, message) for side in (served.reference, served.ours))
+    theirs, ours = served.at_once(lambda side: _frames(side, timed, message))
     served.compared += 1
 
     assert ours == theirs

@@ -6,15 +6,17 @@ import json
 import re
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import yaml
 
 from apiext.meta import cbor_codec, json_values
+from hack.lib.definitions import date_back
 from hack.lib.servers.apiext_server import ApiextServer
 from hack.lib.servers.controlplane import ControlPlane
 from hack.lib.waiting import until
@@ -42,7 +44,8 @@ _PATIENCE: Final = 60.0
 """Seconds to wait for equal responses to a step with `retry`."""
 _PAUSE: Final = 0.02
 """Seconds between two of these requests: other tests need the processor too."""
-_LONG_AGO: Final = "2020-01-01T00:00:00Z"
+_TIMED: Final = "timeoutSeconds="
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +160,26 @@ class Pair:
         """
         self.compared += 1
         deadline = time.monotonic() + _PATIENCE
-        theirs, ours = self.reference.ask(step), self.ours.ask(step)
+        theirs, ours = self._answers(step)
         while step.retry and not (theirs == ours and _holds(theirs, step.until)) and time.monotonic() < deadline:
             time.sleep(_PAUSE)
-            theirs, ours = self.reference.ask(step), self.ours.ask(step)
+            theirs, ours = self._answers(step)
         theirs = self._repeat_reference(step, theirs, ours)
         missing = [] if _holds(theirs, step.until) else [f"{step}\n    reference, without {step.until}: {theirs}"]
         return missing + [f"{step}\n    reference: {one}\n    apiext:    {other}" for one, other in _differing(theirs, ours)]
+
+    def at_once(self, call: Callable[[Side], T]) -> tuple[T, T]:
+        """Return the results of a call for the reference and for apiext, which wait at the same time."""
+        with ThreadPoolExecutor(1) as other:
+            theirs = other.submit(call, self.reference)
+            ours = call(self.ours)
+            return theirs.result(), ours
+
+    def _answers(self, step: Step) -> tuple[Answer, Answer]:
+        """Return the answers of the reference and of apiext; watches of a few seconds run at the same time."""
+        if _TIMED in step.path:
+            return self.at_once(lambda side: side.ask(step))
+        return self.reference.ask(step), self.ours.ask(step)
 
     def _repeat_reference(self, step: Step, theirs: Answer, ours: Answer) -> Answer:
         """Repeat a request without side effects on the reference if its response differs: some depend on the order of a Go map."""
@@ -205,7 +221,9 @@ class Pair:
                 raise AssertionError(f"the CRD is refused with {response.status}: {data[:500]!r}")
         for side, crd in itertools.product(sides, crds):
             wait_for_code(side, Step("GET", _collection(crd)), http.client.OK)
-            _date_back(side, f"{_DEFINITIONS}/{crd['metadata']['name']}")
+            path = f"{_DEFINITIONS}/{crd['metadata']['name']}"
+            created = json.loads(side.raw(Step("GET", path))[1])
+            side.raw(Step("PATCH", f"{path}/status", date_back(created), {"Content-Type": "application/json-patch+json"}))
         try:
             yield
         finally:
@@ -220,18 +238,6 @@ class Pair:
 
 def _holds(answer: Answer, text: str) -> bool:
     return text in json.dumps(answer.body, sort_keys=True)
-
-
-def _date_back(side: Side, path: str) -> None:
-    """Set the time since which a definition is established: the reference delays creates in the first two seconds."""
-    conditions = json.loads(side.raw(Step("GET", path))[1])["status"]["conditions"]
-    index = next(index for index, one in enumerate(conditions) if one["type"] == "Established")
-    place = f"/status/conditions/{index}"
-    patch = [
-        {"op": "test", "path": f"{place}/type", "value": "Established"},
-        {"op": "replace", "path": f"{place}/lastTransitionTime", "value": _LONG_AGO},
-    ]
-    side.raw(Step("PATCH", f"{path}/status", patch, {"Content-Type": "application/json-patch+json"}))
 
 
 def _collection(crd: dict[str, Any]) -> str:
