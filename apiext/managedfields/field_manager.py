@@ -231,7 +231,9 @@ def _unmanaged(obj: Object) -> Object:
     """Return an object without metadata.managedFields."""
     if _entries(obj) is None:
         return obj
-    return obj | {"metadata": {name: member for name, member in obj["metadata"].items() if name != "managedFields"}}
+    metadata = obj["metadata"].copy()
+    del metadata["managedFields"]
+    return obj | {"metadata": metadata}
 
 
 def _text(value: Any) -> str:

@@ -137,8 +137,8 @@ class CustomResourceStrategy(Strategy):
 
 def _differ(new: Object, old: Object) -> bool:
     """Report whether two objects differ outside their metadata."""
-    one = {key: member for key, member in new.items() if key != "metadata"}
-    other = {key: member for key, member in old.items() if key != "metadata"}
+    one, other = new.copy(), old.copy()
+    del one["metadata"], other["metadata"]
     return not json_values.equal(one, other)
 
 
