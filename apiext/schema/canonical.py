@@ -20,6 +20,7 @@ class _Absent(Enum):
     SET = 2
 
 
+_SCALARS: Final = frozenset({str, int, bool})
 _NOTHING: Final = _Absent.NOTHING
 _SET: Final = _Absent.SET
 _NO_MEMBERS: Final[Mapping[str, Any]] = {}
@@ -65,7 +66,7 @@ def _members(value: dict[str, Any], schema: Structural, absent: _Absent, known: 
             if name not in value:
                 if absent is not _SET:
                     return False
-                value[name] = json_values.copy(default)
+                value[name] = default if type(default) in _SCALARS else json_values.copy(default)
     properties = schema.properties
     for key, member in value.items():
         child = properties.get(key) or schema.additional
