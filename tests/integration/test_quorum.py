@@ -1,6 +1,7 @@
 """Tests of two replicas over an etcd that loses its majority or all members."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -26,9 +27,10 @@ class House:
         self.etcd = EtcdCluster(folder / "etcd", durable=False)
         self.servers = [ApiextServer(folder / name, etcd_url=self.etcd.url) for name in ("one", "two")]
 
-    def ready(self, server: ApiextServer) -> bool:
-        """Report whether a server is ready."""
-        return server.request("GET", "/readyz")[0] == 200
+    def wait(self, *, ready: bool) -> None:
+        """Wait until both servers are ready, or not: each answers that it is not only after seconds."""
+        with ThreadPoolExecutor(len(self.servers)) as threads:
+            list(threads.map(lambda server: until(lambda: (server.request("GET", "/readyz")[0] == 200) is ready), self.servers))
 
 
 @pytest.fixture
@@ -62,7 +64,9 @@ def _assert_whole(house: House, writers: list[Writer], informers: list[Informer]
 
 def _assert_refusals(server: ApiextServer, informer: Informer) -> None:
     """Assert that writes and reads of etcd end with a Status, that cached reads succeed, and that /readyz fails."""
-    with Client(server) as client:
+    with Client(server) as client, Client(server) as other, ThreadPoolExecutor(1) as thread:
+        # it takes seconds without etcd
+        metrics = thread.submit(other.ask, "GET", "/metrics")
         for method, path, body in [
             ("POST", WIDGETS, _widget("refused")),
             ("PATCH", f"{WIDGETS}/before", {"spec": {"replicas": 2}}),
@@ -81,7 +85,7 @@ def _assert_refusals(server: ApiextServer, informer: Informer) -> None:
         for path in ("/readyz", "/livez", "/healthz"):
             assert client.ask("GET", f"{path}?exclude=etcd&exclude=etcd-readiness").status == 200
         assert client.ask("GET", "/livez/etcd").body == b"internal server error: error getting data from etcd: context deadline exceeded\n"
-        assert b'apiserver_resource_objects{group="example.com",resource="widgets"}' in client.ask("GET", "/metrics").body
+        assert b'apiserver_resource_objects{group="example.com",resource="widgets"}' in metrics.result().body
 
 
 @pytest.mark.slow
@@ -96,12 +100,10 @@ def test_recovers_lost_members(house: House, lost: int) -> None:
             writers[0].wait(10)
             for member in house.etcd.members[:lost]:
                 member.kill()
-            for server in house.servers:
-                until(lambda server=server: not house.ready(server), "not being ready")  # type: ignore[misc]
+            house.wait(ready=False)
             _assert_refusals(first, informer)
             house.etcd.start()
-            for server in house.servers:
-                until(lambda server=server: house.ready(server), "being ready")  # type: ignore[misc]
+            house.wait(ready=True)
             writers[0].wait(10)
             more[0].wait(10)
         _assert_whole(house, [*writers, *more], [informer, other])

@@ -20,6 +20,8 @@ from hack.lib.soak.inputs import (
 )
 
 _FILES: Final = (
+    # first: their workers, which end when idle, have ended before the memory of all inputs is measured
+    versions,
     selectors,
     headers,
     flows,
@@ -31,7 +33,6 @@ _FILES: Final = (
     connections,
     readers,
     definitions,
-    versions,
 )
 INPUTS: Final[dict[str, Input]] = {name_of(run): run for file in _FILES for run in file.INPUTS}
 """The inputs by the name of their function, with hyphens."""
