@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from hack.lib.servers.process import Process, Service, environment, free_port
+from hack.lib.servers.tls_connection import client_context
 
 _PROBE_SECONDS: Final = 5.0
 """Seconds to wait for an answer of /readyz, as in the manifests."""
@@ -65,10 +66,7 @@ class ApiextServer(Service):
 
     def ssl_context(self, *, credentials: bool = True) -> ssl.SSLContext:
         """Return a client context that trusts the server, with the administrator's certificate or without any."""
-        context = ssl.create_default_context(cafile=self.ca)
-        if credentials:
-            context.load_cert_chain(self.client_cert, self.client_key)
-        return context
+        return client_context(self.ca, self.client_cert, self.client_key) if credentials else client_context(self.ca)
 
     def request(
         self,

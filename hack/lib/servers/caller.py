@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import ssl
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from hack.lib.servers.certificates import KeyPair
+from hack.lib.servers.tls_connection import client_context
 
 Answer = tuple[int, Any]
 """Status code and body: parsed if it is JSON, else text."""
@@ -22,10 +22,8 @@ class Caller:
 
     def __init__(self, url: str, ca: Path, pair: KeyPair | None = None, *, token: str = "") -> None:
         self._netloc = urlsplit(url).netloc
-        self._context = ssl.create_default_context(cafile=ca)
+        self._context = client_context(ca, pair.cert, pair.key) if pair else client_context(ca)
         self._token = token
-        if pair:
-            self._context.load_cert_chain(pair.cert, pair.key)
 
     def ask(self, method: str, path: str, body: Any = None, headers: Headers = ()) -> Answer:
         """Send a request and return the response; the body is sent as JSON unless a header names another type."""

@@ -14,6 +14,7 @@ from hack.lib.servers.caller import Caller
 from hack.lib.servers.certificates import Authority, KeyPair, write_key
 from hack.lib.servers.etcd import Etcd
 from hack.lib.servers.process import Process, environment, free_port
+from hack.lib.servers.tls_connection import client_context
 
 _READY: Final = 120.0
 _GRACE: Final = 5.0
@@ -114,9 +115,7 @@ class ControlPlane:
 
     def ssl_context(self) -> ssl.SSLContext:
         """Return a client context with the administrator's certificate."""
-        context = ssl.create_default_context(cafile=self.ca)
-        context.load_cert_chain(self.admin_cert, self.admin_key)
-        return context
+        return client_context(self.ca, self.admin_cert, self.admin_key)
 
     def write_kubeconfig(self, name: str, user: KeyPair) -> Path:
         """Write a kubeconfig for a client certificate, with all files inline."""

@@ -4,7 +4,6 @@ import base64
 import http.client
 import json
 import signal
-import ssl
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 from hack.lib.reference import binaries
 from hack.lib.servers.certificates import Authority
 from hack.lib.servers.process import Process, Service, environment, free_port
+from hack.lib.servers.tls_connection import client_context
 
 
 class Etcd(Service):
@@ -89,8 +89,7 @@ class Etcd(Service):
         """
         host = urlsplit(self.url).netloc
         if self.ca and self.cert:
-            context = ssl.create_default_context(cafile=self.ca)
-            context.load_cert_chain(self.cert, self.key)
+            context = client_context(self.ca, self.cert, self.key)
             connection: http.client.HTTPConnection = http.client.HTTPSConnection(host, timeout=2, context=context)
         else:
             connection = http.client.HTTPConnection(host, timeout=2)

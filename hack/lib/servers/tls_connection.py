@@ -1,7 +1,30 @@
-"""TLS connections of clients that write the bytes of their requests themselves."""
+"""TLS connections of clients whose server may end at any moment."""
 
 import socket
 import ssl
+from pathlib import Path
+
+
+class _ClientSocket(ssl.SSLSocket):
+    """Closes a connection that the server resets before the handshake: `wrap_socket` reads from it, and leaves it open."""
+
+    def recv(self, buflen: int = 1024, flags: int = 0) -> bytes:
+        """Receive bytes; a connection without a handshake is closed by an error."""
+        try:
+            return super().recv(buflen, flags)
+        except OSError:
+            if self.version() is None:
+                self.close()
+            raise
+
+
+def client_context(ca: Path, cert: Path | None = None, key: Path | None = None) -> ssl.SSLContext:
+    """Return the context of a client that trusts an authority, with a certificate or without credentials."""
+    context = ssl.create_default_context(cafile=ca)
+    context.sslsocket_class = _ClientSocket
+    if cert:
+        context.load_cert_chain(cert, key)
+    return context
 
 
 def connect(context: ssl.SSLContext, port: int, *, server_hostname: str = "127.0.0.1", timeout: float) -> ssl.SSLSocket:

@@ -10,6 +10,7 @@ from typing import Any
 
 from hack.lib.servers.certificates import Authority
 from hack.lib.servers.process import Process, Service, environment, free_port
+from hack.lib.servers.tls_connection import client_context
 
 
 class WebhookServer(Service):
@@ -32,7 +33,7 @@ class WebhookServer(Service):
 
     def ready(self) -> bool:
         """Report whether the port accepts TLS connections."""
-        context = ssl.create_default_context(cafile=self._authority.cert)
+        context = client_context(self._authority.cert)
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=2, context=context)
         try:
             connection.connect()

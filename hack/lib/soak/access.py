@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from hack.lib.servers.certificates import KeyPair
+from hack.lib.servers.tls_connection import client_context
 
 
 @dataclass(frozen=True)
@@ -23,14 +24,12 @@ class Access:
     @cached_property
     def authenticated(self) -> ssl.SSLContext:
         """Return a context with the client certificate."""
-        context = ssl.create_default_context(cafile=self.ca)
-        context.load_cert_chain(self.pair.cert, self.pair.key)
-        return context
+        return client_context(self.ca, self.pair.cert, self.pair.key)
 
     @cached_property
     def anonymous(self) -> ssl.SSLContext:
         """Return a context without credentials."""
-        return ssl.create_default_context(cafile=self.ca)
+        return client_context(self.ca)
 
     @contextmanager
     def connection(self, patience: float | None = None) -> Iterator[http.client.HTTPSConnection]:
