@@ -8,7 +8,7 @@ from apiext.endpoints.handlers.query_parameters import parse_query
 from apiext.endpoints.request import FLOW, HEADERS, INFO, TIMEOUT, USER, WATCH_INITIALIZED, Handler
 from apiext.endpoints.responsewriters.status import text_reply
 from apiext.flowcontrol.estimate import ONE_SEAT
-from apiext.flowcontrol.flow_queue import WAITING
+from apiext.flowcontrol.phase import WAITING
 from apiext.flowcontrol.rejected import Rejected
 from apiext.flowcontrol.retry_after import RetryAfter
 from apiext.meta.small_requests import SMALL_REQUESTS

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from apiext.flowcontrol.borrowing import SeatLimits, adjust_limits, configure_limits, rounded
 from apiext.flowcontrol.clock import Clock, LoopClock
-from apiext.flowcontrol.flow_queue import ENDED, FlowRequest, Phase
+from apiext.flowcontrol.flow_queue import FlowRequest
+from apiext.flowcontrol.phase import ENDED, Phase
 from apiext.flowcontrol.queue_set import QueueSet
 from apiext.flowcontrol.rejected import TIMED_OUT, Rejected
 from apiext.flowcontrol.statistics import ReadWriteSamples

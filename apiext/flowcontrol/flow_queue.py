@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from apiext.flowcontrol.estimate import ESTIMATED_SERVICE_NANOSECONDS
+from apiext.flowcontrol.phase import EXECUTING, WAITING, Phase
 from apiext.flowcontrol.seat_seconds import NANOSECONDS
 from apiext.meta.request import RequestInfo, UserInfo
 
@@ -17,20 +17,6 @@ if TYPE_CHECKING:
     from apiext.flowcontrol.statistics import FlowStats
 
 RequestDigest = tuple[UserInfo, RequestInfo]
-
-
-class Phase(Enum):
-    """What has become of a request."""
-
-    WAITING = "waiting"
-    EXECUTING = "executing"
-    ENDED = "ended"
-
-
-# Python 3.11 looks up members of an enumeration slowly
-WAITING: Final = Phase.WAITING
-EXECUTING: Final = Phase.EXECUTING
-ENDED: Final = Phase.ENDED
 
 
 class FlowRequest:

@@ -13,7 +13,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from apiext.flowcontrol.estimate import ESTIMATED_SERVICE_NANOSECONDS, WorkEstimate
-from apiext.flowcontrol.flow_queue import ENDED, EXECUTING, WAITING, FlowQueue, FlowRequest
+from apiext.flowcontrol.flow_queue import FlowQueue, FlowRequest
+from apiext.flowcontrol.phase import ENDED, EXECUTING, WAITING
 from apiext.flowcontrol.rejected import CONCURRENCY_LIMIT, QUEUE_FULL, TIMED_OUT, Rejected
 from apiext.flowcontrol.seat_seconds import NANOSECONDS, duration_per_seat, seats_times_duration
 from apiext.flowcontrol.shuffle_sharding import Dealer, flow_hash

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from apiext.flowcontrol.flow_queue import Phase
+from apiext.flowcontrol.phase import Phase
 from apiext.meta.request import MUTATING, READ_ONLY
 
 QUEUE_LENGTH_BUCKETS: Final = (0, 10, 25, 50, 100, 250, 500, 1000)

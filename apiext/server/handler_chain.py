@@ -27,7 +27,7 @@ from apiext.filters.request_info import WithRequestInfo
 from apiext.filters.request_logging import RequestLogging
 from apiext.filters.serve_cbor import ServeCBOR
 from apiext.filters.warning import WarningRecorder
-from apiext.flowcontrol.flow_queue import Phase
+from apiext.flowcontrol.phase import Phase
 from apiext.server.feature_gates import CBOR_GATE
 
 if TYPE_CHECKING:

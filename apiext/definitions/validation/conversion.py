@@ -7,27 +7,20 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from apiext.definitions.validation.ca_bundle import ca_bundle_errors
+from apiext.definitions.validation.review_versions import REVIEW_VERSIONS, has_known_review_version
 from apiext.meta import field, go_format, names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from apiext.definitions.validation.options import ValidationOptions
     from apiext.meta.field import FieldError, Path
     from apiext.meta.json_codec import Object
 
 _STRATEGIES: Final = ("None", "Webhook")
-_REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 _FORMAT_HINT: Final = "; desired format: https://host[/path]"
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _PORT: Final = re.compile(r"(?:.*\]|[^:]*)(:.*)?", re.DOTALL)
 _ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2}).{0,2}", re.DOTALL)
-
-
-def has_known_review_version(versions: Sequence[str]) -> bool:
-    """Report whether a webhook accepts a known version of ConversionReview, or declares none."""
-    return not versions or any(version in _REVIEW_VERSIONS for version in versions)
 
 
 def conversion_errors(conversion: Object, path: Path, options: ValidationOptions) -> list[FieldError]:
@@ -76,7 +69,7 @@ def _review_version_errors(versions: list[str], path: Path, options: ValidationO
         errors += [field.invalid(path.index(index), version, problem) for problem in problems]
         known.add(version)
     if options.recognized_review_version and not has_known_review_version(versions):
-        errors.append(field.invalid(path, versions, f"must include at least one of {', '.join(_REVIEW_VERSIONS)}"))
+        errors.append(field.invalid(path, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}"))
     return errors
 
 

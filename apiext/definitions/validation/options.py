@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from apiext.definitions.conditions import ESTABLISHED, is_true
 from apiext.definitions.validation import schemas
 from apiext.definitions.validation.ca_bundle import ca_bundle_errors
-from apiext.definitions.validation.conversion import has_known_review_version
 from apiext.definitions.validation.list_types import is_non_atomic_set, map_key_errors
+from apiext.definitions.validation.review_versions import has_known_review_version
 from apiext.meta import field, json_values
 from apiext.schema.cel.rules.rule import NO_EXPRESSIONS, StoredExpressions
 from apiext.schema.defaulting.prune import has_unpruned_defaults

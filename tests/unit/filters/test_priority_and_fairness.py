@@ -16,7 +16,7 @@ from apiext.filters.request_deadline import RequestDeadline
 from apiext.filters.request_logging import RequestLogging
 from apiext.flowcontrol.configuration import BOOTSTRAP, MANDATORY, configuration_steps
 from apiext.flowcontrol.flow_control import FlowControl
-from apiext.flowcontrol.flow_queue import Phase
+from apiext.flowcontrol.phase import Phase
 from apiext.flowcontrol.work_estimator import ObjectStats
 from apiext.meta.host_annotations import IMPORT_PATH
 from apiext.meta.request import AUTHENTICATED, MUTATING, READ_ONLY, UserInfo

@@ -3,7 +3,8 @@
 import pytest
 
 from apiext.flowcontrol.estimate import ONE_SEAT, WorkEstimate
-from apiext.flowcontrol.flow_queue import FlowRequest, Phase
+from apiext.flowcontrol.flow_queue import FlowRequest
+from apiext.flowcontrol.phase import Phase
 from apiext.flowcontrol.rejected import CONCURRENCY_LIMIT, QUEUE_FULL, Rejected
 from tests.unit.flowcontrol.fake_clock import SECOND
 from tests.unit.flowcontrol.traffic import DIGEST, Client, Traffic, distinct_flows, level

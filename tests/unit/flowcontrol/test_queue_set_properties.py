@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apiext.flowcontrol.estimate import WorkEstimate
-from apiext.flowcontrol.flow_queue import FlowRequest, Phase
+from apiext.flowcontrol.flow_queue import FlowRequest
+from apiext.flowcontrol.phase import Phase
 from apiext.flowcontrol.rejected import Rejected
 from tests.unit.flowcontrol.fake_clock import SECOND
 from tests.unit.flowcontrol.traffic import DIGEST, Client, Traffic, distinct_flows, level

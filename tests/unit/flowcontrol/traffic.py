@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from apiext.flowcontrol.estimate import WorkEstimate
-from apiext.flowcontrol.flow_queue import FlowRequest, Phase
+from apiext.flowcontrol.flow_queue import FlowRequest
+from apiext.flowcontrol.phase import Phase
 from apiext.flowcontrol.priority_level import PriorityLevel, QueuingConfiguration
 from apiext.flowcontrol.queue_set import QueueSet
 from apiext.flowcontrol.rejected import Rejected
