@@ -357,7 +357,7 @@ def test_retires_a_version_of_adopted_groups(cluster: AggregatedCluster, operato
     with cluster.another_operator("without-etcd"):
         cluster.host.must("DELETE", f"{CRDS}/widgets.{other.name}")
         until(lambda: cluster.host.ask("GET", f"{CRDS}/widgets.{other.name}")[0] == 404)
-    until(lambda: other.leftovers == [] and cluster.keys(cluster.plane.etcd_url, f"/{other.name}/") == [])
+        until(lambda: other.leftovers == [] and cluster.keys(cluster.plane.etcd_url, f"/{other.name}/") == [])
 
 
 def migrate(cluster: AggregatedCluster, group: Group) -> None:
