@@ -1,6 +1,5 @@
 """Tests of watches over WebSocket: handshakes and frames."""
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
@@ -42,16 +41,6 @@ async def _frames(side: Side, path: str, headers: dict[str, str], protocols: tup
             return [refused.status]
 
 
-@pytest.fixture(scope="module")
-def widgets(pair: Pair) -> Iterator[Pair]:
-    """Serve a definition with two objects."""
-    with pair.served(widget_crd(group="sockets.example.com")):
-        for name in ("a", "b"):
-            body = widget(name, group="sockets.example.com", metadata={"labels": {"n": name}})
-            assert not pair.differences(Step("POST", BASE, body))
-        yield pair
-
-
 @pytest.mark.parametrize(
     "path,headers,protocols",
     [
@@ -76,9 +65,14 @@ def widgets(pair: Pair) -> Iterator[Pair]:
         ("/api/v1/namespaces?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3Dmissing", ORIGIN, ()),
     ],
 )
-async def test_frames(widgets: Pair, path: str, headers: dict[str, str], protocols: tuple[str, ...]) -> None:
+async def test_frames(pair: Pair, path: str, headers: dict[str, str], protocols: tuple[str, ...]) -> None:
     """Accept the same handshakes with the same protocol, and send the same events."""
-    reference = await _frames(widgets.reference, path, headers, protocols)
-    ours = await _frames(widgets.ours, path, headers, protocols)
+    with pair.served(widget_crd(group="sockets.example.com")):
+        for name in ("a", "b"):
+            body = widget(name, group="sockets.example.com", metadata={"labels": {"n": name}})
+            assert not pair.differences(Step("POST", BASE, body))
+
+        reference = await _frames(pair.reference, path, headers, protocols)
+        ours = await _frames(pair.ours, path, headers, protocols)
 
     assert ours == reference
