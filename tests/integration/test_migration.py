@@ -2,7 +2,6 @@
 
 import base64
 import json
-import signal
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -141,13 +140,13 @@ def test_a_paused_server_cannot_undo_it(house: House) -> None:
     with Client(house.servers[0]) as client, Client(paused) as late:
         for number in range(5):
             client.must("POST", QUIET, widget(f"w{number}", replicas=1))
-        paused.process.signal(signal.SIGSTOP)
+        paused.process.pause()
         try:
             _flip(client)
             until(lambda: _is_pruned(client), "storedVersions")
             assert set(house.versions()) == {"v2"}
         finally:
-            paused.process.signal(signal.SIGCONT)
+            paused.process.resume()
         for number in range(5, 25):
             late.must("POST", QUIET, widget(f"w{number}", replicas=1))
         until(lambda: set(house.versions()) == {"v2"} and _is_pruned(client), "the second migration")

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import signal
 import threading
 import uuid
 from collections.abc import Iterator
@@ -219,12 +218,12 @@ def test_a_paused_server_refuses_stale_writes(replicas: tuple[ApiextServer, Apie
     clients[1].must("POST", widgets_path(group), widget(group, "a"))
     statuses: list[int] = []
     waiting = threading.Thread(target=lambda: statuses.append(clients[1].ask("POST", widgets_path(group), widget(group, "b")).status))
-    replicas[1].process.signal(signal.SIGSTOP)
+    replicas[1].process.pause()
     try:
         waiting.start()
         frozen = set_phase(clients[0], group, FROZEN)
     finally:
-        replicas[1].process.signal(signal.SIGCONT)
+        replicas[1].process.resume()
     waiting.join(30)
     found = clients[1].must("GET", widgets_path(group))["items"]
 

@@ -2,13 +2,14 @@
 
 import http.client
 import json
-import ssl
 import threading
 import time
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from hack.lib.bench import workload
+from hack.lib.servers.tls_connection import client_context
 
 
 class Client:
@@ -16,8 +17,7 @@ class Client:
 
     def __init__(self, access: dict[str, str]) -> None:
         self._access = access
-        context = ssl.create_default_context(cafile=access["CA"])
-        context.load_cert_chain(access["Cert"], access["Key"])
+        context = client_context(*(Path(access[name]) for name in ("CA", "Cert", "Key")))
         self._connection = http.client.HTTPSConnection(urlsplit(access["URL"]).netloc, timeout=60, context=context)
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> int:

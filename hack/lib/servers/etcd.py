@@ -3,7 +3,6 @@
 import base64
 import http.client
 import json
-import signal
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -70,12 +69,12 @@ class Etcd(Service):
         ]
 
     def pause(self) -> None:
-        """Stop the process with SIGSTOP; its connections stay open."""
-        self.process.signal(signal.SIGSTOP)
+        """Stop the process, as `Process.pause` does."""
+        self.process.pause()
 
     def resume(self) -> None:
         """Continue the process after `pause`."""
-        self.process.signal(signal.SIGCONT)
+        self.process.resume()
 
     def status(self) -> Any:
         """Return the status of the member and its leader; only without TLS."""

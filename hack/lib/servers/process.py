@@ -122,6 +122,16 @@ class Process:
         if self._popen is not None and self._popen.poll() is None:
             self._popen.send_signal(number)
 
+    def pause(self) -> None:
+        """Stop the program with SIGSTOP, and return when all its threads stand still; its connections stay open."""
+        if self._popen is not None and self._popen.poll() is None:
+            self._popen.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, self._popen.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def resume(self) -> None:
+        """Continue the program after `pause`."""
+        self.signal(signal.SIGCONT)
+
     def tail(self, lines: int = 5) -> str:
         """Return the last lines of the log."""
         try:

@@ -66,6 +66,31 @@ def test_a_program_runs_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a process with its parent")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the states of threads from /proc")
+def test_a_paused_program_stands_still(tmp_path: Path) -> None:
+    """Return from a pause when no thread of the program runs any more, and continue the program afterwards."""
+    process = python(
+        "import threading\nfor _ in range(8):\n  threading.Thread(target=lambda: [None for _ in iter(int, 1)]).start()", tmp_path / "log"
+    )
+    process.start()
+    tasks = Path(f"/proc/{process.pid}/task")
+    try:
+        process.wait_until(lambda: len(list(tasks.iterdir())) == 9, timeout=20)
+        for _ in range(20):
+            process.pause()
+            assert {_state(task) for task in tasks.iterdir()} == {"T"}
+            process.resume()
+            assert "T" not in {_state(task) for task in tasks.iterdir()}
+    finally:
+        process.kill()
+    process.pause()
+
+
+def _state(task: Path) -> str:
+    """Return the letter of a thread's state."""
+    return (task / "stat").read_text().rpartition(")")[2].split()[0]
+
+
 def test_a_program_dies_with_its_parent(tmp_path: Path) -> None:
     """End the program when its parent is killed with kill -9."""
     code = f"""
