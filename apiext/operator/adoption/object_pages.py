@@ -18,6 +18,8 @@ from apiext.webhook.pager import Pager, PageSize
 _PAGE_SIZE: Final = PageSize(first=100, max=1000, target_bytes=4_000_000)
 _RETRIED_CODES: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 """Responses of a server that is starting to serve the resource, or is overloaded."""
+_NOWHERE: Final = "apiext-routing-probe"
+"""A namespace, and a cluster-scoped object, that no client creates."""
 OnPage = Callable[[int, int], None]
 """Called after each page with the number of listed objects and of all objects."""
 
@@ -33,11 +35,19 @@ class AdoptedResource:
     group: str
     version: str
     plural: str
+    namespaced: bool = True
 
     @property
     def path(self) -> str:
         """The path of all instances."""
         return f"/apis/{self.group}/{self.version}/{self.plural}"
+
+    @property
+    def empty_list(self) -> str:
+        """The path of a list without instances: no server calls a conversion webhook for it."""
+        if self.namespaced:
+            return f"/apis/{self.group}/{self.version}/namespaces/{_NOWHERE}/{self.plural}?limit=1"
+        return f"{self.path}?limit=1&fieldSelector=metadata.name%3D{_NOWHERE}"
 
 
 def resource(crd: Json) -> AdoptedResource | None:
@@ -51,12 +61,12 @@ def resource(crd: Json) -> AdoptedResource | None:
 def resource_in(version: str, crd: Json) -> AdoptedResource:
     """Return the resource of a definition in a version."""
     spec = crd["spec"]
-    return AdoptedResource(crd["metadata"]["name"], spec["group"], version, spec["names"]["plural"])
+    return AdoptedResource(crd["metadata"]["name"], spec["group"], version, spec["names"]["plural"], spec["scope"] == "Namespaced")
 
 
 async def is_by_apiext(host: ApiClient, of: AdoptedResource) -> bool:
     """Return whether the host proxies requests of a resource to apiext, and does not answer from its own store. Raises ApiError."""
-    page, _size = await _fetch(host, f"{of.path}?limit=1")
+    page, _size = await _fetch(host, of.empty_list)
     return int(page["metadata"].get("resourceVersion") or 0) >= REVISION_BASE
 
 

@@ -25,7 +25,7 @@ from apiext.operator.adoption.importer import CopyResult, copy
 from apiext.operator.adoption.object_pages import AdoptedResource, OnPage, check_conversion, is_by_apiext
 from apiext.operator.adoption.polling import until
 from apiext.operator.adoption.store_diff import EMPTY, ContentSummary
-from apiext.operator.adoption.transition import Transition, served_resources
+from apiext.operator.adoption.transition import Transition, TransitionAbortedError, served_resources
 from apiext.operator.adoption.watch_reset import reset_watches
 from apiext.operator.api_clients import Json
 from apiext.operator.group_state import Desired, Routing, condition_of, is_held
@@ -40,7 +40,7 @@ async def adopt(transition: Transition) -> Desired:
 
     Raises:
         ApiError: a step failed.
-        TransitionAbortedError: the take-over is not wanted any more; clients have noticed nothing.
+        TransitionAbortedError: the take-over is not wanted any more, or of other definitions.
     """
     names = sorted(transition.live)
     await _warn(transition)
@@ -63,8 +63,14 @@ async def adopt(transition: Transition) -> Desired:
 
 
 async def _are_mirrored(transition: Transition, names: list[str]) -> bool:
-    """Read the group again; return whether apiext has mirrors of all definitions."""
+    """Read the group again; return whether apiext has mirrors of all definitions.
+
+    Raises:
+        TransitionAbortedError: the take-over is not wanted any more.
+    """
     await transition.read()
+    if not transition.is_still_wanted(names):
+        raise TransitionAbortedError
     return all(mirror_phase.is_mirrored(transition.group, name) for name in names)
 
 
@@ -167,7 +173,8 @@ async def _proxy(transition: Transition, names: list[str]) -> None:
     if done.issuperset(names):
         return
     await transition.report(ConditionReason.ADOPTING, "the host starts to proxy")
-    await transition.route(Routing.APIEXT, names)
+    # the host may never route a version of a definition that is deleted meanwhile
+    await transition.run_while_wanted(names, transition.route(Routing.APIEXT, names))
     for name in sorted(set(names) - done):
         await reset_watches(transition.clients.host, transition.group.crds[name])
     await transition.policy.record(watches_reset=names)

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from apiext.meta.host_annotations import REVISION_BASE
-from apiext.operator.adoption.object_pages import list_objects, resource
+from apiext.operator.adoption.object_pages import is_by_apiext, list_objects, resource
 from apiext.operator.adoption.store_diff import StoredObject
 from apiext.operator.api_clients import ApiClient, ApiError
 from apiext.webhook.kubeconfig import Endpoint
@@ -114,3 +114,21 @@ def test_prefers_the_storage_version(change: Callable[[Any], Any], expected: str
     found = resource(crd)
 
     assert (found and found.version) == expected
+
+
+@pytest.mark.parametrize(
+    "scope, path",
+    [
+        ("Namespaced", "/apis/example.com/v1/namespaces/apiext-routing-probe/widgets?limit=1"),
+        ("Cluster", "/apis/example.com/v1/widgets?limit=1&fieldSelector=metadata.name%3Dapiext-routing-probe"),
+    ],
+)
+async def test_asks_for_no_objects_to_tell_who_answers(scope: str, path: str) -> None:
+    """Tell by the resourceVersion of an empty list which server answers."""
+    of = resource(widget_crd(scope=scope))
+    assert of is not None
+    pages = Pages(page(revision=REVISION_BASE - 1), page(revision=REVISION_BASE))
+
+    assert [await is_by_apiext(pages.api, of) for _ in range(2)] == [False, True]
+
+    assert pages.asked == [path] * 2

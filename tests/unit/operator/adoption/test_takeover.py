@@ -11,7 +11,7 @@ from apiext.operator.adoption.reconcile import reconcile_group
 from apiext.operator.api_clients import ApiError
 from apiext.operator.group_state import Routing
 from apiext.operator.host_definitions import ConditionReason
-from tests.unit.operator.adoption.world import Stopped, World
+from tests.unit.operator.adoption.world import Stopped, World, thing
 
 Make = Callable[..., World]
 OBJECTS = {f"ns{number % 3}/o{number:02}": {"n": number} for number in range(11)}
@@ -170,6 +170,61 @@ async def test_serves_a_later_definition(world: Make) -> None:
     assert one.phase("gadgets") == host_annotations.SERVING
     assert one.at_apiext() == OBJECTS
     assert "gadgets.example.com" in one.watches_reset
+
+
+async def test_serves_a_definition_whose_webhook_fails(world: Make) -> None:
+    """Serve a definition that joins an adopted group although its objects cannot be converted."""
+    one = filled(world)
+    await reconcile_group(one.transition())
+    name = one.define("gadgets")
+    one.crd("gadgets")["spec"]["versions"].append(one.crd("gadgets")["spec"]["versions"][0] | {"name": "v2", "storage": False})
+    one.routed["v2"] = False
+    one.inconvertible = {"v1", "v2"}
+    one.objects[name]["a/g"] = thing("a/g", {"n": 1})
+
+    await reconcile_group(one.transition())
+
+    assert one.routed == {"v1": True, "v2": True}
+    assert name in one.watches_reset
+    assert one.said[-1][0] is ConditionReason.SERVING
+
+
+async def test_leaves_a_definition_that_is_deleted_before_the_host_proxies_it(world: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Go on with the deletion of a definition at once while the host does not proxy one of its versions."""
+    monkeypatch.setattr("apiext.operator.adoption.transition._CHECK_SECONDS", 0.0)
+    monkeypatch.setattr("apiext.operator.adoption.polling.TIMEOUT_SECONDS", 1000.0)
+    one = filled(world)
+    one.crd()["spec"]["versions"].append(one.crd()["spec"]["versions"][0] | {"name": "v2", "storage": False})
+
+    async def route(_group: str, _routing: Routing) -> None:
+        one.routed = {"v1": True, "v2": False}
+        one.meanwhile = lambda: one.crd()["metadata"].update(deletionTimestamp="2025-01-01T00:00:00Z")
+
+    one.routed["v2"] = False
+    monkeypatch.setattr(one, "route", route)
+
+    assert (await reconcile_group(one.transition())).routing is Routing.APIEXT
+
+    assert one.said[-1] == (ConditionReason.SERVING, "apiext deletes the objects")
+
+
+async def test_leaves_a_definition_that_is_deleted_before_it_has_a_mirror(world: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Go on with the deletion of a definition at once while apiext does not follow it."""
+    monkeypatch.setattr("apiext.operator.adoption.polling.TIMEOUT_SECONDS", 1000.0)
+    one = filled(world)
+    one.mirrors = {"widgets.example.com": {**one.crd(), "metadata": {"annotations": {host_annotations.HOST_UID: "of-before"}}}}
+
+    def delete() -> None:
+        if one.said:
+            one.meanwhile = lambda: None
+            one.crd()["metadata"]["deletionTimestamp"] = "2025-01-01T00:00:00Z"
+            one.mirrors.clear()
+
+    one.meanwhile = delete
+
+    await reconcile_group(one.transition())
+
+    assert not one.has_crd()
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from tests.support.servers.memory_backend import MemoryBackend
 
 GROUP: Final = "example.com"
 POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
-_LIST: Final = re.compile(rf"/apis/{re.escape(GROUP)}/(\w+)/(\w+)")
+_LIST: Final = re.compile(rf"/apis/{re.escape(GROUP)}/(?P<version>\w+)/(?:namespaces/(?P<namespace>[\w-]+)/)?(?P<plural>\w+)")
 _PAGE: Final = 3
 Answer = tuple[int, Any]
 
@@ -182,19 +182,20 @@ class World:
         self._called()
         parts = urlsplit(path)
         listed = _LIST.fullmatch(parts.path)
-        if listed and self.routed[listed[1]]:
-            return self._list_apiext(listed[2], parts.query)
+        if listed and self.routed[listed["version"]]:
+            return self._list_apiext(listed, parts.query)
         if listed:
-            return self._list_host(listed[1], listed[2], parts.query)
+            return self._list_host(listed, parts.query)
         if parts.path == "/api/v1/namespaces/default/configmaps":
             return self._probe(body["metadata"]["name"])
         if method == "PATCH" and parts.path.startswith(f"/apis/{GROUP}/"):
             return self._patch_instance(parts.path, body)
         return self._stored(method, parts.path, body)
 
-    def _list_host(self, version: str, plural: str, query: str) -> Answer:
+    def _list_host(self, of: re.Match[str], query: str) -> Answer:
         """Answer as the host does with conversion strategy None."""
-        prefix = f"/registry/{GROUP}/{plural}/"
+        version, plural = of["version"], of["plural"]
+        prefix = f"/registry/{GROUP}/{plural}/{_scope(of)}"
         found = [orjson.loads(pair.value) for key, pair in sorted(self.backend._state.items()) if key.startswith(prefix)]
         known = {f"{GROUP}/{one['name']}" for one in self.crd(plural)["spec"]["versions"]}
         for one in found:
@@ -257,7 +258,7 @@ class World:
         self._called()
         parts = urlsplit(path)
         if listed := _LIST.fullmatch(parts.path):
-            return self._list_apiext(listed[2], parts.query) if listed[1] not in self.inconvertible else _status(500, "webhook failed")
+            return self._list_apiext(listed, parts.query)
         name = parts.path.rpartition("/")[2]
         mirror = self.mirrors.get(name)
         if mirror is None:
@@ -286,11 +287,13 @@ class World:
                 self.objects[name][f"{metadata['namespace']}/{metadata['name']}"] = found
         return 200, {"created": 0}
 
-    def _list_apiext(self, plural: str, query: str) -> Answer:
-        if self.phase(plural) == host_annotations.LEAVING:
+    def _list_apiext(self, of: re.Match[str], query: str) -> Answer:
+        if self.phase(of["plural"]) == host_annotations.LEAVING:
             return _status(503, "it is going back")
-        found = self.objects[f"{plural}.{GROUP}"]
-        return _page([found[key] for key in sorted(found)], query, REVISION_BASE + self._revision)
+        found = [one for key, one in sorted(self.objects[f"{of['plural']}.{GROUP}"].items()) if key.startswith(_scope(of))]
+        if found and of["version"] in self.inconvertible:
+            return _status(500, "webhook failed")
+        return _page(found, query, REVISION_BASE + self._revision)
 
     # --- both ----------------------------------------------------------------------------------------------------------
 
@@ -360,6 +363,11 @@ def thing(key: str, spec: Any) -> dict[str, Any]:
     if isinstance(spec, dict) and "finalizers" in spec:
         metadata["finalizers"] = spec["finalizers"]
     return {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": metadata, "spec": spec}
+
+
+def _scope(of: re.Match[str]) -> str:
+    """Return the start of the keys of a list."""
+    return f"{of['namespace']}/" if of["namespace"] else ""
 
 
 def _page(items: list[Any], query: str, revision: int) -> Answer:
