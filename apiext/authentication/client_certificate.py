@@ -10,7 +10,8 @@ import hashlib
 import math
 import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
 from apiext.meta.request import CREDENTIAL_ID, Peer, UserInfo, authenticated
 
@@ -19,13 +20,15 @@ if TYPE_CHECKING:
 
     from cryptography.x509 import Certificate
 
+_KNOWN_CHAINS: Final = 256
+"""Certificates whose authority is remembered."""
+
 
 class CertificateAuthorities:
     """The certificate authorities of a PEM text, which may be empty."""
 
     def __init__(self, pem: bytes) -> None:
         self.pem = pem
-        self._certificates: Sequence[Certificate] | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, CertificateAuthorities) and self.pem == other.pem
@@ -35,16 +38,25 @@ class CertificateAuthorities:
 
     def issued(self, chain: Sequence[bytes]) -> bool:
         """Return whether one of the authorities signed a certificate of a verified chain, given in DER."""
-        # imported with the first certificate that may be a front proxy's: it takes 50 ms
-        from cryptography import x509
+        return _issued(self.pem, tuple(chain))
 
-        if self._certificates is None:
-            self._certificates = x509.load_pem_x509_certificates(self.pem) if self.pem.strip() else ()
-        return any(
-            _signed(authority, certificate)
-            for certificate in map(x509.load_der_x509_certificate, chain)
-            for authority in self._certificates
-        )
+
+@lru_cache(maxsize=_KNOWN_CHAINS)
+def _issued(pem: bytes, chain: Sequence[bytes]) -> bool:
+    """See CertificateAuthorities.issued; a front proxy opens many connections with the same certificate."""
+    from cryptography import x509
+
+    return any(
+        _signed(authority, certificate) for certificate in map(x509.load_der_x509_certificate, chain) for authority in _certificates(pem)
+    )
+
+
+@lru_cache(maxsize=4)
+def _certificates(pem: bytes) -> Sequence[Certificate]:
+    # imported with the first certificate that may be a front proxy's: it takes 50 ms
+    from cryptography import x509
+
+    return x509.load_pem_x509_certificates(pem) if pem.strip() else ()
 
 
 def _signed(authority: Certificate, certificate: Certificate) -> bool:

@@ -6,8 +6,11 @@ Mirrors apiserver pkg/endpoints/handlers/responsewriters (writers.go).
 from __future__ import annotations
 
 import asyncio
+import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final
 
 from aiohttp import web
@@ -19,27 +22,42 @@ from apiext.endpoints.serializers.negotiation import MediaType
 GZIP_THRESHOLD: Final = 128 * 1024
 """Size in bytes above which a response is compressed."""
 _GZIP_WBITS: Final = 16 + zlib.MAX_WBITS
+_THREADS: Final = ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2), thread_name_prefix="gzip")
+"""More threads would take the processors from the event loop while many lists are compressed."""
+Encode = Callable[[], Awaitable[Sequence[bytes]]]
+Share = Callable[[Hashable, Encode], Awaitable[Sequence[bytes]]]
+"""Returns what the second argument makes, once for all responses with an equal first argument."""
 
 
-async def send(request: web.BaseRequest, media: MediaType, parts: Sequence[bytes], *, status: int = 200) -> web.StreamResponse:
+async def _by_itself(_form: Hashable, encode: Encode) -> Sequence[bytes]:
+    return await encode()
+
+
+async def send(
+    request: web.BaseRequest, media: MediaType, parts: Sequence[bytes], *, status: int = 200, share: Share = _by_itself
+) -> web.StreamResponse:
     """Send JSON, given in parts (see format_parts), in the media type's format; send Protobuf unchanged.
 
     Raises:
         ConnectionError: the client has disconnected.
     """
     if is_formatted(request, media):
-        parts = await format_parts(request, media, parts)
+        parts = await share((media.type, media.pretty), partial(format_parts, request, media, parts))
     size = sum(map(len, parts))
     headers = {}
     if size > GZIP_THRESHOLD and takes_gzip(request):
         headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
-        parts = await asyncio.to_thread(_compress, parts)
+        parts = await share((media.type, media.pretty, "gzip"), partial(_compressed, parts))
         size = sum(map(len, parts))
     reply = Reply(parts, status=status, content_type=media.type, headers=headers)
     if size > PIECE_BYTES:
         # within the filters, which limit and measure requests
         await reply.prepare(request)
     return reply
+
+
+async def _compressed(parts: Sequence[bytes]) -> Sequence[bytes]:
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, _compress, parts)
 
 
 def _compress(parts: Sequence[bytes]) -> list[bytes]:

@@ -6,7 +6,7 @@ Mirrors apiserver pkg/endpoints/handlers (response.go).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Hashable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
@@ -100,12 +100,13 @@ async def list_reply(request: web.BaseRequest, scope: Scope, media: MediaType, r
     """
     convert = media.convert
     metadata = _metadata(result, typed=scope.typed or convert is not None)
+    shape: Hashable = convert
     if convert is None:
         if media.type == PROTOBUF:
             parts = [await asyncio.to_thread(protobuf_encoder.list_bytes, scope, metadata, result.items)]
         else:
             encode = partial(encode_items, result.items, partial(_without_type_meta, scope=scope) if scope.typed else _DATA)
-            encoded = await scope.encodings.encoded(result.items, None, encode)
+            encoded = await scope.encodings.encoded(result.items, shape, encode)
             parts = _list_parts(scope, metadata, encoded)
     elif convert.kind == "PartialObjectMetadataList":
         if media.type == PROTOBUF:
@@ -113,21 +114,24 @@ async def list_reply(request: web.BaseRequest, scope: Scope, media: MediaType, r
         else:
             head = partial_list_head(convert.version, metadata)
             encode = partial(encode_items, result.items, lambda item: partial_bytes(item.data, convert.version))
-            encoded = await scope.encodings.encoded(result.items, convert, encode)
+            encoded = await scope.encodings.encoded(result.items, shape, encode)
             parts = [head, *encoded, TABLE_TAIL] if result.items else _null(head)
     elif convert.kind == "Table" and scope.table is not None:
         form = table_form(request, convert)
         head = table_head(form, metadata, scope.table.headers)
         now = datetime.now(UTC)
         # ages change every second
-        encoded = await scope.encodings.encoded(
-            result.items, (form, int(now.timestamp())), partial(rows, scope.table, result.items, form, now)
-        )
+        shape = form, int(now.timestamp())
+        encoded = await scope.encodings.encoded(result.items, shape, partial(rows, scope.table, result.items, form, now))
         parts = _null(head) if scope.null_rows and not result.items else [head, *encoded, TABLE_TAIL]
     else:
         name = f"*{scope.package}.{scope.list_kind}" if scope.typed else "*unstructured.UnstructuredList"
         raise errors.not_acceptable(f"you requested PartialObjectMetadata, but the requested object is a list ({name})")
-    return await content_encoding.send(request, media, parts)
+
+    def share(form: Hashable, encode: content_encoding.Encode) -> Awaitable[Sequence[bytes]]:
+        return scope.encodings.encoded(result.items, (form, shape, *metadata.items()), encode)
+
+    return await content_encoding.send(request, media, parts, share=share)
 
 
 def _metadata(result: ListResult, *, typed: bool) -> dict[str, Any]:

@@ -14,7 +14,7 @@ _LEAST_ITEMS: Final = 100
 
 
 class EncodedItems(list[bytes]):
-    """The encoded items of a list, in parts. A response must refer to it while it is sent."""
+    """The encoded items of a list, or the whole list, in parts. A response must refer to it while it is sent."""
 
     __slots__ = ("__weakref__", "_items")
 
@@ -35,7 +35,7 @@ class SharedEncodings:
         self._made: WeakValueDictionary[Hashable, EncodedItems] = WeakValueDictionary()
         self._work: SharedWork[EncodedItems] = SharedWork()
 
-    async def encoded(self, items: Sequence[Item], form: Hashable, encode: Callable[[], Awaitable[list[bytes]]]) -> EncodedItems:
+    async def encoded(self, items: Sequence[Item], form: Hashable, encode: Callable[[], Awaitable[Sequence[bytes]]]) -> EncodedItems:
         """Return the items in a form; `encode` makes it. Raises what `encode` raises."""
         if len(items) < _LEAST_ITEMS:
             return EncodedItems(await encode(), items)

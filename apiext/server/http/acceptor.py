@@ -1,6 +1,7 @@
-"""Accepts a few connections, and begins one TLS handshake, in each turn of the event loop.
+"""Accepts a few connections, and begins one TLS handshake, in each turn of the event loop, more after a turn that took long.
 
-A handshake takes about a millisecond. It begins when the client's first message is there as a whole, so that many clients cannot hold back
+A handshake takes about a millisecond. A turn is long while many lists are sent: with one handshake in each, clients would wait for seconds.
+It begins when the client's first message is there as a whole, so that many clients cannot hold back
 their last bytes to have all their handshakes computed at once. Of the clients that wait, the last and the first that came are served in
 turn: a client that comes after many others, such as a front proxy's request beside hundreds of new watches, is not delayed by all of them.
 """
@@ -28,6 +29,8 @@ _HANDSHAKE_TIMEOUT: Final = 10.0
 """Seconds for the client's first message, and for the rest of the handshake."""
 _ACCEPTED_AT_ONCE: Final = 16
 """Connections accepted in a turn of the event loop: as many as take the time of a handshake."""
+_HANDSHAKE_INTERVAL: Final = 0.005
+"""Seconds of a turn of the event loop for which another handshake begins in the next one."""
 _FULL_INTERVAL: Final = 0.01
 """Seconds between looks for room for a new connection."""
 _FAILURE_INTERVAL: Final = 1.0
@@ -47,6 +50,8 @@ class Acceptor:
         self._ready: deque[tuple[socket.socket, UnauthenticatedConnection]] = deque()
         self._last_first = False
         """Whether the last client that came is the next to be served."""
+        self._began = 0.0
+        """When the last handshakes began, while clients wait for theirs."""
         self._handshakes: set[asyncio.Task[None]] = set()
         self._open()
 
@@ -114,7 +119,16 @@ class Acceptor:
         place.await_server()
         self._ready.append((accepted, place))
         if len(self._ready) == 1:
-            self._loop.call_soon(self._begin_handshake)
+            self._began = self._loop.time()
+            self._loop.call_soon(self._begin_handshakes)
+
+    def _begin_handshakes(self) -> None:
+        now = self._loop.time()
+        due, self._began = 1 + int((now - self._began) / _HANDSHAKE_INTERVAL), now
+        for _ in range(min(due, len(self._ready))):
+            self._begin_handshake()
+        if self._ready:
+            self._loop.call_soon(self._begin_handshakes)
 
     def _begin_handshake(self) -> None:
         accepted, place = self._ready.pop() if self._last_first else self._ready.popleft()
@@ -123,8 +137,6 @@ class Acceptor:
         place.await_client(partial(_cancel, task))
         self._handshakes.add(task)
         task.add_done_callback(self._handshakes.discard)
-        if self._ready:
-            self._loop.call_soon(self._begin_handshake)
 
     async def _shake_hands(self, accepted: socket.socket, place: UnauthenticatedConnection) -> None:
         """Give a connection to the HTTP server after its handshake."""

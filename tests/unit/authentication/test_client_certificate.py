@@ -8,6 +8,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from apiext.authentication import client_certificate
 from apiext.authentication.client_certificate import CertificateAuthorities, PeerIdentification
 from apiext.meta.request import CREDENTIAL_ID
 from hack.lib.servers.certificates import Authority, KeyPair
@@ -55,6 +56,23 @@ def test_identifies_front_proxies(tmp_path: Path) -> None:
 
     found = [peer(proxies, "front"), peer(proxies, "other"), peer(clients, "front")]
     assert found == [(False, True), (False, False), (True, False)]
+
+
+def test_verifies_each_certificate_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for the authority of a certificate once, and again after the authorities changed."""
+    proxies, later = Authority(tmp_path / "proxies"), Authority(tmp_path / "later")
+    der, asked = _der(proxies.issue("front")), list[bool]()
+    signed = client_certificate._signed
+
+    def verify(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
+        asked.append(signed(authority, certificate))
+        return asked[-1]
+
+    monkeypatch.setattr(client_certificate, "_signed", verify)
+
+    assert [CertificateAuthorities(proxies.cert.read_bytes()).issued([der]) for _ in range(3)] == [True] * 3
+    assert [CertificateAuthorities(later.cert.read_bytes()).issued([der]) for _ in range(3)] == [False] * 3
+    assert asked == [True, False]
 
 
 def test_refuses_unknown_certificates(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import zlib
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from unittest import mock
 
@@ -11,7 +12,7 @@ from aiohttp import ClientSession, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.test_utils import RawTestServer, make_mocked_request
 
-from apiext.endpoints.responsewriters.content_encoding import GZIP_THRESHOLD, send, takes_gzip
+from apiext.endpoints.responsewriters.content_encoding import GZIP_THRESHOLD, Encode, send, takes_gzip
 from apiext.endpoints.responsewriters.response import PIECE_BYTES, Reply, pieces
 from apiext.endpoints.serializers.negotiation import MediaType
 from apiext.meta import time_slice
@@ -65,6 +66,32 @@ async def test_compresses_above_the_threshold() -> None:
     headers, body = await _fetch(b'{"a":1}   \n', MediaType(), Accept_Encoding="gzip")
     assert "Content-Encoding" not in headers
     assert body == b'{"a":1}   \n'
+
+
+async def test_shares_formats_and_compression() -> None:
+    """Make the form of a response, and its compression, through `share`, each under a key of its own."""
+    made: dict[Hashable, Sequence[bytes]] = {}
+
+    async def share(form: Hashable, encode: Encode) -> Sequence[bytes]:
+        if form not in made:
+            made[form] = await encode()
+        return made[form]
+
+    async def handler(request: web.BaseRequest) -> web.StreamResponse:
+        pretty = "pretty" in request.query
+        return await send(request, MediaType(pretty=pretty), [b'{"a":1}\n' if pretty else BODY], share=share)
+
+    async with RawTestServer(handler) as server, ClientSession(auto_decompress=False) as session:
+        bodies = []
+        for query in ("", "", "?pretty", "?pretty"):
+            async with session.get(server.make_url(f"/{query}"), headers={"Accept-Encoding": "gzip"}) as answer:
+                bodies.append(await answer.read())
+        async with session.get(server.make_url("/"), skip_auto_headers=("Accept-Encoding",)) as answer:
+            assert await answer.read() == BODY
+
+    assert list(made) == [("application/json", False, "gzip"), ("application/json", True)]
+    assert bodies[0] == bodies[1] == b"".join(made["application/json", False, "gzip"])
+    assert bodies[2] == bodies[3] == b'{\n  "a": 1\n}'
 
 
 async def test_sends_yaml_and_indented_json() -> None:

@@ -1,5 +1,6 @@
 """New connections: the backlog, the limit of unauthenticated ones, and which of these is closed when the limit is reached."""
 
+import asyncio
 import socket
 import struct
 from pathlib import Path
@@ -7,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from apiext.meta.limits import LISTEN_BACKLOG
-from apiext.server.http import unauthenticated
+from apiext.server.http import acceptor, unauthenticated
+from apiext.server.http.acceptor import Acceptor
 from tests.support.event_loop import until
 from tests.unit.server.http.conftest import Plain, Wire
 
@@ -108,3 +110,35 @@ async def test_serves_the_last_and_the_first_client_in_turn(plain: Plain, monkey
             client.close()
 
     assert served == [order[place] for place in (0, 5, 1, 4, 2, 3)]
+
+
+@pytest.mark.parametrize("interval, turns", [(3600.0, 6), (1e-9, 1)])
+async def test_begins_more_handshakes_after_a_long_turn(
+    plain: Plain, monkeypatch: pytest.MonkeyPatch, *, interval: float, turns: int
+) -> None:
+    """Begin one handshake in each turn of the event loop, and as many more as the last turn had intervals."""
+    monkeypatch.setattr(unauthenticated, "MAX_UNAUTHENTICATED_CONNECTIONS", 100)
+    monkeypatch.setattr(acceptor, "_HANDSHAKE_INTERVAL", interval)
+    begin, loop, now = Acceptor._begin_handshake, asyncio.get_running_loop(), 0
+    begun: list[int] = []
+
+    def count() -> None:
+        nonlocal now
+        now += 1
+        if len(begun) < 6:
+            loop.call_soon(count)
+
+    def begin_and_note(of: Acceptor) -> None:
+        begun.append(now)
+        begin(of)
+
+    monkeypatch.setattr(Acceptor, "_begin_handshake", begin_and_note)
+    clients = [socket.create_connection(plain.listener.getsockname()) for _ in range(6)]
+    count()
+    try:
+        await until(lambda: len(begun) == len(clients))
+    finally:
+        for client in clients:
+            client.close()
+
+    assert len(set(begun)) == turns
