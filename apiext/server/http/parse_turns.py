@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 _SLICE: Final = 0.002
 """Seconds of parsing in one iteration."""
-_AT_ONCE: Final = 2 << 20
-"""Bytes that are received and parsed in one iteration before connections must wait for their turn: about 2 ms, decryption included."""
-_RESUMED: Final = 4
-"""Connections that continue to receive after one iteration: the event loop then decrypts up to 300 KiB of each at once."""
+_AT_ONCE: Final = 1 << 18
+"""Bytes received and parsed in one iteration before connections must wait for their turn: what one connection receives at once."""
+_RESUMED: Final = 2
+"""Connections that continue to receive after one iteration: the event loop then decrypts up to 300 KiB of each at once, in 2 ms or more."""
 
 
 class ParseTurns:

@@ -59,4 +59,4 @@ async def test_few_connections_continue_to_receive_at_a_time(monkeypatch: pytest
         await asyncio.sleep(0)
         seen.append(len(parsed))
 
-    assert seen == [4, 8, 10]
+    assert seen == [2, 4, 6, 8, 10]
