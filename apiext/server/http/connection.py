@@ -36,6 +36,8 @@ _BODY_BUFFER: Final = 64 * 1024
 """Bytes of a body that are received ahead of its reader."""
 _PART: Final = 4 * 1024
 """Bytes of data with many lines that are parsed at a time: at most 800 chunks of one byte, in two milliseconds."""
+_SEARCHED: Final = 32 * 1024
+"""Bytes in which lines are counted, and which are parsed at a time if these are few."""
 
 
 class HTTPConnection(RequestHandler):
@@ -61,7 +63,8 @@ class HTTPConnection(RequestHandler):
         self._place = place
         self._is_authenticated = False
         self._unparsed = b""
-        """Received data that waits for its turn."""
+        """Received data that waits for its turn, the part before `_parsed` excepted."""
+        self._parsed = 0
         self._turns = turns
         self._has_turn = False
         self._ignores_input = False
@@ -93,11 +96,11 @@ class HTTPConnection(RequestHandler):
         if self._ignores_input:
             return
         if data and self._unparsed:
-            self._unparsed += data
+            self._unparsed, self._parsed = self._unparsed[self._parsed :] + data, 0
         elif len(data) <= _PART or (self._turns.has_room(len(data)) and not self._is_dense(data)):
             self._parse(data)
         else:
-            self._unparsed = data
+            self._unparsed, self._parsed = data, 0
             self._pause_transport_reading()
             self._take_turn()
 
@@ -166,19 +169,26 @@ class HTTPConnection(RequestHandler):
         elif self.transport is not None:
             self.transport.abort()
 
-    def _is_dense(self, data: bytes) -> bool:
-        """Return whether data has so many lines that parsing it takes long."""
-        return not self._requests.in_sized_body and data.count(b"\n") > MAX_LINES_AT_ONCE
+    def _is_dense(self, data: bytes, start: int = 0, end: int | None = None) -> bool:
+        """Return whether a part of data has so many lines that parsing it takes long."""
+        return not self._requests.in_sized_body and data.count(b"\n", start, end) > MAX_LINES_AT_ONCE
+
+    def _part_end(self, data: bytes, start: int) -> int:
+        """Return the end of the data that is parsed at once: all of a body of declared length, else less if there are many lines."""
+        if self._requests.in_sized_body:
+            return len(data)
+        return start + (_PART if self._is_dense(data, start, start + _SEARCHED) else _SEARCHED)
 
     def _parse_part(self) -> None:
         """Parse a part of the data that waits."""
         self._has_turn = False
-        data = self._unparsed
+        data, start = self._unparsed, self._parsed
         if not data or self._is_held():
             return
-        size = _PART if self._is_dense(data) else len(data)
-        self._unparsed = data[size:]
-        self._parse(data[:size])
+        self._parsed = end = self._part_end(data, start)
+        if end >= len(data):
+            self._unparsed = b""
+        self._parse(data[start:end])
         if self._unparsed:
             self._take_turn()
         elif not self._is_held():
