@@ -8,7 +8,6 @@ from hack.lib.bench.targets import USER, access, bind_users
 from hack.lib.servers.aggregated_cluster import CRDS, SELECTOR, AggregatedCluster
 from hack.lib.servers.etcd import Etcd
 from hack.lib.servers.resources import process_tree
-from hack.lib.waiting import until
 
 
 class Cluster:
@@ -31,8 +30,11 @@ class Cluster:
         start = time.monotonic()
         self.restart()
         seconds = time.monotonic() - start
-        self._cluster.host.must("POST", CRDS, workload.crd("firsts", "First"))
-        until(lambda: self._plain or self._cluster.proxied(f"v1.{workload.GROUP}"))
+        first = workload.crd("firsts", "First")
+        if self._plain:
+            self._cluster.host.must("POST", CRDS, first)
+        else:
+            self._cluster.adopt(first)
         return seconds
 
     def restart(self) -> None:
